@@ -1,0 +1,183 @@
+"""The kernel's translation unit: what the operator compiler puts around a kernel source, for one dtype column and key.
+
+It defines the dtype and format macros of the column, declares the tiling data classes with the host's layout, and the
+``GET_TILING_DATA`` family. Source of the contract: ``ascendc_impl_build.py`` and ``get_op_tiling.py`` of asc-devkit
+(names of macros, order of definitions); see docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..case import DTYPES, Argument, Case, TensorSpec
+from ..errors import CaseError
+from ..operator import Operator, Pair, ParamDef, Signature
+from .host import TilingResult, TilingStruct
+
+_GE_DTYPE = {
+    "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
+    "int16": "DT_INT16", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "int64": "DT_INT64", "uint64": "DT_UINT64",
+    "float64": "DT_DOUBLE", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64", "bfloat16": "DT_BF16",
+}  # fmt: skip
+
+# The virtual toolkit brings tiling data in with its cost; a device compiler gets a copy through the scalar unit.
+_LOAD_TILING = """\
+#if defined(__VNPU__)
+#define AOT_LOAD_TILING(dst, src, bytes) vnpu::load_tiling(dst, src, bytes)
+#else
+#define AOT_LOAD_TILING(dst, src, bytes)                                                       \\
+  for (uint32_t aot_i = 0; aot_i < (bytes) / 4; aot_i++)                                       \\
+    reinterpret_cast<uint32_t*>(dst)[aot_i] = reinterpret_cast<__gm__ uint32_t*>(src)[aot_i]
+#endif
+#define GET_TILING_DATA_WITH_STRUCT(S, name, tiling) \\
+  S name;                                            \\
+  AOT_LOAD_TILING(&name, tiling, sizeof(S))
+#define GET_TILING_DATA_MEMBER(S, member, name, tiling) \\
+  decltype(S::member) name;                             \\
+  AOT_LOAD_TILING(&name, tiling + offsetof(S, member), sizeof(S::member))
+#define REGISTER_TILING_DEFAULT(S) using AotTilingDefault = S;
+#define REGISTER_TILING_FOR_TILINGKEY(expression, S)
+#define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
+"""
+
+
+@dataclass(frozen=True)
+class KernelUnit:
+    """What goes to the run-time compiler: source text, its name, compiler options, and the kernel's exported name."""
+
+    source: str
+    name: str
+    options: tuple[str, ...]
+    entry: str
+
+
+def dtype_column(signature: Signature, case: Case) -> int:
+    """Index of the operator definition's dtype column that the case's tensors match.
+
+    Raises:
+        CaseError: wrong number of inputs or no such column; the text lists the supported combinations.
+    """
+    arguments = [*zip(signature.inputs, case.inputs, strict=False), *zip(signature.outputs, case.outputs, strict=False)]
+    if len(case.inputs) != len(signature.inputs):
+        raise CaseError(
+            f"{signature.op_type} takes {len(signature.inputs)} inputs "
+            f"({', '.join(p.name for p in signature.inputs)}), the case has {len(case.inputs)}.",
+            "Give every required input; leave optional ones out by name.",
+        )
+    columns = max((len(p.dtypes) for p in (*signature.inputs, *signature.outputs)), default=0)
+    for column in range(columns):
+        if all(_matches(p, a, column) for p, a in arguments):
+            return column
+    given = ", ".join(f"{p.name}={_dtype(a)}" for p, a in arguments if _dtype(a))
+    known = "; ".join(
+        ", ".join(f"{p.name}={p.dtypes[c]}" for p in (*signature.inputs, *signature.outputs) if c < len(p.dtypes))
+        for c in range(columns)
+    )
+    raise CaseError(f"{signature.op_type} has no dtype combination {given}.", f"Supported: {known}.")
+
+
+def _dtype(argument: Argument) -> str | None:
+    first = argument if isinstance(argument, TensorSpec) or argument is None else (argument[0] if argument else None)
+    return first.dtype if first is not None else None
+
+
+def _matches(param: ParamDef, argument: Argument, column: int) -> bool:
+    dtype = _dtype(argument)
+    return dtype is None or (column < len(param.dtypes) and param.dtypes[column] == dtype)
+
+
+def _macros(signature: Signature, column: int) -> list[str]:
+    lines = ["#define DETERMINISTIC_MODE 0"]
+    inputs = {p.name for p in signature.inputs}
+    for i, param in enumerate((*signature.inputs, *signature.outputs)):
+        name = param.name.upper()
+        if i >= len(signature.inputs) and param.name in inputs:
+            name += "_REF"  # an in-place output is told from its input
+        dtype = param.dtypes[column]
+        fmt = param.formats[column] if column < len(param.formats) else "ND"
+        lines += [
+            f"#define DTYPE_{name} {DTYPES[dtype][2]}",
+            f"#define ORIG_DTYPE_{name} {_GE_DTYPE[dtype]}",
+            f"#define FORMAT_{name} FORMAT_{fmt}",
+        ]
+    return lines
+
+
+def _declare(struct: TilingStruct) -> list[str]:
+    """The kernel-side class: same fields, same order, the host's padding already among them."""
+    lines = [f"struct alignas(8) {struct.name} {{"]
+    for f in struct.fields:
+        lines.append(f"  {f.struct or f.c_type} {f.name}{f'[{f.count}]' if f.count else ''};")
+    lines += ["};", f'static_assert(sizeof({struct.name}) == {struct.size}, "layout of {struct.name}");']
+    return lines
+
+
+def _tiling_classes(structs: Sequence[TilingStruct], key: int) -> list[str]:
+    lines: list[str] = []
+    declared: set[str] = set()
+    by_name = {s.name: s for s in structs}
+
+    def declare(s: TilingStruct) -> None:
+        if s.name in declared:
+            return
+        for f in s.fields:
+            if f.struct and f.struct in by_name:
+                declare(by_name[f.struct])
+        declared.add(s.name)
+        lines.extend(_declare(s))
+
+    for s in structs:
+        declare(s)
+    nested = {f.struct for s in structs for f in s.fields if f.struct}
+    own = [s for s in structs if s.key == key and key is not None]
+    default = own or [s for s in structs if s.key is None and s.name not in nested]
+    if default:
+        lines.append(f"using AotTilingDefault = {default[0].name};")
+    return lines
+
+
+def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> None:
+    """Writes a pair's files below ``work_dir``; compiler messages name the user's own paths and lines."""
+    for path, text in files.items():
+        target = work_dir / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f'#line 1 "{operator.root / path}"\n{text}')
+
+
+def kernel_unit(
+    operator: Operator,
+    pair: Pair,
+    signature: Signature | None,
+    case: Case,
+    tiling: TilingResult | None,
+    structs: Sequence[TilingStruct],
+    work_dir: Path,
+) -> KernelUnit:
+    """The translation unit of ``pair``'s kernel for the case's dtype column and the tiling's key.
+
+    Writes the kernel files below ``work_dir`` (they include each other by relative path). ``signature`` and ``tiling``
+    are None for a kernel of direct launch.
+
+    Raises:
+        CaseError: the case fits no dtype column.
+    """
+    write_files(operator, dict(pair.kernel), work_dir)
+    main = (work_dir / operator.kernel_main).resolve()
+    includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
+    head = ['#include "kernel_operator.h"']
+    options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options, "-DASCENDC_CPU_DEBUG=1"]
+    if operator.direct is not None:
+        options += [f"-D{k}={v}" for k, v in operator.direct.defines]
+        source = "\n".join([*head, f'#include "{main}"', ""])
+        return KernelUnit(source, f"{operator.name}.cpp", tuple(options), operator.entry)
+    key = tiling.tiling_key if tiling is not None else 0
+    entry = f"{operator.entry}_{key}_tilingkey"
+    if signature is not None:
+        head += _macros(signature, dtype_column(signature, case))
+    head += [_LOAD_TILING, *_tiling_classes(structs, key)]
+    # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
+    head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
+    options.append(f"-DTILING_KEY_VAR={key}UL")
+    return KernelUnit("\n".join(head), f"{operator.name}.cpp", tuple(options), entry)

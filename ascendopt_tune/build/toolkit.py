@@ -1,0 +1,228 @@
+"""Which toolkit answers: a real CANN on the machine, or the virtual NPU, built here on first use.
+
+The virtual toolkit is laid out as CANN's (``include/``, ``lib64/``) below the toolkit folder of ``paths.py``, one folder
+per content hash of its sources, the compiler and the CPU's features. It is built in a temporary folder under a lock and
+renamed into place, so that many processes may ask for it at once and none sees half of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .. import paths
+from ..errors import ToolchainError
+from ..settings import settings
+
+VNPU = Path(__file__).resolve().parent.parent / "vnpu"
+
+# Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
+_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC",
+                  "-fvisibility=default", "-Wall", "-Wextra", "-Werror")  # fmt: skip
+# Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
+# The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
+KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
+                "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes")  # fmt: skip
+# The library every kernel binary and host program needs, and those torch_npu looks up by name.
+_STUBS = ("libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """``kind`` is ``virtual`` or ``cann``; ``version`` goes into cache keys."""
+
+    kind: str
+    prefix: Path
+    version: str
+
+    @property
+    def include(self) -> Path:
+        return self.prefix / "include"
+
+    @property
+    def lib64(self) -> Path:
+        return self.prefix / "lib64"
+
+    @property
+    def target(self) -> str:
+        """What a measurement with this toolkit is: ``virtual`` (modelled) or ``npu`` (measured)."""
+        return "virtual" if self.kind == "virtual" else "npu"
+
+
+def find(target: str = "auto", progress: Progress | None = None) -> Toolkit:
+    """The toolkit for ``target``: ``auto`` is a real CANN where there is one, else the virtual NPU.
+
+    Raises:
+        ToolchainError: ``npu`` was asked for and there is no CANN, or the virtual toolkit can't be built.
+    """
+    if target not in ("auto", "virtual", "npu"):
+        raise ToolchainError(f"unknown target {target!r}.", "Targets: auto, virtual, npu.")
+    prefix = real_cann() if target != "virtual" else None
+    if prefix is not None:
+        return Toolkit("cann", prefix, _cann_version(prefix))
+    if target == "npu":
+        raise ToolchainError(
+            "no CANN toolkit was found (ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME, /usr/local/Ascend).",
+            "Install CANN >= 9.0 and source its set_env.sh, or use --target virtual.",
+        )
+    return virtual(progress)
+
+
+def real_cann() -> Path | None:
+    """Prefix of the installed CANN toolkit that has the run-time compiler, or None."""
+    roots = [os.environ.get("ASCEND_HOME_PATH"), os.environ.get("ASCEND_TOOLKIT_HOME")]
+    roots += ["/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/latest", "/usr/local/Ascend/cann"]
+    for root in roots:
+        if root and (Path(root) / "lib64" / "libascendcl.so").exists():
+            return Path(root)
+    return None
+
+
+def _cann_version(prefix: Path) -> str:
+    for name in ("version.info", "version.cfg", "compiler/version.info"):
+        file = prefix / name
+        if file.exists():
+            return "cann-" + hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+    return "cann-unknown"
+
+
+@cache
+def host_compiler() -> str:
+    """Path of the host C++ compiler: ``ASCENDOPT_CXX``, else g++, else clang++.
+
+    Raises:
+        ToolchainError: there is none, or the one that was named doesn't run.
+    """
+    wanted = settings().cxx
+    for name in (wanted,) if wanted else ("g++", "clang++"):
+        path = shutil.which(name)
+        if path:
+            return path
+    raise ToolchainError(
+        f"no C++ compiler: {wanted or 'neither g++ nor clang++'} is on PATH.",
+        "Install g++ 12 or newer (Debian: apt-get install g++) or name one in ASCENDOPT_CXX.",
+    )
+
+
+def _version_hash(compiler: str) -> str:
+    h = hashlib.sha256()
+    for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".toml", ".txt", "")):
+        h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
+    h.update(Path(__file__).read_bytes())
+    h.update(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
+    # -march=native: a home folder may be shared by machines with other processors.
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("flags", "Features")):
+            h.update(" ".join(sorted(line.split(":", 1)[1].split())).encode())
+            break
+    return h.hexdigest()[:16]
+
+
+@cache
+def virtual(progress: Progress | None = None) -> Toolkit:
+    """The virtual NPU's toolkit; compiles it on first use (once per machine, some tens of seconds).
+
+    Args:
+        progress: told in a line what is being built; default: one line on stderr when a build is needed.
+
+    Raises:
+        ToolchainError: no compiler, the compiler fails, or the toolkit folder can't be written.
+    """
+    compiler = host_compiler()
+    version = _version_hash(compiler)
+    folder = paths.toolkit_dir()
+    prefix = folder / version
+    toolkit = Toolkit("virtual", prefix, f"vnpu-{version}")
+    if (prefix / "complete").exists():
+        return toolkit
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / f"{version}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (prefix / "complete").exists():
+                say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
+                say("building the virtual NPU's toolkit (once; takes up to a minute) ...")
+                with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
+                    _build(compiler, Path(work))
+                    (Path(work) / "complete").write_text(version + "\n")
+                    shutil.rmtree(prefix, ignore_errors=True)
+                    os.rename(work, prefix)
+                    os.mkdir(work)  # so that TemporaryDirectory finds something to remove
+                _build_precompiled_header(compiler, prefix)
+    except OSError as e:
+        raise ToolchainError(
+            f"the virtual toolkit can't be written to {folder}: {e.strerror or e}.",
+            "Free some space, or point ASCENDOPT_CACHE_DIR at a folder you can write.",
+        ) from e
+    return toolkit
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ToolchainError(
+            f"building the virtual toolkit failed at {what} (exit code {done.returncode}):\n{done.stderr.strip()[:4000]}\n",
+            "A C++17 compiler with _Float16 is needed (g++ >= 12 or clang++ >= 15); see `ascendopt-tune doctor`.",
+        )
+
+
+def _build(compiler: str, work: Path) -> None:
+    include, lib64, objects = work / "include", work / "lib64", work / "objects"
+    lib64.mkdir()
+    objects.mkdir()
+    shutil.copytree(VNPU / "include", include)
+    shutil.copytree(VNPU / "host" / "include", include, dirs_exist_ok=True)
+    shutil.copytree(VNPU / "chips", work / "chips")
+    libraries = {
+        "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],
+        "libascendcl.so": [p for p in (VNPU / "runtime").glob("*.cpp") if not p.name.startswith("rtc")],
+        "libacl_rtc.so": list((VNPU / "runtime").glob("rtc*.cpp")),
+        "libvnpu_host.so": list((VNPU / "host" / "src").glob("*.cpp")),
+    }
+
+    def compile_one(source: Path) -> None:
+        command = [compiler, *_LIBRARY_FLAGS, f"-I{include}", f"-I{VNPU}", "-c", str(source)]
+        _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
+
+    sources = sorted({s for group in libraries.values() for s in group}, key=lambda s: -s.stat().st_size)
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
+        list(pool.map(compile_one, sources))
+    for name, group in libraries.items():
+        needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libacl_rtc.so": ["-ldl"]}.get(name, ["-ldl"])
+        inputs = [str(objects / _object(s)) for s in sorted(group)]
+        _link(compiler, lib64, name, [*inputs, *needs])
+    empty = work / "stub.cpp"
+    empty.write_text("")
+    for name in _STUBS:
+        # torch_npu looks functions up through these names; they only lead to libascendcl.
+        _link(compiler, lib64, name, [str(empty), "-Wl,--no-as-needed", "-lascendcl"])
+    empty.unlink()
+    shutil.rmtree(objects)
+
+
+def _object(source: Path) -> str:
+    return "-".join(source.relative_to(VNPU).parts) + ".o"
+
+
+def _link(compiler: str, lib64: Path, name: str, rest: list[str]) -> None:
+    command = [compiler, "-shared", f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", f"-L{lib64}"]
+    _run([*command, "-o", str(lib64 / name), *rest], f"linking {name}")
+
+
+def _build_precompiled_header(compiler: str, prefix: Path) -> None:
+    # In place: a precompiled header remembers where it was made.
+    header = prefix / "include" / "kernel_operator.h"
+    command = [compiler, *KERNEL_FLAGS, f"-I{prefix / 'include'}", "-x", "c++-header", str(header)]
+    _run([*command, "-o", str(header) + ".gch"], "precompiling kernel_operator.h")

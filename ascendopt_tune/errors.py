@@ -1,0 +1,71 @@
+"""Every exception the project raises on purpose.
+
+An error tells what is wrong, where, the value, the limit where there is one, and the next step. The command line
+prints ``str(error)`` as one paragraph and exits with code 2; a traceback is shown only with ``--debug``.
+All of them survive pickling, because they cross the border of the worker process.
+"""
+
+from __future__ import annotations
+
+
+class AscendOptError(Exception):
+    """Base of every error a user can cause or must know of.
+
+    Args:
+        message: what went wrong, where, and the value that was refused.
+        hint: the next step, a full sentence; appended to the text.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class OperatorError(AscendOptError):
+    """An operator can't be found or its files don't have the expected layout."""
+
+
+class CaseError(AscendOptError):
+    """A case doesn't fit the operator: input, dtype, shape, attribute or value."""
+
+
+class ToolchainError(AscendOptError):
+    """No compiler, no toolkit, or the toolkit can't be built."""
+
+
+class HostProgramError(AscendOptError):
+    """The tiling program doesn't compile, lacks a tiling function, or refuses the case."""
+
+
+class KernelCompileError(AscendOptError):
+    """The kernel doesn't compile; ``log`` holds the compiler's text with the user's files and lines."""
+
+    def __init__(self, message: str, hint: str = "", log: str = "") -> None:
+        super().__init__(message, hint)
+        self.args = (message, hint, log)
+        self.log = log
+
+
+class DeviceError(AscendOptError):
+    """A call into the toolkit's C ABI failed; ``code`` is the aclError."""
+
+    def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
+        super().__init__(message, hint)
+        self.args = (message, hint, code)
+        self.code = code
+
+
+class CacheError(AscendOptError):
+    """The cache can't be read or written (full disk, read-only folder, wrong version)."""
+
+
+class NoWorkingCandidate(AscendOptError):
+    """Nothing passed the gate, not even the baseline pair; the text counts the outcomes."""
+
+
+class SettingsError(AscendOptError):
+    """An environment variable or option has an unknown name or a bad value."""

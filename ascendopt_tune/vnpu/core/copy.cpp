@@ -1,0 +1,167 @@
+// Data movement: GM <-> UB on MTE2 and MTE3, UB -> UB on the vector pipe. Limits: asc-devkit, DataCopy / DataCopyPad.
+#include <algorithm>
+#include <cstring>
+
+#include "../semantics/float16.h"
+#include "vector.h"
+
+namespace vnpu {
+namespace {
+
+constexpr uint32_t kMaxBursts = 4095;  // DataCopy and DataCopyPad: blockCount in [1, 4095]
+
+uint32_t round_up(uint64_t n, uint32_t to) { return static_cast<uint32_t>((n + to - 1) / to * to); }
+
+void check_shape(const CopyShape& s, const char* api, const void* pc) {
+  if (s.bursts > kMaxBursts)
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": blockCount " + std::to_string(s.bursts) + " is above " +
+                          std::to_string(kMaxBursts),
+                      api, pc);
+}
+
+Range pieces(const void* p, uint64_t bytes, uint32_t n, uint64_t stride) {
+  return {reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), n, stride};
+}
+
+// GM traffic as the memory system sees it: unaligned pieces round up to whole 32-byte sectors.
+Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bool write) {
+  Transfer t;
+  t.gm_addr = canonical;
+  t.bursts = s.bursts;
+  t.burst_bytes = static_cast<uint32_t>(s.burst_bytes);
+  t.burst_stride = stride;
+  t.bytes = round_up(s.burst_bytes, kBlockBytes) * s.bursts;
+  t.write = write;
+  return t;
+}
+
+template <typename T, typename C>
+void apply_atomic(Atomic op, void* dst, const void* src, uint64_t bytes) {
+  T* d = static_cast<T*>(dst);
+  const T* s = static_cast<const T*>(src);
+  for (uint64_t i = 0; i < bytes / sizeof(T); i++) {
+    C a = static_cast<C>(d[i]), b = static_cast<C>(s[i]);
+    d[i] = static_cast<C>(op == Atomic::Add ? a + b : op == Atomic::Max ? (a > b ? a : b) : (a < b ? a : b));
+  }
+}
+
+void store(Core& c, void* dst, const void* src, uint64_t bytes, const char* api, const void* pc) {
+  if (c.atomic == Atomic::None) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
+  switch (c.atomic_dtype) {
+    case DType::F32:
+      return apply_atomic<float, float>(c.atomic, dst, src, bytes);
+    case DType::F16:
+      return apply_atomic<f16, float>(c.atomic, dst, src, bytes);
+    case DType::BF16:
+      return apply_atomic<bf16, float>(c.atomic, dst, src, bytes);
+    case DType::I32:
+      return apply_atomic<int32_t, int32_t>(c.atomic, dst, src, bytes);
+    case DType::I16:
+      return apply_atomic<int16_t, int16_t>(c.atomic, dst, src, bytes);
+    case DType::I8:
+      return apply_atomic<int8_t, int8_t>(c.atomic, dst, src, bytes);
+    default:
+      unsupported_dtype(api, c.atomic_dtype, pc);
+  }
+}
+
+}  // namespace
+
+void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {
+  const void* pc = VNPU_PC;
+  if (s.bursts == 0 || s.burst_bytes == 0) return;
+  Core& c = core();
+  check_shape(s, api, pc);
+  uint64_t left = uint64_t(s.left_pad) * s.element_bytes, right = uint64_t(s.right_pad) * s.element_bytes;
+  // Every piece fills whole 32-byte blocks of UB; what padding doesn't name stays undefined (old bytes).
+  uint64_t padded = left + s.burst_bytes + right;
+  if ((s.left_pad || s.right_pad) && (left > kBlockBytes || right > kBlockBytes))
+    throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
+  Range local = pieces(dst, s.bursts > 1 ? round_up(padded, kBlockBytes) : padded, s.bursts, s.dst_stride);
+  Range gm = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
+  c.check_local(local, kBlockBytes, api, pc, "destination");
+  uint64_t canonical = c.check_gm(gm, false, api, pc, "source");
+  for (uint32_t i = 0; i < s.bursts; i++) {
+    uint8_t* d = static_cast<uint8_t*>(dst) + i * s.dst_stride;
+    const uint8_t* from = static_cast<const uint8_t*>(src) + i * s.src_stride;
+    for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, &s.pad_value, s.element_bytes);
+    std::memcpy(d + left, from, s.burst_bytes);
+    for (uint64_t b = 0; b < right; b += s.element_bytes)
+      std::memcpy(d + left + s.burst_bytes + b, &s.pad_value, s.element_bytes);
+  }
+  Transfer t = transfer_of(canonical, s, s.src_stride, false);
+  double cycles = c.chip.mte2_issue + c.chip.mte2_burst * (s.bursts - 1);
+  c.issue(Pipe::MTE2, api, pc, cycles, {{local, true, false, false}, {gm, false, true, false}}, &t);
+}
+
+void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char* api) {
+  const void* pc = VNPU_PC;
+  if (s.bursts == 0 || s.burst_bytes == 0) return;
+  Core& c = core();
+  check_shape(s, api, pc);
+  Range local = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
+  Range gm = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
+  c.check_local(local, kBlockBytes, api, pc, "source");
+  uint64_t canonical = c.check_gm(gm, true, api, pc, "destination");
+  for (uint32_t i = 0; i < s.bursts; i++)
+    store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
+          s.burst_bytes, api, pc);
+  bool atomic = c.atomic != Atomic::None;
+  Transfer t = transfer_of(canonical, s, s.dst_stride, true);
+  double cycles = c.chip.mte3_issue + c.chip.mte3_burst * (s.bursts - 1);
+  c.issue(Pipe::MTE3, api, pc, cycles, {{local, false, false, false}, {gm, true, true, atomic}}, &t);
+}
+
+void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {
+  const void* pc = VNPU_PC;
+  if (n == 0) return;
+  Core& c = core();
+  // The device fills a UB buffer once and copies it out piece by piece; a piece of 16 KiB is what DataCopy does best
+  // (asc-devkit, data copy guide: best transfer size).
+  constexpr uint64_t kPiece = 16384;
+  uint64_t bytes = n * size;
+  uint8_t* out = static_cast<uint8_t*>(dst);
+  for (uint64_t done = 0; done < bytes; done += kPiece) {
+    uint64_t piece = std::min(kPiece, bytes - done);
+    Range gm = pieces(out + done, piece, 1, 0);
+    uint64_t canonical = c.check_gm(gm, true, api, pc, "destination");
+    for (uint64_t b = 0; b + size <= piece; b += size) std::memcpy(out + done + b, value, size);
+    CopyShape s;
+    s.burst_bytes = piece;
+    Transfer t = transfer_of(canonical, s, 0, true);
+    c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{gm, true, true, false}}, &t);
+  }
+  c.barrier_all();
+}
+
+// On the device: one copy to UB, MTE2 -> S flag, scalar copies to the stack, barrier (get_op_tiling of the operator
+// compiler). Only its time matters here: a fixed latency and 8 bytes per scalar load.
+void load_tiling(void* dst, const void* src, uint32_t bytes) {
+  const void* pc = VNPU_PC;
+  Core& c = core();
+  c.check_gm(pieces(src, bytes, 1, 0), false, "GET_TILING_DATA", pc, "tiling data");
+  std::memcpy(dst, src, bytes);
+  c.scalar(c.chip.mte2_issue + c.chip.mte2_latency + bytes / c.chip.mte2_bytes_per_cycle +
+           (bytes + 7) / 8 * c.chip.scalar_issue);
+}
+
+void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {
+  const void* pc = VNPU_PC;
+  if (s.bursts == 0 || s.burst_bytes == 0) return;
+  Core& c = core();
+  check_shape(s, api, pc);
+  Range from = pieces(src, s.burst_bytes, s.bursts, s.src_stride), to = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
+  c.check_local(to, kBlockBytes, api, pc, "destination");
+  c.check_local(from, kBlockBytes, api, pc, "source");
+  for (uint32_t i = 0; i < s.bursts; i++)
+    std::memmove(static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
+                 s.burst_bytes);
+  double repeats = static_cast<double>(s.bursts) * round_up(s.burst_bytes, kRepeatBytes) / kRepeatBytes;
+  c.issue(Pipe::V, api, pc, c.chip.vec_head + repeats, {{to, true, false, false}, {from, false, false, false}});
+}
+
+}  // namespace vnpu

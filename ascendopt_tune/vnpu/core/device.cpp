@@ -1,0 +1,58 @@
+// The plain part of include/vnpu/device.h: identity, local memory, events, masks, scalar accesses.
+#include "vnpu/device.h"
+
+#include "vector.h"
+
+namespace vnpu {
+
+uint32_t block_idx() { return static_cast<uint32_t>(core().index); }
+uint32_t block_num() { return static_cast<uint32_t>(core().block_num); }
+
+void* local_base() { return core().local(); }
+uint32_t local_bytes() { return core().local_bytes(); }
+void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes, "TPipe::InitBuffer", VNPU_PC); }
+void local_reset() { core().reset_local(); }
+int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
+void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }
+
+void set_flag(Pipe src, Pipe dst, int id) { core().set_flag(src, dst, id, VNPU_PC); }
+void wait_flag(Pipe src, Pipe dst, int id) { core().wait_flag(src, dst, id, VNPU_PC); }
+void barrier(Pipe pipe) { core().barrier(pipe); }
+void barrier_all() { core().barrier_all(); }
+void sync_all() { core().sync_all(); }
+void queue_cost() { core().scalar(core().chip.scalar_queue); }
+void scalar_cost(double cycles) { core().scalar(cycles); }
+void** user_pipe() { return &core().user_pipe; }
+
+void misuse(const char* api, const char* what) {
+  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, VNPU_PC);
+}
+void unsupported(const char* api, const char* what) {
+  throw KernelError(KernelError::kUnsupported, std::string(api) + ": " + what, api, VNPU_PC);
+}
+
+void scalar_access(const void* p, uint32_t bytes, bool write, const char* api) {
+  core().scalar_access(p, bytes, write, api, VNPU_PC);
+}
+
+void set_mask(uint64_t high, uint64_t low) {
+  core().mask[0] = low;
+  core().mask[1] = high;
+  core().scalar(1);
+}
+void set_mask_mode(bool counter) {
+  core().counter_mode = counter;
+  core().scalar(1);
+}
+void reset_mask() {
+  core().mask[0] = core().mask[1] = ~0ull;
+  core().scalar(1);
+}
+
+void set_atomic(AtomicOp op, DType dtype) {
+  core().atomic = static_cast<Atomic>(op);
+  core().atomic_dtype = dtype;
+  core().scalar(1);
+}
+
+}  // namespace vnpu

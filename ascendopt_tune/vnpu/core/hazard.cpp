@@ -1,0 +1,261 @@
+#include "hazard.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vnpu {
+namespace {
+
+constexpr size_t kMaxReports = 16;     // per core; one missing flag repeats in every iteration
+constexpr size_t kMaxPending = 4096;   // unordered GM accesses remembered per core
+constexpr int kFlagsPerPair = 64;      // hardware has 8 (checked in machine.cpp); room for software queues
+
+int flag_index(Pipe src, Pipe dst, int id) {
+  return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;
+}
+
+// The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
+// (AscendC reference, PipeBarrier: vector results, overlapping MTE2/MTE3 destinations). Scalar accesses are ordered.
+bool needs_self_barrier(Pipe p) { return p != Pipe::S; }
+
+}  // namespace
+
+HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, bool report, bool auto_sync)
+    : core_(core), base_(local_base), bytes_(local_bytes), report_(report), auto_sync_(auto_sync) {
+  uint32_t cells = (local_bytes + kBlockBytes - 1) / kBlockBytes;
+  if (report_ || auto_sync_)
+    for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
+      last_write_[static_cast<int>(p)].assign(cells, 0);
+      last_read_[static_cast<int>(p)].assign(cells, 0);
+    }
+  sites_.resize(kPipes);
+  flags_.resize(kPipes * kPipes * kFlagsPerPair);
+}
+
+uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
+  int p = static_cast<int>(pipe);
+  current_ = {pipe, api, pc, false};
+  current_epoch_ = ++issued_[p];
+  dependencies_.clear();
+  // The scalar unit issues in program order: what it has waited for is done before anything it issues.
+  if (pipe != Pipe::S)
+    for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], known_[0][q]);
+  if (report_) sites_[p].push_back(current_);
+  return current_epoch_;
+}
+
+bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
+  int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
+  // A scalar read has its value before the next instruction is issued; a scalar write needs a flag (HardEvent::S_V, ...).
+  if (other == Pipe::S && !raw_or_waw) return true;
+  if (p != q) return known_[p][q] >= epoch;
+  if (!needs_self_barrier(other) || epoch == current_epoch_) return true;
+  // In-order issue makes a later write safe against an earlier read of the same pipe.
+  return !raw_or_waw || self_barrier_[q] >= epoch || known_[p][q] >= epoch;
+}
+
+void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool gm, uint64_t begin, uint64_t end) {
+  int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
+  if (auto_sync_) {
+    for (const Dependency& d : dependencies_)
+      if (d.src == other && d.epoch >= epoch) return;
+    dependencies_.push_back({other, epoch});
+    if (p == q)
+      self_barrier_[q] = std::max(self_barrier_[q], epoch);
+    else
+      known_[p][q] = std::max(known_[p][q], epoch);
+    return;
+  }
+  if (!report_ || reports.size() >= kMaxReports) return;
+  HazardReport r;
+  r.first = sites_[q][epoch - 1];
+  r.first.write = other_write;
+  r.second = current_;
+  for (const HazardReport& seen : reports)
+    if (seen.first.pc == r.first.pc && seen.second.pc == r.second.pc && seen.second.write == r.second.write) return;
+  r.first_core = r.second_core = core_;
+  r.gm = gm;
+  r.begin = begin;
+  r.end = end;
+  r.missing = p == q ? std::string("PipeBarrier<PIPE_") + pipe_name(other) + ">"
+                     : std::string("SetFlag/WaitFlag<HardEvent::") + pipe_name(other) + "_" + pipe_name(current_.pipe) +
+                           "> (or a queue's EnQue/DeQue)";
+  reports.push_back(std::move(r));
+}
+
+void HazardTracker::check_cells(uint32_t first, uint32_t last, bool write) {
+  for (int q = 0; q < kPipes; q++) {
+    if (last_write_[q].empty()) continue;
+    const uint32_t* w = last_write_[q].data();
+    const uint32_t* r = last_read_[q].data();
+    uint32_t newest_write = 0, newest_read = 0;
+    for (uint32_t c = first; c < last; c++) newest_write = std::max(newest_write, w[c]);
+    Pipe other = static_cast<Pipe>(q);
+    if (newest_write && !ordered(other, newest_write, true))
+      conflict(other, newest_write, true, false, uint64_t(first) * kBlockBytes, uint64_t(last) * kBlockBytes);
+    if (!write) continue;
+    for (uint32_t c = first; c < last; c++) newest_read = std::max(newest_read, r[c]);
+    if (newest_read && !ordered(other, newest_read, false))
+      conflict(other, newest_read, false, false, uint64_t(first) * kBlockBytes, uint64_t(last) * kBlockBytes);
+  }
+  int p = static_cast<int>(current_.pipe);
+  auto& cells = write ? last_write_[p] : last_read_[p];
+  std::fill(cells.begin() + first, cells.begin() + last, current_epoch_);
+}
+
+void HazardTracker::local(const Range& range, bool write) {
+  if (!report_ && !auto_sync_) return;
+  current_.write = write;
+  uint64_t offset = range.addr - reinterpret_cast<uint64_t>(base_);
+  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
+  uint32_t pieces = dense ? 1 : range.pieces;
+  uint64_t bytes = dense ? range.span() : range.bytes;
+  for (uint32_t i = 0; i < pieces; i++) {
+    uint64_t begin = offset + i * range.stride;
+    check_cells(static_cast<uint32_t>(begin / kBlockBytes),
+                static_cast<uint32_t>((begin + bytes + kBlockBytes - 1) / kBlockBytes), write);
+  }
+}
+
+void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool atomic) {
+  if (!report_ && !auto_sync_) return;
+  current_.write = write;
+  scalar_gm_ = scalar_gm_ || current_.pipe == Pipe::S;
+  uint64_t begin = canonical, end = canonical + range.span();
+  auto check = [&](std::vector<GmPending>& pending, bool other_write) {
+    size_t keep = 0;
+    for (GmPending& a : pending) {
+      if (a.begin < end && begin < a.end && !ordered(a.site.pipe, a.epoch, other_write))
+        conflict(a.site.pipe, a.epoch, other_write, true, std::max(a.begin, begin), std::min(a.end, end));
+      bool settled = true;  // ordered before everything that can still touch GM?
+      for (Pipe p : {Pipe::MTE2, Pipe::MTE3, Pipe::S})
+        if (p != Pipe::S || scalar_gm_) settled = settled && ordered_for(p, a.site.pipe, a.epoch);
+      if (!settled) pending[keep++] = a;
+    }
+    pending.resize(keep);
+  };
+  if (!atomic) {
+    check(gm_writes_, true);
+    if (write) check(gm_reads_, false);
+  }
+  auto& mine = write ? gm_writes_ : gm_reads_;
+  if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
+  mine.push_back({begin, end, current_epoch_, current_});
+  // For the comparison between cores only what is touched matters, piece by piece.
+  if (!report_) return;
+  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
+  uint32_t pieces = dense ? 1 : range.pieces;
+  for (uint32_t i = 0; i < pieces; i++) {
+    uint64_t b = begin + i * range.stride, e = dense ? end : b + range.bytes;
+    for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
+      GmAccess& a = gm_accesses[k];
+      if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b) {
+        a.end = e;
+        b = e;
+        break;
+      }
+    }
+    if (b != e) gm_accesses.push_back({b, e, current_, interval_, atomic});
+  }
+}
+
+void HazardTracker::set_flag(Pipe src, Pipe dst, int id) {
+  Flag& f = flags_[flag_index(src, dst, id)];
+  int s = static_cast<int>(src);
+  for (int q = 0; q < kPipes; q++) known_[s][q] = std::max(known_[s][q], known_[0][q]);
+  f.clock = known_[s];
+  f.clock[s] = issued_[s];  // a flag is raised when the pipe's earlier instructions are complete
+  f.count++;
+}
+
+bool HazardTracker::wait_flag(Pipe src, Pipe dst, int id) {
+  Flag& f = flags_[flag_index(src, dst, id)];
+  if (f.count == 0) return false;
+  f.count--;
+  int d = static_cast<int>(dst);
+  for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.clock[q]);
+  // The source pipe's same-pipe order is settled for everything before the flag as seen by whoever waited for it.
+  return true;
+}
+
+void HazardTracker::barrier(Pipe pipe) {
+  int p = static_cast<int>(pipe);
+  self_barrier_[p] = issued_[p];
+}
+
+void HazardTracker::barrier_all() {
+  for (int p = 0; p < kPipes; p++) {
+    self_barrier_[p] = issued_[p];
+    for (int q = 0; q < kPipes; q++) known_[p][q] = issued_[q];
+  }
+}
+
+void HazardTracker::sync_all() {
+  barrier_all();
+  interval_++;
+}
+
+std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit) {
+  struct Item {
+    uint64_t begin, end;
+    int core;
+    const HazardTracker::GmAccess* access;
+  };
+  std::vector<Item> items;
+  for (size_t c = 0; c < cores.size(); c++)
+    for (const auto& a : cores[c]->gm_accesses) items.push_back({a.begin, a.end, static_cast<int>(c), &a});
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return a.access->interval != b.access->interval ? a.access->interval < b.access->interval
+           : a.begin != b.begin                     ? a.begin < b.begin
+                                                    : a.core < b.core;
+  });
+  std::vector<HazardReport> out;
+  // Sweep with the furthest-reaching write and read seen so far, per core of origin: two of each are enough to find
+  // one access of another core.
+  struct Reach {
+    uint64_t end = 0;
+    const Item* item = nullptr;
+  };
+  Reach writes[2], all[2];
+  int interval = -1;
+  auto push = [](Reach (&reach)[2], const Item& item) {
+    for (Reach& r : reach)
+      if (r.item && r.item->core == item.core) {
+        if (item.end > r.end) r = {item.end, &item};
+        return;
+      }
+    Reach& weakest = reach[0].end <= reach[1].end ? reach[0] : reach[1];
+    if (item.end > weakest.end) weakest = {item.end, &item};
+  };
+  for (const Item& item : items) {
+    if (item.access->interval != interval) {
+      interval = item.access->interval;
+      for (auto& r : writes) r = {};
+      for (auto& r : all) r = {};
+    }
+    for (Reach& r : item.access->site.write ? all : writes) {
+      if (!r.item || r.item->core == item.core || r.end <= item.begin) continue;
+      if (r.item->access->atomic && item.access->atomic) continue;
+      bool seen = false;
+      for (const HazardReport& h : out)
+        seen = seen || (h.first.pc == r.item->access->site.pc && h.second.pc == item.access->site.pc);
+      if (seen) continue;
+      HazardReport h;
+      h.first = r.item->access->site;
+      h.second = item.access->site;
+      h.first_core = r.item->core;
+      h.second_core = item.core;
+      h.gm = true;
+      h.begin = item.begin;
+      h.end = std::min(item.end, r.end);
+      h.missing = "SyncAll (or another synchronization between cores)";
+      out.push_back(std::move(h));
+      if (out.size() >= limit) return out;
+    }
+    push(all, item);
+    if (item.access->site.write) push(writes, item);
+  }
+  return out;
+}
+
+}  // namespace vnpu

@@ -1,0 +1,110 @@
+// Hazards: is every access ordered after the conflicting accesses of other pipes (and, where the hardware needs it, of
+// the same pipe)? One vector clock per pipe, joined by flags and barriers; one shadow cell per 32-byte block of UB.
+//
+// Checks use the clock at issue, cells store the number of the accessing instruction (its completion), so a flag that
+// was set before an instruction does not order it. See README.md beside this file for what is and isn't detected.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vnpu/types.h"
+
+namespace vnpu {
+
+using Clock = std::array<uint32_t, kPipes>;  // per pipe: number of its instructions known to be complete
+
+struct AccessSite {
+  Pipe pipe = Pipe::S;
+  const char* api = "";
+  const void* pc = nullptr;
+  bool write = false;
+};
+
+struct HazardReport {
+  AccessSite first, second;  // program order within one core; for two cores, by core number
+  int first_core = 0, second_core = 0;
+  bool gm = false;
+  uint64_t begin = 0, end = 0;  // byte range both touched: UB offset, or canonical GM address
+  std::string missing;          // the edge that would order them
+};
+
+// A dependency the compiler's automatic synchronization has to order: instruction `epoch` of `src`.
+struct Dependency {
+  Pipe src;
+  uint32_t epoch;
+};
+
+class HazardTracker {
+ public:
+  HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, bool report, bool auto_sync);
+
+  // Starts instruction on `pipe`; returns its number on that pipe (from 1).
+  uint32_t begin(Pipe pipe, const char* api, const void* pc);
+  // Accesses of the instruction just begun. Local ranges must lie inside local memory.
+  void local(const Range& range, bool write);
+  void gm(const Range& range, uint64_t canonical, bool write, bool atomic);
+  // What the accesses since begin() have to wait for under automatic synchronization; cleared by begin().
+  const std::vector<Dependency>& dependencies() const { return dependencies_; }
+
+  void set_flag(Pipe src, Pipe dst, int id);
+  // False when nothing set the flag: a deadlock on hardware.
+  bool wait_flag(Pipe src, Pipe dst, int id);
+  void barrier(Pipe pipe);
+  void barrier_all();
+  void sync_all();  // after a barrier over all cores: a new interval for the comparison between cores
+  uint32_t epoch(Pipe pipe) const { return issued_[static_cast<int>(pipe)]; }
+
+  std::vector<HazardReport> reports;
+
+  // GM accesses for the comparison between cores, merged where one site walks contiguously.
+  struct GmAccess {
+    uint64_t begin, end;  // canonical
+    AccessSite site;
+    int interval;  // number of SyncAll calls before it
+    bool atomic;
+  };
+  std::vector<GmAccess> gm_accesses;
+
+ private:
+  struct Flag {
+    Clock clock{};
+    int count = 0;
+  };
+  struct GmPending {
+    uint64_t begin, end;
+    uint32_t epoch;
+    AccessSite site;
+  };
+
+  void conflict(Pipe other, uint32_t epoch, bool other_write, bool gm, uint64_t begin, uint64_t end);
+  bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;
+  bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {
+    return known_[static_cast<int>(pipe)][static_cast<int>(other)] >= epoch;
+  }
+  void check_cells(uint32_t first, uint32_t last, bool write);
+
+  int core_;
+  uint8_t* base_;
+  uint32_t bytes_;
+  bool report_, auto_sync_;
+  Clock issued_{};                          // instructions issued per pipe
+  std::array<Clock, kPipes> known_{};       // known_[p][q]: instructions of q that p's next one is ordered after
+  Clock self_barrier_{};                    // same-pipe barrier position
+  AccessSite current_;
+  uint32_t current_epoch_ = 0;
+  std::vector<Dependency> dependencies_;
+  std::vector<std::vector<AccessSite>> sites_;  // per pipe, by instruction number - 1 (only while reporting)
+  // Structure of arrays, so that checking a contiguous range is a vectorizable maximum.
+  std::array<std::vector<uint32_t>, kPipes> last_write_, last_read_;
+  std::vector<Flag> flags_;
+  std::vector<GmPending> gm_reads_, gm_writes_;
+  int interval_ = 0;
+  bool scalar_gm_ = false;  // the scalar unit has touched GM
+};
+
+// Pairs of unordered GM accesses of different cores; at most `limit` reports.
+std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit);
+
+}  // namespace vnpu

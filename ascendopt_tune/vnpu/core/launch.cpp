@@ -1,0 +1,242 @@
+#include "launch.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "machine.h"
+#include "report.h"
+#include "timing.h"
+
+namespace vnpu {
+namespace {
+
+constexpr int kVectorCoreException = 507035;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
+constexpr int kInvalidParam = 107000;         // ACL_ERROR_RT_PARAM_INVALID
+constexpr size_t kStackBytes = 8 << 20;       // a kernel's stack; host compilers spill more than the device's 32 KB
+
+struct Settings {
+  std::mutex mutex;
+  Chip chip;
+  bool loaded = false, timing = true, hazards = true, trace = false;
+};
+
+Settings& settings() {
+  static Settings* s = new Settings;
+  return *s;
+}
+
+thread_local std::string last_error;
+
+const Chip& current_chip(Settings& s) {
+  if (!s.loaded) {
+    const char* name = getenv("ASCENDOPT_CHIP");
+    s.chip = load_chip(name && *name ? name : "ascend910b2");
+    s.loaded = true;
+  }
+  return s.chip;
+}
+
+// A core as a coroutine: it runs until its kernel ends or it waits for the other cores.
+struct Fiber {
+  ucontext_t context;
+  void* stack = nullptr;
+  std::unique_ptr<Core> core;
+  bool done = false, waiting = false;
+  std::unique_ptr<KernelError> error;
+
+  Fiber() {
+    stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) throw std::bad_alloc();
+    mprotect(stack, 4096, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
+  }
+  Fiber(const Fiber&) = delete;
+  ~Fiber() { munmap(stack, kStackBytes); }
+};
+
+struct Run {
+  const KernelInfo* kernel = nullptr;
+  void** args = nullptr;
+  ucontext_t scheduler;
+  Fiber* active = nullptr;
+};
+thread_local Run* run = nullptr;
+
+void fiber_main() {
+  Fiber& f = *run->active;
+  try {
+    run->kernel->entry(run->args);
+  } catch (const KernelError& e) {
+    f.error = std::make_unique<KernelError>(e);
+  }
+  f.done = true;
+  swapcontext(&f.context, &run->scheduler);
+}
+
+void resume(Fiber& f) {
+  run->active = &f;
+  set_current_core(f.core.get());
+  swapcontext(&run->scheduler, &f.context);
+  set_current_core(nullptr);
+}
+
+// Runs all cores to their end, core by core between meetings. Returns the first error in core order.
+KernelError* execute(std::vector<std::unique_ptr<Fiber>>& fibers) {
+  for (auto& f : fibers) {
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = kStackBytes;
+    f->context.uc_link = nullptr;
+    makecontext(&f->context, fiber_main, 0);
+  }
+  while (true) {
+    size_t done = 0, waiting = 0;
+    for (auto& f : fibers) {
+      if (!f->done && !f->waiting) resume(*f);
+      if (f->error) return f->error.get();
+      done += f->done;
+      waiting += f->waiting;
+    }
+    if (done == fibers.size()) return nullptr;
+    if (done > 0) {
+      for (auto& f : fibers)
+        if (f->waiting) {
+          f->error = std::make_unique<KernelError>(
+              KernelError::kDeadlock,
+              "SyncAll was reached by " + std::to_string(waiting) + " of " + std::to_string(fibers.size()) +
+                  " cores, the others have returned: the waiting cores would wait for ever",
+              "SyncAll", nullptr);
+          return f->error.get();
+        }
+    }
+    for (auto& f : fibers) f->waiting = false;
+  }
+}
+
+}  // namespace
+
+void meet_all_cores() {
+  Fiber& f = *run->active;
+  f.waiting = true;
+  swapcontext(&f.context, &run->scheduler);
+}
+
+LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
+  Settings& s = settings();
+  std::lock_guard lock(s.mutex);
+  LaunchResult result;
+  Report report;
+  report.kernel = kernel.name;
+  report.block_dim = block_dim;
+  auto finish = [&](int status, const std::string& message) {
+    result.status = report.status = status;
+    result.message = report.message = message;
+    publish(report);
+    return result;
+  };
+  try {
+    current_chip(s);
+  } catch (const std::exception& e) {
+    return finish(kInvalidParam, e.what());
+  }
+  const Chip& chip = s.chip;
+  if (kernel.core_type != 0)
+    return finish(kInvalidParam, std::string("kernel ") + kernel.name +
+                                     " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only");
+  if (block_dim == 0 || block_dim > 65535)
+    return finish(kInvalidParam, "block dim " + std::to_string(block_dim) + " is outside 1..65535");
+
+  Options options{s.timing, s.hazards, kernel.auto_sync};
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  for (uint32_t i = 0; i < block_dim; i++) {
+    fibers.push_back(std::make_unique<Fiber>());
+    fibers.back()->core = std::make_unique<Core>(static_cast<int>(i), static_cast<int>(block_dim), chip, options);
+  }
+  Run local;
+  local.kernel = &kernel;
+  local.args = args;
+  run = &local;
+  KernelError* error = execute(fibers);
+  run = nullptr;
+
+  std::vector<const HazardTracker*> trackers;
+  for (auto& f : fibers) {
+    trackers.push_back(&f->core->hazards);
+    report.slack_writes += f->core->slack_writes;
+    for (const HazardReport& h : f->core->hazards.reports)
+      if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
+  }
+  if (error) {
+    report.errors.push_back(*error);
+    return finish(kVectorCoreException, error->what());
+  }
+  if (s.hazards)
+    for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
+  if (s.timing) {
+    std::vector<const Trace*> traces;
+    for (auto& f : fibers) traces.push_back(&f->core->trace);
+    // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there.
+    L2State l2;
+    simulate(traces, chip, l2, nullptr);
+    std::vector<Span> spans;
+    report.times = simulate(traces, chip, l2, s.trace ? &spans : nullptr);
+    if (!report.times.deadlock.empty()) {
+      report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
+      return finish(kVectorCoreException, "deadlock: " + report.times.deadlock);
+    }
+    report.profile(traces, chip);
+    report.spans = std::move(spans);
+    result.task_duration_us = report.task_duration_us;
+  }
+  return finish(0, "");
+}
+
+}  // namespace vnpu
+
+extern "C" {
+
+const char* vnpu_last_error() { return vnpu::last_error.c_str(); }
+
+int vnpu_set_option(const char* name, const char* value) {
+  vnpu::Settings& s = vnpu::settings();
+  std::lock_guard lock(s.mutex);
+  std::string n = name ? name : "", v = value ? value : "";
+  try {
+    if (n == "chip") {
+      s.chip = vnpu::load_chip(v);
+      s.loaded = true;
+      return 0;
+    }
+  } catch (const std::exception& e) {
+    vnpu::last_error = e.what();
+    return 1;
+  }
+  bool* flag = n == "timing" ? &s.timing : n == "hazards" ? &s.hazards : n == "trace" ? &s.trace : nullptr;
+  if (!flag || (v != "0" && v != "1")) {
+    vnpu::last_error = "unknown option or value `" + n + "=" + v + "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1";
+    return 1;
+  }
+  *flag = v == "1";
+  return 0;
+}
+
+const char* vnpu_chip_value(const char* key) {
+  vnpu::Settings& s = vnpu::settings();
+  std::lock_guard lock(s.mutex);
+  try {
+    const auto& values = vnpu::current_chip(s).values;
+    auto it = values.find(key);
+    return it == values.end() ? "" : it->second.c_str();
+  } catch (const std::exception& e) {
+    vnpu::last_error = e.what();
+    return "";
+  }
+}
+
+}  // extern "C"

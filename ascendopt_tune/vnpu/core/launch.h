@@ -1,0 +1,43 @@
+// Running a kernel: all cores of one launch, then the observers' verdict.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "memory.h"
+
+namespace vnpu {
+
+// A kernel of a loaded binary; made by VNPU_EXPORT_KERNEL (include/vnpu_export.h). The layout is part of the binary
+// format: add fields at the end only.
+struct KernelInfo {
+  const char* name;
+  void (*entry)(void** args);  // args[i] points at parameter i
+  uint32_t param_count;
+  const uint32_t* param_sizes;  // bytes
+  bool auto_sync;               // built with --cce-auto-sync=on
+  int core_type;                // 0 vector cores, 1 cube cores, 2 / 3 mixed 1:1 / 1:2
+};
+
+struct LaunchResult {
+  int status = 0;               // 0, or the aclError the stream reports at its next synchronization
+  double task_duration_us = 0;  // modelled; 0 when timing is off
+  std::string message;          // empty when status is 0
+};
+
+// Runs the kernel on `block_dim` cores, now. Thread-safe; launches of one process run one after another.
+LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args);
+
+}  // namespace vnpu
+
+extern "C" {
+// JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
+const char* vnpu_last_report();
+// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1. Returns 0, or 1 for an unknown name or value (the message
+// is then the next vnpu_last_error()).
+int vnpu_set_option(const char* name, const char* value);
+const char* vnpu_last_error();
+// Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
+const char* vnpu_chip_value(const char* key);
+// Writes the last launch's timeline as Chrome-trace JSON (needs trace=1). Returns 0 or 1.
+int vnpu_trace_json(const char* path);
+}

@@ -1,0 +1,276 @@
+#include "machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vnpu {
+namespace {
+
+thread_local Core* current = nullptr;
+
+constexpr uint32_t kCacheLine = 64;       // AscendC programming guide: data cache line
+constexpr uint32_t kCacheLines = 32768 / kCacheLine;  // 32 KB data cache (architecture 2201)
+
+std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
+
+}  // namespace
+
+const char* pipe_name(Pipe pipe) {
+  static const char* names[] = {"S", "V", "MTE1", "MTE2", "MTE3", "M", "FIX"};
+  return names[static_cast<int>(pipe)];
+}
+
+Core& core() { return *current; }
+void set_current_core(Core* c) { current = c; }
+
+Core::Core(int index, int block_num, const Chip& chip, const Options& options)
+    : index(index),
+      block_num(block_num),
+      chip(chip),
+      options(options),
+      hazards(index, nullptr, 0, false, false),
+      storage_(new uint8_t[chip.ub_bytes + 2 * kRepeatBytes]),
+      local_bytes_(chip.ub_bytes) {
+  uint64_t raw = reinterpret_cast<uint64_t>(storage_.get());
+  local_ = storage_.get() + (kRepeatBytes - raw % kRepeatBytes);
+  // All bits set is NaN in every float type and -1 in every signed one: reading what nobody wrote shows.
+  std::memset(local_, 0xff, local_bytes_);
+  hazards = HazardTracker(index, local_, local_bytes_, options.hazards, options.auto_sync);
+}
+
+void Core::record(Record r) {
+  r.scalar_before = static_cast<float>(scalar_pending_);
+  scalar_pending_ = 0;
+  trace.records.push_back(r);
+}
+
+void Core::flush_dependencies(Pipe pipe, const char* api, const void* pc) {
+  if (!options.timing) return;
+  for (const Dependency& d : hazards.dependencies()) {
+    Record r;
+    r.kind = Record::kDepend;
+    r.pipe = pipe;
+    r.src = d.src;
+    r.epoch = d.epoch;
+    r.api = api;
+    r.pc = pc;
+    record(r);
+  }
+}
+
+void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, std::initializer_list<Access> accesses,
+                 const Transfer* transfer) {
+  issue(pipe, api, pc, cycles, accesses.begin(), accesses.size(), transfer);
+}
+
+void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, const Access* accesses, size_t n,
+                 const Transfer* transfer) {
+  Record r;
+  r.kind = Record::kInstr;
+  r.pipe = pipe;
+  r.epoch = hazards.begin(pipe, api, pc);
+  for (size_t i = 0; i < n; i++) {
+    const Access& a = accesses[i];
+    if (a.range.bytes == 0 || a.range.pieces == 0) continue;
+    if (a.gm)
+      hazards.gm(a.range, transfer->gm_addr, a.write, a.atomic);
+    else
+      hazards.local(a.range, a.write);
+  }
+  if (transfer) (transfer->write ? trace.mte3_bytes : trace.mte2_bytes) += transfer->bytes;
+  if (!options.timing) return;
+  flush_dependencies(pipe, api, pc);
+  scalar_pending_ += chip.scalar_issue;
+  r.cycles = static_cast<float>(cycles);
+  r.api = api;
+  r.pc = pc;
+  if (transfer) {
+    r.transfer = static_cast<int32_t>(trace.transfers.size());
+    trace.transfers.push_back(*transfer);
+  }
+  record(r);
+}
+
+void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc) {
+  Range range{reinterpret_cast<uint64_t>(p), bytes, 1, 0};
+  bool local = is_local(p);
+  uint64_t canonical = 0;
+  if (local)
+    check_local(range, 1, api, pc, write ? "destination" : "source");
+  else
+    canonical = check_gm(range, write, api, pc, write ? "destination" : "source");
+  hazards.begin(Pipe::S, api, pc);
+  if (local)
+    hazards.local(range, write);
+  else
+    hazards.gm(range, canonical, write, false);
+  if (!options.timing) return;
+  flush_dependencies(Pipe::S, api, pc);
+  if (local) {
+    scalar_pending_ += chip.scalar_local_access;
+    return;
+  }
+  if (dcache_.empty()) dcache_.assign(kCacheLines, ~0ull);
+  uint64_t line = canonical / kCacheLine;
+  uint64_t& slot = dcache_[line % kCacheLines];
+  scalar_pending_ += slot == line ? chip.scalar_gm_hit : chip.scalar_gm_miss;
+  slot = line;
+}
+
+void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc) {
+  hazards.set_flag(src, dst, id);
+  if (!options.timing) return;
+  scalar_pending_ += chip.scalar_flag;
+  Record r;
+  r.kind = Record::kSetFlag;
+  r.src = src;
+  r.pipe = dst;
+  r.id = static_cast<uint8_t>(id);
+  r.api = "SetFlag";
+  r.pc = pc;
+  record(r);
+}
+
+void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
+  if (!hazards.wait_flag(src, dst, id))
+    throw KernelError(KernelError::kDeadlock,
+                      std::string("WaitFlag<") + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +
+                          std::to_string(id) + " has no SetFlag before it: the core would wait for ever",
+                      "WaitFlag", pc);
+  if (!options.timing) return;
+  scalar_pending_ += chip.scalar_flag;
+  Record r;
+  r.kind = Record::kWaitFlag;
+  r.src = src;
+  r.pipe = dst;
+  r.id = static_cast<uint8_t>(id);
+  r.api = "WaitFlag";
+  r.pc = pc;
+  record(r);
+}
+
+void Core::barrier(Pipe pipe) {
+  hazards.barrier(pipe);
+  if (!options.timing) return;
+  scalar_pending_ += chip.scalar_flag;
+  Record r;
+  r.kind = Record::kBarrier;
+  r.pipe = pipe;
+  r.api = "PipeBarrier";
+  record(r);
+}
+
+void Core::barrier_all() {
+  hazards.barrier_all();
+  if (!options.timing) return;
+  scalar_pending_ += chip.scalar_flag;
+  Record r;
+  r.kind = Record::kBarrierAll;
+  r.api = "PipeBarrier<PIPE_ALL>";
+  record(r);
+}
+
+void Core::sync_all() {
+  hazards.sync_all();
+  if (options.timing) {
+    Record r;
+    r.kind = Record::kSyncAll;
+    r.api = "SyncAll";
+    record(r);
+  }
+  std::fill(dcache_.begin(), dcache_.end(), ~0ull);
+  meet_all_cores();
+}
+
+void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc,
+                       const char* operand) const {
+  uint64_t base = reinterpret_cast<uint64_t>(local_);
+  if (range.addr < base || range.addr >= base + local_bytes_)
+    throw KernelError(KernelError::kOutOfBounds, std::string(api) + ": the " + operand + " is not in the Unified Buffer",
+                      api, pc);
+  uint64_t offset = range.addr - base;
+  if (offset % align != 0)
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": the " + operand + " starts at UB byte " + std::to_string(offset) +
+                          ", which is not aligned to " + bytes_text(align),
+                      api, pc);
+  uint64_t end = offset + range.span();
+  uint64_t limit = local_bytes_;
+  const char* what = "the end of the Unified Buffer";
+  if (!buffers_.empty()) {
+    auto it = buffers_.upper_bound(static_cast<uint32_t>(offset));
+    if (it != buffers_.begin()) {
+      --it;
+      if (offset < it->first + it->second) {
+        limit = it->first + it->second;
+        what = "the end of its buffer";
+      }
+    }
+  }
+  if (end > limit)
+    throw KernelError(KernelError::kOutOfBounds,
+                      std::string(api) + ": the " + operand + " covers UB bytes [" + std::to_string(offset) + ", " +
+                          std::to_string(end) + "), past " + what + " at " + std::to_string(limit),
+                      api, pc);
+}
+
+uint64_t Core::check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand) {
+  const Allocation* a = nullptr;
+  for (const Allocation* r : recent_)
+    if (r && range.addr >= r->base && range.addr < r->base + r->allocated) a = r;
+  if (!a) {
+    a = gm_find(range.addr);
+    if (!a)
+      throw KernelError(KernelError::kOutOfBounds,
+                        std::string(api) + ": the " + operand + " is in no allocation of global memory", api, pc);
+    std::rotate(std::begin(recent_), std::end(recent_) - 1, std::end(recent_));
+    recent_[0] = a;
+  }
+  uint64_t begin = range.addr - a->base, end = begin + range.span();
+  if (end > a->allocated)
+    throw KernelError(KernelError::kOutOfBounds,
+                      std::string(api) + ": the " + operand + " covers bytes [" + std::to_string(begin) + ", " +
+                          std::to_string(end) + ") of a tensor of " + bytes_text(a->payload) + " (allocation " +
+                          bytes_text(a->allocated) + ")",
+                      api, pc);
+  if (write && end > a->payload) slack_writes += end - std::max(begin, a->payload);
+  return a->canonical + begin;
+}
+
+void* Core::allocate_local(uint32_t bytes, const char* api, const void* pc) {
+  bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  uint32_t limit = local_bytes_ - chip.ub_reserved_bytes;
+  if (local_used_ + bytes > limit)
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": " + bytes_text(bytes) + " more do not fit into the Unified Buffer: " +
+                          bytes_text(local_used_) + " of " + bytes_text(limit) + " are taken (UB overflow)",
+                      api, pc);
+  buffers_[local_used_] = bytes;
+  void* p = local_ + local_used_;
+  local_used_ += bytes;
+  return p;
+}
+
+void Core::reset_local() {
+  local_used_ = 0;
+  buffers_.clear();
+}
+
+int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {
+  uint64_t& used = events_[static_cast<int>(src)][static_cast<int>(dst)];
+  for (uint32_t id = 0; id < chip.event_ids; id++)
+    if (!(used >> id & 1)) {
+      used |= 1ull << id;
+      return static_cast<int>(id);
+    }
+  throw KernelError(KernelError::kMisuse,
+                    std::string("all ") + std::to_string(chip.event_ids) + " event ids from " + pipe_name(src) + " to " +
+                        pipe_name(dst) + " are taken; release one or use fewer queues and buffers",
+                    "AllocEventID", pc);
+}
+
+void Core::release_event(Pipe src, Pipe dst, int id) {
+  events_[static_cast<int>(src)][static_cast<int>(dst)] &= ~(1ull << id);
+}
+
+}  // namespace vnpu

@@ -1,0 +1,25 @@
+// Global memory as the device sees it: which bytes belong to which allocation, and their canonical device addresses.
+//
+// Device memory is host memory. A canonical address counts allocations in the order of their registration, so that
+// nothing that is modelled (bandwidth, L2 residency, reports) depends on where the host happened to put a block.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace vnpu {
+
+struct Allocation {
+  uint64_t base = 0;       // host address
+  uint64_t payload = 0;    // bytes asked for
+  uint64_t allocated = 0;  // bytes that may be touched; CANN rounds up to 32 B and adds 32 B (runtime manual)
+  uint64_t canonical = 0;  // canonical device address of base, 512-byte aligned
+  int index = 0;           // running number, for reports
+};
+
+// Thread-safe. `payload` bytes are the tensor, up to `allocated` may be read and written without harm on silicon.
+void gm_register(void* p, size_t payload, size_t allocated);
+void gm_unregister(void* p);
+// The allocation that holds host address `addr`, or nullptr. The result stays valid until it is unregistered.
+const Allocation* gm_find(uint64_t addr);
+
+}  // namespace vnpu

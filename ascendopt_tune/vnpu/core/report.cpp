@@ -1,0 +1,145 @@
+#include "report.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "launch.h"
+
+namespace vnpu {
+namespace {
+
+thread_local std::string last_report = "{}";
+thread_local std::vector<Span> last_spans;
+thread_local double last_cycles_per_us = 0;
+
+std::string quoted(const std::string& s) {
+  std::string out = "\"";
+  for (char c : s) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char b[8];
+      snprintf(b, sizeof b, "\\u%04x", c);
+      out += b;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string number(double v) {
+  char b[40];
+  snprintf(b, sizeof b, "%.10g", v);
+  return b;
+}
+
+// Offset of a return address in the kernel binary: `addr2line -i -e <binary>` turns it into file and line.
+std::string site_offset(const void* pc) {
+  Dl_info info;
+  if (!pc || !dladdr(pc, &info)) return "null";
+  return std::to_string(static_cast<const char*>(pc) - static_cast<const char*>(info.dli_fbase) - 1);
+}
+
+std::string site(const AccessSite& s, int core) {
+  return std::string("{\"pipe\":\"") + pipe_name(s.pipe) + "\",\"api\":" + quoted(s.api ? s.api : "") +
+         ",\"access\":\"" + (s.write ? "write" : "read") + "\",\"core\":" + std::to_string(core) +
+         ",\"pc\":" + site_offset(s.pc) + "}";
+}
+
+const char* kind_name(KernelError::Kind kind) {
+  switch (kind) {
+    case KernelError::kOutOfBounds:
+      return "out_of_bounds";
+    case KernelError::kDeadlock:
+      return "deadlock";
+    case KernelError::kUnsupported:
+      return "unsupported";
+    default:
+      return "misuse";
+  }
+}
+
+}  // namespace
+
+void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
+  double clock = chip.clock_mhz, n = static_cast<double>(traces.size());
+  cycles_per_us = clock;
+  task_duration_us = times.cycles / clock;
+  for (const CoreTimes& c : times.cores) {
+    aiv_time_us += (c.end - c.start) / clock / n;
+    vec_us += c.busy[static_cast<int>(Pipe::V)] / clock / n;
+    scalar_us += c.busy[static_cast<int>(Pipe::S)] / clock / n;
+    mte2_us += c.busy[static_cast<int>(Pipe::MTE2)] / clock / n;
+    mte3_us += c.busy[static_cast<int>(Pipe::MTE3)] / clock / n;
+    stall_gm_us += c.stall_gm / clock / n;
+  }
+  for (const Trace* t : traces) {
+    conflict_cycles += t->conflict_cycles;
+    mte2_bytes += static_cast<double>(t->mte2_bytes);
+    mte3_bytes += static_cast<double>(t->mte3_bytes);
+    for (const Record& r : t->records) instructions += r.kind == Record::kInstr;
+  }
+}
+
+std::string Report::json() const {
+  std::string out = "{\"kernel\":" + quoted(kernel) + ",\"block_dim\":" + std::to_string(block_dim) +
+                    ",\"status\":" + std::to_string(status) + ",\"message\":" + quoted(message);
+  out += ",\"profile\":{\"task_duration_us\":" + number(task_duration_us) + ",\"aiv_time_us\":" + number(aiv_time_us) +
+         ",\"aiv_vec_time_us\":" + number(vec_us) + ",\"aiv_scalar_time_us\":" + number(scalar_us) +
+         ",\"aiv_mte2_time_us\":" + number(mte2_us) + ",\"aiv_mte3_time_us\":" + number(mte3_us) +
+         ",\"block_dim\":" + std::to_string(block_dim) + ",\"counters\":{\"mte2_bytes\":" + number(mte2_bytes) +
+         ",\"mte3_bytes\":" + number(mte3_bytes) + ",\"bank_conflict_cycles\":" + number(conflict_cycles) +
+         ",\"instructions\":" + number(instructions) + ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) +
+         ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
+  out += ",\"slack_write_bytes\":" + std::to_string(slack_writes) + ",\"hazards\":[";
+  for (size_t i = 0; i < hazards.size(); i++) {
+    const HazardReport& h = hazards[i];
+    out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : "UB") +
+           "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
+           ",\"first\":" + site(h.first, h.first_core) + ",\"second\":" + site(h.second, h.second_core) +
+           ",\"missing\":" + quoted(h.missing) + "}";
+  }
+  out += "],\"errors\":[";
+  for (size_t i = 0; i < errors.size(); i++)
+    out += (i ? "," : "") + std::string("{\"kind\":\"") + kind_name(errors[i].kind) +
+           "\",\"message\":" + quoted(errors[i].what()) + ",\"api\":" + quoted(errors[i].api ? errors[i].api : "") +
+           ",\"pc\":" + site_offset(errors[i].pc) + "}";
+  return out + "]}";
+}
+
+void publish(const Report& report) {
+  last_report = report.json();
+  last_spans = report.spans;
+  last_cycles_per_us = report.cycles_per_us;
+}
+
+}  // namespace vnpu
+
+extern "C" {
+
+const char* vnpu_last_report() { return vnpu::last_report.c_str(); }
+
+int vnpu_trace_json(const char* path) {
+  using vnpu::last_cycles_per_us;
+  if (vnpu::last_spans.empty()) return 1;
+  std::ofstream out(path);
+  out << "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"time\":\"modelled\"},\"traceEvents\":[";
+  bool first = true;
+  for (const vnpu::Span& s : vnpu::last_spans) {
+    out << (first ? "" : ",\n") << "{\"ph\":\"X\",\"name\":" << vnpu::quoted(s.api ? s.api : "?")
+        << ",\"pid\":" << s.core << ",\"tid\":\"" << vnpu::pipe_name(s.pipe)
+        << "\",\"ts\":" << vnpu::number(s.begin / last_cycles_per_us)
+        << ",\"dur\":" << vnpu::number((s.end - s.begin) / last_cycles_per_us) << ",\"args\":{\"pc\":"
+        << vnpu::site_offset(s.pc) << "}}";
+    first = false;
+  }
+  out << "]}\n";
+  return out.good() ? 0 : 1;
+}
+
+}  // extern "C"

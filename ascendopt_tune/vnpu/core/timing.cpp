@@ -1,0 +1,395 @@
+#include "timing.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <limits>
+#include <queue>
+
+namespace vnpu {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// GM bandwidth shared by all cores. Transfers of one class progress at one rate, so a class needs a single counter of
+// bytes served; a transfer is done when the counter has grown by its size.
+class Bandwidth {
+ public:
+  struct Done {
+    int core;
+    Pipe pipe;
+  };
+
+  explicit Bandwidth(const Chip& c)
+      : hbm_(c.hbm_bytes_per_us / c.clock_mhz), l2_(c.l2_bytes_per_us / c.clock_mhz) {
+    cap_[0] = c.mte2_bytes_per_cycle;
+    cap_[1] = c.mte2_l2_bytes_per_cycle;
+    cap_[2] = c.mte3_bytes_per_cycle;
+    cap_[3] = c.mte3_l2_bytes_per_cycle;
+  }
+
+  void arrive(double now, double bytes, bool write, bool hit, Done done) {
+    serve(now);
+    int k = (write ? 2 : 0) + (hit ? 1 : 0);
+    classes_[k].waiting.push({classes_[k].served + bytes, sequence_++, done});
+    update_rates();
+  }
+
+  // Time of the next completion, kNever when nothing moves.
+  double next() const {
+    double best = kNever;
+    for (const Class& c : classes_)
+      if (!c.waiting.empty())
+        best = std::min(best, now_ + std::max(0.0, c.waiting.top().target - c.served) / c.rate);
+    return best;
+  }
+
+  Done finish() {
+    int best = -1;
+    double when = kNever;
+    for (int k = 0; k < kClasses; k++) {
+      const Class& c = classes_[k];
+      if (c.waiting.empty()) continue;
+      double t = now_ + std::max(0.0, c.waiting.top().target - c.served) / c.rate;
+      if (t < when) when = t, best = k;
+    }
+    serve(when);
+    Class& c = classes_[best];
+    c.served = std::max(c.served, c.waiting.top().target);
+    Done done = c.waiting.top().done;
+    c.waiting.pop();
+    update_rates();
+    return done;
+  }
+
+ private:
+  static constexpr int kClasses = 4;  // read/write x HBM/L2
+  struct Item {
+    double target;
+    uint64_t sequence;
+    Done done;
+    bool operator<(const Item& o) const { return target != o.target ? target > o.target : sequence > o.sequence; }
+  };
+  struct Class {
+    double served = 0, rate = 0;
+    std::priority_queue<Item> waiting;
+  };
+
+  void serve(double now) {
+    double dt = now - now_;
+    if (dt > 0)
+      for (Class& c : classes_)
+        if (!c.waiting.empty()) c.served += c.rate * dt;
+    now_ = std::max(now_, now);
+  }
+
+  void update_rates() {
+    double miss = 0, all = 0;
+    for (int k = 0; k < kClasses; k++) {
+      double n = static_cast<double>(classes_[k].waiting.size());
+      all += n;
+      if (k % 2 == 0) miss += n;
+    }
+    for (int k = 0; k < kClasses; k++) {
+      double rate = cap_[k];
+      if (all > 0) rate = std::min(rate, l2_ / all);
+      if (k % 2 == 0 && miss > 0) rate = std::min(rate, hbm_ / miss);
+      classes_[k].rate = rate;
+    }
+  }
+
+  double hbm_, l2_, now_ = 0;
+  double cap_[kClasses];
+  Class classes_[kClasses];
+  uint64_t sequence_ = 0;
+};
+
+struct Arrival {
+  double time;
+  int core;
+  Pipe pipe;
+  const Transfer* transfer;
+  bool operator<(const Arrival& o) const {
+    return time != o.time ? time > o.time : core != o.core ? core > o.core : pipe > o.pipe;
+  }
+};
+
+struct Queued {
+  const Record* record;
+  double issued;
+};
+
+struct PipeState {
+  std::deque<Queued> queue;
+  double free = 0;            // when the next instruction may start
+  double complete = 0;        // when everything so far is complete (a flag set now is raised then)
+  bool moving = false;        // the head is in a GM transfer
+  double start = 0;           // of the head, while it is moving
+  std::vector<double> starts, dones;  // per instruction
+};
+
+class CoreSim {
+ public:
+  CoreSim(int index, const Trace& trace, const Chip& chip, double start, std::vector<Span>* spans)
+      : index_(index), trace_(trace), chip_(chip), scalar_(start), spans_(spans) {
+    times_.start = start;
+    flags_.resize(kPipes * kPipes * 64);
+  }
+
+  // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
+  void advance(std::priority_queue<Arrival>& arrivals) {
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (int p = 1; p < kPipes; p++)
+        while (step_pipe(static_cast<Pipe>(p), arrivals)) progress = true;
+      while (step_scalar()) progress = true;
+    }
+  }
+
+  void transfer_done(Pipe pipe, double now) {
+    PipeState& p = pipes_[static_cast<int>(pipe)];
+    const Record& r = *p.queue.front().record;
+    p.moving = false;
+    bool in = pipe == Pipe::MTE2;
+    double alone = trace_.transfers[r.transfer].bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
+    times_.stall_gm += std::max(0.0, now - p.start - r.cycles - alone);
+    finish(pipe, p, r, p.start, now, now + (in ? chip_.mte2_latency : chip_.mte3_latency));
+    p.queue.pop_front();
+  }
+
+  bool finished() const { return next_ == trace_.records.size() && idle(); }
+  bool at_sync() const { return syncing_ && idle(); }
+  double sync_time() {
+    scalar_ = std::max(scalar_, complete_all());
+    return scalar_;
+  }
+  void leave_sync(double now) {
+    scalar_ = now;
+    syncing_ = false;
+    next_++;
+  }
+  CoreTimes result() {
+    times_.end = std::max(scalar_ + trace_.scalar_tail, complete_all());
+    times_.busy[0] += trace_.scalar_tail;
+    return times_;
+  }
+  std::string waiting() const {
+    const Record& r = trace_.records[std::min(next_, trace_.records.size() - 1)];
+    return "core " + std::to_string(index_) + " at " + (r.api ? r.api : "?");
+  }
+
+ private:
+  std::deque<double>& flag(const Record& r) {
+    return flags_[(static_cast<int>(r.src) * kPipes + static_cast<int>(r.pipe)) * 64 + r.id];
+  }
+
+  bool idle() const {
+    for (const PipeState& p : pipes_)
+      if (!p.queue.empty()) return false;
+    return true;
+  }
+
+  double complete_all() const {
+    double t = 0;
+    for (const PipeState& p : pipes_) t = std::max(t, p.complete);
+    return t;
+  }
+
+  void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done) {
+    times_.busy[static_cast<int>(pipe)] += std::max(0.0, done - std::max(start, p.complete));
+    p.free = free;
+    p.complete = std::max(p.complete, done);
+    p.starts.push_back(start);
+    p.dones.push_back(done);
+    if (spans_) spans_->push_back({index_, pipe, start, done, r.api, r.pc});
+  }
+
+  bool step_pipe(Pipe pipe, std::priority_queue<Arrival>& arrivals) {
+    PipeState& p = pipes_[static_cast<int>(pipe)];
+    if (p.queue.empty() || p.moving) return false;
+    Queued q = p.queue.front();
+    const Record& r = *q.record;
+    double now = std::max(q.issued, p.free);
+    switch (r.kind) {
+      case Record::kInstr:
+        if (r.transfer >= 0) {
+          p.moving = true;
+          p.start = now;
+          arrivals.push({now + r.cycles, index_, pipe, &trace_.transfers[r.transfer]});
+          return false;
+        }
+        finish(pipe, p, r, now, now + r.cycles, now + r.cycles);
+        break;
+      case Record::kSetFlag:
+        flag(r).push_back(std::max(now, p.complete));
+        break;
+      case Record::kWaitFlag:
+        if (flag(r).empty()) return false;
+        p.free = std::max(now, flag(r).front());
+        flag(r).pop_front();
+        break;
+      case Record::kDepend: {
+        const PipeState& src = pipes_[static_cast<int>(r.src)];
+        if (r.src != Pipe::S) {
+          if (src.dones.size() < r.epoch) return false;
+          p.free = std::max(now, src.dones[r.epoch - 1]);
+        }
+        break;
+      }
+      default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
+        p.free = std::max(now, p.complete);
+        break;
+    }
+    p.queue.pop_front();
+    return true;
+  }
+
+  bool step_scalar() {
+    if (next_ == trace_.records.size() || syncing_) return false;
+    const Record& r = trace_.records[next_];
+    if (!counted_) {
+      scalar_ += r.scalar_before;
+      times_.busy[0] += r.scalar_before;
+      counted_ = true;
+    }
+    switch (r.kind) {
+      case Record::kInstr: {
+        PipeState& p = pipes_[static_cast<int>(r.pipe)];
+        if (r.epoch > chip_.queue_depth) {  // the queue is full until an older instruction has started
+          size_t older = r.epoch - chip_.queue_depth - 1;
+          if (p.starts.size() <= older) return false;
+          scalar_ = std::max(scalar_, p.starts[older]);
+        }
+        p.queue.push_back({&r, scalar_});
+        break;
+      }
+      case Record::kSetFlag:
+        if (r.src == Pipe::S)
+          flag(r).push_back(scalar_);
+        else
+          pipes_[static_cast<int>(r.src)].queue.push_back({&r, scalar_});
+        break;
+      case Record::kWaitFlag:
+        if (r.pipe == Pipe::S) {
+          if (flag(r).empty()) return false;
+          scalar_ = std::max(scalar_, flag(r).front());
+          flag(r).pop_front();
+        } else {
+          pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+        }
+        break;
+      case Record::kDepend:
+        if (r.pipe == Pipe::S) {
+          const PipeState& src = pipes_[static_cast<int>(r.src)];
+          if (src.dones.size() < r.epoch) return false;
+          scalar_ = std::max(scalar_, src.dones[r.epoch - 1]);
+        } else {
+          pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+        }
+        break;
+      case Record::kBarrier:
+        pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+        break;
+      case Record::kBarrierAll:
+        if (!idle()) return false;
+        scalar_ = std::max(scalar_, complete_all());
+        break;
+      case Record::kSyncAll:
+        syncing_ = true;
+        counted_ = false;
+        return true;
+      case Record::kScalar:
+        break;
+    }
+    next_++;
+    counted_ = false;
+    return true;
+  }
+
+  int index_;
+  const Trace& trace_;
+  const Chip& chip_;
+  double scalar_;
+  size_t next_ = 0;
+  bool counted_ = false, syncing_ = false;
+  std::array<PipeState, kPipes> pipes_;
+  std::vector<std::deque<double>> flags_;
+  CoreTimes times_;
+  std::vector<Span>* spans_;
+};
+
+}  // namespace
+
+double L2State::touch(const Transfer& t, const Chip& chip) {
+  constexpr uint32_t kSampledBursts = 64;
+  uint32_t step = std::max(1u, t.bursts / kSampledBursts);
+  double pages = 0, hits = 0;
+  traffic_ += t.bytes;
+  uint64_t page_bytes = static_cast<uint64_t>(chip.l2_page_bytes);
+  for (uint32_t b = 0; b < t.bursts; b += step) {
+    uint64_t begin = t.gm_addr + b * t.burst_stride;
+    uint64_t last = (begin + std::max(1u, t.burst_bytes) - 1) / page_bytes;
+    for (uint64_t page = begin / page_bytes; page <= last; page++) {
+      auto [it, fresh] = last_.try_emplace(page, traffic_);
+      pages++;
+      if (!fresh && traffic_ - it->second <= chip.l2_bytes) hits++;
+      it->second = traffic_;
+    }
+  }
+  return pages > 0 ? hits / pages : 1;
+}
+
+TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, std::vector<Span>* spans) {
+  TaskTimes out;
+  std::vector<CoreSim> cores;
+  cores.reserve(traces.size());
+  double head = chip.core_head_us * chip.clock_mhz, per_core = chip.launch_per_core_us * chip.clock_mhz;
+  for (size_t i = 0; i < traces.size(); i++)
+    cores.emplace_back(static_cast<int>(i), *traces[i], chip, head + per_core * static_cast<double>(i), spans);
+
+  Bandwidth bandwidth(chip);
+  std::priority_queue<Arrival> arrivals;
+  auto meet = [&] {  // all cores at SyncAll: let them go together
+    double latest = 0;
+    for (CoreSim& c : cores) {
+      if (!c.at_sync()) return false;
+      latest = std::max(latest, c.sync_time());
+    }
+    for (CoreSim& c : cores) c.leave_sync(latest + chip.sync_all);
+    for (CoreSim& c : cores) c.advance(arrivals);
+    return true;
+  };
+  for (CoreSim& c : cores) c.advance(arrivals);
+  while (true) {
+    double arrival = arrivals.empty() ? kNever : arrivals.top().time;
+    double completion = bandwidth.next();
+    if (arrival == kNever && completion == kNever) {
+      if (meet()) continue;
+      break;
+    }
+    if (arrival <= completion) {
+      Arrival a = arrivals.top();
+      arrivals.pop();
+      const Transfer& t = *a.transfer;
+      double resident = l2.touch(t, chip);
+      out.l2_hit_bytes += resident * t.bytes;
+      out.l2_miss_bytes += (1 - resident) * t.bytes;
+      bandwidth.arrive(a.time, t.bytes, t.write, resident > 0.5, {a.core, a.pipe});
+    } else {
+      Bandwidth::Done done = bandwidth.finish();
+      cores[done.core].transfer_done(done.pipe, completion);
+      cores[done.core].advance(arrivals);
+    }
+  }
+  double end = 0;
+  for (CoreSim& c : cores) {
+    if (!c.finished() && out.deadlock.empty()) out.deadlock = c.waiting() + " waits for something that never happens";
+    out.cores.push_back(c.result());
+    end = std::max(end, out.cores.back().end);
+  }
+  out.cycles = end + chip.launch_base_us * chip.clock_mhz;
+  return out;
+}
+
+}  // namespace vnpu

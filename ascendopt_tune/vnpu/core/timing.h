@@ -1,0 +1,53 @@
+// The pipe timing model: how long a task takes, from the traces of its cores. Modelled, not measured.
+//
+// A core's scalar unit walks its trace in program order and hands instructions to one FIFO per pipe. A pipe starts its
+// head when the scalar unit has issued it, the pipe is free and the flags it waits for are set. Vector instructions
+// take the cycles written in the trace; GM transfers additionally share HBM and L2 bandwidth with every core (processor
+// sharing), and hit or miss L2 by what was touched before. Times are in cycles of the core clock.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "chip.h"
+#include "trace.h"
+
+namespace vnpu {
+
+struct CoreTimes {
+  double start = 0, end = 0;   // cycles from the start of the task
+  double busy[kPipes] = {};    // cycles a pipe was executing
+  double stall_gm = 0;         // cycles MTE instructions spent waiting for shared bandwidth
+};
+
+struct TaskTimes {
+  double cycles = 0;  // whole task, with launch and head cost
+  std::vector<CoreTimes> cores;
+  double l2_hit_bytes = 0, l2_miss_bytes = 0;
+  std::string deadlock;  // not empty: what waits for what
+};
+
+// What is in L2, page by page: a page is resident while less than the L2's size was moved since it was last touched.
+class L2State {
+ public:
+  // Moves the bytes of `t` through L2; returns the part of them (0..1) that was resident.
+  double touch(const Transfer& t, const Chip& chip);
+
+ private:
+  std::unordered_map<uint64_t, double> last_;  // page -> traffic when last touched
+  double traffic_ = 0;
+};
+
+// One instruction with its modelled times, for timelines.
+struct Span {
+  int core;
+  Pipe pipe;
+  double begin, end;  // cycles
+  const char* api;
+  const void* pc;
+};
+
+// `spans` may be null. The order of cores doesn't influence the result.
+TaskTimes simulate(const std::vector<const Trace*>& cores, const Chip& chip, L2State& l2, std::vector<Span>* spans);
+
+}  // namespace vnpu

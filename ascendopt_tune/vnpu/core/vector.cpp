@@ -1,0 +1,108 @@
+#include "vector.h"
+
+namespace vnpu {
+
+VectorCall::VectorCall(const Lanes& lanes, const char* api, const void* pc, uint32_t lanes_per_repeat)
+    : core_(vnpu::core()), api_(api), pc_(pc), per_repeat_(lanes_per_repeat), lanes_(lanes) {
+  if (lanes.count == 0 && lanes.repeat > 255)
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": repeatTime " + std::to_string(lanes.repeat) + " is above 255", api, pc);
+  core_.scalar(lanes.count && !lanes.use_set_mask ? core_.chip.scalar_mask : 0);
+}
+
+Range VectorCall::range_of(const Operand& o) const {
+  uint64_t addr = reinterpret_cast<uint64_t>(o.ptr);
+  uint32_t size = dtype_size(o.dtype);
+  if (count_) return {addr, count_ * size, 1, 0};
+  if (repeat_ == 0) return {addr, 0, 0, 0};
+  uint32_t last = 0;  // highest enabled lane + 1
+  for (uint32_t l = per_repeat_; l-- > 0;)
+    if (enabled(l)) {
+      last = l + 1;
+      break;
+    }
+  if (last == 0) return {addr, 0, 0, 0};
+  uint32_t per_block = kBlockBytes / size, blocks = (last + per_block - 1) / per_block;
+  uint32_t tail = (last - (blocks - 1) * per_block) * size;
+  if (o.blk_stride <= 1)  // the blocks of a repeat follow each other (or are one block, read again)
+    return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeat_, uint64_t(o.rep_stride) * kBlockBytes};
+  // Strided blocks: when repeats continue the same pattern it is one run of blocks, otherwise the whole span is taken.
+  if (o.rep_stride == o.blk_stride * blocks || repeat_ == 1)
+    return {addr, kBlockBytes, blocks * repeat_, uint64_t(o.blk_stride) * kBlockBytes};
+  return {addr, static_cast<uint32_t>((blocks - 1) * o.blk_stride * kBlockBytes + tail), repeat_,
+          uint64_t(o.rep_stride) * kBlockBytes};
+}
+
+void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_t align) {
+  if (n_ == 0) {
+    if (per_repeat_ == 0) per_repeat_ = kRepeatBytes / std::max(1u, dtype_size(o.dtype));
+    if (lanes_.count) {
+      count_ = lanes_.count;
+    } else if (lanes_.use_set_mask && core_.counter_mode) {
+      count_ = static_cast<uint32_t>(core_.mask[0]);
+    } else {
+      repeat_ = lanes_.repeat;
+      mask_[0] = lanes_.use_set_mask ? core_.mask[0] : lanes_.mask[0];
+      mask_[1] = lanes_.use_set_mask ? core_.mask[1] : lanes_.mask[1];
+      if (per_repeat_ <= 64) mask_[1] = 0;
+      if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
+    }
+  }
+  operands_[n_] = {o, write};
+  Range r = range_of(o);
+  if (r.bytes) core_.check_local(r, align, api_, pc_, name);
+  accesses_[n_++] = {r, write, false, false};
+}
+
+// UB banks of architecture 2201 (asc-devkit, bank_conflict_ub): address bits 5..8 choose one of 16 bank groups, bits
+// 16..17 one of 3 banks in it. Two sources whose blocks meet in a bank group cost a cycle a repeat; a source and the
+// destination that meet in a bank at different blocks cost a part of one (when they meet block by block the write is
+// delayed by one repeat and nothing is lost).
+double VectorCall::conflicts() const {
+  const Operand *dst = nullptr, *src[4];
+  uint32_t sources = 0;
+  for (uint32_t i = 0; i < n_; i++) {
+    if (operands_[i].write)
+      dst = dst ? dst : &operands_[i].operand;
+    else
+      src[sources++] = &operands_[i].operand;
+  }
+  if (!dst || sources == 0) return 0;
+  auto block = [&](const Operand& o, uint32_t b) { return core_.local_offset(o.ptr) / kBlockBytes + b * o.blk_stride; };
+  auto group_mask = [&](const Operand& o) {
+    uint32_t mask = 0;
+    for (uint32_t b = 0; b < kBlocksPerRepeat; b++) mask |= 1u << (block(o, b) % 16);
+    return mask;
+  };
+  auto bank = [&](const Operand& o) { return core_.local_offset(o.ptr) >> 16; };
+  double extra = 0;
+  if (sources >= 2 && src[0]->ptr != src[1]->ptr && (group_mask(*src[0]) & group_mask(*src[1])))
+    extra += core_.chip.conflict_read_read;
+  for (uint32_t i = 0; i < sources; i++)
+    if (bank(*src[i]) == bank(*dst) && (block(*src[i], 0) ^ block(*dst, 0)) % 16 != 0 &&
+        (group_mask(*src[i]) & group_mask(*dst))) {
+      extra += core_.chip.conflict_read_write;
+      break;
+    }
+  return extra * repeats();
+}
+
+void VectorCall::issue(double cycles_per_repeat) {
+  double conflict = conflicts();
+  core_.trace.conflict_cycles += conflict;
+  core_.trace.vector_repeats += repeats();
+  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_, n_);
+}
+
+void VectorCall::issue_cycles(double cycles, uint64_t) {
+  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + cycles, accesses_, n_);
+}
+
+void unsupported_dtype(const char* api, DType t, const void* pc) {
+  static const char* names[] = {"float",    "half",     "bfloat16_t", "int8_t",  "uint8_t", "int16_t",   "uint16_t", "int32_t",
+                                "uint32_t", "int64_t",  "uint64_t",   "double",  "bool",    "complex64", "int4b_t",  "none"};
+  throw KernelError(KernelError::kUnsupported,
+                    std::string(api) + " does not take " + names[static_cast<int>(t)] + " on architecture 2201", api, pc);
+}
+
+}  // namespace vnpu

@@ -1,0 +1,113 @@
+// Helpers for the bodies of vector instructions (semantics/): resolving lanes and operands, checking, cost, issue.
+//
+// A body computes values for every enabled lane at once and then calls VectorCall::issue, which reports what was
+// touched and what it cost. Shape of a body:
+//
+//   VectorCall call(lanes, api, pc);
+//   call.operand(dst, true); call.operand(src0, false);          // order: destination first
+//   call.for_each<float, float>(dst, src0, [](float& d, float s) { d = s; });
+//   call.issue(cycles_per_repeat);
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "vnpu/device.h"
+#include "machine.h"
+
+namespace vnpu {
+
+class VectorCall {
+ public:
+  // Lanes are resolved against the widest operand's lanes per repeat, which the first call of operand() fixes unless
+  // `lanes_per_repeat` is given.
+  VectorCall(const Lanes& lanes, const char* api, const void* pc, uint32_t lanes_per_repeat = 0);
+
+  // Declares an operand: checks alignment (32 bytes unless `align` says otherwise) and bounds; throws KernelError.
+  void operand(const Operand& o, bool write, const char* name, uint32_t align = kBlockBytes);
+
+  // Lanes per repeat (256 bytes of the widest operand), repeats (0 in count form), lanes in all.
+  uint32_t lanes_per_repeat() const { return per_repeat_; }
+  bool contiguous() const { return count_ > 0; }
+  uint32_t count() const { return count_; }
+  uint32_t repeats() const { return count_ ? (count_ + per_repeat_ - 1) / per_repeat_ : repeat_; }
+  bool enabled(uint32_t lane) const { return mask_[lane / 64] >> (lane % 64) & 1; }
+
+  // Address of lane `lane` of repeat `repeat` of an operand (count form: repeat 0, any lane).
+  template <typename T>
+  static T* at(const Operand& o, uint32_t repeat, uint32_t lane) {
+    constexpr uint32_t per_block = kBlockBytes / sizeof(T);
+    uint32_t block = lane / per_block;
+    return reinterpret_cast<T*>(static_cast<uint8_t*>(o.ptr) + (uint64_t(repeat) * o.rep_stride + uint64_t(block) * o.blk_stride) * kBlockBytes) + lane % per_block;
+  }
+
+  // f(dst lane, source lanes...) for every enabled lane. Contiguous operands take a loop the compiler can vectorize.
+  template <typename D, typename A, typename F>
+  void for_each(const Operand& d, const Operand& a, F f) const {
+    if (count_) {
+      D* pd = static_cast<D*>(d.ptr);
+      const A* pa = static_cast<const A*>(a.ptr);
+      for (uint32_t i = 0; i < count_; i++) f(pd[i], pa[i]);
+      return;
+    }
+    masked([&](uint32_t r, uint32_t l) { f(*at<D>(d, r, l), *at<A>(a, r, l)); });
+  }
+  template <typename D, typename A, typename B, typename F>
+  void for_each(const Operand& d, const Operand& a, const Operand& b, F f) const {
+    if (count_) {
+      D* pd = static_cast<D*>(d.ptr);
+      const A* pa = static_cast<const A*>(a.ptr);
+      const B* pb = static_cast<const B*>(b.ptr);
+      for (uint32_t i = 0; i < count_; i++) f(pd[i], pa[i], pb[i]);
+      return;
+    }
+    masked([&](uint32_t r, uint32_t l) { f(*at<D>(d, r, l), *at<A>(a, r, l), *at<B>(b, r, l)); });
+  }
+  template <typename D, typename F>
+  void for_each(const Operand& d, F f) const {
+    if (count_) {
+      D* pd = static_cast<D*>(d.ptr);
+      for (uint32_t i = 0; i < count_; i++) f(pd[i]);
+      return;
+    }
+    masked([&](uint32_t r, uint32_t l) { f(*at<D>(d, r, l)); });
+  }
+  // g(repeat, lane) for every enabled lane.
+  template <typename G>
+  void masked(G g) const {
+    for (uint32_t r = 0; r < repeat_; r++)
+      for (uint32_t l = 0; l < per_repeat_; l++)
+        if (enabled(l)) g(r, l);
+  }
+
+  // Reports the instruction: head + repeats * `cycles_per_repeat` + bank conflicts of the declared operands.
+  void issue(double cycles_per_repeat);
+  // The same with the cycles after the head given (instructions that aren't counted in repeats).
+  void issue_cycles(double cycles, uint64_t elements);
+  Core& core() { return core_; }
+
+ private:
+  Range range_of(const Operand& o) const;
+  double conflicts() const;
+
+  Core& core_;
+  const char* api_;
+  const void* pc_;
+  uint32_t count_ = 0, repeat_ = 0, per_repeat_ = 0;
+  uint64_t mask_[2] = {0, 0};
+  Lanes lanes_;
+  struct Declared {
+    Operand operand;
+    bool write;
+  };
+  Declared operands_[5];
+  Access accesses_[5];
+  uint32_t n_ = 0;
+};
+
+// Calls `f(T{})` with the C++ type of `t`; half types are given as the storage types of semantics/float16.h.
+[[noreturn]] void unsupported_dtype(const char* api, DType t, const void* pc);
+
+}  // namespace vnpu
+
+// The call site in the kernel: use at the top of every function of device.h.
+#define VNPU_PC __builtin_return_address(0)

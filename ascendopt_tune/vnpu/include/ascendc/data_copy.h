@@ -1,0 +1,165 @@
+// DataCopy, DataCopyPad and atomic accumulation on the way to GM (AscendC reference, data movement).
+#pragma once
+#include "tensor.h"
+
+namespace AscendC {
+
+// Lengths and gaps in 32-byte blocks; a gap is from the end of one piece to the start of the next.
+struct DataCopyParams {
+  DataCopyParams() = default;
+  DataCopyParams(uint16_t count, uint16_t len, uint16_t src, uint16_t dst)
+      : blockCount(count), blockLen(len), srcStride(src), dstStride(dst) {}
+  uint16_t blockCount = 1, blockLen = 0;
+  union {
+    uint16_t srcStride = 0;
+    uint16_t srcGap;
+  };
+  union {
+    uint16_t dstStride = 0;
+    uint16_t dstGap;
+  };
+};
+// Lengths in bytes; gaps in bytes on the GM side and in 32-byte blocks on the UB side.
+struct DataCopyExtParams {
+  DataCopyExtParams() = default;
+  DataCopyExtParams(uint16_t count, uint32_t len, uint32_t src, uint32_t dst, uint32_t reserved)
+      : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(reserved) {}
+  uint16_t blockCount = 1;
+  uint32_t blockLen = 0, srcStride = 0, dstStride = 0, rsv = 0;
+};
+struct DataCopyPadParams {
+  DataCopyPadParams() = default;
+  DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
+      : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+  bool isPad = false;
+  uint8_t leftPadding = 0, rightPadding = 0;
+  uint64_t paddingValue = 0;
+};
+template <typename T>
+struct DataCopyPadExtParams {
+  DataCopyPadExtParams() = default;
+  DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, T value)
+      : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+  bool isPad = false;
+  uint8_t leftPadding = 0, rightPadding = 0;
+  T paddingValue = {};
+};
+
+namespace detail {
+
+ASCENDC_INLINE vnpu::CopyShape shape_of(const DataCopyParams& p) {
+  vnpu::CopyShape s;
+  s.bursts = p.blockCount;
+  s.burst_bytes = uint64_t(p.blockLen) * 32;
+  s.src_stride = s.burst_bytes + uint64_t(p.srcStride) * 32;
+  s.dst_stride = s.burst_bytes + uint64_t(p.dstStride) * 32;
+  return s;
+}
+// `count` elements, cut down to whole 32-byte blocks as the device does.
+template <typename T>
+ASCENDC_INLINE vnpu::CopyShape shape_of_count(uint32_t count) {
+  vnpu::CopyShape s;
+  s.burst_bytes = uint64_t(count) * sizeof(T) / 32 * 32;
+  return s;
+}
+// DataCopyPad: GM pieces are byte exact, every UB piece starts on a 32-byte block.
+template <typename P>
+ASCENDC_INLINE vnpu::CopyShape shape_of_pad(const P& p, bool to_local) {
+  vnpu::CopyShape s;
+  s.bursts = p.blockCount;
+  s.burst_bytes = p.blockLen;
+  s.byte_exact = true;
+  uint64_t local = (uint64_t(p.blockLen) + 31) / 32 * 32;
+  s.src_stride = to_local ? p.blockLen + uint64_t(p.srcStride) : local + uint64_t(p.srcStride) * 32;
+  s.dst_stride = to_local ? local + uint64_t(p.dstStride) * 32 : p.blockLen + uint64_t(p.dstStride);
+  return s;
+}
+template <typename T, typename P>
+ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_gap_blocks) {
+  s.element_bytes = sizeof(T);
+  if (pad.isPad) {
+    s.left_pad = pad.leftPadding;
+    s.right_pad = pad.rightPadding;
+    uint64_t value = 0;
+    std::memcpy(&value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
+    s.pad_value = value;
+  } else {  // the device fills the rest of the last block with a value nobody may rely on: zero here
+    uint64_t rest = (32 - s.burst_bytes % 32) % 32;
+    s.right_pad = static_cast<uint32_t>(rest / sizeof(T));
+  }
+  uint64_t padded = (s.burst_bytes + uint64_t(s.left_pad + s.right_pad) * sizeof(T) + 31) / 32 * 32;
+  s.dst_stride = padded + uint64_t(dst_gap_blocks) * 32;
+}
+
+}  // namespace detail
+
+// ---- GM -> UB ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params) {
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
+                                const DataCopyPadParams& pad) {
+  vnpu::CopyShape s = detail::shape_of_pad(params, true);
+  detail::add_padding<T>(s, pad, params.dstStride);
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& params,
+                                const DataCopyPadExtParams<T>& pad) {
+  vnpu::CopyShape s = detail::shape_of_pad(params, true);
+  detail::add_padding<T>(s, pad, params.dstStride);
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
+}
+
+// ---- UB -> GM ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_pad(params, false), "DataCopyPad");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                                const DataCopyExtParams& params) {
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_pad(params, false), "DataCopyPad");
+}
+
+// ---- UB -> UB ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
+  vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
+  vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+}
+
+// ---- accumulation on the way to GM ----
+template <typename T>
+ASCENDC_INLINE void SetAtomicAdd() {
+  vnpu::set_atomic(vnpu::AtomicOp::Add, vnpu::dtype_of<T>());
+}
+template <typename T>
+ASCENDC_INLINE void SetAtomicMax() {
+  vnpu::set_atomic(vnpu::AtomicOp::Max, vnpu::dtype_of<T>());
+}
+template <typename T>
+ASCENDC_INLINE void SetAtomicMin() {
+  vnpu::set_atomic(vnpu::AtomicOp::Min, vnpu::dtype_of<T>());
+}
+ASCENDC_INLINE void SetAtomicNone() { vnpu::set_atomic(vnpu::AtomicOp::None, vnpu::DType::None); }
+ASCENDC_INLINE void DisableDmaAtomic() { SetAtomicNone(); }
+
+}  // namespace AscendC

@@ -1,0 +1,87 @@
+// Order between pipes of one core (SetFlag, WaitFlag, PipeBarrier) and between cores (SyncAll).
+#pragma once
+#include "tensor.h"
+
+namespace AscendC {
+namespace detail {
+
+struct PipePair {
+  vnpu::Pipe src, dst;
+};
+// Source and destination pipe of an event, by its name in the reference.
+constexpr PipePair pipes_of(HardEvent e) {
+  using P = vnpu::Pipe;
+  constexpr PipePair table[] = {
+      {P::MTE2, P::MTE1}, {P::MTE1, P::MTE2}, {P::MTE1, P::M},    {P::M, P::MTE1},    {P::MTE2, P::V},
+      {P::V, P::MTE2},    {P::MTE3, P::V},    {P::V, P::MTE3},    {P::M, P::V},       {P::V, P::M},
+      {P::V, P::V},       {P::MTE3, P::MTE1}, {P::MTE1, P::MTE3}, {P::MTE1, P::V},    {P::MTE2, P::M},
+      {P::M, P::MTE2},    {P::V, P::MTE1},    {P::M, P::FIX},     {P::FIX, P::M},     {P::MTE3, P::MTE2},
+      {P::MTE2, P::MTE3}, {P::S, P::V},       {P::V, P::S},       {P::S, P::MTE2},    {P::MTE2, P::S},
+      {P::S, P::MTE3},    {P::MTE3, P::S},    {P::MTE2, P::FIX},  {P::FIX, P::MTE2},  {P::FIX, P::S},
+      {P::M, P::S},       {P::FIX, P::MTE3},  {P::MTE1, P::FIX},  {P::FIX, P::MTE1},  {P::FIX, P::FIX}};
+  return table[static_cast<int>(e)];
+}
+
+ASCENDC_INLINE void check_event(int32_t id, const char* api) {
+  if (id < 0 || id > 7) vnpu::misuse(api, "event ids are 0..7 on architecture 2201");
+}
+
+}  // namespace detail
+
+template <HardEvent event>
+ASCENDC_INLINE void SetFlag(int32_t eventID) {
+  detail::check_event(eventID, "SetFlag");
+  constexpr detail::PipePair p = detail::pipes_of(event);
+  vnpu::set_flag(p.src, p.dst, eventID);
+}
+template <HardEvent event>
+ASCENDC_INLINE void WaitFlag(int32_t eventID) {
+  detail::check_event(eventID, "WaitFlag");
+  constexpr detail::PipePair p = detail::pipes_of(event);
+  vnpu::wait_flag(p.src, p.dst, eventID);
+}
+template <pipe_t pipe>
+ASCENDC_INLINE void PipeBarrier() {
+  if constexpr (pipe == PIPE_ALL) {
+    vnpu::barrier_all();
+  } else {
+    static_assert(pipe != PIPE_S, "PipeBarrier doesn't take PIPE_S: the scalar unit is ordered by itself");
+    vnpu::barrier(vnpu::to_pipe(pipe));
+  }
+}
+
+template <bool isAIVOnly = true>
+ASCENDC_INLINE void SyncAll() {
+  vnpu::barrier_all();
+  vnpu::sync_all();
+}
+// Soft form: the workspaces are only where the device keeps its counters.
+template <bool isAIVOnly = true>
+ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t = 0) {
+  vnpu::barrier_all();
+  vnpu::sync_all();
+}
+
+// Two pipes of one core by their names (AscendC reference, TQueSync).
+template <pipe_t src, pipe_t dst>
+class TQueSync {
+ public:
+  ASCENDC_INLINE void SetFlag(uint8_t id) { vnpu::set_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id); }
+  ASCENDC_INLINE void WaitFlag(uint8_t id) { vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id); }
+};
+
+}  // namespace AscendC
+
+// The raw intrinsics that some kernels use beside the API.
+ASCENDC_INLINE void set_flag(pipe_t src, pipe_t dst, event_t id) {
+  vnpu::set_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
+}
+ASCENDC_INLINE void wait_flag(pipe_t src, pipe_t dst, event_t id) {
+  vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
+}
+ASCENDC_INLINE void pipe_barrier(pipe_t pipe) {
+  if (pipe == PIPE_ALL)
+    vnpu::barrier_all();
+  else
+    vnpu::barrier(vnpu::to_pipe(pipe));
+}

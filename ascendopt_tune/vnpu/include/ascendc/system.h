@@ -1,0 +1,51 @@
+// Who am I, where does the workspace start, cache control and other system calls of a kernel.
+#pragma once
+#include "pipe.h"
+
+namespace AscendC {
+
+ASCENDC_INLINE int64_t GetBlockIdx() { return vnpu::block_idx(); }
+ASCENDC_INLINE int64_t GetBlockNum() { return vnpu::block_num(); }
+ASCENDC_INLINE int64_t GetSubBlockIdx() { return 0; }
+ASCENDC_INLINE int64_t GetSubBlockNum() { return 1; }
+ASCENDC_INLINE int64_t GetTaskRatio() { return 1; }
+ASCENDC_INLINE int64_t GetTaskRation() { return 1; }
+// The user's part of the workspace is what the kernel gets already.
+ASCENDC_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
+ASCENDC_INLINE void SetSysWorkspace(GM_ADDR) {}
+ASCENDC_INLINE void SetSysWorkspaceForce(GM_ADDR) {}
+ASCENDC_INLINE GM_ADDR GetSysWorkSpacePtr() { return nullptr; }
+constexpr uint32_t GetDataBlockSizeInBytes() { return 32; }
+ASCENDC_INLINE uint32_t GetUBSizeInBytes() { return vnpu::local_bytes(); }
+ASCENDC_INLINE int64_t GetSystemCycle() {
+  vnpu::scalar_cost(1);
+  return 0;  // a kernel must not depend on time; the modelled time is in the profile
+}
+// Scalar stores to GM are visible at once here; on the device this writes the cache line back.
+template <typename T, CacheLine entireType = CacheLine::ENTIRE_DATA_CACHE, DcciDst dcciDst = DcciDst::CACHELINE_OUT>
+ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
+  vnpu::scalar_cost(1);
+}
+template <typename T, CacheLine entireType = CacheLine::ENTIRE_DATA_CACHE>
+ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
+  vnpu::scalar_cost(1);
+}
+ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
+ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
+
+// Fills `size` elements of GM with `value` (InitGlobalMemory; InitOutput is its older name).
+template <typename T>
+ASCENDC_INLINE void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const T value) {
+  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "InitGlobalMemory");
+}
+template <typename T>
+ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
+  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "InitOutput");
+}
+
+}  // namespace AscendC
+
+
+ASCENDC_INLINE int64_t get_block_idx() { return vnpu::block_idx(); }
+ASCENDC_INLINE int64_t get_block_num() { return vnpu::block_num(); }
+ASCENDC_INLINE void dcci(GM_ADDR, uint64_t, uint64_t = 0) {}

@@ -1,0 +1,129 @@
+// LocalTensor and GlobalTensor: typed views of local and global memory (AscendC reference, data structures).
+#pragma once
+#include "types.h"
+
+namespace AscendC {
+
+struct ShapeInfo {
+  uint8_t shapeDim = 0, originalShapeDim = 0;
+  uint32_t shape[8] = {}, originalShape[8] = {};
+};
+
+template <typename T>
+class LocalTensor {
+ public:
+  using PrimType = T;
+
+  LocalTensor() = default;
+  // A view of `size` elements at UB byte `addr` (static tensor programming: no TPipe involved).
+  LocalTensor(TPosition position, uint32_t addr, uint32_t size)
+      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base()) + addr)), size_(size), position_(position) {}
+  explicit LocalTensor(uint32_t addr)
+      : LocalTensor(TPosition::VECCALC, addr, (vnpu::local_bytes() - addr) / sizeof(T)) {}
+
+  ASCENDC_INLINE T GetValue(uint32_t index) const {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), false, "LocalTensor::GetValue");
+    return ptr_[index];
+  }
+  template <typename U>
+  ASCENDC_INLINE void SetValue(uint32_t index, U value) const {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::SetValue");
+    ptr_[index] = static_cast<T>(value);
+  }
+  ASCENDC_INLINE T& operator()(uint32_t index) const {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::operator()");
+    return ptr_[index];
+  }
+  LocalTensor operator[](uint32_t offset) const {
+    LocalTensor t = *this;
+    t.ptr_ += offset;
+    t.size_ = offset < size_ ? size_ - offset : 0;
+    return t;
+  }
+  template <typename U>
+  LocalTensor<U> ReinterpretCast() const {
+    LocalTensor<U> t;
+    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(uint64_t(size_) * sizeof(T) / sizeof(U)), position_, handle_);
+    return t;
+  }
+  T* GetPhyAddr() const { return ptr_; }
+  T* GetPhyAddr(uint32_t offset) const { return ptr_ + offset; }
+  TPosition GetPosition() const { return position_; }
+  uint32_t GetSize() const { return size_; }        // elements
+  uint32_t GetLength() const { return static_cast<uint32_t>(size_ * sizeof(T)); }  // bytes
+  void SetSize(uint32_t size) { size_ = size; }
+  void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(bytes / sizeof(T)); }
+  void SetAddrWithOffset(LocalTensor& src, uint32_t offset) { *this = src[offset]; }
+  void SetUserTag(int32_t tag) { tag_ = tag; }
+  int32_t GetUserTag() const { return tag_; }
+  void SetShapeInfo(const ShapeInfo& info) { shape_ = info; }
+  ShapeInfo GetShapeInfo() const { return shape_; }
+
+  // For the headers of this folder: an operand with the given strides.
+  vnpu::Operand operand(uint16_t blk_stride = 1, uint16_t rep_stride = 8) const {
+    return {const_cast<std::remove_cv_t<T>*>(ptr_), vnpu::dtype_of<T>(), blk_stride, rep_stride};
+  }
+  void Bind(T* ptr, uint32_t size, TPosition position, void* handle) {
+    ptr_ = ptr;
+    size_ = size;
+    position_ = position;
+    handle_ = handle;
+  }
+  void* handle() const { return handle_; }
+
+ private:
+  T* ptr_ = nullptr;
+  uint32_t size_ = 0;
+  TPosition position_ = TPosition::VECCALC;
+  void* handle_ = nullptr;  // the queue buffer it was allocated from
+  int32_t tag_ = 0;
+  ShapeInfo shape_;
+};
+
+template <typename T>
+class GlobalTensor {
+ public:
+  using PrimType = T;
+
+  void SetGlobalBuffer(T* buffer, uint64_t size) {
+    ptr_ = buffer;
+    size_ = size;
+  }
+  void SetGlobalBuffer(T* buffer) { SetGlobalBuffer(buffer, 0); }
+  T* GetPhyAddr() const { return ptr_; }
+  T* GetPhyAddr(uint64_t offset) const { return ptr_ + offset; }
+  ASCENDC_INLINE T GetValue(uint64_t index) const {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), false, "GlobalTensor::GetValue");
+    return ptr_[index];
+  }
+  template <typename U>
+  ASCENDC_INLINE void SetValue(uint64_t index, U value) {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::SetValue");
+    ptr_[index] = static_cast<T>(value);
+  }
+  ASCENDC_INLINE T& operator()(uint64_t index) const {
+    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::operator()");
+    return ptr_[index];
+  }
+  GlobalTensor operator[](uint64_t offset) const {
+    GlobalTensor t = *this;
+    t.ptr_ += offset;
+    t.size_ = offset < size_ ? size_ - offset : 0;
+    return t;
+  }
+  uint64_t GetSize() const { return size_; }  // elements
+  void SetShapeInfo(const ShapeInfo& info) { shape_ = info; }
+  ShapeInfo GetShapeInfo() const { return shape_; }
+  template <CacheRwMode rwMode = CacheRwMode::RW>
+  void SetL2CacheHint(CacheMode mode) {
+    cache_mode_ = mode;
+  }
+
+ private:
+  T* ptr_ = nullptr;
+  uint64_t size_ = 0;
+  CacheMode cache_mode_ = CacheMode::CACHE_MODE_NORMAL;
+  ShapeInfo shape_;
+};
+
+}  // namespace AscendC

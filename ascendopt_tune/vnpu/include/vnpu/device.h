@@ -1,0 +1,87 @@
+// What the AscendC headers need of the virtual machine: the only border between kernel code and libvnpu.so.
+// Every function acts on the core the caller runs on. The call site in the kernel is taken from the return address, so
+// the AscendC functions above these are always inlined.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "types.h"
+
+namespace vnpu {
+
+// ---- who am I ----
+uint32_t block_idx();
+uint32_t block_num();
+
+// ---- local memory and events (TPipe) ----
+void* local_base();
+uint32_t local_bytes();
+void* local_allocate(uint32_t bytes);
+void local_reset();
+int event_allocate(Pipe src, Pipe dst);
+void event_release(Pipe src, Pipe dst, int id);
+void set_flag(Pipe src, Pipe dst, int id);
+void wait_flag(Pipe src, Pipe dst, int id);
+void barrier(Pipe pipe);
+void barrier_all();
+void sync_all();
+void queue_cost();  // bookkeeping of one queue operation on the scalar unit
+void scalar_cost(double cycles);
+void** user_pipe();
+// Ends the launch; `what` tells what was misused and how.
+[[noreturn]] void misuse(const char* api, const char* what);
+[[noreturn]] void unsupported(const char* api, const char* what);
+
+// ---- scalar access through GetValue / SetValue; call before the load or store ----
+void scalar_access(const void* p, uint32_t bytes, bool write, const char* api);
+
+// ---- mask state ----
+void set_mask(uint64_t high, uint64_t low);
+void set_mask_mode(bool counter);
+void reset_mask();
+
+// ---- data movement ----
+// `bursts` pieces of `burst_bytes`; strides are bytes from one piece to the next, on either side.
+struct CopyShape {
+  uint32_t bursts = 1;
+  uint64_t burst_bytes = 0;
+  uint64_t src_stride = 0, dst_stride = 0;
+  // Padding of every piece on the local side (DataCopyPad), in elements of `element_bytes`.
+  uint32_t left_pad = 0, right_pad = 0;
+  uint64_t pad_value = 0;
+  uint32_t element_bytes = 1;
+  bool byte_exact = false;  // DataCopyPad: pieces need no 32-byte alignment on the GM side
+  DType dtype = DType::None;
+};
+void copy_gm_to_local(void* dst, const void* src, const CopyShape& shape, const char* api);
+void copy_local_to_gm(void* dst, const void* src, const CopyShape& shape, const char* api);
+void copy_local_to_local(void* dst, const void* src, const CopyShape& shape, const char* api);
+// Fills `n` elements of `size` bytes in GM with `*value`, through MTE3.
+void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api);
+// What GET_TILING_DATA does: brings `bytes` of tiling data from GM to the stack.
+void load_tiling(void* dst, const void* src, uint32_t bytes);
+enum class AtomicOp : uint8_t { None, Add, Max, Min };
+void set_atomic(AtomicOp op, DType dtype);
+
+// ---- vector instructions ----
+// How many lanes: `count` > 0 is the count form (lanes 0..count-1, contiguous); otherwise `repeat` repeats under a mask.
+struct Lanes {
+  uint32_t count = 0;
+  uint32_t repeat = 0;
+  uint64_t mask[2] = {0, 0};  // bit i of mask[0] is lane i, mask[1] holds lanes 64..127
+  bool use_set_mask = false;  // the template argument isSetMask = false: the mask register as it is
+};
+
+// Immediate operands are passed as the double (floating types) or int64 (integer types) they were converted from.
+struct Scalar {
+  double f = 0;
+  int64_t i = 0;
+};
+
+enum class BinaryOp : uint8_t {
+  Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu, MulAddDst, FusedMulAdd, FusedMulAddRelu,
+};
+void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand& src1, const Lanes& lanes,
+            const char* api);
+
+}  // namespace vnpu

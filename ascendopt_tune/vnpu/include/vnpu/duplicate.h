@@ -1,0 +1,14 @@
+// Vector instructions that fill: one value, one value per block, an index.
+#pragma once
+#include "device.h"
+
+namespace vnpu {
+
+// Every enabled lane of `dst` becomes the element at `value` (bits of the destination's element size).
+void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes);
+// Element i of `src` fills block i of `dst`, eight a repeat.
+void brcb(const Operand& dst, const Operand& src, uint8_t repeat);
+// lane k = first + k * step over the whole instruction (masked lanes are counted, not written).
+void create_index(const Operand& dst, const Scalar& first, const Scalar& step, const Lanes& lanes, const char* api);
+
+}  // namespace vnpu

@@ -1,0 +1,70 @@
+// The words of the virtual machine: pipes, data types, and one instruction as the core sees it.
+// No AscendC names here; the headers under include/ translate AscendC calls into these.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace vnpu {
+
+// Execution pipes of an AI core of architecture 2201 (vector core: S, V, MTE2, MTE3).
+enum class Pipe : uint8_t { S = 0, V, MTE1, MTE2, MTE3, M, FIX, kCount };
+constexpr int kPipes = static_cast<int>(Pipe::kCount);
+const char* pipe_name(Pipe pipe);
+
+// Numbered freely; `dtype_of<T>` in include/ascendc/types.h maps C++ types to them.
+enum class DType : uint8_t { F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64, F64, Bool, C64, I4, None };
+constexpr uint32_t dtype_size(DType t) {
+  switch (t) {
+    case DType::F64:
+    case DType::I64:
+    case DType::U64:
+    case DType::C64:
+      return 8;
+    case DType::F32:
+    case DType::I32:
+    case DType::U32:
+      return 4;
+    case DType::F16:
+    case DType::BF16:
+    case DType::I16:
+    case DType::U16:
+      return 2;
+    case DType::None:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+constexpr uint32_t kBlockBytes = 32;    // one data block: the unit of UB addressing (AscendC programming guide)
+constexpr uint32_t kRepeatBytes = 256;  // what the vector unit handles in one repeat
+constexpr uint32_t kBlocksPerRepeat = kRepeatBytes / kBlockBytes;
+
+// One operand of a vector instruction. Strides are in 32-byte blocks, as in AscendC's repeat parameters.
+struct Operand {
+  void* ptr = nullptr;
+  DType dtype = DType::None;
+  uint16_t blk_stride = 1;
+  uint16_t rep_stride = 8;
+};
+
+// A run of equally spaced byte ranges: what an instruction touches in memory.
+struct Range {
+  uint64_t addr = 0;    // host address of the first piece
+  uint32_t bytes = 0;   // bytes per piece
+  uint32_t pieces = 1;  // number of pieces
+  uint64_t stride = 0;  // bytes from one piece to the next
+  uint64_t span() const { return pieces == 0 ? 0 : (pieces - 1) * stride + bytes; }
+};
+
+// GM transfer of an MTE instruction, for the bandwidth model.
+struct Transfer {
+  uint64_t gm_addr = 0;     // canonical device address (see memory.h), not a host pointer
+  uint32_t bytes = 0;       // payload bytes moved
+  uint32_t bursts = 1;      // separate pieces on the GM side
+  uint32_t burst_bytes = 0;  // bytes of one piece
+  uint64_t burst_stride = 0;
+  bool write = false;
+};
+
+}  // namespace vnpu

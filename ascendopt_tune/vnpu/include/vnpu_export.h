@@ -1,0 +1,59 @@
+// How a kernel becomes callable: the marker that __global__ leaves in the source and the macros of its entry.
+//
+// The run-time compiler finds every function that carries VNPU_GLOBAL_MARK in the preprocessed source and appends
+// VNPU_EXPORT_KERNEL(name, function) for it; the loader finds the symbol `__vnpu_kernel_<name>`.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#define VNPU_GLOBAL_MARK __attribute__((noinline, used, visibility("hidden")))
+#define __global__ VNPU_GLOBAL_MARK
+// The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
+// translation unit is compiled for). They have no default here: testing them would tie the precompiled header to them.
+#define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
+#define KERNEL_TASK_TYPE(key, type) static_assert(AscendC::detail::vector_only(type), "cube and mixed kernels are not covered by the virtual NPU: " #type)
+#define KERNEL_TASK_TYPE_DEFAULT(type) KERNEL_TASK_TYPE(0, type)
+
+enum KernelMetaType {
+  KERNEL_TYPE_AIV_ONLY, KERNEL_TYPE_AIC_ONLY, KERNEL_TYPE_MIX_AIV_1_0, KERNEL_TYPE_MIX_AIC_1_0, KERNEL_TYPE_MIX_AIC_1_1,
+  KERNEL_TYPE_MIX_AIC_1_2, KERNEL_TYPE_AICORE, KERNEL_TYPE_VECTORCORE, KERNEL_TYPE_MIX_AICORE,
+  KERNEL_TYPE_MIX_VECTOR_CORE, KERNEL_TYPE_MAX,
+};
+namespace AscendC::detail {
+constexpr bool vector_only(KernelMetaType t) { return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0; }
+}  // namespace AscendC::detail
+
+namespace vnpu {
+
+// Must match core/launch.h.
+struct KernelInfo {
+  const char* name;
+  void (*entry)(void** args);
+  uint32_t param_count;
+  const uint32_t* param_sizes;
+  bool auto_sync;
+  int core_type;
+};
+
+template <auto function, typename F = decltype(function)>
+struct Entry;
+template <auto function, typename... P>
+struct Entry<function, void (*)(P...)> {
+  static constexpr uint32_t count = sizeof...(P);
+  static inline const uint32_t sizes[sizeof...(P) + 1] = {static_cast<uint32_t>(sizeof(P))..., 0};
+  static void call(void** args) { call_with(args, std::make_index_sequence<sizeof...(P)>{}); }
+
+ private:
+  template <size_t... I>
+  static void call_with([[maybe_unused]] void** args, std::index_sequence<I...>) {
+    function(*static_cast<std::remove_cv_t<std::remove_reference_t<P>>*>(args[I])...);
+  }
+};
+
+}  // namespace vnpu
+
+#define VNPU_EXPORT_KERNEL(NAME, FUNCTION)                                                                       \
+  extern "C" __attribute__((visibility("default"))) const vnpu::KernelInfo __vnpu_kernel_##NAME;           \
+  const vnpu::KernelInfo __vnpu_kernel_##NAME = {#NAME, &vnpu::Entry<(FUNCTION)>::call,                          \
+                                                 vnpu::Entry<(FUNCTION)>::count, vnpu::Entry<(FUNCTION)>::sizes, \
+                                                 VNPU_AUTO_SYNC != 0, 0};
