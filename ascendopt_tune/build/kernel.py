@@ -7,20 +7,27 @@ It defines the dtype and format macros of the column, declares the tiling data c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..case import DTYPES, Argument, Case, TensorSpec
-from ..errors import CaseError
-from ..operator import Operator, Pair, ParamDef, Signature
-from .host import TilingResult, TilingStruct
+from ..case import DTYPES, Case
+from ..operator import Operator, Pair, Signature
+from .host import TilingResult, TilingStruct, dtype_column
 
 _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
     "int16": "DT_INT16", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "int64": "DT_INT64", "uint64": "DT_UINT64",
     "float64": "DT_DOUBLE", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64", "bfloat16": "DT_BF16",
 }  # fmt: skip
+
+# kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
+_LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+_HOST_CODE = """\
+#define AOT_HOST_LAUNCH(...) ((void)0)
+#define main aot_host_main
+"""
 
 # The virtual toolkit brings tiling data in with its cost; a device compiler gets a copy through the scalar unit.
 _LOAD_TILING = """\
@@ -53,41 +60,6 @@ class KernelUnit:
     entry: str
 
 
-def dtype_column(signature: Signature, case: Case) -> int:
-    """Index of the operator definition's dtype column that the case's tensors match.
-
-    Raises:
-        CaseError: wrong number of inputs or no such column; the text lists the supported combinations.
-    """
-    arguments = [*zip(signature.inputs, case.inputs, strict=False), *zip(signature.outputs, case.outputs, strict=False)]
-    if len(case.inputs) != len(signature.inputs):
-        raise CaseError(
-            f"{signature.op_type} takes {len(signature.inputs)} inputs "
-            f"({', '.join(p.name for p in signature.inputs)}), the case has {len(case.inputs)}.",
-            "Give every required input; leave optional ones out by name.",
-        )
-    columns = max((len(p.dtypes) for p in (*signature.inputs, *signature.outputs)), default=0)
-    for column in range(columns):
-        if all(_matches(p, a, column) for p, a in arguments):
-            return column
-    given = ", ".join(f"{p.name}={_dtype(a)}" for p, a in arguments if _dtype(a))
-    known = "; ".join(
-        ", ".join(f"{p.name}={p.dtypes[c]}" for p in (*signature.inputs, *signature.outputs) if c < len(p.dtypes))
-        for c in range(columns)
-    )
-    raise CaseError(f"{signature.op_type} has no dtype combination {given}.", f"Supported: {known}.")
-
-
-def _dtype(argument: Argument) -> str | None:
-    first = argument if isinstance(argument, TensorSpec) or argument is None else (argument[0] if argument else None)
-    return first.dtype if first is not None else None
-
-
-def _matches(param: ParamDef, argument: Argument, column: int) -> bool:
-    dtype = _dtype(argument)
-    return dtype is None or (column < len(param.dtypes) and param.dtypes[column] == dtype)
-
-
 def _macros(signature: Signature, column: int) -> list[str]:
     lines = ["#define DETERMINISTIC_MODE 0"]
     inputs = {p.name for p in signature.inputs}
@@ -115,27 +87,21 @@ def _declare(struct: TilingStruct) -> list[str]:
 
 
 def _tiling_classes(structs: Sequence[TilingStruct], key: int) -> list[str]:
-    lines: list[str] = []
-    declared: set[str] = set()
-    by_name = {s.name: s for s in structs}
-
-    def declare(s: TilingStruct) -> None:
-        if s.name in declared:
-            return
-        for f in s.fields:
-            if f.struct and f.struct in by_name:
-                declare(by_name[f.struct])
-        declared.add(s.name)
-        lines.extend(_declare(s))
-
-    for s in structs:
-        declare(s)
-    nested = {f.struct for s in structs for f in s.fields if f.struct}
-    own = [s for s in structs if s.key == key and key is not None]
-    default = own or [s for s in structs if s.key is None and s.name not in nested]
+    """Declarations of all structs (nested ones come first in ``structs``) and the name GET_TILING_DATA uses."""
+    lines = [line for s in {s.name: s for s in structs}.values() for line in _declare(s)]
+    own = [s for s in structs if s.key == key]
+    default = own or [s for s in structs if s.key is None and not s.nested]
     if default:
         lines.append(f"using AotTilingDefault = {default[0].name};")
     return lines
+
+
+def without_launches(text: str) -> str:
+    """``text`` with every host launch ``kernel<<<...>>>(...)`` made a no-op; lines keep their numbers.
+
+    A kernel file may bring the host code that launches it; who compiles the kernel alone has no use for that.
+    """
+    return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "\n" * m[0].count("\n"), text)
 
 
 def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> None:
@@ -143,7 +109,7 @@ def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> No
     for path, text in files.items():
         target = work_dir / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f'#line 1 "{operator.root / path}"\n{text}')
+        target.write_text(f'#line 1 "{operator.root / path}"\n{without_launches(text)}')
 
 
 def kernel_unit(
@@ -166,8 +132,8 @@ def kernel_unit(
     write_files(operator, dict(pair.kernel), work_dir)
     main = (work_dir / operator.kernel_main).resolve()
     includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
-    head = ['#include "kernel_operator.h"']
-    options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options, "-DASCENDC_CPU_DEBUG=1"]
+    head = ['#include "kernel_operator.h"', _HOST_CODE]
+    options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
         source = "\n".join([*head, f'#include "{main}"', ""])
@@ -175,7 +141,7 @@ def kernel_unit(
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
-        head += _macros(signature, dtype_column(signature, case))
+        head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
     head += [_LOAD_TILING, *_tiling_classes(structs, key)]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]

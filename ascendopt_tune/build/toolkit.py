@@ -156,11 +156,11 @@ def virtual(progress: Progress | None = None) -> Toolkit:
                 say("building the virtual NPU's toolkit (once; takes up to a minute) ...")
                 with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
                     _build(compiler, Path(work))
-                    (Path(work) / "complete").write_text(version + "\n")
                     shutil.rmtree(prefix, ignore_errors=True)
                     os.rename(work, prefix)
                     os.mkdir(work)  # so that TemporaryDirectory finds something to remove
                 _build_precompiled_header(compiler, prefix)
+                (prefix / "complete").write_text(version + "\n")
     except OSError as e:
         raise ToolchainError(
             f"the virtual toolkit can't be written to {folder}: {e.strerror or e}.",
@@ -192,8 +192,12 @@ def _build(compiler: str, work: Path) -> None:
         "libvnpu_host.so": list((VNPU / "host" / "src").glob("*.cpp")),
     }
 
+    ccache = shutil.which("ccache")  # for those who develop the virtual NPU and rebuild it often
+    launcher = [ccache] if ccache else []
+
     def compile_one(source: Path) -> None:
-        command = [compiler, *_LIBRARY_FLAGS, f"-I{include}", f"-I{VNPU}", "-c", str(source)]
+        command = [*launcher, compiler, *_LIBRARY_FLAGS, f"-I{VNPU / 'include'}", f"-I{VNPU / 'host' / 'include'}", f"-I{VNPU}"]
+        command += ["-c", str(source)]
         _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
 
     sources = sorted({s for group in libraries.values() for s in group}, key=lambda s: -s.stat().st_size)
@@ -224,5 +228,6 @@ def _link(compiler: str, lib64: Path, name: str, rest: list[str]) -> None:
 def _build_precompiled_header(compiler: str, prefix: Path) -> None:
     # In place: a precompiled header remembers where it was made.
     header = prefix / "include" / "kernel_operator.h"
-    command = [compiler, *KERNEL_FLAGS, f"-I{prefix / 'include'}", "-x", "c++-header", str(header)]
+    command = [compiler, *KERNEL_FLAGS, f"-I{prefix / 'include'}"]
+    command += ["-x", "c++-header", str(header)]
     _run([*command, "-o", str(header) + ".gch"], "precompiling kernel_operator.h")

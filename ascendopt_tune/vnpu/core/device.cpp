@@ -15,8 +15,24 @@ void local_reset() { core().reset_local(); }
 int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }
 
-void set_flag(Pipe src, Pipe dst, int id) { core().set_flag(src, dst, id, VNPU_PC); }
-void wait_flag(Pipe src, Pipe dst, int id) { core().wait_flag(src, dst, id, VNPU_PC); }
+namespace {
+void check_event(int id, const char* api, const void* pc) {
+  if (id < 0 || id >= static_cast<int>(core().chip.event_ids))
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": event id " + std::to_string(id) + " is outside 0.." +
+                          std::to_string(core().chip.event_ids - 1),
+                      api, pc);
+}
+}  // namespace
+
+void set_flag(Pipe src, Pipe dst, int id) {
+  check_event(id, "SetFlag", VNPU_PC);
+  core().set_flag(src, dst, id, VNPU_PC);
+}
+void wait_flag(Pipe src, Pipe dst, int id) {
+  check_event(id, "WaitFlag", VNPU_PC);
+  core().wait_flag(src, dst, id, VNPU_PC);
+}
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
 void sync_all() { core().sync_all(); }

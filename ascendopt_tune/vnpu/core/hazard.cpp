@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxReports = 16;     // per core; one missing flag repeats in every iteration
 constexpr size_t kMaxPending = 4096;   // unordered GM accesses remembered per core
-constexpr int kFlagsPerPair = 64;      // hardware has 8 (checked in machine.cpp); room for software queues
+constexpr int kFlagsPerPair = 8;       // event ids of one pair of pipes (architecture 2201)
 
 int flag_index(Pipe src, Pipe dst, int id) {
   return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;

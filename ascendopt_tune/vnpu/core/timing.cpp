@@ -133,7 +133,6 @@ class CoreSim {
   CoreSim(int index, const Trace& trace, const Chip& chip, double start, std::vector<Span>* spans)
       : index_(index), trace_(trace), chip_(chip), scalar_(start), spans_(spans) {
     times_.start = start;
-    flags_.resize(kPipes * kPipes * 64);
   }
 
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
@@ -181,7 +180,7 @@ class CoreSim {
 
  private:
   std::deque<double>& flag(const Record& r) {
-    return flags_[(static_cast<int>(r.src) * kPipes + static_cast<int>(r.pipe)) * 64 + r.id];
+    return flags_[(static_cast<uint32_t>(r.src) << 16) | (static_cast<uint32_t>(r.pipe) << 8) | r.id];
   }
 
   bool idle() const {
@@ -314,7 +313,7 @@ class CoreSim {
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;
   std::array<PipeState, kPipes> pipes_;
-  std::vector<std::deque<double>> flags_;
+  std::unordered_map<uint32_t, std::deque<double>> flags_;  // times at which an event was raised and not yet waited for
   CoreTimes times_;
   std::vector<Span>* spans_;
 };

@@ -10,27 +10,28 @@ VectorCall::VectorCall(const Lanes& lanes, const char* api, const void* pc, uint
   core_.scalar(lanes.count && !lanes.use_set_mask ? core_.chip.scalar_mask : 0);
 }
 
-Range VectorCall::range_of(const Operand& o) const {
+Range VectorCall::range_of(const Operand& o, uint32_t repeats, uint32_t last) const {
   uint64_t addr = reinterpret_cast<uint64_t>(o.ptr);
   uint32_t size = dtype_size(o.dtype);
-  if (count_) return {addr, count_ * size, 1, 0};
-  if (repeat_ == 0) return {addr, 0, 0, 0};
-  uint32_t last = 0;  // highest enabled lane + 1
-  for (uint32_t l = per_repeat_; l-- > 0;)
-    if (enabled(l)) {
-      last = l + 1;
-      break;
-    }
-  if (last == 0) return {addr, 0, 0, 0};
+  if (repeats == 0 || last == 0) return {addr, 0, 0, 0};
   uint32_t per_block = kBlockBytes / size, blocks = (last + per_block - 1) / per_block;
   uint32_t tail = (last - (blocks - 1) * per_block) * size;
   if (o.blk_stride <= 1)  // the blocks of a repeat follow each other (or are one block, read again)
-    return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeat_, uint64_t(o.rep_stride) * kBlockBytes};
+    return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeats, uint64_t(o.rep_stride) * kBlockBytes};
   // Strided blocks: when repeats continue the same pattern it is one run of blocks, otherwise the whole span is taken.
-  if (o.rep_stride == o.blk_stride * blocks || repeat_ == 1)
-    return {addr, kBlockBytes, blocks * repeat_, uint64_t(o.blk_stride) * kBlockBytes};
-  return {addr, static_cast<uint32_t>((blocks - 1) * o.blk_stride * kBlockBytes + tail), repeat_,
+  if (o.rep_stride == o.blk_stride * blocks || repeats == 1)
+    return {addr, kBlockBytes, blocks * repeats, uint64_t(o.blk_stride) * kBlockBytes};
+  return {addr, static_cast<uint32_t>((blocks - 1) * o.blk_stride * kBlockBytes + tail), repeats,
           uint64_t(o.rep_stride) * kBlockBytes};
+}
+
+void VectorCall::access(const Range& r, bool write, const char* name, uint32_t align) {
+  if (r.bytes) core_.check_local(r, align, api_, pc_, name);
+  accesses_[n_accesses_++] = {r, write, false, false};
+}
+
+void VectorCall::touch(const void* p, uint64_t bytes, bool write, const char* name, uint32_t align) {
+  access({reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), 1, 0}, write, name, align);
 }
 
 void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_t align) {
@@ -48,10 +49,21 @@ void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_
       if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
     }
   }
-  operands_[n_] = {o, write};
-  Range r = range_of(o);
-  if (r.bytes) core_.check_local(r, align, api_, pc_, name);
-  accesses_[n_++] = {r, write, false, false};
+  operands_[n_++] = {o, write};
+  if (!count_) {
+    uint32_t last = per_repeat_;  // highest enabled lane + 1
+    while (last > 0 && !enabled(last - 1)) last--;
+    return access(range_of(o, repeat_, last), write, name, align);
+  }
+  uint32_t size = dtype_size(o.dtype), full = count_ / per_repeat_, tail = count_ % per_repeat_;
+  bool count_form = lanes_.count && lanes_.repeat == 0;
+  if (count_form || (o.blk_stride == 1 && o.rep_stride * kBlockBytes == per_repeat_ * size))
+    return access({reinterpret_cast<uint64_t>(o.ptr), count_ * size, 1, 0}, write, name, align);
+  // Counter mode: repeats keep their strides and the last one is cut off.
+  if (full) access(range_of(o, full, per_repeat_), write, name, align);
+  Operand rest = o;
+  rest.ptr = static_cast<uint8_t*>(o.ptr) + uint64_t(full) * o.rep_stride * kBlockBytes;
+  if (tail) access(range_of(rest, 1, tail), write, name, align);
 }
 
 // UB banks of architecture 2201 (asc-devkit, bank_conflict_ub): address bits 5..8 choose one of 16 bank groups, bits
@@ -91,11 +103,11 @@ void VectorCall::issue(double cycles_per_repeat) {
   double conflict = conflicts();
   core_.trace.conflict_cycles += conflict;
   core_.trace.vector_repeats += repeats();
-  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_, n_);
+  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_, n_accesses_);
 }
 
 void VectorCall::issue_cycles(double cycles, uint64_t) {
-  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + cycles, accesses_, n_);
+  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + cycles, accesses_, n_accesses_);
 }
 
 void unsupported_dtype(const char* api, DType t, const void* pc) {

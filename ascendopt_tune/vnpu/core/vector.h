@@ -25,6 +25,9 @@ class VectorCall {
   // Declares an operand: checks alignment (32 bytes unless `align` says otherwise) and bounds; throws KernelError.
   void operand(const Operand& o, bool write, const char* name, uint32_t align = kBlockBytes);
 
+  // Declares bytes beside the lanes (a selection mask, a table): checked and reported as an operand's are.
+  void touch(const void* p, uint64_t bytes, bool write, const char* name, uint32_t align = kBlockBytes);
+
   // Lanes per repeat (256 bytes of the widest operand), repeats (0 in count form), lanes in all.
   uint32_t lanes_per_repeat() const { return per_repeat_; }
   bool contiguous() const { return count_ > 0; }
@@ -86,7 +89,9 @@ class VectorCall {
   Core& core() { return core_; }
 
  private:
-  Range range_of(const Operand& o) const;
+  // What the first `last` lanes of each of `repeats` repeats of `o` cover.
+  Range range_of(const Operand& o, uint32_t repeats, uint32_t last) const;
+  void access(const Range& range, bool write, const char* name, uint32_t align);
   double conflicts() const;
 
   Core& core_;
@@ -100,8 +105,8 @@ class VectorCall {
     bool write;
   };
   Declared operands_[5];
-  Access accesses_[5];
-  uint32_t n_ = 0;
+  Access accesses_[12];  // up to two an operand: whole repeats and the tail of counter mode
+  uint32_t n_ = 0, n_accesses_ = 0;
 };
 
 // Calls `f(T{})` with the C++ type of `t`; half types are given as the storage types of semantics/float16.h.

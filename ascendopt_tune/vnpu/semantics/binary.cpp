@@ -1,22 +1,41 @@
-// Vector instructions with two sources. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201.
-#include "../core/vector.h"
-#include "float16.h"
+// Vector instructions with two sources. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201;
+// data types: AscendC reference, tables of Atlas A2. Integers wrap around: the reference gives no rule.
+#include <type_traits>
+
+#include "elementwise.h"
 
 namespace vnpu {
 namespace {
 
-template <typename T, typename C>
+constexpr uint32_t bit(BinaryOp op) { return 1u << static_cast<int>(op); }
+constexpr uint32_t kBasic =
+    bit(BinaryOp::Add) | bit(BinaryOp::Sub) | bit(BinaryOp::Mul) | bit(BinaryOp::Max) | bit(BinaryOp::Min);
+constexpr uint32_t kBits = bit(BinaryOp::And) | bit(BinaryOp::Or);
+constexpr uint32_t kRelu = bit(BinaryOp::AddRelu) | bit(BinaryOp::SubRelu);
+
+uint32_t operations_of(DType t) {
+  switch (t) {
+    case DType::F32:
+    case DType::F16:
+      return ~kBits;
+    case DType::I32:
+      return kBasic;
+    case DType::I16:
+      return kBasic | kBits | kRelu;
+    case DType::U16:
+      return kBits;
+    default:
+      return 0;
+  }
+}
+
+// T: element, C: what it computes in. S: element of the sources, where it is another.
+template <typename T, typename S = T>
 void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a, const Operand& b) {
-  auto each = [&](auto f) {
-    call.for_each<T, T, T>(d, a, b, [f](T& out, const T& x, const T& y) {
-      out = static_cast<C>(f(static_cast<C>(x), static_cast<C>(y)));
-    });
-  };
-  auto each_with_dst = [&](auto f) {
-    call.for_each<T, T, T>(d, a, b, [f](T& out, const T& x, const T& y) {
-      out = static_cast<C>(f(static_cast<C>(out), static_cast<C>(x), static_cast<C>(y)));
-    });
-  };
+  using C = compute_t<T>;
+  auto each = [&](auto f) { elementwise<T, S, S>(call, f, d, a, b); };
+  auto each_with_dst = [&](auto f) { elementwise<T, T, S, S>(call, f, d, d, a, b); };
+  auto relu = [](C x) { return x < 0 ? C(0) : x; };
   switch (op) {
     case BinaryOp::Add:
       return each([](C x, C y) { return x + y; });
@@ -25,28 +44,28 @@ void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operan
     case BinaryOp::Mul:
       return each([](C x, C y) { return x * y; });
     case BinaryOp::Max:
-      return each([](C x, C y) { return x > y ? x : y; });
+      return each([](C x, C y) { return maximum(x, y); });
     case BinaryOp::Min:
-      return each([](C x, C y) { return x < y ? x : y; });
+      return each([](C x, C y) { return minimum(x, y); });
     case BinaryOp::AddRelu:
-      return each([](C x, C y) { return std::max<C>(x + y, 0); });
+      return each([relu](C x, C y) { return relu(static_cast<C>(x + y)); });
     case BinaryOp::SubRelu:
-      return each([](C x, C y) { return std::max<C>(x - y, 0); });
+      return each([relu](C x, C y) { return relu(static_cast<C>(x - y)); });
     case BinaryOp::MulAddDst:
       return each_with_dst([](C o, C x, C y) { return x * y + o; });
     case BinaryOp::FusedMulAdd:
       return each_with_dst([](C o, C x, C y) { return x * o + y; });
     case BinaryOp::FusedMulAddRelu:
-      return each_with_dst([](C o, C x, C y) { return std::max<C>(x * o + y, 0); });
+      return each_with_dst([relu](C o, C x, C y) { return relu(static_cast<C>(x * o + y)); });
     case BinaryOp::Div:
-      if constexpr (std::is_floating_point_v<C>) return each([](C x, C y) { return x / y; });
-      break;
+      if constexpr (std::is_floating_point_v<C>) each([](C x, C y) { return x / y; });
+      return;
     case BinaryOp::And:
-      if constexpr (std::is_integral_v<C>) return each([](C x, C y) { return x & y; });
-      break;
+      if constexpr (std::is_integral_v<C>) each([](C x, C y) { return x & y; });
+      return;
     case BinaryOp::Or:
-      if constexpr (std::is_integral_v<C>) return each([](C x, C y) { return x | y; });
-      break;
+      if constexpr (std::is_integral_v<C>) each([](C x, C y) { return x | y; });
+      return;
   }
 }
 
@@ -60,36 +79,34 @@ double cycles_per_repeat(BinaryOp op, DType t) {
 void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand& src1, const Lanes& lanes,
             const char* api) {
   const void* pc = VNPU_PC;
+  const bool widening = op == BinaryOp::MulAddDst && dst.dtype == DType::F32 && src0.dtype == DType::F16;
+  if (!(operations_of(dst.dtype) & bit(op))) unsupported_dtype(api, dst.dtype, pc);
+  if (src0.dtype != dst.dtype && !widening) unsupported_dtype(api, src0.dtype, pc);
   VectorCall call(lanes, api, pc);
   call.operand(dst, true, "destination");
   call.operand(src0, false, "first source");
   call.operand(src1, false, "second source");
-  bool bitwise = op == BinaryOp::And || op == BinaryOp::Or;
   switch (dst.dtype) {
     case DType::F32:
-      if (bitwise) unsupported_dtype(api, dst.dtype, pc);
-      compute<float, float>(op, call, dst, src0, src1);
+      if (widening)
+        compute<float, f16>(op, call, dst, src0, src1);
+      else
+        compute<float>(op, call, dst, src0, src1);
       break;
     case DType::F16:
-      if (bitwise) unsupported_dtype(api, dst.dtype, pc);
-      compute<f16, float>(op, call, dst, src0, src1);
+      compute<f16>(op, call, dst, src0, src1);
       break;
     case DType::I32:
-      if (bitwise || op == BinaryOp::Div) unsupported_dtype(api, dst.dtype, pc);
-      compute<int32_t, int32_t>(op, call, dst, src0, src1);
+      compute<int32_t>(op, call, dst, src0, src1);
       break;
     case DType::I16:
-      if (op == BinaryOp::Div) unsupported_dtype(api, dst.dtype, pc);
-      compute<int16_t, int16_t>(op, call, dst, src0, src1);
-      break;
-    case DType::U16:
-      if (!bitwise) unsupported_dtype(api, dst.dtype, pc);
-      compute<uint16_t, uint16_t>(op, call, dst, src0, src1);
+      compute<int16_t>(op, call, dst, src0, src1);
       break;
     default:
-      unsupported_dtype(api, dst.dtype, pc);
+      compute<uint16_t>(op, call, dst, src0, src1);
   }
   call.issue(cycles_per_repeat(op, dst.dtype));
+  leave_mask(lanes);
 }
 
 }  // namespace vnpu

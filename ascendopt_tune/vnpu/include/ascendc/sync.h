@@ -22,21 +22,15 @@ constexpr PipePair pipes_of(HardEvent e) {
   return table[static_cast<int>(e)];
 }
 
-ASCENDC_INLINE void check_event(int32_t id, const char* api) {
-  if (id < 0 || id > 7) vnpu::misuse(api, "event ids are 0..7 on architecture 2201");
-}
-
 }  // namespace detail
 
 template <HardEvent event>
 ASCENDC_INLINE void SetFlag(int32_t eventID) {
-  detail::check_event(eventID, "SetFlag");
   constexpr detail::PipePair p = detail::pipes_of(event);
   vnpu::set_flag(p.src, p.dst, eventID);
 }
 template <HardEvent event>
 ASCENDC_INLINE void WaitFlag(int32_t eventID) {
-  detail::check_event(eventID, "WaitFlag");
   constexpr detail::PipePair p = detail::pipes_of(event);
   vnpu::wait_flag(p.src, p.dst, eventID);
 }

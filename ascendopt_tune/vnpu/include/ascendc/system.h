@@ -4,6 +4,7 @@
 
 namespace AscendC {
 
+ASCENDC_INLINE void InitSocState() {}
 ASCENDC_INLINE int64_t GetBlockIdx() { return vnpu::block_idx(); }
 ASCENDC_INLINE int64_t GetBlockNum() { return vnpu::block_num(); }
 ASCENDC_INLINE int64_t GetSubBlockIdx() { return 0; }

@@ -27,6 +27,9 @@
 #define __cc__
 #define __fbuf__
 #define __host_aicore__
+#define __vector__
+#define __cube__ VNPU_cube_kernels_are_not_covered_by_the_virtual_NPU
+#define __mix__(...) VNPU_mixed_kernels_are_not_covered_by_the_virtual_NPU
 #define __inline__ inline
 #define ASCENDC_INLINE __attribute__((always_inline)) inline
 #define __forceinline__ ASCENDC_INLINE

@@ -1,0 +1,42 @@
+# `make demo` and `make test` need nothing but Python 3.11, pip, git, g++ and cmake.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-fast check format wheel-check clean
+
+$(VENV)/installed: setup.py pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(PIP) install -c constraints.txt -e ".[torch,test,dev]"
+	touch $@
+
+demo: $(VENV)/installed  ## Tune one operator on the virtual NPU and show what came out.
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed-test  ## All tests.
+	$(BIN)/python -m pytest -n 2 tests
+
+test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
+	$(BIN)/python -m pytest -n 2 tests/unit
+
+check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+
+format: $(VENV)/installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' | xargs $(BIN)/clang-format -i
+
+wheel-check: $(VENV)/installed-test  ## Build the wheel, install it outside the tree, tune with it.
+	$(BIN)/python tests/wheel_check.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info demo-output

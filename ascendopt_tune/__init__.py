@@ -1,0 +1,1 @@
+"""ascendopt_tune: a compiler-integrated autotuner for custom AscendC operators in torch-npu."""

@@ -1,0 +1,245 @@
+"""From what a user writes (``x=float16[1024,4096]``, a file of arrays, ``dim=-1``) to a Case.
+
+Spelling of a tensor: ``NAME=DTYPE[d0,d1,...]``, a storage format may follow as ``:NHWC``. The tensors of a list
+parameter are ``NAME.0``, ``NAME.1``, ... A scalar tensor is ``DTYPE[]``; ``DTYPE[1]`` has one element.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .case import DTYPES, Argument, AttrValue, Case, TensorSpec
+from .errors import CaseError
+from .operator import AttrDef, Operator, ParamDef, Signature
+
+Array = np.ndarray[Any, Any]
+InferOutputs = Callable[[tuple[Argument, ...], tuple[tuple[str, AttrValue], ...]], tuple[Argument, ...]]
+
+_TENSOR = re.compile(r"^(?P<name>\w+(?:\.\d+)?)=(?P<dtype>\w+)\[(?P<shape>[\d,\s]*)\](?::(?P<format>\w+))?$")
+_ALIASES = {"fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32", "bf16": "bfloat16"}
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """torch's name of a numpy dtype; bfloat16 is ml_dtypes'.
+
+    Raises:
+        CaseError: CANN has no such dtype.
+    """
+    name = "bfloat16" if dtype == ml_dtypes.bfloat16 else str(dtype)
+    if name not in DTYPES:
+        raise CaseError(f"arrays of dtype {name} can't be given to an operator.", f"Known dtypes: {', '.join(DTYPES)}.")
+    return name
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """numpy's dtype for torch's name; ml_dtypes' for bfloat16."""
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def parse_tensor(text: str) -> tuple[str, TensorSpec]:
+    """``x=float16[1024,4096]`` -> ("x", TensorSpec)."""
+    match = _TENSOR.match(text.strip())
+    if match is None:
+        raise CaseError(f"can't read the tensor {text!r}.", "Write NAME=DTYPE[d0,d1,...], for example x=float16[1024,4096].")
+    shape = tuple(int(n) for n in match["shape"].replace(" ", "").split(",") if n)
+    dtype = _ALIASES.get(match["dtype"], match["dtype"])
+    return match["name"], TensorSpec(dtype, shape, match["format"] or "ND")
+
+
+def parse_attr(text: str, signature: Signature | None) -> tuple[str, AttrValue]:
+    """``dim=-1`` -> ("dim", -1), typed by the operator definition, or by its look where there is none.
+
+    Raises:
+        CaseError: unknown attribute (lists those that exist) or a value of another type.
+    """
+    name, eq, value = text.partition("=")
+    name = name.strip()
+    if not eq:
+        raise CaseError(f"can't read the attribute {text!r}.", "Write NAME=VALUE, for example dim=-1.")
+    if signature is None:
+        return name, _untyped(value)
+    for attr in signature.attrs:
+        if attr.name == name:
+            return name, _typed(attr, value.strip())
+    known = ", ".join(a.name for a in signature.attrs) or "none"
+    raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
+
+
+def _untyped(value: str) -> AttrValue:
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return value
+    return tuple(parsed) if isinstance(parsed, list) else parsed
+
+
+def _typed(attr: AttrDef, value: str) -> AttrValue:
+    def one(kind: str, text: str) -> Any:
+        if kind == "bool":
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        return {"int": int, "float": float, "str": str}[kind](text)
+
+    try:
+        if attr.type.startswith("list_"):
+            items = value.strip("[]() ")
+            return tuple(one(attr.type[5:], t.strip()) for t in items.split(",") if t.strip())
+        return one(attr.type, value)  # type: ignore[no-any-return]
+    except (ValueError, KeyError):
+        raise CaseError(
+            f"attribute {attr.name} = {value!r} is not of type {attr.type}.",
+            "Lists are written 1,2,3; booleans true or false.",
+        ) from None
+
+
+def load_arrays(path: Path) -> dict[str, Array]:
+    """Arrays by name from an ``.npz`` or ``.safetensors`` file (the latter for bfloat16).
+
+    Raises:
+        CaseError: no such file, another kind of file, or one that can't be read.
+    """
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return {k: archive[k] for k in archive.files}
+        if path.suffix == ".safetensors":
+            from safetensors.numpy import load_file
+
+            return dict(load_file(str(path)))
+    except (OSError, ValueError) as e:
+        raise CaseError(f"can't read the arrays in {path}: {e}.", "Give an .npz or .safetensors file.") from e
+    raise CaseError(f"{path} is neither .npz nor .safetensors.", "Save the arrays with numpy.savez or safetensors.")
+
+
+def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Writes arrays by name, as ``.npz`` (no bfloat16) or ``.safetensors``.
+
+    Raises:
+        CaseError: another suffix, or bfloat16 into ``.npz``.
+    """
+    if path.suffix == ".safetensors":
+        from safetensors.numpy import save_file
+
+        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(path))
+        return
+    if path.suffix != ".npz":
+        raise CaseError(f"{path} is neither .npz nor .safetensors.", "Choose one of these suffixes.")
+    for name, array in arrays.items():
+        if array.dtype == ml_dtypes.bfloat16:
+            raise CaseError(f"{name} is bfloat16, which .npz can't hold.", "Write to a .safetensors file instead.")
+    np.savez(path, **dict(arrays))  # type: ignore[arg-type]
+
+
+def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what: str, op_type: str) -> list[Argument]:
+    """One Argument per parameter, in the definition's order.
+
+    Raises:
+        CaseError: an unknown name (lists those that exist), a gap in a list, or a required parameter left out.
+    """
+    params = list(params)
+    known = {p.name: p for p in params}
+    for name in tensors:
+        if name.partition(".")[0] not in known:
+            raise CaseError(f"{op_type} has no {what} {name!r}.", f"Its {what}s: {', '.join(known) or 'none'}.")
+    out: list[Argument] = []
+    for p in params:
+        listed = {int(n.partition(".")[2]): t for n, t in tensors.items() if n.startswith(f"{p.name}.")}
+        single = tensors.get(p.name)
+        if p.kind == "dynamic":
+            items = [single] if single is not None else [listed[i] for i in sorted(listed)]
+            if single is None and sorted(listed) != list(range(len(listed))):
+                raise CaseError(f"the list {p.name} has a gap: {sorted(listed)}.", "Number its tensors from 0.")
+            if not items and what == "input":
+                raise CaseError(f"{op_type} needs the tensor list {p.name}.", f"Give {p.name}.0, {p.name}.1, ...")
+            out.append(tuple(items))
+        elif listed:
+            raise CaseError(f"{p.name} is one tensor, not a list.", f"Give it as {p.name}=DTYPE[...].")
+        elif single is None and p.kind == "required" and what == "input":
+            raise CaseError(f"{op_type} needs the input {p.name}.", f"Give --input {p.name}=DTYPE[d0,d1,...].")
+        else:
+            out.append(single)
+    return out
+
+
+def build_case(
+    signature: Signature,
+    inputs: Mapping[str, TensorSpec],
+    attrs: Mapping[str, AttrValue],
+    outputs: Mapping[str, TensorSpec],
+    infer: InferOutputs | None,
+) -> Case:
+    """The case for these tensors; outputs not given come from ``infer`` (the operator's own InferShape).
+
+    Raises:
+        CaseError: unknown or missing names, a missing required attribute, outputs that can't be inferred.
+    """
+    in_args = tuple(collect(signature.inputs, inputs, "input", signature.op_type))
+    values: dict[str, AttrValue] = {}
+    for attr in signature.attrs:
+        if attr.name in attrs:
+            values[attr.name] = attrs[attr.name]
+        elif attr.default is not None:
+            values[attr.name] = attr.default
+        else:
+            raise CaseError(f"{signature.op_type} needs the attribute {attr.name}.", f"Give --attr {attr.name}=VALUE.")
+    for name in attrs:
+        if name not in values:
+            known = ", ".join(a.name for a in signature.attrs) or "none"
+            raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
+    attr_items = tuple(sorted(values.items()))
+    out_args = collect(signature.outputs, outputs, "output", signature.op_type)
+    missing = [p.name for p, a in zip(signature.outputs, out_args, strict=True) if not a and p.kind != "optional"]
+    if missing and infer is not None and signature.has_infer_shape:
+        inferred = infer(in_args, attr_items)
+        out_args = [given or found for given, found in zip(out_args, inferred, strict=True)]
+        missing = [p.name for p, a in zip(signature.outputs, out_args, strict=True) if not a and p.kind != "optional"]
+    if missing:
+        raise CaseError(
+            f"the shape of {', '.join(missing)} can't be inferred: {signature.op_type} has no InferShape for it.",
+            f"Give --output {missing[0]}=DTYPE[d0,d1,...].",
+        )
+    return Case(in_args, tuple(out_args), attr_items)
+
+
+def direct_signature(
+    operator: Operator,
+    inputs: Mapping[str, TensorSpec],
+    outputs: Mapping[str, TensorSpec],
+    attrs: Mapping[str, AttrValue],
+) -> Signature:
+    """The signature of a kernel of direct launch: its parameters, told apart by what the user gives.
+
+    Raises:
+        CaseError: a parameter nobody gave, or a name that is no parameter.
+    """
+    assert operator.direct is not None
+    names = [name for name, _ in operator.direct.parameters]
+    given = {n.partition(".")[0] for n in (*inputs, *outputs)} | set(attrs)
+    listing = ", ".join(f"{c_type} {name}" for name, c_type in operator.direct.parameters)
+    for name in sorted(given - set(names)):
+        raise CaseError(f"{operator.entry} has no parameter {name!r}.", f"Its parameters: {listing}.")
+    for name in names:
+        if name not in given and name != "workspace":
+            raise CaseError(
+                f"{operator.entry} needs {name}.",
+                f"Give it by --input, --output (a pointer) or --attr (a number). Its parameters: {listing}.",
+            )
+
+    def params(tensors: Mapping[str, TensorSpec]) -> tuple[ParamDef, ...]:
+        found: dict[str, ParamDef] = {}
+        for name, spec in tensors.items():
+            base, dot, _ = name.partition(".")
+            found.setdefault(base, ParamDef(base, (spec.dtype,), "dynamic" if dot else "required", (spec.format,)))
+        return tuple(found[n] for n in names if n in found)
+
+    def kind(value: AttrValue) -> str:
+        return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
+
+    attr_defs = tuple(AttrDef(n, kind(attrs[n])) for n in names if n in attrs)
+    return Signature(operator.entry, params(inputs), params(outputs), attr_defs, has_tiling=False)

@@ -1,0 +1,1 @@
+"""Building: the virtual toolkit, host programs (tiling) and kernel units."""

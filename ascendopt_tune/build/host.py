@@ -1,0 +1,241 @@
+"""Host programs: an operator's ``op_host`` sources, compiled to a shared library (see host_program.py for its use).
+
+They are compiled against the project's own host headers (``vnpu/host/include``) and ``libvnpu_host.so``, which plays
+CANN's part: contexts, registries, tiling data, platform queries. The same library serves a machine with a real CANN,
+because tiling functions run on the host in both cases.
+
+Everything is content-addressed, one object per source: a candidate that changes one tiling source compiles that one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ..errors import HostProgramError, ToolchainError
+from ..operator import Operator, Pair
+from .host_program import HostProgram, TilingResult
+from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
+from .toolkit import Toolkit, host_compiler, virtual
+
+__all__ = [
+    "HostDescription",
+    "HostProgram",
+    "TilingField",
+    "TilingResult",
+    "TilingStruct",
+    "compile_host",
+    "dtype_column",
+]
+
+# CANN defines OP_TILING_LIB when it builds the tiling library and OP_PROTO_LIB for the shape library; one library is
+# both here. The two OPS_UTILS texts are what its build passes to the log macros of shared operator headers.
+_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-fno-gnu-unique",
+    "-ffp-contract=off",
+    "-w",
+    "-fmax-errors=5",
+    "-DOP_TILING_LIB",
+    "-DOP_PROTO_LIB",
+    "-DLOG_CPP",
+    "-DPROCESS_LOG",
+    '-DOPS_UTILS_LOG_SUB_MOD_NAME="OP_TILING"',
+    '-DOPS_UTILS_LOG_PACKAGE_TYPE=""',
+)
+_PRELUDE = "vnpu_host_prelude.h"
+_LIBRARY = "libvnpu_host.so"
+_WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected by libvnpu_host.so into its log
+# muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
+_LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
+_TIMEOUT_S = 180
+
+
+def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> HostProgram:
+    """Compiles ``pair``'s host sources (and the operator's shared ones) below ``out_dir``.
+
+    Results are found again by content, also by other processes using the same folder at the same time.
+
+    Raises:
+        HostProgramError: a source doesn't compile or link; the text has the compiler's first error with the user's file
+            and line.
+        ToolchainError: no compiler, or the toolkit lacks the host library.
+    """
+    if not operator.host_sources and not operator.extra_host_sources:
+        raise HostProgramError(
+            f"operator {operator.name} has no host sources.", "Put a tiling function into op_host/, or launch directly."
+        )
+    home = toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
+    build = _Build(operator, pair, home, out_dir)
+    sources = [(build.staged / s, s) for s in operator.host_sources]
+    sources += [(s, str(s)) for s in operator.extra_host_sources]
+    build.stage()
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(lambda s: build.object_of(*s), sources))
+    program = build.link(objects)
+    return HostProgram(program, home.lib64 / _LIBRARY, (operator.entry, operator.name))
+
+
+class _Build:
+    """One pair's build: where its files are staged, which flags hold, how results are named."""
+
+    def __init__(self, operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> None:
+        self.operator, self.pair, self.toolkit, self.out_dir = operator, pair, toolkit, out_dir
+        self.compiler = host_compiler()
+        self.staged = out_dir / "sources" / pair.tiling_hash[:24]
+        # A staged file finds what it includes beside it; files that belong to no pair are found in their real folders.
+        folders = dict.fromkeys((operator.root / s).parent for s in operator.host_sources)
+        includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
+        self.flags = [*_FLAGS, *includes, f"-I{toolkit.include}", f"-fmacro-prefix-map={self.staged}={operator.root}"]
+        headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
+        common = [toolkit.version, _compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
+        self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
+
+    def stage(self) -> None:
+        """Writes the pair's files; renamed into place at once, so that nobody compiles half of them."""
+        if self.staged.exists():
+            return
+        self.staged.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.staged.parent) as temporary:
+            work = Path(temporary) / "files"
+            for path, text in self.pair.tiling.items():
+                file = work / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            try:
+                work.rename(self.staged)
+            except OSError:
+                if not self.staged.exists():
+                    raise
+
+    def object_of(self, source: Path, name: str) -> Path:
+        """The compiled object of one source."""
+        text = self.pair.tiling[name] if name in self.pair.tiling else _read(source)
+        key = _digest(self.common_key, name, text)
+        target = self.out_dir / "objects" / f"{key}.o"
+        record = target.with_suffix(".deps.json")
+        if target.exists() and record.exists():
+            known: dict[str, str] = json.loads(record.read_text())
+            if all(_file_digest(Path(p)) == h for p, h in known.items()):
+                return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        prelude = _precompiled(self.compiler, self.toolkit)
+        with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+            built, deps = Path(temporary) / "o", Path(temporary) / "d"
+            command = [self.compiler, *self.flags, "-include", str(prelude), "-MD", "-MF", str(deps)]
+            self._run([*command, "-c", str(source), "-o", str(built)])
+            os.replace(built, target)
+            record.write_text(json.dumps({p: _file_digest(Path(p)) for p in self._shared_files(deps)}))
+        return target
+
+    def _shared_files(self, deps: Path) -> list[str]:
+        """The files a source included that are neither the pair's nor the toolkit's nor the system's."""
+        words = deps.read_text().replace("\\\n", " ").split()[1:]
+        own = (str(self.staged), str(self.toolkit.include), "/usr/")
+        return sorted(w for w in words if not w.startswith(own))
+
+    def link(self, objects: Sequence[Path]) -> Path:
+        # Objects are named by what went in, so their contents only change with a shared header.
+        key = _digest(*_LINK_FLAGS, str(self.toolkit.lib64), *(_file_digest(o) for o in objects))
+        target = self.out_dir / "programs" / f"{key}.so"
+        if target.exists():
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lib64 = self.toolkit.lib64
+        with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+            built = Path(temporary) / "so"
+            command = [self.compiler, *_LINK_FLAGS, *map(str, objects), f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"]
+            self._run([*command, "-o", str(built)])
+            os.replace(built, target)
+        return target
+
+    def _run(self, command: list[str]) -> None:
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                env={**os.environ, "LC_ALL": "C"},
+                check=False,
+            )
+        except subprocess.TimeoutExpired as e:
+            raise HostProgramError(
+                f"compiling the host program of {self.operator.name} takes more than {_TIMEOUT_S} s."
+            ) from e
+        if done.returncode:
+            raise self._error(done.stderr.replace(str(self.staged), str(self.operator.root)))
+
+    def _error(self, log: str) -> HostProgramError:
+        """One paragraph with the first error; a missing header or function is told as what it is."""
+        name = self.operator.name
+        missing = re.search(r"(\S+:\d+):\d+: fatal error: (\S+): No such file", log)
+        if missing:
+            return HostProgramError(
+                f"the host program of {name} includes {missing[2]!r} ({missing[1]}), which is neither the operator's "
+                "nor among the host headers.",
+                "Add its folder to the operator's include folders; CANN headers belong to vnpu/host/include.",
+            )
+        undefined = sorted(set(re.findall(r"undefined reference to `([^']+)'", log)))
+        if undefined:
+            return HostProgramError(
+                f"the host program of {name} uses what none of its sources defines: {', '.join(undefined[:5])}.",
+                "Add the source that defines it to op_host/ or to target_sources(optiling ...) in CMakeLists.txt.",
+            )
+        errors = re.findall(r"^(\S+:\d+):\d+: (?:fatal )?error: (.*)$", log, re.MULTILINE)
+        if not errors:
+            return HostProgramError(f"the host program of {name} doesn't build: {log.strip()[-800:]}")
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        return HostProgramError(f"the host program of {name} doesn't compile: {errors[0][0]}: {errors[0][1]}{more}.")
+
+
+def _precompiled(compiler: str, toolkit: Toolkit) -> Path:
+    """The header every host source starts with; precompiled in the toolkit on first use (it takes 0.6 s off each source)."""
+    header = toolkit.include / _PRELUDE
+    compiled = header.with_name(header.name + ".gch")
+    # Only where the headers never change again; elsewhere, or in a read-only toolkit, it costs the time.
+    finished = (toolkit.prefix / "complete").exists() and os.access(toolkit.include, os.W_OK)
+    if compiled.exists() or not finished:
+        return header
+    with tempfile.TemporaryDirectory(dir=toolkit.include) as temporary:
+        built = Path(temporary) / "gch"
+        command = [compiler, *_FLAGS, f"-I{toolkit.include}", "-x", "c++-header", str(header), "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ToolchainError(f"the host headers don't compile: {done.stderr[:800]}")
+        os.replace(built, compiled)
+    return header
+
+
+@functools.cache
+def _compiler_version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # gone: no recorded digest equals it
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as e:
+        raise HostProgramError(f"the host source {path} can't be read: {e.strerror}.") from e

@@ -1,0 +1,122 @@
+"""``ascendopt-tune doctor``: what was found on this machine, what is missing, and the next step."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from .. import paths
+from ..build import toolkit as toolkits
+from ..chip import chip_names
+from ..errors import AscendOptError
+from ..settings import settings
+from . import options
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: ``state`` is ``ok``, ``missing`` (something optional) or ``error`` (nothing works without it)."""
+
+    name: str
+    state: str
+    found: str
+    next_step: str = ""
+
+
+def _compiler() -> Finding:
+    try:
+        path = toolkits.host_compiler()
+    except AscendOptError as e:
+        return Finding("host compiler", "error", e.message, e.hint)
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    return Finding("host compiler", "ok", f"{path}: {version.splitlines()[0] if version else 'unknown version'}")
+
+
+def _virtual_toolkit() -> Finding:
+    try:
+        found = toolkits.virtual()
+    except AscendOptError as e:
+        return Finding("virtual NPU", "error", e.message, e.hint)
+    return Finding("virtual NPU", "ok", f"{found.version} in {found.prefix}")
+
+
+def _cann() -> Finding:
+    prefix = toolkits.real_cann()
+    if prefix is None:
+        return Finding("CANN toolkit", "missing", "none", "On a machine with an NPU: install CANN >= 9.0, source set_env.sh.")
+    return Finding("CANN toolkit", "ok", str(prefix))
+
+
+def _devices() -> Finding:
+    nodes = sorted(p.name for p in Path("/dev").glob("davinci[0-9]*"))
+    if not nodes:
+        return Finding("NPU devices", "missing", "none", "Times will be modelled by the virtual NPU, not measured.")
+    return Finding("NPU devices", "ok", ", ".join(nodes))
+
+
+def _package(name: str, hint: str) -> Finding:
+    try:
+        return Finding(name, "ok", importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "missing", "not installed", hint)
+
+
+def _torch() -> Finding:
+    spec = find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        return Finding("torch", "missing", "not installed", 'pip install -c constraints.txt "ascendopt_tune[torch]".')
+    version_py = Path(spec.submodule_search_locations[0]) / "version.py"  # read as text: importing may abort
+    text = version_py.read_text() if version_py.exists() else ""
+    cuda = re.search(r"^cuda.*=\s*'(.+)'", text, re.MULTILINE)
+    version = importlib.metadata.version("torch")
+    if cuda:
+        return Finding("torch", "error", f"{version} is a CUDA build; torch_npu aborts with it", "Install the CPU build.")
+    return Finding("torch", "ok", version)
+
+
+def _cache() -> Finding:
+    folder = paths.cache_dir()
+    probe = folder / ".doctor"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_text("")
+        probe.unlink()
+    except OSError as e:
+        return Finding("cache folder", "error", f"{folder}: {e.strerror}", "Set ASCENDOPT_CACHE_DIR to a writable folder.")
+    return Finding("cache folder", "ok", str(folder))
+
+
+def findings() -> list[Finding]:
+    """Everything doctor looks at, in the order it is shown."""
+    return [
+        Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}"),
+        _compiler(),
+        _virtual_toolkit(),
+        _cann(),
+        _devices(),
+        _torch(),
+        _package("torch_npu", 'For the torch integration: pip install -c constraints.txt "ascendopt_tune[torch]".'),
+        _cache(),
+        Finding("chip", "ok" if settings().chip in chip_names() else "error", settings().chip, ", ".join(chip_names())),
+    ]
+
+
+def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
+    """Show which toolkit, device, compiler, torch and torch_npu were found, and the next step for what is missing."""
+    found = findings()
+    if json:
+        options.print_json({"findings": [asdict(f) for f in found], "ok": all(f.state != "error" for f in found)})
+        return
+    table = Table("", "found", "next step")
+    colour = {"ok": "green", "missing": "yellow", "error": "red"}
+    for f in found:
+        table.add_row(f"[{colour[f.state]}]{f.name}[/]", f.found, "" if f.state == "ok" else f.next_step)
+    Console().print(table)

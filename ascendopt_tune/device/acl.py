@@ -1,0 +1,333 @@
+"""ctypes binding of ``aclrtc*`` (compile kernel source) and ``aclrt*`` (memory, streams, events, load, launch).
+
+The same calls go to a real CANN or to the virtual NPU; which one is a matter of the library that is loaded. In a
+process where torch_npu runs already, its libraries are the ones used: they are found by SONAME. What only the virtual
+NPU has (``vnpu_last_report``, ``vnpu_set_option``) is looked up and does nothing when absent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
+
+if TYPE_CHECKING:
+    from ascendopt_tune.build.toolkit import Toolkit
+
+#: One kernel argument: a ctypes value, or a device address.
+Argument: TypeAlias = "ctypes._SimpleCData[Any] | ctypes.Structure | int"
+Array: TypeAlias = npt.NDArray[Any]
+
+_ALREADY_DONE = 100002  # ACL_ERROR_REPEAT_INITIALIZE: torch_npu, or another Acl, was first
+_HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2  # aclrtMemcpyKind
+_EVENT_FLAGS = 0x9  # ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE
+_MAGIC_VECTOR_CORE = 0x41415246  # ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE
+
+
+class _LoadOption(ctypes.Structure):
+    """aclrtBinaryLoadOption: a type and a 16-byte union."""
+
+    _fields_ = [("type", ctypes.c_int), ("value", ctypes.c_uint32 * 4)]
+
+
+class _LoadOptions(ctypes.Structure):
+    _fields_ = [("options", ctypes.POINTER(_LoadOption)), ("count", ctypes.c_size_t)]
+
+
+def load_library(name: str, folder: Path) -> ctypes.CDLL:
+    """The library with SONAME ``name``: the one this process has loaded already, else the one in ``folder``.
+
+    Raises:
+        ToolchainError: neither is there, or it can't be loaded.
+    """
+    try:
+        return ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        pass
+    try:
+        return ctypes.CDLL(str(folder / name))
+    except OSError as error:
+        raise ToolchainError(
+            f"The library {name} can't be loaded from {folder}: {error}.",
+            "Check the toolkit with `ascendopt-tune doctor`.",
+        ) from None
+
+
+class Binary:
+    """A kernel binary that is loaded on the device. Unloaded by ``unload`` or at the end of a ``with`` block."""
+
+    def __init__(self, acl: Acl, handle: ctypes.c_void_p) -> None:
+        self._acl = acl
+        self._handle = handle
+        self._functions: dict[str, int] = {}
+
+    def function(self, name: str) -> int:
+        """The handle of kernel ``name``. Raises DeviceError when the binary has no such kernel."""
+        if name not in self._functions:
+            handle = ctypes.c_void_p()
+            self._acl.call("aclrtBinaryGetFunction", self._handle, name.encode(), ctypes.byref(handle))
+            self._functions[name] = handle.value or 0
+        return self._functions[name]
+
+    def unload(self) -> None:
+        """Unloads the binary; its function handles are dead from then on. Harmless when repeated."""
+        if self._handle:
+            self._acl.call("aclrtBinaryUnLoad", self._handle)
+            self._handle = ctypes.c_void_p()
+            self._functions.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.unload()
+
+
+class Acl:
+    """The device of this process.
+
+    Handles and device addresses are plain integers. Every method raises DeviceError, with the aclError in ``code`` and
+    the runtime's own text, when the call fails. A kernel that fails does so at the next synchronizing call
+    (``synchronize``, ``memcpy_d2h``, ...), not at its launch.
+    """
+
+    def __init__(self, toolkit: Toolkit, device: int = 0) -> None:
+        """Initializes the runtime and makes ``device`` this thread's device.
+
+        Raises:
+            ToolchainError: the toolkit's libraries can't be loaded, or the process runs the other kind of toolkit.
+        """
+        self._rt = load_library("libascendcl.so", toolkit.lib64)
+        self._rt.aclGetRecentErrMsg.restype = ctypes.c_char_p
+        self._rt.aclrtGetSocName.restype = ctypes.c_char_p
+        self._lib64 = toolkit.lib64
+        self._rtc: ctypes.CDLL | None = None
+        #: Whether the virtual NPU answers.
+        self.virtual = hasattr(self._rt, "vnpu_last_report")
+        if self.virtual:
+            self._rt.vnpu_last_report.restype = ctypes.c_char_p
+            self._rt.vnpu_last_error.restype = ctypes.c_char_p
+        if self.virtual != (toolkit.kind == "virtual"):
+            loaded = "the virtual NPU" if self.virtual else "a real CANN"
+            raise ToolchainError(
+                f"This process already runs {loaded}, and the toolkit {toolkit.prefix} is of the other kind.",
+                "Start a new process, with ASCENDOPT_TARGET set to the target you want.",
+            )
+        code = self._rt.aclInit(None)
+        if code not in (0, _ALREADY_DONE):
+            self._raise("aclInit", code)
+        self.set_device(device)
+
+    # -- calls and errors ---------------------------------------------------------------------------------------------
+
+    def call(self, name: str, *args: object) -> None:
+        """Calls a function of libascendcl and checks its result."""
+        code = getattr(self._rt, name)(*args)
+        if code != 0:
+            self._raise(name, code)
+
+    def _raise(self, name: str, code: int) -> None:
+        text = (self._rt.aclGetRecentErrMsg() or b"").decode(errors="replace").strip()
+        raise DeviceError(f"{name} failed with error {code}: {text or 'no message'}", code=code)
+
+    # -- compile, load, launch ----------------------------------------------------------------------------------------
+
+    def compile(
+        self, source: str, name: str, options: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Compiles kernel source and returns the binary.
+
+        Args:
+            source: the text of the translation unit.
+            name: its file name in the compiler's messages.
+            options: options of the device compiler, for instance ``--npu-arch=dav-2201``.
+            headers: text of headers by the name the source includes them with.
+
+        Raises:
+            KernelCompileError: with the compiler's log.
+        """
+        rtc = self._compiler()
+        texts = headers or {}
+        program = ctypes.c_void_p()
+        header_texts = (ctypes.c_char_p * max(len(texts), 1))(*(text.encode() for text in texts.values()))
+        header_names = (ctypes.c_char_p * max(len(texts), 1))(*(text.encode() for text in texts))
+        code = rtc.aclrtcCreateProg(
+            ctypes.byref(program), source.encode(), name.encode(), len(texts), header_texts, header_names
+        )
+        if code != 0:
+            raise KernelCompileError(f"{name}: aclrtcCreateProg failed with error {code}.")
+        try:
+            words = (ctypes.c_char_p * max(len(options), 1))(*(option.encode() for option in options))
+            code = rtc.aclrtcCompileProg(program, len(options), words)
+            if code != 0:
+                log = self._compile_log(rtc, program)
+                first = next((line for line in log.splitlines() if "error" in line or "aclrtc:" in line), log.strip())
+                uncovered = [line for line in log.splitlines() if line.startswith("virtual NPU: ")]
+                message = "\n".join([f"{name} does not compile (error {code}): {first}", *uncovered])
+                raise KernelCompileError(message, "", log)
+            size = ctypes.c_size_t()
+            code = rtc.aclrtcGetBinDataSize(program, ctypes.byref(size))
+            data = ctypes.create_string_buffer(max(size.value, 1))
+            code = code or rtc.aclrtcGetBinData(program, data)
+            if code != 0:
+                raise KernelCompileError(f"{name}: the compiled binary can't be read, error {code}.")
+            return data.raw[: size.value]
+        finally:
+            rtc.aclrtcDestroyProg(ctypes.byref(program))
+
+    def _compiler(self) -> ctypes.CDLL:
+        if self._rtc is None:
+            self._rtc = load_library("libacl_rtc.so", self._lib64)
+        return self._rtc
+
+    @staticmethod
+    def _compile_log(rtc: ctypes.CDLL, program: ctypes.c_void_p) -> str:
+        size = ctypes.c_size_t()
+        if rtc.aclrtcGetCompileLogSize(program, ctypes.byref(size)) != 0:
+            return ""
+        log = ctypes.create_string_buffer(max(size.value, 1))
+        rtc.aclrtcGetCompileLog(program, log)
+        return log.value.decode(errors="replace")
+
+    def load(self, binary: bytes) -> Binary:
+        """Loads a binary of ``compile`` for the vector cores."""
+        option = _LoadOption(2, (ctypes.c_uint32 * 4)(_MAGIC_VECTOR_CORE, 0, 0, 0))
+        options = _LoadOptions(ctypes.pointer(option), 1)
+        handle = ctypes.c_void_p()
+        size = ctypes.c_size_t(len(binary))
+        self.call("aclrtBinaryLoadFromData", binary, size, ctypes.byref(options), ctypes.byref(handle))
+        return Binary(self, handle)
+
+    def launch(self, function: int, block_dim: int, args: Sequence[Argument], stream: int = 0) -> None:
+        """Launches a kernel on ``block_dim`` cores.
+
+        Args:
+            function: handle from ``Binary.function``.
+            args: one per kernel parameter, in order: device addresses as integers, anything else as a ctypes value.
+            stream: handle from ``stream``, or torch's raw stream; 0 is the default stream.
+        """
+        values = [ctypes.c_void_p(argument) if isinstance(argument, int) else argument for argument in args]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(value) for value in values))
+        # The values have to live until the call returns; the runtime has copied them by then.
+        self.call(
+            "aclrtLaunchKernelWithArgsArray",
+            ctypes.c_void_p(function),
+            ctypes.c_uint32(block_dim),
+            ctypes.c_void_p(stream),
+            None,
+            pointers,
+        )
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def malloc(self, nbytes: int) -> int:
+        """The address of ``nbytes`` of device memory, 512-byte aligned, contents undefined."""
+        pointer = ctypes.c_void_p()
+        self.call("aclrtMalloc", ctypes.byref(pointer), ctypes.c_size_t(nbytes), 0)
+        return pointer.value or 0
+
+    def free(self, pointer: int) -> None:
+        """Frees memory of ``malloc``."""
+        self.call("aclrtFree", ctypes.c_void_p(pointer))
+
+    def memcpy_h2d(self, pointer: int, array: Array) -> None:
+        """Copies all bytes of a C-contiguous ``array`` to device address ``pointer``."""
+        self._memcpy(pointer, self._address(array), array.nbytes, _HOST_TO_DEVICE)
+
+    def memcpy_d2h(self, array: Array, pointer: int) -> None:
+        """Fills a C-contiguous ``array`` from device address ``pointer``, after everything issued before."""
+        self.call("aclrtSynchronizeDevice")
+        self._memcpy(self._address(array), pointer, array.nbytes, _DEVICE_TO_HOST)
+
+    def memset(self, pointer: int, value: int, nbytes: int) -> None:
+        """Sets ``nbytes`` bytes from device address ``pointer`` on to ``value`` (0..255)."""
+        size = ctypes.c_size_t(nbytes)
+        self.call("aclrtMemset", ctypes.c_void_p(pointer), size, ctypes.c_int32(value), size)
+
+    def _memcpy(self, destination: int, source: int, nbytes: int, kind: int) -> None:
+        size = ctypes.c_size_t(nbytes)
+        if nbytes:
+            self.call("aclrtMemcpy", ctypes.c_void_p(destination), size, ctypes.c_void_p(source), size, kind)
+
+    @staticmethod
+    def _address(array: Array) -> int:
+        if not array.flags.c_contiguous:
+            raise DeviceError("An array that is copied to or from the device must be C-contiguous.")
+        return int(np.asarray(array).ctypes.data)
+
+    # -- streams and events -------------------------------------------------------------------------------------------
+
+    def stream(self) -> int:
+        """A new stream."""
+        handle = ctypes.c_void_p()
+        self.call("aclrtCreateStream", ctypes.byref(handle))
+        return handle.value or 0
+
+    def destroy_stream(self, stream: int) -> None:
+        """Destroys a stream of ``stream``."""
+        self.call("aclrtDestroyStream", ctypes.c_void_p(stream))
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Waits for one stream, or for the whole device when ``stream`` is None; raises what failed there."""
+        if stream is None:
+            self.call("aclrtSynchronizeDevice")
+        else:
+            self.call("aclrtSynchronizeStream", ctypes.c_void_p(stream))
+
+    def create_event(self) -> int:
+        """A new event that can take the time."""
+        handle = ctypes.c_void_p()
+        self.call("aclrtCreateEventExWithFlag", ctypes.byref(handle), ctypes.c_uint32(_EVENT_FLAGS))
+        return handle.value or 0
+
+    def destroy_event(self, event: int) -> None:
+        """Destroys an event of ``create_event``."""
+        self.call("aclrtDestroyEvent", ctypes.c_void_p(event))
+
+    def record(self, event: int, stream: int = 0) -> None:
+        """Records ``event`` behind everything issued on ``stream``."""
+        self.call("aclrtRecordEvent", ctypes.c_void_p(event), ctypes.c_void_p(stream))
+
+    def elapsed_us(self, start: int, end: int) -> float:
+        """Microseconds between two recorded events, after waiting for ``end``; modelled time on the virtual NPU."""
+        self.call("aclrtSynchronizeEvent", ctypes.c_void_p(end))
+        milliseconds = ctypes.c_float()
+        self.call("aclrtEventElapsedTime", ctypes.byref(milliseconds), ctypes.c_void_p(start), ctypes.c_void_p(end))
+        return milliseconds.value * 1e3
+
+    # -- device -------------------------------------------------------------------------------------------------------
+
+    def set_device(self, device: int) -> None:
+        """Makes ``device`` this thread's device."""
+        self.call("aclrtSetDevice", ctypes.c_int32(device))
+
+    def soc_name(self) -> str:
+        """The part's name as CANN spells it, for instance ``Ascend910B2``."""
+        return (self._rt.aclrtGetSocName() or b"").decode()
+
+    def option(self, name: str, value: str) -> None:
+        """Sets an option of the virtual NPU (chip, timing, hazards, trace); does nothing on a real one.
+
+        Raises:
+            DeviceError: the virtual NPU doesn't know the name or the value.
+        """
+        if self.virtual and self._rt.vnpu_set_option(name.encode(), value.encode()) != 0:
+            raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
+
+    def report(self) -> dict[str, Any]:
+        """What the virtual NPU tells of this thread's last launch (see ``vnpu_last_report``); {} on a real one."""
+        if not self.virtual:
+            return {}
+        text = self._rt.vnpu_last_report()
+        return dict(json.loads(text)) if text else {}

@@ -1,0 +1,226 @@
+"""One launch: device buffers of exact size, the kernel's arguments, and what the launch left behind.
+
+Everything goes through device/acl.py, so the same code runs on the virtual NPU and on a real one. Argument order and
+workspace as CANN's generated entry has them: inputs, outputs, user workspace, tiling (aclnn documentation; tensor lists
+as in "how to develop operators with dynamic inputs").
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..arguments import Array, numpy_dtype
+from ..case import Argument, Case, TensorSpec
+from .acl import Acl
+from .acl import Argument as LaunchArgument
+
+SYSTEM_WORKSPACE = 16 << 20  # bytes the system keeps before the user's workspace on architecture 2201
+_BLOCK = 32  # bytes; aclrtMalloc rounds up to this and adds the same again (runtime manual)
+
+#: Arrays of one parameter: one, a list's, or None for an absent one.
+Arrays = Array | tuple[Array, ...] | None
+
+
+def _round_up(nbytes: int) -> int:
+    return -(-nbytes // _BLOCK) * _BLOCK
+
+
+def list_descriptor(shapes: Sequence[Sequence[int]], pointers: Sequence[int]) -> bytes:
+    """What a kernel gets for a tensor list, as device data: offset of the pointers, shape by shape, the pointers."""
+    words: list[int] = [0]
+    for i, shape in enumerate(shapes):
+        words += [i << 32 | len(shape), *shape]
+    words[0] = len(words) * 8
+    return np.array([*words, *pointers], np.uint64).tobytes()
+
+
+@dataclass
+class _Buffer:
+    """Device memory of one tensor; the guard are the 32 bytes behind its last block."""
+
+    name: str
+    spec: TensorSpec
+    pointer: int
+
+    @property
+    def guard(self) -> int:
+        return self.pointer + _round_up(self.spec.nbytes)
+
+
+class Launch:
+    """The buffers and arguments of one case. Build once, then per launch: ``load``, ``run``, ``outputs``.
+
+    Args:
+        names: (input names, output names) in the case's order; an output called like an input is that input's memory.
+        tiling: tiling bytes, or None for a kernel without tiling function (direct launch).
+        workspace_bytes: what the tiling function asked for.
+        order: for a direct launch, the kernel's parameters: names of inputs and outputs, or ctypes values.
+
+    Raises:
+        DeviceError: no device memory.
+    """
+
+    def __init__(
+        self,
+        acl: Acl,
+        case: Case,
+        names: tuple[Sequence[str], Sequence[str]],
+        tiling: bytes | None = None,
+        workspace_bytes: int = 0,
+        order: Sequence[str | ctypes._SimpleCData[Any]] | None = None,
+    ) -> None:
+        self._acl = acl
+        self._owned: list[int] = []
+        try:
+            self._inputs = [self._allocate(n, a) for n, a in zip(names[0], case.inputs, strict=True)]
+            by_name = dict(zip(names[0], range(len(self._inputs)), strict=True))
+            #: Position of the input that output i shares its memory with, or None.
+            self.in_place = [by_name.get(n) for n in names[1]]
+            self._outputs = [
+                self._inputs[shared] if shared is not None else self._allocate(n, a)
+                for n, a, shared in zip(names[1], case.outputs, self.in_place, strict=True)
+            ]
+            self._workspace = (0, 0)
+            arguments = {n: self._argument(b, a) for n, b, a in zip(names[0], self._inputs, case.inputs, strict=True)}
+            results = [
+                arguments[n] if shared is not None else self._argument(b, a)
+                for n, b, a, shared in zip(names[1], self._outputs, case.outputs, self.in_place, strict=True)
+            ]
+            self._args: list[LaunchArgument]
+            if order is None:
+                self._args = [*(arguments[n] for n in names[0]), *results]
+                self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"")]
+            else:
+                arguments.update(zip(names[1], results, strict=True))
+                if "workspace" in order and "workspace" not in arguments:
+                    arguments["workspace"] = self._allocate_workspace(workspace_bytes)
+                self._args = [arguments[o] if isinstance(o, str) else o for o in order]
+        except BaseException:
+            self.free()
+            raise
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def _malloc(self, nbytes: int) -> int:
+        pointer = self._acl.malloc(max(nbytes, 1))
+        self._owned.append(pointer)
+        return pointer
+
+    def _allocate(self, name: str, argument: Argument) -> list[_Buffer]:
+        if argument is None:
+            return []
+        if isinstance(argument, TensorSpec):
+            return [_Buffer(name, argument, self._malloc(argument.nbytes))]
+        return [_Buffer(f"{name}.{i}", spec, self._malloc(spec.nbytes)) for i, spec in enumerate(argument)]
+
+    def _allocate_workspace(self, nbytes: int) -> int:
+        """Kernels get the user's part; never null, because many return at once when it is."""
+        pointer = self._malloc(SYSTEM_WORKSPACE + nbytes) + SYSTEM_WORKSPACE
+        self._workspace = (pointer, nbytes)
+        return pointer
+
+    def _upload(self, data: bytes) -> int:
+        pointer = self._malloc(len(data))
+        self._acl.memcpy_h2d(pointer, np.frombuffer(data, np.uint8))
+        return pointer
+
+    def _argument(self, buffers: list[_Buffer], argument: Argument) -> int:
+        """The device address a kernel gets for one parameter: the tensor, a list's descriptor block, or null."""
+        if argument is None:
+            return 0
+        if isinstance(argument, TensorSpec):
+            return buffers[0].pointer
+        return self._upload(list_descriptor([b.spec.shape for b in buffers], [b.pointer for b in buffers]))
+
+    def free(self) -> None:
+        """Frees all device memory. Harmless when repeated."""
+        while self._owned:
+            self._acl.free(self._owned.pop())
+
+    def __enter__(self) -> Launch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    # -- one launch ---------------------------------------------------------------------------------------------------
+
+    def load(self, inputs: Sequence[Arrays], poison: int) -> None:
+        """Copies the inputs in, and fills outputs, guards and the user's workspace with the byte ``poison``."""
+        for buffers in self._outputs:
+            for b in buffers:
+                if b.spec.nbytes:
+                    self._acl.memset(b.pointer, poison, b.spec.nbytes)
+        for buffers, arrays in zip(self._inputs, inputs, strict=True):
+            for b, array in zip(buffers, _as_list(arrays), strict=True):
+                self._acl.memcpy_h2d(b.pointer, np.ascontiguousarray(array))
+        for b in self._all():
+            self._acl.memset(b.guard, poison, _BLOCK)
+        if self._workspace[1]:
+            self._acl.memset(self._workspace[0], poison, self._workspace[1])
+        self._poison = poison
+
+    def run(self, function: int, block_dim: int, stream: int = 0) -> None:
+        """Launches. A kernel that fails is reported by the next synchronizing call."""
+        self._acl.launch(function, block_dim, self._args, stream)
+
+    def outputs(self) -> tuple[Arrays, ...]:
+        """Copies of the outputs, in the case's order."""
+        return tuple(self._read_argument(b) for b in self._outputs)
+
+    def _read_argument(self, buffers: list[_Buffer]) -> Arrays:
+        arrays = tuple(self._read(b) for b in buffers)
+        if not buffers:
+            return None
+        return arrays if buffers[0].name.endswith(".0") else arrays[0]
+
+    def _read(self, b: _Buffer) -> Array:
+        array = np.empty(b.spec.shape, numpy_dtype(b.spec.dtype))
+        self._acl.memcpy_d2h(array, b.pointer)
+        return array
+
+    def damage(self, inputs: Sequence[Arrays]) -> list[str]:
+        """What the launch changed and may not have: guard bytes behind tensors, and inputs that no output shares.
+
+        Args:
+            inputs: the arrays given to ``load``.
+        """
+        found = []
+        for b in self._all():
+            guard = np.empty(_BLOCK, np.uint8)
+            self._acl.memcpy_d2h(guard, b.guard)
+            changed = np.flatnonzero(guard != self._poison)
+            if changed.size:
+                offset = _round_up(b.spec.nbytes) + int(changed[0])
+                found.append(f"{changed.size} bytes behind {b.name} ({b.spec}, {b.spec.nbytes} bytes) from byte {offset} on")
+        for i, (buffers, arrays) in enumerate(zip(self._inputs, inputs, strict=True)):
+            if i in self.in_place:
+                continue
+            for b, array in zip(buffers, _as_list(arrays), strict=True):
+                after, before = _bytes(self._read(b)), _bytes(array)
+                if not np.array_equal(after, before):
+                    at = int(np.flatnonzero(after != before)[0])
+                    found.append(f"the input {b.name} ({b.spec}) from byte {at} on")
+        return found
+
+    def _all(self) -> list[_Buffer]:
+        unshared = [b for b, shared in zip(self._outputs, self.in_place, strict=True) if shared is None]
+        return [b for buffers in (*self._inputs, *unshared) for b in buffers]
+
+
+def _bytes(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _as_list(arrays: Arrays) -> tuple[Array, ...]:
+    if arrays is None:
+        return ()
+    return arrays if isinstance(arrays, tuple) else (arrays,)

@@ -1,0 +1,296 @@
+"""Key and Entry: what a cached result is called and what it holds, with their JSON and file forms.
+
+A result is a folder: ``entry.json`` says everything a person wants to know and lists the sha256 of each other file;
+``tiling/`` and ``kernel/`` are the best pair's sources; ``kernel.bin`` and ``tiling.bin`` are what a launch needs.
+``entry.json`` holds a digest of itself, so a truncated or edited one is noticed in any layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .build.host import TilingResult
+from .case import Argument, AttrValue, Case, TensorSpec
+from .errors import CacheError
+from .operator import AttrDef, Operator, Pair, ParamDef, Signature
+from .profile import Profile
+
+SCHEMA = 1  # of the key and of entry.json; a new number makes every older entry a miss
+ENTRY_FILE = "entry.json"
+_HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".inl"})
+
+
+def canonical(document: object) -> str:
+    """JSON with one spelling per value: sorted keys, no spaces, infinities and NaN as ``{"float": "inf"}``."""
+    return json.dumps(_finite(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def restore(value: Any) -> Any:
+    """Inverse of the infinities' spelling in :func:`canonical`."""
+    if isinstance(value, dict):
+        return float(value["float"]) if value.keys() == {"float"} else {k: restore(v) for k, v in value.items()}
+    return [restore(v) for v in value] if isinstance(value, list) else value
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Key:
+    """What decides whether a cached result may serve a call.
+
+    ``case`` and ``build`` are canonical JSON: the former of :meth:`Case.to_json`, the latter of everything besides the
+    pair's text that shapes the program (options, macros, fixed block dim, files outside the pair). ``target`` keeps
+    modelled results (``virtual``) apart from measured ones (``npu``).
+    """
+
+    operator: str
+    baseline: str  # Pair.hash of the pair as the user wrote it
+    build: str
+    case: str
+    chip: str
+    target: str
+    toolkit: str  # Toolkit.version
+    schema: int = SCHEMA
+
+    @staticmethod
+    def of(operator: Operator, case: Case, *, chip: str, target: str, toolkit: str) -> Key:
+        """The key of tuning ``operator`` for ``case``. Raises OSError if a file outside the pair can't be read."""
+        return Key(
+            operator=operator.name,
+            baseline=operator.baseline.hash,
+            build=canonical(_build_document(operator)),
+            case=canonical(case.to_json()),
+            chip=chip,
+            target=target,
+            toolkit=toolkit,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "build": restore(json.loads(self.build)), "case": restore(json.loads(self.case))}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Key:
+        texts = {name: canonical(document[name]) for name in ("build", "case")}
+        return Key(**{**document, **texts})
+
+    @property
+    def hash(self) -> str:
+        """sha256 of the canonical JSON: the entry's folder name."""
+        return sha256(canonical(self.to_json()).encode())
+
+    @property
+    def call(self) -> str:
+        """As :attr:`hash`, without the outputs: what a caller knows before anything has run."""
+        document = self.to_json()
+        del document["case"]["outputs"]
+        return sha256(canonical(document).encode())
+
+
+def _build_document(operator: Operator) -> dict[str, object]:
+    outside = hashlib.sha256()
+    files = [(p.name, p) for p in sorted(operator.extra_host_sources)]
+    for folder in (*operator.host_include_dirs, *operator.kernel_include_dirs):
+        files += [
+            (str(p.relative_to(folder)), p) for p in sorted(folder.rglob("*")) if p.suffix in _HEADERS and p.is_file()
+        ]
+    for name, path in files:
+        outside.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    direct = operator.direct
+    return {
+        "entry": operator.entry,
+        "kernel_main": operator.kernel_main,
+        "kernel_options": operator.kernel_options,
+        "host_sources": operator.host_sources,
+        "direct": {"block_dim": direct.block_dim, "defines": direct.defines} if direct else None,
+        "outside": outside.hexdigest(),
+    }
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a result comes from. ``outcomes`` counts evaluations by kind, ``created`` is UTC in ISO 8601."""
+
+    seed: int
+    budget: int
+    evaluations: int
+    outcomes: Mapping[str, int]
+    tools: Mapping[str, str]
+    created: str
+    changes: tuple[str, ...] = ()  # what the winner changed, one line per step from the baseline
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tuned case: the best pair, what a launch of it needs, and what it was measured to bring.
+
+    ``binary`` and ``kernel_name`` go to the run-time loader, ``tiling`` to the launch; a kernel of direct launch has a
+    ``tiling`` with its block dim and no data. ``signature`` is None where the operator has no definition.
+    """
+
+    key: Key
+    pair: Pair
+    binary: bytes
+    kernel_name: str
+    tiling: TilingResult
+    baseline: Profile
+    best: Profile
+    provenance: Provenance
+    signature: Signature | None = None
+
+    @property
+    def speedup(self) -> float:
+        """Baseline's task duration over the best pair's; > 1 is faster."""
+        return self.baseline.task_duration_us / self.best.task_duration_us
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The case's outputs."""
+        return tuple(_argument(a) for a in self.key.to_json()["case"]["outputs"])
+
+    @property
+    def improved(self) -> bool:
+        """Whether the best pair is another one than the user's."""
+        return self.pair.hash != self.key.baseline
+
+    def to_files(self) -> dict[str, bytes]:
+        """Every file of the entry's folder by relative path, ``entry.json`` last.
+
+        Raises CacheError for a source path that would leave the folder.
+        """
+        files = {f"tiling/{_inside(p)}": text.encode() for p, text in self.pair.tiling.items()}
+        files |= {f"kernel/{_inside(p)}": text.encode() for p, text in self.pair.kernel.items()}
+        files |= {"kernel.bin": self.binary, "tiling.bin": self.tiling.data}
+        launch = {k: v for k, v in asdict(self.tiling).items() if k != "data"}
+        document: dict[str, Any] = {
+            "key": self.key.to_json(),
+            "speedup": self.speedup,
+            "baseline": self.baseline.to_json(),
+            "best": self.best.to_json(),
+            "provenance": asdict(self.provenance),
+            "kernel_name": self.kernel_name,
+            "launch": launch,
+            "signature": asdict(self.signature) if self.signature else None,
+            "files": {name: sha256(data) for name, data in sorted(files.items())},
+        }
+        document = json.loads(canonical(document))
+        document["digest"] = sha256(canonical(document).encode())
+        return {**files, ENTRY_FILE: (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()}
+
+    @staticmethod
+    def from_files(read: Callable[[str], bytes]) -> Entry:
+        """The entry whose files ``read`` returns by relative path.
+
+        Raises:
+            CacheError: a file is missing, altered or truncated; the text names it.
+        """
+        document = read_document(read)
+        contents: dict[str, bytes] = {}
+        for name, digest in document["files"].items():
+            contents[name] = _read(read, _inside(name))
+            if sha256(contents[name]) != digest:
+                raise CacheError(f"{name} is altered or truncated: its sha256 is not the recorded one.")
+        sources = {
+            kind: {n.removeprefix(f"{kind}/"): b.decode() for n, b in contents.items() if n.startswith(f"{kind}/")}
+            for kind in ("tiling", "kernel")
+        }
+        provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
+        return Entry(
+            key=Key.from_json(document["key"]),
+            pair=Pair(sources["tiling"], sources["kernel"]),
+            binary=contents["kernel.bin"],
+            kernel_name=document["kernel_name"],
+            tiling=TilingResult(data=contents["tiling.bin"], **document["launch"]),
+            baseline=Profile.from_json(document["baseline"]),
+            best=Profile.from_json(document["best"]),
+            provenance=Provenance(**provenance),
+            signature=signature_from_json(document["signature"]),
+        )
+
+
+def read_document(read: Callable[[str], bytes]) -> dict[str, Any]:
+    """``entry.json`` alone, checked against its own digest. Raises CacheError."""
+    try:
+        document = json.loads(_read(read, ENTRY_FILE))
+        digest = document.pop("digest")
+    except (ValueError, KeyError, AttributeError):
+        raise CacheError(f"{ENTRY_FILE} is truncated or not JSON.") from None
+    if sha256(canonical(document).encode()) != digest:
+        raise CacheError(f"{ENTRY_FILE} is altered: its digest is not the recorded one.")
+    return dict(restore(document))
+
+
+def folder_reader(folder: Path) -> Callable[[str], bytes]:
+    return lambda name: (folder / name).read_bytes()
+
+
+def _read(read: Callable[[str], bytes], name: str) -> bytes:
+    try:
+        return read(name)
+    except OSError as error:
+        raise CacheError(f"{name} can't be read: {error.strerror or error}.") from error
+
+
+def _inside(path: str) -> str:
+    """``path`` if it stays below the folder it is relative to; else CacheError."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise CacheError(
+            f"the source path {path!r} leaves the entry's folder.", "Keep an operator's files in its folder."
+        )
+    return path
+
+
+def _argument(value: Any) -> Argument:
+    """Inverse of an argument in :meth:`Case.to_json`."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return tuple(_spec(text) for text in value)
+    return _spec(value)
+
+
+def _spec(text: str) -> TensorSpec:
+    """Inverse of ``str(TensorSpec)``."""
+    dtype, _, rest = text.partition("[")
+    shape, _, form = rest.partition("]")
+    return TensorSpec(dtype, tuple(int(n) for n in shape.split(",") if n), form.removeprefix(":") or "ND")
+
+
+def signature_from_json(document: Mapping[str, Any] | None) -> Signature | None:
+    """Inverse of ``dataclasses.asdict`` of a Signature that went through JSON."""
+    if document is None:
+        return None
+
+    def param(d: Mapping[str, Any]) -> ParamDef:
+        return ParamDef(**{**d, "dtypes": tuple(d["dtypes"]), "formats": tuple(d["formats"])})
+
+    def attr(d: Mapping[str, Any]) -> AttrDef:
+        default: AttrValue | None = tuple(d["default"]) if isinstance(d["default"], list) else d["default"]
+        return AttrDef(d["name"], d["type"], default)
+
+    return Signature(
+        **{
+            **document,
+            "inputs": tuple(map(param, document["inputs"])),
+            "outputs": tuple(map(param, document["outputs"])),
+            "attrs": tuple(map(attr, document["attrs"])),
+        }
+    )

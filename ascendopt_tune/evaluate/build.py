@@ -1,0 +1,147 @@
+"""Compiles a pair once: host program and kernel go to a content-addressed folder that all processes share.
+
+A kernel is named by everything its compiler sees (unit, sources, options, headers beside it, toolkit), so a change to the
+tiling program alone finds the kernel again as long as tiling structs, key and dtype column stay the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..build.host import HostDescription, HostProgram, TilingResult, compile_host
+from ..build.kernel import KernelUnit, kernel_unit
+from ..build.toolkit import Toolkit
+from ..case import Case
+from ..device.acl import Acl
+from ..errors import KernelCompileError
+from ..operator import Operator, Pair, Signature
+from .limits import Confinement, Limits, Stopped, run_confined
+
+_COMPILER_MEMORY = 8 << 30  # bytes of address space for one compiler process
+_COMPILER_FILES = 1 << 30  # bytes of one file a compiler writes
+_HEADERS = (".h", ".hpp", ".hh", ".inc", ".inl", ".cpp", ".cc")
+
+
+@dataclass
+class Builder:
+    """Builds for one toolkit below ``folder``; ``reused`` names what was there already, since the last evaluation."""
+
+    toolkit: Toolkit
+    folder: Path
+    limits: Limits
+    work: Path
+    reused: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def host(self, operator: Operator, pair: Pair) -> HostProgram | Stopped:
+        """The compiled host program.
+
+        Raises:
+            HostProgramError: it doesn't compile; the text has the user's file and line.
+        """
+        started = time.perf_counter()
+        out = self.folder / "host"
+        out.mkdir(parents=True, exist_ok=True)
+        before = _entries(out / "programs")
+
+        def task() -> None:
+            compile_host(operator, pair, self.toolkit, out)
+
+        built = run_confined(task, self._compiler(out, self.limits.compile_s), "compiling the tiling program")
+        if isinstance(built, Stopped):
+            return built
+        if _entries(out / "programs") == before:
+            self.reused.append("tiling")
+        program = compile_host(operator, pair, self.toolkit, out)  # found: only names it
+        self.seconds += time.perf_counter() - started
+        return program
+
+    def kernel(
+        self,
+        operator: Operator,
+        pair: Pair,
+        signature: Signature | None,
+        case: Case,
+        tiling: TilingResult | None,
+        description: HostDescription | None,
+    ) -> tuple[Path, str] | Stopped:
+        """(binary file, kernel name in it).
+
+        Raises:
+            KernelCompileError: with the compiler's log.
+            CaseError: the case fits no dtype column.
+        """
+        started = time.perf_counter()
+        sources = self.work / "kernel"
+        structs = description.tiling_structs if description is not None else ()
+        unit = kernel_unit(operator, pair, signature, case, tiling, structs, sources)
+        out = self.folder / "kernel"
+        out.mkdir(parents=True, exist_ok=True)
+        binary = out / f"{self._name(operator, pair, unit, sources)}.o"
+        if binary.exists():
+            self.reused.append("kernel")
+        else:
+
+            def task() -> None:
+                _store(binary, Acl(self.toolkit).compile(unit.source, unit.name, unit.options))
+
+            built = run_confined(task, self._compiler(out, self.limits.compile_s), "compiling the kernel")
+            if isinstance(built, Stopped):
+                return built
+            if not binary.exists():
+                raise KernelCompileError(f"{operator.kernel_main}: the compiler gave no binary.")
+        self.seconds += time.perf_counter() - started
+        return binary, unit.entry
+
+    def _name(self, operator: Operator, pair: Pair, unit: KernelUnit, sources: Path) -> str:
+        digest = hashlib.sha256()
+        plain = str(sources)  # of this evaluation; says nothing about the content
+        for text in (self.toolkit.version, unit.source, unit.name, *unit.options, unit.entry, str(operator.root)):
+            digest.update(text.replace(plain, "@").replace(str(sources.resolve()), "@").encode() + b"\0")
+        digest.update(pair.kernel_hash.encode())
+        for path, size, changed in _headers(operator.kernel_include_dirs):
+            digest.update(f"{path} {size} {changed}\0".encode())
+        return digest.hexdigest()[:32]
+
+    def _compiler(self, out: Path, timeout_s: float) -> Confinement:
+        return Confinement(
+            folder=self.work,
+            timeout_s=timeout_s,
+            memory_bytes=_COMPILER_MEMORY,
+            open_files=self.limits.open_files,
+            file_bytes=_COMPILER_FILES,
+            read=[Path("/")],
+            write=[out, self.toolkit.prefix, Path(os.devnull)],  # precompiled headers go to the toolkit
+            tools=True,
+            device=self.toolkit.kind != "virtual",
+        )
+
+
+def _entries(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.exists() else set()
+
+
+def _store(path: Path, data: bytes) -> None:
+    """Writes the file at once or not at all: others may look for it."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)
+
+
+def _headers(folders: Sequence[Path]) -> list[tuple[str, int, int]]:
+    """Path, bytes and time of change of every header below the folders: what a compilation may read besides the pair."""
+    found = []
+    for folder in folders:
+        for root, _, names in os.walk(folder):
+            for name in names:
+                if name.endswith(_HEADERS):
+                    path = os.path.join(root, name)
+                    status = os.stat(path)
+                    found.append((path, status.st_size, status.st_mtime_ns))
+    return sorted(found)

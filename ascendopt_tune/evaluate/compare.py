@@ -1,0 +1,122 @@
+"""Do outputs match what is expected? Tolerances per dtype, CANN's allowed error ratio, and a mismatch in words.
+
+Source of the tolerances: the accuracy standard of the CANN operator samples, float16 one in a thousand in both value and
+share of elements, float32 one in ten thousand, bfloat16 four in a thousand. Elements in the allowed share may be off
+by ``_OUTLIER`` tolerances and no more (chosen here: a tile that was never written must not hide in the share).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arguments import Array, dtype_name
+
+_OUTLIER = 10.0
+_CHUNK = 1 << 22  # elements compared at once, so that large outputs need little memory
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|got - expected| <= atol + rtol * |expected| for all but the share ``ratio`` of the elements."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    ratio: float = 0.0
+
+
+_DEFAULTS = {
+    "float16": Tolerance(1e-3, 1e-3, 1e-3),
+    "bfloat16": Tolerance(4e-3, 4e-3, 4e-3),
+    "float32": Tolerance(1e-4, 1e-4, 1e-4),
+    "float64": Tolerance(1e-4, 1e-4, 1e-4),
+    "complex64": Tolerance(1e-4, 1e-4, 1e-4),
+}
+
+
+def tolerance(dtype: str, settings: Mapping[str, Any]) -> Tolerance:
+    """The tolerance of ``dtype``; ``settings["tolerance"][dtype]`` (a table of rtol, atol, ratio) overrides fields."""
+    given = settings.get("tolerance", {}).get(dtype, {})
+    default = _DEFAULTS.get(dtype, Tolerance())
+    if not isinstance(given, Mapping):  # one number: both tolerances
+        given = {"rtol": float(given), "atol": float(given)}
+    return Tolerance(**{f: float(given.get(f, getattr(default, f))) for f in ("rtol", "atol", "ratio")})
+
+
+def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None) -> str | None:
+    """None if ``got`` matches ``expected``; else where and by how much it doesn't.
+
+    Args:
+        name: the output's name.
+        poison: the byte outputs were filled with before the launch; elements that still hold it are named so.
+    """
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return f"output {name} is {_what(got)}, expected {_what(expected)}."
+    flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
+    off = hard = 0
+    first = first_hard = -1
+    worst = 0.0
+    for begin in range(0, flat_got.size, _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        if np.array_equal(flat_got[part].view(np.uint8), flat_expected[part].view(np.uint8)):
+            continue  # the usual case, at the speed of memory
+        excess = _excess(flat_got[part], flat_expected[part], allowed)
+        bad = excess > 1.0
+        count = int(np.count_nonzero(bad))
+        if not count:
+            continue
+        severe = excess > (_OUTLIER if allowed.ratio else 1.0)
+        first = begin + int(np.argmax(bad)) if first < 0 else first
+        off += count
+        if severe.any():
+            first_hard = begin + int(np.argmax(severe)) if first_hard < 0 else first_hard
+            hard += int(np.count_nonzero(severe))
+        worst = max(worst, float(np.max(excess)))
+    if not hard and off <= allowed.ratio * flat_got.size:
+        return None
+    at = first_hard if hard else first
+    index = [int(i) for i in np.unravel_index(at, got.shape)] if got.shape else []
+    value = flat_got[at]
+    stale = poison is not None and value.tobytes() == bytes([poison]) * value.nbytes
+    note = " (the pattern from before the launch: nothing was written there)" if stale else ""
+    rule = f"rtol {allowed.rtol:g}, atol {allowed.atol:g}" if allowed.rtol or allowed.atol else "exact"
+    by = "" if not np.isfinite(worst) else f", worst {worst:.3g} times the tolerance"
+    return (
+        f"{off} of {flat_got.size} elements of output {name} ({_what(got)}) are wrong ({rule}; "
+        f"{allowed.ratio:.2%} may be off by up to {_OUTLIER:g} tolerances){by}; first at {index}: "
+        f"expected {flat_expected[at]}, got {value}{note}."
+    )
+
+
+def _excess(got: Array, expected: Array, allowed: Tolerance) -> Array:
+    """Error in units of the tolerance, per element; infinite where NaN, infinity or an exact value doesn't match."""
+    if not (allowed.rtol or allowed.atol):
+        same = got == expected
+        if _is_float(got):
+            same |= _nan(got) & _nan(expected)
+        return np.where(same, 0.0, np.inf)
+    if got.dtype.kind == "c":
+        parts = [_excess(getattr(got, p), getattr(expected, p), allowed) for p in ("real", "imag")]
+        return np.maximum(*parts)
+    wide = np.float32 if got.dtype.itemsize <= 2 else np.float64
+    wide_got, wide_expected = got.astype(wide), expected.astype(wide)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(wide_got - wide_expected) / (allowed.atol + allowed.rtol * np.abs(wide_expected))
+    finite = np.isfinite(wide_expected)
+    same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
+    return np.where(finite & np.isfinite(wide_got), error, np.where(same, 0.0, np.inf))
+
+
+def _is_float(array: Array) -> bool:
+    return array.dtype.kind in "fc" or dtype_name(array.dtype) == "bfloat16"
+
+
+def _nan(array: Array) -> Array:
+    return np.asarray(array != array)
+
+
+def _what(array: Array) -> str:
+    return f"{dtype_name(array.dtype)}[{','.join(map(str, array.shape))}]"

@@ -1,0 +1,169 @@
+"""The launches of one evaluation. Runs in the confined process, beside the candidate's own code."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..arguments import Array
+from ..build.host import TilingResult
+from ..build.toolkit import Toolkit
+from ..case import AttrValue, Case
+from ..device.acl import Acl
+from ..device.launch import Arrays, Launch
+from ..errors import CaseError, DeviceError
+from ..operator import Operator
+from .protocol import ArrayArgument, Launchable, Trial, save_array
+
+_WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
+
+_SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
+    "bool": ctypes.c_bool,
+    "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
+    "int32_t": ctypes.c_int32, "int": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "unsigned": ctypes.c_uint32,
+    "unsigned int": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "long": ctypes.c_int64,
+    "unsigned long": ctypes.c_uint64, "size_t": ctypes.c_size_t, "float": ctypes.c_float, "double": ctypes.c_double,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to launch. ``names``: (input names, output names) in the case's order."""
+
+    toolkit: Toolkit
+    chip: str
+    operator: Operator
+    case: Case
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    launchable: Launchable
+    trials: tuple[Trial, ...]
+    measure: bool
+    incumbent: Launchable | None
+    folder: Path
+
+
+def execute(plan: Plan) -> dict[str, Any]:
+    """Launches every trial, up to the first that fails; measures on the first one.
+
+    Returns:
+        ``trials``: per trial ``report``, ``error`` ("" or the device's text), ``damage`` and ``outputs``;
+        ``measured``: the event measurement on a real NPU, else None.
+    """
+    acl = Acl(plan.toolkit)
+    acl.option("chip", plan.chip)
+    candidate = plan.launchable
+    with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
+        function = binary.function(candidate.entry)
+        done: list[dict[str, Any]] = []
+        measured = None
+        with _launch(acl, plan, candidate) as launch:
+            for i, trial in enumerate(plan.trials):
+                acl.option("timing", "1" if plan.measure and i == 0 else "0")
+                inputs = [load(a) for a in trial.inputs]
+                done.append(_one(acl, launch, function, candidate.block_dim, inputs, trial, plan.folder / str(i)))
+                if done[-1]["error"] or done[-1]["damage"]:
+                    break
+            else:
+                if plan.measure and not acl.virtual and plan.trials:
+                    measured = _measure(acl, plan, launch, function, [load(a) for a in plan.trials[0].inputs])
+    return {"trials": done, "measured": measured}
+
+
+def _one(
+    acl: Acl, launch: Launch, function: int, block_dim: int, inputs: Sequence[Arrays], trial: Trial, folder: Path
+) -> dict[str, Any]:
+    launch.load(inputs, trial.poison)
+    error = ""
+    try:
+        launch.run(function, block_dim)
+        acl.synchronize()
+    except DeviceError as e:
+        error = str(e)
+    result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "outputs": None}
+    if not error:
+        result["damage"] = launch.damage(inputs)
+        folder.mkdir()
+        result["outputs"] = [_save(folder, i, a) for i, a in enumerate(launch.outputs())]
+    return result
+
+
+def _save(folder: Path, i: int, arrays: Arrays) -> ArrayArgument:
+    if arrays is None:
+        return None
+    if isinstance(arrays, tuple):
+        return tuple(save_array(folder / f"{i}.{k}", a) for k, a in enumerate(arrays))
+    return save_array(folder / f"{i}", arrays)
+
+
+def load(argument: ArrayArgument) -> Arrays:
+    """The arrays of one parameter."""
+    if argument is None:
+        return None
+    return tuple(a.load() for a in argument) if isinstance(argument, tuple) else argument.load()
+
+
+def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:
+    if plan.operator.direct is not None:
+        return Launch(acl, plan.case, plan.names, order=_order(plan.operator, dict(plan.case.attrs), plan.names))
+    tiling = what.tiling
+    assert tiling is not None
+    return Launch(acl, plan.case, plan.names, tiling.data, tiling.workspace_bytes)
+
+
+def _order(
+    operator: Operator, attrs: dict[str, AttrValue], names: tuple[tuple[str, ...], tuple[str, ...]]
+) -> list[str | ctypes._SimpleCData[Any]]:
+    """The kernel's parameters in order: names of tensors, and numbers as the C types the kernel takes."""
+    assert operator.direct is not None
+    order: list[str | ctypes._SimpleCData[Any]] = []
+    for name, c_type in operator.direct.parameters:
+        if name in names[0] or name in names[1] or name == "workspace":
+            order.append(name)
+        elif name in attrs:
+            kind = _SCALARS.get(" ".join(c_type.replace("const", "").split()))
+            if kind is None:
+                raise CaseError(
+                    f"parameter {name} of {operator.entry} has type {c_type}, which can't be passed by value.",
+                    f"Types that can: {', '.join(_SCALARS)}.",
+                )
+            order.append(kind(attrs[name]))
+        else:
+            raise CaseError(f"{operator.entry} needs {name}.", "Give it as an input, an output or an attribute.")
+    return order
+
+
+def _measure(acl: Acl, plan: Plan, launch: Launch, function: int, inputs: Sequence[Array | Any]) -> dict[str, float]:
+    """Times by events, us: median and spread (half the interquartile range), in turn with the incumbent's if given."""
+    runs = [("candidate", launch, function, plan.launchable.block_dim)]
+    if plan.incumbent is None:
+        return _timed(acl, runs)
+    with acl.load(Path(plan.incumbent.binary_path).read_bytes()) as binary, _launch(acl, plan, plan.incumbent) as other:
+        other.load(inputs, 0)
+        runs.append(("incumbent", other, binary.function(plan.incumbent.entry), plan.incumbent.block_dim))
+        return _timed(acl, runs)
+
+
+def _timed(acl: Acl, runs: Sequence[tuple[str, Launch, int, int]]) -> dict[str, float]:
+    stream = acl.stream()
+    begin, end = acl.create_event(), acl.create_event()
+    times: dict[str, list[float]] = {name: [] for name, *_ in runs}
+    for repeat in range(_WARM_UP + _REPEATS):
+        for name, launch, function, block_dim in runs:
+            acl.record(begin, stream)
+            launch.run(function, block_dim, stream)
+            acl.record(end, stream)
+            elapsed = acl.elapsed_us(begin, end)
+            if repeat >= _WARM_UP:
+                times[name].append(elapsed)
+    for event in (begin, end):
+        acl.destroy_event(event)
+    acl.destroy_stream(stream)
+    result = {"repeats": float(_REPEATS)}
+    for name, values in times.items():
+        quarters = statistics.quantiles(values, n=4)
+        result |= {f"{name}_us": statistics.median(values), f"{name}_spread_us": (quarters[2] - quarters[0]) / 2}
+    return result

@@ -1,0 +1,302 @@
+"""The gate: what must hold before a candidate's time counts.
+
+1. It compiles. 2. It launches without out-of-bounds, misaligned or unsupported access, queue misuse or deadlock. 3. No
+hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of the
+reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output changes.
+5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..arguments import Array
+from ..build.host import TilingResult
+from ..case import Case, flatten
+from ..errors import AscendOptError, CaseError
+from ..operator import Operator, Pair, Signature
+from ..outcome import Outcome, Timed
+from ..profile import Profile
+from .evaluator import Evaluator
+from .inputs import DISTRIBUTIONS, STRESS, make_inputs
+from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Trial, save_array
+from .reference import expected_outputs
+
+_POISON = (0xFF, 0xA5)  # NaN and -1, and a value that looks ordinary; trials take them in turn
+_INPUT_BYTES = 512 << 20  # of all trials together; large cases get fewer trials, but at least two
+_CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An evaluation that went through the gate. ``outputs`` (by name) are those of the first trial, where asked for."""
+
+    result: EvaluationResult
+    outputs: Mapping[str, Array]
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.result.outcome
+
+    @property
+    def profile(self) -> Profile | None:
+        return self.result.outcome.profile if isinstance(self.result.outcome, Timed) else None
+
+    @property
+    def checks(self) -> int:
+        return self.result.checks
+
+    @property
+    def hazards(self) -> tuple[Mapping[str, object], ...]:
+        return self.result.hazards
+
+    @property
+    def timings_s(self) -> Mapping[str, float]:
+        return self.result.timings_s
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel's name in ``binary``."""
+        return self.result.entry
+
+    @property
+    def tiling(self) -> TilingResult | None:
+        """What the tiling function decided; for a kernel of direct launch its block dim and no data."""
+        if self.result.tiling is None and self.result.binary_path is not None:
+            return TilingResult(self.result.block_dim, 0, 0, b"")
+        return self.result.tiling
+
+    @property
+    def binary(self) -> bytes:
+        """The compiled kernel. Raises CaseError when there is none."""
+        if self.result.binary_path is None:
+            raise CaseError("the candidate has no binary: it didn't build.")
+        with open(self.result.binary_path, "rb") as file:
+            return file.read()
+
+
+class Gate:
+    """The gate of one operator and case; trials and expected outputs are made once and serve every candidate.
+
+    Args:
+        seed: of the random inputs.
+        signature: names the parameters of a kernel for direct launch; others define it themselves.
+        arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``); they are trial 1. Inputs not given are random.
+
+    Raises:
+        HostProgramError: the baseline's definition doesn't compile.
+        CaseError: an array doesn't fit the case.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        case: Case,
+        evaluator: Evaluator,
+        *,
+        seed: int = 0,
+        signature: Signature | None = None,
+        arrays: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.operator, self.case, self.seed = operator, case, seed
+        self._evaluator = evaluator
+        if signature is None and operator.direct is None:
+            signature = evaluator.describe(operator).signature
+        self.signature = signature
+        self._arrays = dict(arrays or {})
+        self._trials: tuple[Trial, ...] | None = None
+        #: Why a stress trial is not part of the gate: the baseline itself fails it.
+        self.skipped: list[str] = []
+        self._incumbent: Launchable | None = None
+
+    # -- evaluation ---------------------------------------------------------------------------------------------------
+
+    def evaluate(self, pair: Pair) -> Checked:
+        """The pair through the gate (points 1 to 5), with the outputs of the first trial.
+
+        Raises:
+            CaseError: the case doesn't fit the operator.
+        """
+        trials = self.trials()
+        result = self._evaluator.evaluate(self._request(pair, trials, keep=True))
+        names = [p.name for p in self.signature.outputs] if self.signature is not None else []
+        arrays: dict[str, Array] = {}
+        if result.outputs:
+            names = names or [f"output{i}" for i in range(len(result.outputs[0]))]
+            for name, argument in zip(names, result.outputs[0], strict=True):
+                for suffix, file in _named(argument):
+                    arrays[name + suffix] = file.load().copy()
+        return Checked(result, arrays)
+
+    def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
+        """(number, result) as evaluations end; several run at the same time."""
+        trials = self.trials()
+        numbers = list(pairs)
+        requests = [self._request(pairs[n], trials) for n in numbers]
+        for position, result in self._evaluator.evaluate_many(requests):
+            yield numbers[position], Checked(result, {})
+
+    def confirm(self, pair: Pair) -> Checked:
+        """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
+        evaluator = self._evaluator
+        with Evaluator(
+            evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
+        ) as fresh:
+            other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
+            result = fresh.evaluate(other._request(pair, other.trials()))
+        return Checked(result, {})
+
+    def fingerprint(self, pair: Pair) -> str | None:
+        """A name of the launch that the pair leads to: equal names, equal results. None if it can't be told."""
+        if self.operator.direct is not None:
+            return pair.kernel_hash
+        try:
+            tiling = self._evaluator.tile(self._request(pair, self.trials()[:1]))
+        except AscendOptError:
+            return None
+        head = f"{tiling.block_dim} {tiling.tiling_key} {tiling.workspace_bytes} {tiling.schedule_mode}"
+        return f"{pair.kernel_hash} {head} {tiling.data.hex()}"
+
+    def set_incumbent(self, result: Checked) -> None:
+        """From now on candidates are timed in turn with this one (only where times vary: target ``npu``)."""
+        self._incumbent = result.result.launchable
+
+    def _request(self, pair: Pair, trials: Sequence[Trial], keep: bool = False, measure: bool = True) -> EvaluateRequest:
+        return EvaluateRequest(
+            operator=self.operator,
+            pair=pair,
+            case=self.case,
+            chip=self._evaluator.chip,
+            target=self._evaluator.toolkit.target,
+            trials=tuple(trials),
+            measure=measure,
+            keep_outputs=keep,
+            incumbent=self._incumbent,
+            signature=self.signature if self.operator.direct is not None else None,
+        )
+
+    # -- trials -------------------------------------------------------------------------------------------------------
+
+    def trials(self) -> tuple[Trial, ...]:
+        """The trials every candidate has to pass, with expected outputs; made on first use.
+
+        Stress trials that the baseline itself fails are left out and named in ``skipped``.
+        """
+        if self._trials is None:
+            trials = self._with_inputs()
+            if self.operator.reference is None:
+                self._trials = self._with_baseline_outputs(trials)
+            else:
+                self._trials = self._without_undefined(self._with_reference_outputs(trials))
+        return self._trials
+
+    def _with_inputs(self) -> tuple[Trial, ...]:
+        names = self._input_names()
+        size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
+        kinds = [*DISTRIBUTIONS, *(["specials"] if self.operator.settings.get("specials") else [])]
+        # Two seeds of the plain distribution, then the others.
+        kinds = ["normal", *kinds][: max(2, min(len(kinds) + 1, _INPUT_BYTES // max(size, 1)))]
+        value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
+        trials = []
+        first: tuple[Any, ...] = ()
+        for i, kind in enumerate(kinds):
+            seed = self.seed * len(kinds) + i
+            arrays = list(make_inputs(self.case, names, self.operator.settings, kind, seed))
+            first = first or tuple(arrays)
+            for k, depends in enumerate(value_depend):
+                if depends:  # one tiling serves all trials, so what it reads is the same in all
+                    arrays[k] = first[k]
+            if i == 0:
+                arrays = [self._users(n, a) for n, a in zip(names, arrays, strict=True)]
+                first = tuple(arrays)
+            trials.append(Trial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
+        return tuple(trials)
+
+    def _input_names(self) -> tuple[str, ...]:
+        if self.signature is not None:
+            return tuple(p.name for p in self.signature.inputs)
+        direct = self.operator.direct
+        assert direct is not None
+        attrs = dict(self.case.attrs)
+        pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"]
+        return tuple(pointers[: len(self.case.inputs)])
+
+    def _users(self, name: str, made: Any) -> Any:
+        """The user's array of that name, or what was made."""
+        if isinstance(made, tuple):
+            return tuple(self._users(f"{name}.{i}", a) for i, a in enumerate(made))
+        given = self._arrays.get(name)
+        if given is None:
+            return made
+        if given.shape != made.shape or given.dtype != made.dtype:
+            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {made.dtype}{list(made.shape)}.")
+        return given
+
+    def _save(self, arrays: Sequence[Any], what: str) -> tuple[ArrayArgument, ...]:
+        folder = Path(tempfile.mkdtemp(dir=self._evaluator.folder, prefix=f"{what}-"))
+
+        def one(name: str, value: Any) -> ArrayArgument:
+            if value is None:
+                return None
+            if isinstance(value, tuple):
+                return tuple(save_array(folder / f"{name}.{i}", v) for i, v in enumerate(value))
+            return save_array(folder / name, value)
+
+        return tuple(one(str(i), a) for i, a in enumerate(arrays))
+
+    def _with_reference_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        out = []
+        for i, trial in enumerate(trials):
+            arrays = [tuple(f.load() for f in a) if isinstance(a, tuple) else a and a.load() for a in trial.inputs]
+            expected = expected_outputs(self.operator, self.case, arrays)
+            out.append(_expecting(trial, self._save(expected, f"expected-{i}")))
+        return tuple(out)
+
+    def _with_baseline_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        """The baseline is the specification: what it computes is what is expected."""
+        kept = []
+        for trial in trials:
+            request = self._request(self.operator.baseline, [trial], keep=True, measure=False)
+            result = self._evaluator.evaluate(request)
+            if result.outputs and isinstance(result.outcome, Timed):
+                kept.append(_expecting(trial, result.outputs[0]))
+            elif trial.distribution in STRESS:
+                self.skipped.append(f"{trial}: {_reason(result.outcome)}")
+            else:
+                return tuple(trials)  # the baseline's own evaluation then tells what is wrong
+        return tuple(kept)
+
+    def _without_undefined(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
+        """Drops stress trials in which the baseline differs from the reference: the operator isn't defined there."""
+        stress = [t for t in trials if t.distribution in STRESS]
+        plain = [t for t in trials if t.distribution not in STRESS]
+        requests = [self._request(self.operator.baseline, [t], measure=False) for t in stress]
+        passed = []
+        for position, result in self._evaluator.evaluate_many(requests):
+            if isinstance(result.outcome, Timed):
+                passed.append(position)
+            else:
+                self.skipped.append(f"{stress[position]}: {_reason(result.outcome)}")
+        return (*plain, *(stress[p] for p in sorted(passed)))
+
+
+def _expecting(trial: Trial, expected: tuple[ArrayArgument, ...]) -> Trial:
+    return Trial(trial.seed, trial.distribution, trial.inputs, expected, trial.poison)
+
+
+def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
+    if argument is None:
+        return []
+    if isinstance(argument, tuple):
+        return [(f".{i}", f) for i, f in enumerate(argument)]
+    return [("", argument)]
+
+
+def _reason(outcome: Outcome) -> str:
+    return "" if isinstance(outcome, Timed) else outcome.reason
+
+

@@ -1,0 +1,129 @@
+"""Seeded random inputs: several distributions per dtype, inside the domain the operator declares.
+
+``operator.settings["domain"][input]`` (op.toml) may say ``low`` and ``high`` (values stay in [low, high]), or
+``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)). ``specials = true`` in the settings adds
+trials with infinities and NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arguments import Array, numpy_dtype
+from ..case import Case, TensorSpec
+from ..device.launch import Arrays
+
+#: In the order they are tried. The first is the one that is measured; it and ``uniform`` and ``zeros`` are what every
+#: operator has to get right, the others may be outside of what an operator is defined for.
+DISTRIBUTIONS = ("normal", "uniform", "zeros", "tails", "large")
+STRESS = frozenset({"tails", "large", "specials"})
+
+# Largest magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504).
+_LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0e30, "complex64": 1.0e15}
+_SMALL_INT = 100  # magnitude of integers but in "large"
+
+
+def make_inputs(
+    case: Case, names: tuple[str, ...], settings: Mapping[str, Any], distribution: str, seed: int
+) -> tuple[Arrays, ...]:
+    """One entry per input of ``case``; the same arguments give the same arrays on every machine.
+
+    Args:
+        names: the inputs' names, for their domains.
+        distribution: of ``DISTRIBUTIONS``, or ``specials``.
+    """
+    shapes = {n: a for n, a in zip(names, case.inputs, strict=True) if isinstance(a, TensorSpec)}
+    domains = settings.get("domain", {})
+    out: list[Arrays] = []
+    for i, (name, argument) in enumerate(zip(names, case.inputs, strict=True)):
+        domain = _bounds(domains.get(name, {}), shapes)
+        streams = np.random.SeedSequence([seed, i])
+        if argument is None:
+            out.append(None)
+        elif isinstance(argument, TensorSpec):
+            out.append(_tensor(argument, domain, distribution, np.random.default_rng(streams)))
+        else:
+            rngs = [np.random.default_rng(s) for s in streams.spawn(len(argument))]
+            out.append(tuple(_tensor(t, domain, distribution, r) for t, r in zip(argument, rngs, strict=True)))
+    return tuple(out)
+
+
+def _bounds(domain: Mapping[str, Any], shapes: Mapping[str, TensorSpec]) -> tuple[float | None, float | None]:
+    """(lowest, highest) value, both allowed; None where there is no bound."""
+    if "index" in domain:
+        return 0, shapes[str(domain["index"])].shape[int(domain.get("axis", 0))] - 1
+    return domain.get("low"), domain.get("high")
+
+
+def _tensor(
+    spec: TensorSpec, domain: tuple[float | None, float | None], distribution: str, rng: np.random.Generator
+) -> Array:
+    dtype = numpy_dtype(spec.dtype)
+    if spec.dtype == "bool":
+        values = np.zeros(spec.shape) if distribution == "zeros" else rng.integers(0, 2, spec.shape)
+    elif dtype.kind in "iu":
+        return _integers(spec, dtype, domain, distribution, rng)
+    elif dtype.kind == "c":
+        parts = [_floats(spec.shape, spec.dtype, domain, distribution, rng) for _ in range(2)]
+        values = parts[0] + 1j * parts[1]
+    else:
+        values = _floats(spec.shape, spec.dtype, domain, distribution, rng)
+    return values.astype(dtype)
+
+
+def _floats(
+    shape: tuple[int, ...],
+    dtype: str,
+    domain: tuple[float | None, float | None],
+    distribution: str,
+    rng: np.random.Generator,
+) -> Array:
+    low, high = domain
+    if distribution == "zeros":
+        values = np.zeros(shape, np.float32)
+    elif distribution == "uniform":
+        a, b = -2.0 if low is None else low, 2.0 if high is None else high
+        values = rng.random(shape, np.float32) * np.float32(b - a) + np.float32(a)
+    else:
+        values = rng.standard_normal(shape, np.float32)
+        if distribution == "tails":  # magnitudes from 2**-14 to 2**6, both signs
+            values = np.sign(values) * np.exp2(rng.random(shape, np.float32) * 20 - 14)
+        elif distribution == "large":
+            values = np.sign(values) * np.float32(_LARGE[dtype]) * (1 - rng.random(shape, np.float32) * 0.9)
+        elif distribution == "specials":
+            values = values.copy() if values.shape else np.asarray(values)
+            where = rng.random(shape)
+            for share, special in ((0.02, np.inf), (0.04, -np.inf), (0.06, np.nan)):
+                values = np.where((where >= share - 0.02) & (where < share), np.float32(special), values)
+    if low is None and high is None:
+        return np.asarray(values)
+    # Into the domain by folding, not by clipping: the values stay spread out.
+    if low is not None and high is not None:
+        width = np.float32(high - low) or np.float32(1)
+        inside = (values >= low) & (values <= high)
+        with np.errstate(invalid="ignore"):
+            return np.where(inside, values, np.float32(low) + np.mod(np.abs(values), width))
+    bound = np.float32(low if low is not None else high)
+    inside = values >= bound if low is not None else values <= bound
+    sign = 1 if low is not None else -1
+    return np.where(inside, values, bound + sign * np.abs(values - bound))
+
+
+def _integers(
+    spec: TensorSpec,
+    dtype: np.dtype[Any],
+    domain: tuple[float | None, float | None],
+    distribution: str,
+    rng: np.random.Generator,
+) -> Array:
+    info = np.iinfo(dtype)
+    lowest = max(int(info.min), -_SMALL_INT) if domain[0] is None else int(domain[0])
+    highest = min(int(info.max), _SMALL_INT) if domain[1] is None else int(domain[1])
+    if distribution == "zeros":
+        return np.full(spec.shape, min(max(0, lowest), highest), dtype)
+    if distribution == "large" and domain == (None, None):
+        lowest, highest = int(info.min), int(info.max)
+    return rng.integers(lowest, max(lowest, highest), spec.shape, dtype, endpoint=True)

@@ -1,0 +1,236 @@
+"""Running code that may be hostile: a forked process with limits, whose answer is read through a pipe.
+
+The process may crash, hang, exit, print without end, allocate without end or try to harm others; the caller gets a
+value, or in words what happened, and everything that was started is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import secrets
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import protocol, sandbox
+
+_LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
+_LOG_BYTES = 16 << 20  # what a candidate may print
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one candidate may use.
+
+    ``compile_s``: wall clock of each compilation. ``run_s``: wall clock of the tiling function, and of all launches of
+    one evaluation together. ``memory_bytes``: address space beyond what the process has at its start and the tensors
+    need. ``open_files``: file descriptors.
+    """
+
+    compile_s: float = 120.0
+    run_s: float = 60.0
+    memory_bytes: int = 8 << 30
+    open_files: int = 128
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """Where and how one process runs. ``folder`` is its working folder and the only one it may write to, but ``write``.
+
+    ``tools``: it may start processes (compilers) and use the network no more than they do. ``device``: it talks to a
+    real NPU, whose driver maps address space freely and uses sockets of its own.
+    """
+
+    folder: Path
+    timeout_s: float
+    memory_bytes: int
+    open_files: int = 128
+    file_bytes: int = 0
+    read: Sequence[Path] = ()
+    write: Sequence[Path] = ()
+    tools: bool = False
+    device: bool = False
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The process gave no answer. ``kind``: ``timeout`` or ``crash``; ``reason`` says why, with what it printed last."""
+
+    kind: str
+    reason: str
+
+
+def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | Stopped:
+    """Runs ``task`` in a process of its own and returns its value, or why there is none.
+
+    Args:
+        task: its value has to be one that protocol.encode knows.
+        what: the subject of the reasons ("the kernel").
+
+    Raises:
+        AscendOptError: the one that ``task`` raised.
+    """
+    # Only an answer that begins with the token counts: a candidate that guesses the pipe can't answer in its place.
+    token = secrets.token_bytes(16)
+    reader, writer = os.pipe()
+    log = how.folder / f"log-{secrets.token_hex(4)}"
+    pid = os.fork()
+    if pid == 0:
+        _child(task, how, log, writer, token)
+    os.close(writer)
+    status: int | None = None
+    try:
+        answer = _read(reader, time.monotonic() + how.timeout_s)
+        if answer is not None:
+            status = _wait(pid, time.monotonic() + 1.0)
+    finally:
+        os.close(reader)
+        _kill(pid, reaped=status is not None)
+    tail = _tail(log)
+    if answer is None:
+        return Stopped("timeout", f"{what} did not end within {how.timeout_s:g} s of wall clock.{tail}")
+    if answer.startswith(token):
+        document = protocol.loads(answer[len(token) :])
+        if "error" in document and not how.tools:
+            document["error"]["args"][0] += tail
+        return protocol.value_or_raise(document)
+    return _died(status, how, what, tail)
+
+
+def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, token: bytes) -> NoReturn:
+    code = 70
+    try:
+        os.setsid()
+        sandbox.die_with_parent(signal.SIGKILL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _redirect(log, writer)
+        _environment(how)
+        os.chdir(how.folder)
+        _rlimits(how)
+        sandbox.enter(how.read, [how.folder, *how.write], processes=how.tools, network=how.tools or how.device)
+        try:
+            document = {"value": protocol.encode(task())}
+        except protocol.AscendOptError as error:
+            document = {"error": protocol.encode_error(error)}
+        message = token + protocol.dumps(document)
+        while message:
+            message = message[os.write(writer, message) :]
+        code = 0
+    except MemoryError:
+        os.write(2, b"out of memory (limit on address space)\n")
+    except BaseException as error:  # noqa: BLE001  the process ends here, whatever it was
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def _redirect(log: Path, keep: int) -> None:
+    """Input from nowhere, output to ``log``; every other descriptor but ``keep`` is closed."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(null, 0)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != keep:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def _environment(how: Confinement) -> None:
+    """Nothing of the tuner's environment is left but what compilers and a real toolkit need."""
+    kept = {}
+    if how.tools or how.device:
+        kept = {k: v for k, v in os.environ.items() if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND")}
+    os.environ.clear()
+    os.environ.update({"PATH": os.defpath, "LC_ALL": "C", **kept, "HOME": str(how.folder), "TMPDIR": str(how.folder)})
+
+
+def _rlimits(how: Confinement) -> None:
+    def limit(which: int, value: int) -> None:
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_CPU, int(how.timeout_s) + 2)
+    limit(resource.RLIMIT_FSIZE, max(how.file_bytes, _LOG_BYTES))
+    limit(resource.RLIMIT_NOFILE, how.open_files)
+    if not how.device:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit(resource.RLIMIT_AS, pages * resource.getpagesize() + how.memory_bytes)
+    if not how.tools and os.getuid() != 0:  # counts all processes of the user: none more than there are now
+        limit(resource.RLIMIT_NPROC, 1)
+
+
+def _read(fd: int, deadline: float) -> bytes | None:
+    """Everything up to the end of the pipe; None when the deadline passed before."""
+    chunks: list[bytes] = []
+    size = 0
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            return None
+        chunk = os.read(fd, 1 << 20)
+        if not chunk:
+            return b"".join(chunks)
+        size += len(chunk)
+        if size <= _LOG_BYTES:
+            chunks.append(chunk)
+
+
+def _wait(pid: int, deadline: float) -> int | None:
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.001)
+
+
+def _kill(pid: int, reaped: bool) -> None:
+    """Ends the process and its group, and takes it from the process table."""
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+    if not reaped:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def _tail(log: Path) -> str:
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.path.getsize(log) - _LOG_TAIL))
+            text = file.read().decode(errors="replace").strip()
+        log.unlink()
+    except OSError:
+        return ""
+    return f" It printed: {text}" if text else ""
+
+
+def _died(status: int | None, how: Confinement, what: str, tail: str) -> Stopped:
+    if status is None:
+        return Stopped("crash", f"{what} closed its answer and went on running.{tail}")
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU:
+            return Stopped("timeout", f"{what} used more than {how.timeout_s:g} s of processor time.{tail}")
+        if number == signal.SIGXFSZ:
+            return Stopped("crash", f"{what} wrote a file or output of more than {_LOG_BYTES >> 20} MiB.{tail}")
+        name = signal.strsignal(number) or "unknown signal"
+        return Stopped("crash", f"{what} was ended by signal {number} ({name}).{tail}")
+    code = os.WEXITSTATUS(status)
+    if code == 70:
+        return Stopped("crash", f"{what} failed.{tail}")
+    return Stopped("crash", f"{what} ended its process itself with exit({code}).{tail}")

@@ -1,0 +1,214 @@
+"""What crosses the pipe between the tuner and its evaluation server: requests, results, and how they become JSON.
+
+A dataclass becomes ``{"$": "Case", ...}``; only the classes listed here can be built from a message. Lists arrive as
+tuples. Arrays never cross the pipe: they are raw files that an :class:`ArrayFile` describes.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import case, errors, operator, outcome, profile
+from ..arguments import Array, dtype_name, numpy_dtype
+from ..build import host
+from ..errors import AscendOptError, CaseError
+
+#: Environment variables that compilers and toolkits read; the server gets these and no others (and ASCEND*).
+TOOL_VARIABLES = frozenset(
+    "PATH HOME TMPDIR LANG LC_ALL LC_CTYPE LD_LIBRARY_PATH CPATH CPLUS_INCLUDE_PATH C_INCLUDE_PATH LIBRARY_PATH "
+    "XDG_CACHE_HOME CCACHE_DIR COVERAGE_PROCESS_START".split()
+)
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """One tensor in a file: raw bytes, C order. ``dtype`` is torch's name, ``shape`` in elements."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def load(self) -> Array:
+        """The array, read-only and mapped, not copied.
+
+        Raises:
+            CaseError: the file is missing or has another size.
+        """
+        dtype = numpy_dtype(self.dtype)
+        count = int(np.prod(self.shape, dtype=np.int64))
+        if count == 0:
+            return np.zeros(self.shape, dtype)
+        try:
+            raw = np.memmap(self.path, np.uint8, mode="r")
+        except (OSError, ValueError) as e:
+            raise CaseError(f"the array file {self.path} can't be read: {e}.") from e
+        if raw.nbytes != count * dtype.itemsize:
+            raise CaseError(f"{self.path} has {raw.nbytes} bytes; {self.dtype}{list(self.shape)} has {count * dtype.itemsize}.")
+        return np.asarray(raw).view(dtype).reshape(self.shape)
+
+
+def save_array(path: Path, array: Array) -> ArrayFile:
+    """Writes ``array`` to ``path`` as raw bytes."""
+    contiguous = np.ascontiguousarray(array)
+    with open(path, "wb") as file:
+        file.write(contiguous.reshape(-1).view(np.uint8).data)
+    return ArrayFile(str(path), dtype_name(array.dtype), tuple(array.shape))
+
+
+# One parameter's data: a tensor, a tensor list, or None for an optional one that is absent.
+ArrayArgument = ArrayFile | tuple[ArrayFile, ...] | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One launch with one set of inputs.
+
+    ``inputs`` and ``expected``: one entry per parameter of the case. Without ``expected`` nothing is compared.
+    ``poison`` is the byte (0..255) that outputs and workspace are filled with before the launch.
+    """
+
+    seed: int
+    distribution: str
+    inputs: tuple[ArrayArgument, ...]
+    expected: tuple[ArrayArgument, ...] | None = None
+    poison: int = 0xFF
+
+    def __str__(self) -> str:
+        return f"{self.distribution} inputs, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Launchable:
+    """A built candidate that can be launched again as it is: the incumbent in an interleaved measurement."""
+
+    binary_path: str
+    entry: str
+    tiling: host.TilingResult | None
+    block_dim: int
+
+
+@dataclass(frozen=True)
+class EvaluateRequest:
+    """Compile, tile, launch, check and (with ``measure``) time one pair on one case.
+
+    ``chip`` is a chip's name; ``target`` is ``virtual`` or ``npu`` and has to be the toolkit's. ``keep_outputs``: the
+    result's output files stay until the evaluator is closed. ``incumbent`` is timed in turn with the candidate where
+    times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define it themselves).
+    """
+
+    operator: operator.Operator
+    pair: operator.Pair
+    case: case.Case
+    chip: str
+    target: str = "virtual"
+    trials: tuple[Trial, ...] = ()
+    measure: bool = True
+    keep_outputs: bool = False
+    incumbent: Launchable | None = None
+    signature: operator.Signature | None = None
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What became of a request. ``outputs``: per trial, one entry per output (only with ``keep_outputs``).
+
+    ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``. ``reused`` names what was
+    found compiled already (``tiling``, ``kernel``). ``checks`` counts outputs that were compared. ``slack_write_bytes``:
+    bytes written past a tensor but inside its last 32-byte block and allocation: harmless, and worth knowing.
+    """
+
+    outcome: outcome.Outcome
+    outputs: tuple[tuple[ArrayArgument, ...], ...] = ()
+    tiling: host.TilingResult | None = None
+    block_dim: int = 0
+    entry: str = ""
+    timings_s: Mapping[str, float] = field(default_factory=dict)
+    hazards: tuple[Mapping[str, object], ...] = ()
+    reused: tuple[str, ...] = ()
+    checks: int = 0
+    slack_write_bytes: int = 0
+    binary_path: str | None = None
+    tiling_path: str | None = None
+
+    @property
+    def launchable(self) -> Launchable | None:
+        """The built candidate, or None when it didn't build."""
+        if self.binary_path is None:
+            return None
+        return Launchable(self.binary_path, self.entry, self.tiling, self.block_dim)
+
+
+_CLASSES: dict[str, type[Any]] = {
+    c.__name__: c
+    for c in (
+        *(ArrayFile, Trial, Launchable, EvaluateRequest, EvaluationResult),
+        *(case.TensorSpec, case.Case, profile.Profile, *outcome.KINDS),
+        *(operator.ParamDef, operator.AttrDef, operator.Signature, operator.Pair, operator.DirectLaunch),
+        *(operator.Operator, host.TilingResult, host.TilingStruct, host.TilingField, host.HostDescription),
+    )
+}
+
+
+def encode(value: Any) -> Any:
+    """``value`` as JSON data. Functions (an operator's reference) become None: they stay with the tuner."""
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if dataclasses.is_dataclass(value) and type(value).__name__ in _CLASSES:
+        fields = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"$": type(value).__name__, **fields}
+    if isinstance(value, Mapping):
+        return {str(k): encode(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [encode(v) for v in value]
+    if isinstance(value, bytes):
+        return {"$": "bytes", "data": base64.b64encode(value).decode()}
+    if isinstance(value, Path):
+        return {"$": "Path", "path": str(value)}
+    if callable(value):
+        return None
+    raise TypeError(f"{type(value).__name__} can't cross the pipe")
+
+
+def decode(data: Any) -> Any:
+    """The inverse of :func:`encode`; lists become tuples."""
+    if isinstance(data, list):
+        return tuple(decode(v) for v in data)
+    if not isinstance(data, dict):
+        return data
+    kind = data.get("$")
+    if kind is None:
+        return {k: decode(v) for k, v in data.items()}
+    if kind == "bytes":
+        return base64.b64decode(data["data"])
+    if kind == "Path":
+        return Path(data["path"])
+    return _CLASSES[kind](**{k: decode(v) for k, v in data.items() if k != "$"})
+
+
+def dumps(document: Any) -> bytes:
+    """One line of JSON."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def loads(line: bytes) -> Any:
+    return json.loads(line)
+
+
+def encode_error(error: AscendOptError) -> dict[str, Any]:
+    return {"class": type(error).__name__, "args": list(error.args)}
+
+
+def value_or_raise(document: Mapping[str, Any]) -> Any:
+    """The value of an answer ``{"value": ...}``; raises the project's error of an answer ``{"error": ...}``."""
+    if "error" not in document:
+        return decode(document["value"])
+    kind = getattr(errors, document["error"]["class"], AscendOptError)
+    raise kind(*document["error"]["args"])

@@ -1,0 +1,79 @@
+"""From the virtual NPU's report of a launch to an Outcome, in words that tell what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..outcome import Failure, Hazard, LaunchFailed, OutOfBounds
+from ..profile import Profile
+from .symbolize import locate
+
+_SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
+
+
+def failure_of(trial: Mapping[str, Any], binary: Path, foreign: Sequence[Path], label: str) -> Failure | None:
+    """Why the launch of one trial doesn't count, or None when it does (its results are not looked at here).
+
+    Args:
+        trial: what execute.execute tells of it.
+        foreign: folders whose source lines are not the user's.
+        label: the trial, in words.
+    """
+    report: Mapping[str, Any] = trial["report"]
+    errors: list[dict[str, Any]] = [dict(e) for e in report.get("errors", ())]
+    hazards: list[dict[str, Any]] = [dict(h) for h in report.get("hazards", ())]
+    sites = [*errors, *(h[side] for h in hazards for side in ("first", "second"))]
+    places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
+    for e in errors:
+        e["place"] = places.get(e.get("pc") or -1, "")
+    for h in hazards:
+        for side in ("first", "second"):
+            h[side] = {**h[side], "place": places.get(h[side].get("pc") or -1, "")}
+    if errors:
+        text = f"{errors[0]['message']}{_at(errors[0]['place'])} [{label}]"
+        if errors[0]["kind"] == "out_of_bounds":
+            return OutOfBounds(text, tuple(errors))
+        return LaunchFailed(text)
+    if trial["error"]:
+        return LaunchFailed(f"{trial['error']} [{label}]")
+    if trial["damage"]:
+        text = f"the kernel changed bytes that are not its output: {'; '.join(trial['damage'])} [{label}]"
+        return OutOfBounds(text, tuple({"kind": "damage", "message": d} for d in trial["damage"]))
+    if hazards:
+        return Hazard(_hazards_text(hazards, label), tuple(hazards))
+    return None
+
+
+def hazard_text(hazard: Mapping[str, Any]) -> str:
+    """Both accesses and the edge that is missing between them."""
+    first, second = hazard["first"], hazard["second"]
+    span = f"{hazard['memory']} bytes [{hazard['begin']}, {hazard['end']})"
+    if hazard["memory"] == "GM":
+        span = f"global memory, device bytes [{hazard['begin']}, {hazard['end']})"
+    cores = f"core {first['core']}" if first["core"] == second["core"] else f"cores {first['core']} and {second['core']}"
+    return f"{_access(second)} is not ordered after {_access(first)}: both touch {span} on {cores}. Missing: {hazard['missing']}."
+
+
+def _access(site: Mapping[str, Any]) -> str:
+    return f"the {site['access']} by {site['api'] or 'an access'} on pipe {site['pipe']}{_at(site['place'])}"
+
+
+def _at(place: str) -> str:
+    return f" at {place}" if place else ""
+
+
+def _hazards_text(hazards: Sequence[Mapping[str, Any]], label: str) -> str:
+    text = " ".join(hazard_text(h)[:1].upper() + hazard_text(h)[1:] for h in hazards[:_SHOWN])
+    more = f" {len(hazards) - _SHOWN} more." if len(hazards) > _SHOWN else ""
+    return f"{text}{more} [{label}]"
+
+
+def profile_of(result: Mapping[str, Any], block_dim: int) -> Profile:
+    """The profile of a measured execution: modelled by the virtual NPU, or timed by events on a real one."""
+    measured = result["measured"]
+    if measured is None:
+        return Profile.from_json(result["trials"][0]["report"]["profile"])
+    counters = {k: v for k, v in measured.items() if k != "candidate_us"}
+    return Profile(measured["candidate_us"], block_dim=block_dim, counters=counters)

@@ -1,0 +1,333 @@
+"""One request, in a process forked for it: build -> tile -> launch -> check -> what came of it.
+
+This process runs none of the candidate's code. What does (compilers apart: the tiling function and the kernel) runs in
+confined processes it forks, and answers through a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..arguments import Array
+from ..build.host import HostDescription, HostProgram, TilingResult
+from ..build.toolkit import Toolkit
+from ..case import Argument, AttrValue, Case, flatten
+from ..chip import load_chip
+from ..errors import CaseError, HostProgramError, KernelCompileError
+from ..operator import Operator, Pair, Signature
+from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, TimedOut, Timed, WrongResult
+from .build import Builder
+from .compare import mismatch, tolerance
+from .execute import Plan, execute
+from .limits import Confinement, Limits, Stopped, run_confined
+from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Trial
+from .verdict import failure_of, profile_of
+
+T = TypeVar("T")
+
+_TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, read back, comparison of bytes
+_INPUT_LIMIT = 1 << 20  # bytes of value-depend inputs that are read for the tiling function
+
+
+class _Failed(Exception):
+    """Ends an evaluation with an outcome that is not Timed."""
+
+    def __init__(self, outcome: Failure, hazards: Sequence[Mapping[str, object]] = ()) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+        self.hazards = tuple(hazards)
+
+
+@dataclass
+class Worker:
+    """Serves requests of one toolkit. ``work`` is an empty folder for this request alone."""
+
+    toolkit: Toolkit
+    limits: Limits
+    build_dir: Path
+    work: Path
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+
+    def describe(self, operator: Operator, pair: Pair, chip: str) -> HostDescription:
+        """The operator definition of the pair. Raises HostProgramError, also when the program crashes."""
+        program = self._program(operator, pair)
+        return self._ask(lambda: program.describe(_short_soc(chip)), "the operator definition", program)
+
+    def infer_outputs(
+        self, operator: Operator, inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]
+    ) -> tuple[Argument, ...]:
+        """The outputs by the baseline's own shape function. Raises HostProgramError or CaseError."""
+        program = self._program(operator, operator.baseline)
+        return tuple(self._ask(lambda: program.infer_shape(inputs, dict(attrs)), "the shape function", program))
+
+    def tile(self, request: EvaluateRequest) -> TilingResult:
+        """The tiling function's answer. Raises HostProgramError when it has none."""
+        program = self._program(request.operator, request.pair)
+        return self._ask(lambda: _describe_and_tile(program, request)[1], "the tiling function", program)
+
+    def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
+        """Everything; what fails becomes the outcome.
+
+        Raises:
+            CaseError: the case doesn't fit the operator (for a candidate's own definition: an outcome).
+        """
+        result = EvaluationResult(LaunchFailed("not evaluated"))
+        try:
+            return self._evaluate(request)
+        except _Failed as failed:
+            result = replace(result, outcome=failed.outcome, hazards=failed.hazards)
+        except CaseError as error:
+            if request.pair.hash == request.operator.baseline.hash:
+                raise
+            result = replace(result, outcome=LaunchFailed(str(error)))
+        return replace(result, timings_s=self.timings, reused=tuple(self._builder.reused))
+
+    # -- stages -------------------------------------------------------------------------------------------------------
+
+    def _evaluate(self, request: EvaluateRequest) -> EvaluationResult:
+        description, tiling = self._stage("tiling", lambda: self._tile(request))
+        self.timings["tiling"] -= self._builder.seconds
+        signature = description.signature if description is not None else request.signature
+        binary, entry = self._kernel(request, description, tiling)
+        self.timings["compile"] = self._builder.seconds
+        direct = request.operator.direct
+        block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
+        names = _names(request, signature)
+        launchable = Launchable(str(binary), entry, tiling, block_dim)
+        outputs = self.work / "outputs"
+        outputs.mkdir()
+        plan = Plan(
+            toolkit=self.toolkit,
+            chip=request.chip,
+            operator=request.operator,
+            case=request.case,
+            names=names,
+            launchable=launchable,
+            trials=request.trials,
+            measure=request.measure,
+            incumbent=request.incumbent,
+            folder=outputs,
+        )
+        result = self._stage("execute", lambda: self._execute(plan))
+        checks = self._stage("check", lambda: self._check(request, plan, result, names[1]))
+        if request.measure and request.trials:
+            outcome: Outcome = Timed(profile_of(result, block_dim), checks)
+        else:
+            outcome = Timed(profile_of({**result, "measured": {"candidate_us": 0.0}}, block_dim), checks)
+        kept: list[tuple[ArrayArgument, ...]] = []
+        if request.keep_outputs:
+            kept = [tuple(t["outputs"]) for t in result["trials"]]
+        else:
+            shutil.rmtree(outputs, ignore_errors=True)
+        return EvaluationResult(
+            outcome=outcome,
+            outputs=tuple(kept),
+            tiling=tiling,
+            block_dim=block_dim,
+            entry=entry,
+            timings_s=self.timings,
+            reused=tuple(self._builder.reused),
+            checks=checks,
+            slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in result["trials"]), default=0),
+            binary_path=str(binary),
+            tiling_path=self._keep_tiling(tiling),
+        )
+
+    def _stage(self, name: str, work: Callable[[], T]) -> T:
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.timings[name] = time.perf_counter() - started
+
+    def _tile(self, request: EvaluateRequest) -> tuple[HostDescription | None, TilingResult | None]:
+        if request.operator.direct is not None:
+            return None, None
+        try:
+            program = self._builder.host(request.operator, request.pair)
+        except HostProgramError as error:
+            raise _Failed(CompileFailed(error.message, str(error), "tiling")) from None
+        if isinstance(program, Stopped):
+            raise _Failed(_stopped(program))
+        task = lambda: _describe_and_tile(program, request)  # noqa: E731
+        try:
+            answer = run_confined(task, self._host_confinement(program), "the tiling function")
+        except HostProgramError as error:
+            raise _Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
+        if isinstance(answer, Stopped):
+            raise _Failed(_stopped(answer))
+        description, tiling = answer
+        if not 1 <= tiling.block_dim <= 65535:
+            raise _Failed(LaunchFailed(f"the tiling function set block dim {tiling.block_dim}; it has to be 1..65535"))
+        return description, tiling
+
+    def _kernel(
+        self, request: EvaluateRequest, description: HostDescription | None, tiling: TilingResult | None
+    ) -> tuple[Path, str]:
+        signature = description.signature if description is not None else None
+        try:
+            built = self._builder.kernel(
+                request.operator, request.pair, signature, request.case, tiling, description
+            )
+        except KernelCompileError as error:
+            raise _Failed(CompileFailed(error.message, error.log, "kernel")) from None
+        finally:
+            self.timings["compile"] = self._builder.seconds
+        if isinstance(built, Stopped):
+            raise _Failed(CompileFailed(built.reason, "", "kernel"))
+        return built
+
+    def _execute(self, plan: Plan) -> dict[str, Any]:
+        tensors = sum(t.nbytes for t in flatten((*plan.case.inputs, *plan.case.outputs)))
+        largest = max((t.nbytes for t in flatten(plan.case.outputs)), default=0)
+        binaries = [Path(plan.launchable.binary_path)]
+        if plan.incumbent is not None:
+            binaries.append(Path(plan.incumbent.binary_path))
+        how = self._run_confinement(
+            plan.folder,
+            [*binaries, *_input_files(plan.trials)],
+            memory=_TENSOR_COPIES * tensors * max(1, len(plan.trials)),
+            file_bytes=largest,
+        )
+        answer = run_confined(lambda: execute(plan), how, "the kernel")
+        if isinstance(answer, Stopped):
+            raise _Failed(_stopped(answer))
+        return dict(answer)
+
+    def _check(self, request: EvaluateRequest, plan: Plan, result: Mapping[str, Any], outputs: Sequence[str]) -> int:
+        """Number of outputs compared; raises _Failed at the first trial that doesn't hold."""
+        checks = 0
+        foreign = [self.toolkit.include, self.toolkit.include.resolve(), self.work, self.work.resolve()]
+        trials = list(zip(request.trials, result["trials"], strict=False))
+        for i, (trial, done) in enumerate(trials):
+            label = f"trial {i + 1} of {len(request.trials)}: {trial}"
+            failure = failure_of(done, Path(plan.launchable.binary_path), foreign, label)
+            if failure is not None:
+                raise _Failed(failure, getattr(failure, "reports", ()))
+            if trial.expected is None:
+                continue
+            for name, got, expected in zip(outputs, done["outputs"], trial.expected, strict=True):
+                for k, (a, b) in enumerate(zip(_files(got), _files(expected), strict=True)):
+                    text = mismatch(
+                        name if isinstance(got, ArrayFile) else f"{name}.{k}",
+                        a.load(),
+                        b.load(),
+                        tolerance(b.dtype, request.operator.settings),
+                        trial.poison,
+                    )
+                    if text is not None:
+                        raise _Failed(WrongResult(f"{text} [{label}]"))
+                    checks += 1
+        return checks
+
+    def _keep_tiling(self, tiling: TilingResult | None) -> str | None:
+        if tiling is None:
+            return None
+        path = self.work / "tiling.bin"
+        path.write_bytes(tiling.data)
+        return str(path)
+
+    # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _program(self, operator: Operator, pair: Pair) -> HostProgram:
+        if operator.direct is not None:
+            raise HostProgramError(f"{operator.name} is a kernel for direct launch: it has no host program.")
+        program = self._builder.host(operator, pair)
+        if isinstance(program, Stopped):
+            raise HostProgramError(program.reason)
+        return program
+
+    def _ask(self, task: Callable[[], T], what: str, program: HostProgram) -> T:
+        answer = run_confined(task, self._host_confinement(program), what)
+        if isinstance(answer, Stopped):
+            raise HostProgramError(f"{answer.reason}", "The host program has to be repaired first.")
+        value: T = answer
+        return value
+
+    def _host_confinement(self, program: HostProgram) -> Confinement:
+        folder = self.work / "host"
+        folder.mkdir(exist_ok=True)
+        return self._run_confinement(folder, [program.path.parent])
+
+    def _run_confinement(
+        self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0
+    ) -> Confinement:
+        return Confinement(
+            folder=folder,
+            timeout_s=self.limits.run_s,
+            memory_bytes=self.limits.memory_bytes + memory,
+            open_files=self.limits.open_files,
+            file_bytes=file_bytes,
+            read=[*_system_folders(), self.toolkit.prefix, self.build_dir, *read],
+            write=[Path(os.devnull)],
+            device=self.toolkit.kind != "virtual",
+        )
+
+
+def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[HostDescription, TilingResult]:
+    chip = load_chip(request.chip)
+    description = program.describe(_short_soc(request.chip))
+    values: dict[int, Array] = {}
+    for i, param in enumerate(description.signature.inputs):
+        given = request.trials[0].inputs[i] if request.trials else None
+        if param.value_depend and isinstance(given, ArrayFile):
+            array = given.load()
+            if array.nbytes <= _INPUT_LIMIT:
+                values[i] = np.array(array)
+    return description, program.tiling(request.case, chip, values)
+
+
+def _short_soc(chip: str) -> str:
+    return str(load_chip(chip).values.get("chip.short_soc", "ascend910b"))
+
+
+def _names(request: EvaluateRequest, signature: Signature | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of inputs and outputs. Without signature: a direct kernel's pointers, inputs before outputs."""
+    if signature is not None:
+        return tuple(p.name for p in signature.inputs), tuple(p.name for p in signature.outputs)
+    case, direct = request.case, request.operator.direct
+    attrs = dict(case.attrs)
+    pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"] if direct is not None else []
+    if len(pointers) != len(case.inputs) + len(case.outputs):
+        raise CaseError(
+            f"{request.operator.entry} has the tensor parameters {', '.join(pointers)}; the case has "
+            f"{len(case.inputs)} inputs and {len(case.outputs)} outputs.",
+            "Name every tensor parameter once, as input or output.",
+        )
+    return tuple(pointers[: len(case.inputs)]), tuple(pointers[len(case.inputs) :])
+
+
+def _stopped(stopped: Stopped) -> Failure:
+    return TimedOut(stopped.reason) if stopped.kind == "timeout" else Crashed(stopped.reason)
+
+
+def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:
+    if argument is None:
+        return ()
+    return argument if isinstance(argument, tuple) else (argument,)
+
+
+def _input_files(trials: Sequence[Trial]) -> list[Path]:
+    return [Path(f.path) for t in trials for a in t.inputs for f in _files(a)]
+
+
+def _system_folders() -> list[Path]:
+    """What a Python process reads while it runs: libraries, itself, this package."""
+    package = Path(__file__).resolve().parent.parent
+    folders = [Path(p) for p in ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom")]
+    return [*folders, Path("/sys/devices/system/cpu"), Path(sys.prefix), Path(sys.base_prefix), package]
+

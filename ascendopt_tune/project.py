@@ -1,0 +1,187 @@
+"""Operators from the user's files: a folder in CANN's project layout, or one kernel file for direct launch.
+
+CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`` (the kernel), and often a
+``CMakeLists.txt`` that says which sources and options belong to the operator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .cmake_lists import BuildRules, read_build_rules
+from .errors import OperatorError
+from .operator import DirectLaunch, Operator, Pair
+
+_SOURCES = (".cpp", ".cc")
+_HEADERS = (".h", ".hpp", ".inc")
+_KERNEL_SOURCES = (".cpp", ".cc", ".asc")
+_ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
+    """The operator in ``folder`` (the one that has ``op_host/`` and ``op_kernel/``).
+
+    Args:
+        kernel_options: compile options in addition to those of the folder's CMakeLists.txt.
+
+    Raises:
+        OperatorError: no such folder, no kernel, no host sources, or several kernels and none called as the folder.
+    """
+    root = folder.expanduser().resolve()
+    if not root.is_dir():
+        raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
+    for part in ("op_host", "op_kernel"):
+        if not (root / part).is_dir():
+            raise OperatorError(
+                f"{root} has no {part}/ folder, so it is no operator in CANN's project layout.",
+                "Give the folder that has op_host/ and op_kernel/; for a single kernel file use --kernel.",
+            )
+    kernel = _read_files(root, "op_kernel", _KERNEL_SOURCES + _HEADERS)
+    main, entry = _find_entry(root, kernel)
+    host = {p: t for p, t in _read_files(root, "op_host", _SOURCES + _HEADERS).items() if not _is_aclnn(Path(p))}
+    rules = read_build_rules(root)
+    own, shared = _host_sources(root, host, rules)
+    if not own and not shared:
+        raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
+    kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
+    return Operator(
+        name=root.name,
+        root=root,
+        entry=entry,
+        kernel_main=main,
+        baseline=Pair(tiling=host, kernel=kernel),
+        host_sources=own,
+        extra_host_sources=shared,
+        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs])),
+        kernel_include_dirs=kernel_includes,
+        kernel_options=options,
+    )
+
+
+def load_direct(
+    kernel_file: Path, entry: str, block_dim: int, defines: Iterable[tuple[str, str]] = (), name: str = ""
+) -> Operator:
+    """A kernel without tiling function, launched on ``block_dim`` blocks.
+
+    The pair's kernel is the file and what it includes from its own folder downwards; a host ``main`` and ``<<<>>>``
+    launches in it are left as they are.
+
+    Raises:
+        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1.
+    """
+    file = kernel_file.expanduser().resolve()
+    if not file.is_file():
+        raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
+    if block_dim < 1:
+        raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel is written for.")
+    files = _with_includes(file.parent, file.name)
+    found = _entries(files[file.name])
+    if entry not in found:
+        known = f"Its kernels: {', '.join(found)}." if found else "It has no __global__ function."
+        raise OperatorError(f"{file} has no kernel called {entry!r}.", known)
+    return Operator(
+        name=name or file.stem,
+        root=file.parent,
+        entry=entry,
+        kernel_main=file.name,
+        baseline=Pair(tiling={}, kernel=files),
+        kernel_include_dirs=(file.parent,),
+        direct=DirectLaunch(block_dim, tuple(defines), _parameters(files[file.name], entry)),
+    )
+
+
+def _parameters(text: str, entry: str) -> tuple[tuple[str, str], ...]:
+    """(name, C type) of the kernel's parameters, as written in its definition."""
+    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _COMMENT.sub(" ", text))
+    found = []
+    for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
+        words = re.findall(r"\w+|\*", part.partition("=")[0])
+        words = [w for w in words if not w.startswith("__")]  # address qualifiers
+        found.append((words[-1], " ".join(words[:-1])))
+    return tuple(found)
+
+
+def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, str]:
+    files = sorted(p for p in (root / part).rglob("*") if p.suffix in suffixes and p.is_file())
+    return {p.relative_to(root).as_posix(): _read(p) for p in files}
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError as e:
+        raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
+
+
+def _is_aclnn(path: Path) -> bool:
+    """Hand-written aclnn interfaces belong to another library and need headers nobody else does."""
+    return path.name.startswith("aclnn_") or path.stem.endswith("_l0")
+
+
+def _entries(text: str) -> list[str]:
+    return list(dict.fromkeys(_ENTRY.findall(_COMMENT.sub(" ", text))))
+
+
+def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
+    """(path, function) of the kernel: the one called as the folder or as its file, else the only one there is."""
+    found = [(p, e) for p, t in kernel.items() if Path(p).suffix in _KERNEL_SOURCES for e in _entries(t)]
+    preferred = [f for f in found if f[1] == root.name] or [f for f in found if f[1] == Path(f[0]).stem] or found
+    if len(preferred) == 1:
+        return preferred[0]
+    if not preferred:
+        raise OperatorError(
+            f"no file in {root / 'op_kernel'} has a kernel (an `extern \"C\" __global__ __aicore__ void` function).",
+            "Check that the kernel source is in op_kernel/.",
+        )
+    raise OperatorError(
+        f"{root / 'op_kernel'} has several kernels ({', '.join(e for _, e in preferred)}), none called {root.name}.",
+        "Keep one operator per folder, named as its kernel.",
+    )
+
+
+def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/."""
+    own = [p.relative_to(root).as_posix() for p in rules.host_sources if p.is_relative_to(root)]
+    own = [p for p in own if p in host]
+    shared = [p for p in rules.host_sources if not p.is_relative_to(root)]
+    sources = [p for p in host if Path(p).suffix in _SOURCES]
+    if not own:
+        own = sources
+    if not any("OP_ADD" in host[p] for p in own):
+        # The definition goes into no host library when its author wants no aclnn interface generated.
+        own += [p for p in sources if "OP_ADD" in host[p]]
+    return tuple(own), tuple(shared)
+
+
+def _split_options(words: Iterable[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """(include folders, options that matter to the kernel); warnings and debug levels are the author's own."""
+    includes: dict[Path, None] = {}
+    options: dict[str, None] = {}
+    for word in words:
+        if word.startswith("-I"):
+            includes[Path(word[2:])] = None
+        elif word.startswith(("-D", "--cce-")):
+            options[word] = None
+    return tuple(includes), tuple(options)
+
+
+def _with_includes(root: Path, main: str) -> dict[str, str]:
+    """The file and what it includes by quotes from below ``root``, transitively."""
+    files: dict[str, str] = {}
+    pending = [main]
+    while pending:
+        path = pending.pop()
+        files[path] = _read(root / path)
+        for included in _INCLUDE.findall(files[path]):
+            for base in ((root / path).parent, root):
+                target = (base / included).resolve()
+                if target.is_file() and target.is_relative_to(root):
+                    relative = target.relative_to(root).as_posix()
+                    if relative not in files and relative not in pending:
+                        pending.append(relative)
+                    break
+    return files

@@ -1,0 +1,28 @@
+"""The search: Stage I proposes tiling programs, Stage II kernels, the engine alternates them under one budget."""
+
+from __future__ import annotations
+
+from .engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
+from .journal import Journal
+from .proposer import Move, Proposal, Proposer, SearchState, Trial
+from .slice import EvolvableSite, Template, synthesize
+from .tiling_rules import TilingRules
+
+__all__ = [
+    "EvolvableSite",
+    "Journal",
+    "Move",
+    "Progress",
+    "Proposal",
+    "Proposer",
+    "Search",
+    "SearchOptions",
+    "SearchResult",
+    "SearchState",
+    "Template",
+    "TilingRules",
+    "Trial",
+    "one_by_one",
+    "run_header",
+    "synthesize",
+]

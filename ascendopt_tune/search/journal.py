@@ -1,0 +1,147 @@
+"""The journal of a run: JSON Lines, one line a trial, on disk before the next trial starts.
+
+Line 1 says what run this is; every further line is one trial with its outcome, its moves, and the files it changed
+against the baseline. A process that is killed loses at most the trial that was running; a torn last line is ignored.
+A journal that is given again to the same run replays its outcomes instead of evaluating (engine.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from ..errors import CacheError
+from ..operator import Pair
+from ..outcome import Outcome, outcome_from_json, outcome_to_json
+from .proposer import Trial
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What an earlier run left: by pair hash, the outcomes of evaluations and the launches of all trials."""
+
+    header: Mapping[str, object] = field(default_factory=dict)
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    launches: Mapping[str, str] = field(default_factory=dict)
+    pairs: frozenset[str] = frozenset()
+    length: int = 0  # bytes of whole lines; anything behind is a torn line
+
+
+def read_journal(path: Path) -> Recorded:
+    """The journal at ``path``; an empty record if there is none.
+
+    Raises:
+        CacheError: a line other than the last is no JSON document, or the schema is another one.
+    """
+    if not path.exists():
+        return Recorded()
+    data = path.read_bytes()
+    length = data.rfind(b"\n") + 1
+    header: dict[str, object] = {}
+    outcomes: dict[str, Outcome] = {}
+    launches: dict[str, str] = {}
+    pairs: set[str] = set()
+    for number, line in enumerate(data[:length].splitlines(), start=1):
+        try:
+            doc = json.loads(line)
+            if number == 1:
+                header = doc
+                if doc["schema"] != SCHEMA:
+                    raise CacheError(
+                        f"journal {path} has schema {doc['schema']}, this version writes {SCHEMA}.", "Remove it."
+                    )
+            else:
+                pairs.add(doc["pair"])
+                if doc["launch"] is not None:
+                    launches[doc["pair"]] = doc["launch"]
+                if doc["duplicate_of"] is None:
+                    outcomes[doc["pair"]] = outcome_from_json(doc["outcome"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise CacheError(
+                f"journal {path}, line {number}: {error!r}.", "Remove the file to start afresh."
+            ) from error
+    return Recorded(header, outcomes, launches, frozenset(pairs), length)
+
+
+def _document(trial: Trial, baseline: Pair, seconds: float) -> dict[str, object]:
+    c = trial.candidate
+
+    def changed(new: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
+        return {path: text for path, text in new.items() if old.get(path) != text}
+
+    return {
+        "id": c.id,
+        "parent": c.parent,
+        "round": trial.round,
+        "stage": trial.stage,
+        "proposer": c.proposer,
+        "change": c.change,
+        "moves": [m.to_json() for m in trial.moves],
+        "pair": c.pair.hash,
+        "tiling": changed(c.pair.tiling, baseline.tiling),
+        "kernel": changed(c.pair.kernel, baseline.kernel),
+        "outcome": outcome_to_json(trial.outcome),
+        "duplicate_of": trial.duplicate_of,
+        "launch": trial.launch,
+        "seconds": round(seconds, 3),
+    }
+
+
+class Journal:
+    """Appends trials to a file; each is flushed and synced when ``write`` returns.
+
+    Raises:
+        CacheError: the file can't be written, or holds another run (other header).
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, object]) -> None:
+        self.recorded = read_journal(path)
+        wanted = {"schema": SCHEMA, **header}
+        if self.recorded.length and dict(self.recorded.header) != json.loads(json.dumps(wanted)):
+            names = sorted(k for k in wanted if wanted[k] != self.recorded.header.get(k))
+            raise CacheError(
+                f"journal {path} belongs to another run (differs in {', '.join(names)}).", "Name another file."
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("ab")
+            self._file.truncate(self.recorded.length)
+        except OSError as error:
+            raise CacheError(
+                f"can't write the journal {path}: {error.strerror}.", "Free space or name a writable folder."
+            ) from error
+        self._path = path
+        if not self.recorded.length:
+            self._line(wanted)
+
+    def write(self, trial: Trial, baseline: Pair, seconds: float) -> None:
+        if trial.candidate.pair.hash not in self.recorded.pairs:
+            self._line(_document(trial, baseline, seconds))
+
+    def _line(self, doc: Mapping[str, object]) -> None:
+        try:
+            self._file.write(json.dumps(doc, sort_keys=True).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise CacheError(
+                f"can't write the journal {self._path}: {error.strerror}.", "Free space and resume."
+            ) from error
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,247 @@
+"""Reading and editing a tiling program as text with a syntax tree (tree-sitter), never as a compiler would.
+
+1. ``parse`` blanks out what C++ grammar can't see through (statement macros such as ``OP_CHECK(x, return ...)`` and
+   registration macros), byte for byte, so that every offset in the tree is an offset in the user's text.
+2. ``Program`` holds the files of one tiling program with their functions; ``program_of`` keeps the last few, because a
+   search asks for the same parent again and again.
+3. ``apply_edits`` replaces byte ranges; ``syntax_errors`` tells whether an edit broke the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser, Tree
+
+_LANGUAGE = Language(tree_sitter_cpp.language())
+
+# What looks like a macro, as CANN spells them: upper case with an underscore, and a call, or nothing, behind it.
+_MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
+_CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
+_SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace bytes ``start:end`` of the UTF-8 text of file ``path`` by ``text``."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function definition: its unqualified name, its node and the names of its parameters in order."""
+
+    path: str
+    name: str
+    node: Node
+    parameters: tuple[str, ...]
+    by_reference: tuple[bool, ...]  # parameter i is a reference or a pointer: the callee may write through it
+
+    @property
+    def body(self) -> Node:
+        found = self.node.child_by_field_name("body")
+        assert found is not None, "only definitions with a body are collected"
+        return found
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    path: str
+    data: bytes
+    tree: Tree = field(compare=False)
+
+    def text(self, node: Node) -> str:
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The parsed files of one tiling program, in path order, and every function defined in them."""
+
+    files: Mapping[str, SourceFile]
+    functions: tuple[Function, ...]
+
+    def text(self, path: str, node: Node) -> str:
+        return self.files[path].text(node)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """``node`` and everything below it, in source order."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(top.children))
+
+
+def _closing(data: bytes, opening: int) -> int:
+    """Offset just behind the parenthesis that closes the one at ``opening``; -1 if there is none."""
+    depth, i = 0, opening
+    while i < len(data):
+        skipped = _SKIP.match(data, i)
+        if skipped:
+            i = skipped.end()
+            continue
+        if data[i : i + 1] == b"(":
+            depth += 1
+        elif data[i : i + 1] == b")":
+            depth -= 1
+            if depth == 0:
+                return i + 1
+        i += 1
+    return -1
+
+
+def _blank(data: bytearray, start: int, end: int) -> None:
+    for i in range(start, end):
+        if data[i] != 0x0A:
+            data[i] = 0x20
+
+
+def _starts_statement(before: bytes, directive_ends: set[int]) -> bool:
+    """May a statement start right behind ``before``?"""
+    solid = before.rstrip()
+    line_break = b"\n" in before[len(solid) :]
+    return (
+        not solid
+        or solid.endswith((b";", b"{", b"}"))
+        or (solid.endswith(b":") and not solid.endswith(b"::"))
+        or (solid.endswith(b")") and line_break)
+        or any(len(solid) <= end <= len(before) for end in directive_ends)
+    )
+
+
+def _without_macros(data: bytes) -> bytes:
+    """The text with statement macros and comments replaced by spaces; same length, same line breaks."""
+    out = bytearray(data)
+    for found in _SKIP.finditer(data):
+        if found.group().startswith((b"//", b"/*")):
+            _blank(out, found.start(), found.end())
+    directive = [
+        (m.start(), m.end()) for m in re.finditer(rb"^[ \t]*#(?:[^\n\\]|\\.|\\\r?\n)*", bytes(out), re.MULTILINE)
+    ]
+    ends = {b for _, b in directive}
+    for found in _MACRO.finditer(bytes(out)):
+        start, opening = found.start(1), found.start(2)
+        if any(a <= start < b for a, b in directive) or out[start] == 0x20:
+            continue
+        if not _starts_statement(bytes(out[:start]), ends):
+            continue
+        bare = found.group(2) != b"("
+        if bare and not found.group(1).startswith(b"END_"):
+            continue
+        end = found.end() if bare else _closing(bytes(out), opening)
+        if end < 0:
+            continue
+        _blank(out, start, end)
+        # A macro whose value is used (`IMPL_OP(X).Tiling(f);`) is no whole statement: the rest would be left hanging.
+        rest = _CONTINUED.match(out, end)
+        if rest:
+            _blank(out, end, rest.end())
+    return bytes(out)
+
+
+def parse(path: str, text: str) -> SourceFile:
+    """The file with its syntax tree; never fails, since tree-sitter recovers from what it can't read."""
+    data = text.encode()
+    return SourceFile(path, data, Parser(_LANGUAGE).parse(_without_macros(data)))
+
+
+def syntax_errors(source: SourceFile) -> int:
+    """How many nodes the parser marked as an error or had to invent."""
+    return sum(1 for n in walk(source.tree.root_node) if n.type == "ERROR" or n.is_missing)
+
+
+def declared_name(node: Node | None) -> Node | None:
+    """The identifier inside a declarator (through pointers, references, arrays and initialisers), or None."""
+    while node is not None and node.type not in ("identifier", "field_identifier"):
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in ("reference_declarator", "parenthesized_declarator"):
+            inner = next((c for c in node.named_children), None)
+        if inner is None and node.type == "qualified_identifier":
+            inner = node.child_by_field_name("name")
+        node = inner
+    return node
+
+
+def _functions(source: SourceFile) -> Iterator[Function]:
+    for node in walk(source.tree.root_node):
+        if node.type != "function_definition" or node.child_by_field_name("body") is None:
+            continue
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+        if declarator is None:
+            continue
+        name = (
+            source.text(declarator.child_by_field_name("declarator") or declarator)
+            .split("(")[0]
+            .split("::")[-1]
+            .strip()
+        )
+        names: list[str] = []
+        references: list[bool] = []
+        parameters = declarator.child_by_field_name("parameters")
+        for parameter in parameters.named_children if parameters is not None else ():
+            if parameter.type in ("parameter_declaration", "optional_parameter_declaration"):
+                inner = parameter.child_by_field_name("declarator")
+                identifier = declared_name(inner)
+                names.append(source.text(identifier) if identifier is not None else "")
+                references.append(inner is not None and inner.type in ("reference_declarator", "pointer_declarator"))
+        yield Function(source.path, name, node, tuple(names), tuple(references))
+
+
+@lru_cache(maxsize=32)
+def _program(files: tuple[tuple[str, str], ...]) -> Program:
+    parsed = {path: parse(path, text) for path, text in files}
+    return Program(parsed, tuple(f for source in parsed.values() for f in _functions(source)))
+
+
+def program_of(files: Mapping[str, str]) -> Program:
+    """The parsed program of ``files`` (path -> text)."""
+    return _program(tuple(sorted(files.items())))
+
+
+def tiling_functions(program: Program) -> tuple[Function, ...]:
+    """Functions that set the block dim: a tiling function itself, or a helper it calls for that."""
+    return tuple(
+        f
+        for f in program.functions
+        if any(
+            n.type == "field_expression" and program.text(f.path, n).endswith(("SetBlockDim", "SetSimdNumBlocks"))
+            for n in walk(f.body)
+        )
+    )
+
+
+def apply_edits(files: Mapping[str, str], edits: Sequence[Edit]) -> dict[str, str]:
+    """The files with ``edits`` applied.
+
+    Raises:
+        ValueError: two edits overlap, or one lies outside its file.
+    """
+    out = dict(files)
+    for path in sorted({e.path for e in edits}):
+        data = files[path].encode()
+        end = len(data)
+        for e in sorted((e for e in edits if e.path == path), key=lambda e: (e.start, e.end), reverse=True):
+            if not 0 <= e.start <= e.end <= end:
+                raise ValueError(f"edit {e.start}:{e.end} of {path} overlaps another one or lies outside the file")
+            data = data[: e.start] + e.text.encode() + data[e.end :]
+            end = e.start
+        out[path] = data.decode()
+    return out
+
+
+def breaks_syntax(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Does the changed text have more syntax errors than the text it was made from?"""
+    changed: Iterable[str] = (path for path in after if after[path] != before.get(path))
+    return any(syntax_errors(parse(p, after[p])) > syntax_errors(parse(p, before.get(p, ""))) for p in changed)

@@ -1,0 +1,204 @@
+"""Every environment variable the project reads: typed, with its default and its meaning. No other file reads one.
+
+The environment is the one source, so worker processes inherit what their parent was told. :func:`settings` parses it
+anew at each call (microseconds; not for the hot path, which asks :func:`disabled` only). An ``ASCENDOPT_*`` name that
+is not declared here is an error: a misspelt switch must not be ignored in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .errors import SettingsError
+
+PREFIX = "ASCENDOPT_"
+TARGETS = ("auto", "virtual", "npu")
+POLICIES = ("off", "lookup", "blocking")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parsed environment. ``None`` means: not set, the reader has a rule for that (see the variable's text)."""
+
+    cache_dir: Path | None = None
+    cache_layers: tuple[Path, ...] = ()
+    toolkit_dir: Path | None = None
+    target: str = "auto"
+    chip: str = "ascend910b2"
+    policy: str = "lookup"
+    budget: int = 40
+    disable: bool = False
+    cxx: str | None = None
+    workers: int | None = None
+    cann_ops: Path | None = None
+    vllm_ascend: Path | None = None
+    reference: Path | None = None
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable; ``parse`` raises ValueError with what would be accepted."""
+
+    field: str
+    parse: Callable[[str], Any]
+    doc: str
+    default_doc: str = ""
+    tests_only: bool = False
+
+    @property
+    def name(self) -> str:
+        return PREFIX + self.field.upper()
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def _path_list(text: str) -> tuple[Path, ...]:
+    return tuple(_path(part) for part in text.split(os.pathsep) if part)
+
+
+def _flag(text: str) -> bool:
+    value = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in value:
+        raise ValueError("1 or 0")
+    return value[text.lower()]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a whole number >= 1")
+    return int(text)
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return text
+
+    return parse
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("cache_dir", _path, "The writable cache folder.", "the platform's user cache folder"),
+    Variable("cache_layers", _path_list, f"Read-only cache folders, looked up in order, separated by `{os.pathsep}`."),
+    Variable("toolkit_dir", _path, "Where the virtual toolkit is built.", "`toolkit` in the writable cache"),
+    Variable(
+        "target", _one_of(*TARGETS), "The device; `auto`: a real NPU's toolkit if there is one, else the virtual NPU."
+    ),
+    Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/`."),
+    Variable(
+        "policy", _one_of(*POLICIES), "Tuned calls run the original, use cached results, or tune what is missing first."
+    ),
+    Variable("budget", _count, "Evaluations one tuning run may spend, the baseline's included."),
+    Variable("disable", _flag, "The kill switch: every tuned call runs the original."),
+    Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),
+    Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
+    Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
+    Variable("vllm_ascend", _path, "A checkout of vllm-ascend.", "its tests are skipped", tests_only=True),
+    Variable("reference", _path, "A folder of recorded hardware results.", "its tests are skipped", tests_only=True),
+)
+_BY_NAME = {v.name: v for v in VARIABLES}
+_BY_FIELD = {v.field: v for v in VARIABLES}
+_DISABLE = _BY_FIELD["disable"].name
+
+
+def settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings now. An empty variable counts as unset. Raises SettingsError for an unknown name or a bad value."""
+    values: dict[str, Any] = {}
+    for name, text in (os.environ if environ is None else environ).items():
+        if not name.startswith(PREFIX):
+            continue
+        variable = _BY_NAME.get(name)
+        if variable is None:
+            close = difflib.get_close_matches(name, _BY_NAME, 1)
+            guess = f" Did you mean {close[0]}?" if close else ""
+            raise SettingsError(f"unknown environment variable {name}.{guess}", f"Known ones: {', '.join(_BY_NAME)}.")
+        if text:
+            values[variable.field] = _parse(variable, text)
+    return Settings(**values)
+
+
+def check_policy(text: str) -> str:
+    """``text`` if it is a policy this version honours; else SettingsError."""
+    return str(_parse(_BY_FIELD["policy"], text))
+
+
+def disabled() -> bool:
+    """The kill switch alone, cheap enough for every call; a value that can't be read as false disables."""
+    text = os.environ.get(_DISABLE)
+    if not text:
+        return False
+    try:
+        return _flag(text)
+    except ValueError:
+        return True
+
+
+@contextmanager
+def override(**values: object) -> Iterator[Settings]:
+    """Sets fields of :class:`Settings` through the environment for the length of a ``with`` block; ``None`` unsets.
+
+    Process-wide, and inherited by processes started meanwhile. Raises SettingsError before anything is changed.
+    """
+    unknown = sorted(set(values) - set(_BY_FIELD))
+    if unknown:
+        raise SettingsError(f"unknown setting {unknown[0]!r}.", f"Known ones: {', '.join(_BY_FIELD)}.")
+    wanted = {_BY_FIELD[field].name: _to_text(value) for field, value in values.items()}
+    merged = {k: v for k, v in {**os.environ, **wanted}.items() if v is not None}
+    result = settings(merged)
+    before = {name: os.environ.get(name) for name in wanted}
+    try:
+        _apply(wanted)
+        yield result
+    finally:
+        _apply(before)
+
+
+def table() -> str:
+    """The documentation's table of all variables, in Markdown."""
+    defaults = {f.name: f.default for f in fields(Settings)}
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for v in VARIABLES:
+        default = v.default_doc or (f"`{_to_text(defaults[v.field])}`" if defaults[v.field] != () else "none")
+        choices = {"target": TARGETS, "policy": POLICIES}.get(v.field)
+        doc = v.doc + (f" One of {', '.join(f'`{c}`' for c in choices)}." if choices else "")
+        rows.append(f"| `{v.name}` | {default} | {'Tests only. ' if v.tests_only else ''}{doc} |")
+    return "\n".join(rows) + "\n"
+
+
+def _parse(variable: Variable, text: str) -> Any:
+    if variable.field == "policy" and text == "lazy":
+        raise SettingsError(
+            f"{variable.name}=lazy: tuning in the background is not available in this version.",
+            "Use lookup, and tune ahead with `ascendopt-tune tune`, or blocking.",
+        )
+    try:
+        return variable.parse(text)
+    except ValueError as error:
+        raise SettingsError(f"{variable.name}={text!r} is not accepted.", f"Give {error}.") from None
+
+
+def _to_text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, (tuple, list)):
+        return os.pathsep.join(str(part) for part in value)
+    return str(value)
+
+
+def _apply(values: Mapping[str, str | None]) -> None:
+    for name, text in values.items():
+        if text is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = text

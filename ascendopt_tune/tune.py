@@ -1,0 +1,218 @@
+"""The story of a tuning run, top to bottom.
+
+operator -> case -> cache? -> inputs and expected outputs -> candidates -> build -> check -> measure -> keep -> confirm
+the winner on inputs the search never saw -> cache.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .build.toolkit import Toolkit, find
+from .cache import Cache, Entry, Key, Provenance
+from .case import Case
+from .chip import load_chip
+from .errors import NoWorkingCandidate
+from .evaluate.evaluator import EvaluationResult, Evaluator
+from .evaluate.gate import Gate
+from .operator import Candidate, Operator, Pair
+from .outcome import Outcome, Timed, outcome_to_json
+from .profile import Profile
+from .search.engine import Progress, Search, SearchOptions, SearchResult
+from .search.journal import Journal
+from .search.proposer import Trial
+from .search.tiling_rules import TilingRules
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class TuneRecord:
+    """What one call of :func:`tune_case` came to. Times in us of the target's clock (modelled for ``virtual``)."""
+
+    key: Key
+    case: Case
+    entry: Entry
+    cached: bool
+    history: tuple[Trial, ...] = ()
+    stop: str = "cached"
+    seconds: float = 0.0
+
+    @property
+    def baseline(self) -> Profile:
+        return self.entry.baseline
+
+    @property
+    def best(self) -> Profile:
+        return self.entry.best
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON record: what ``ascendopt-tune tune --json`` prints."""
+        return {
+            "operator": self.key.operator,
+            "case": self.case.to_json(),
+            "chip": self.key.chip,
+            "target": self.key.target,
+            "baseline": self.baseline.to_json(),
+            "best": self.best.to_json(),
+            "speedup": self.entry.speedup,
+            "changes": list(self.entry.provenance.changes),
+            "evaluations": self.entry.provenance.evaluations,
+            "outcomes": dict(self.entry.provenance.outcomes),
+            "cached": self.cached,
+            "cache_key": self.key.hash,
+            "stop": self.stop,
+            "seconds": round(self.seconds, 3),
+            "history": [_trial_json(t) for t in self.history],
+        }
+
+
+def _trial_json(trial: Trial) -> dict[str, Any]:
+    c = trial.candidate
+    return {
+        "id": c.id,
+        "parent": c.parent,
+        "stage": trial.stage,
+        "proposer": c.proposer,
+        "change": c.change,
+        "duplicate_of": trial.duplicate_of,
+        **outcome_to_json(trial.outcome),
+    }
+
+
+def tune_case(
+    operator: Operator,
+    case: Case,
+    *,
+    chip: str = "ascend910b2",
+    target: str = "auto",
+    budget: int = 40,
+    seed: int = 0,
+    cache: Cache | None = None,
+    progress: ProgressCallback | None = None,
+    workers: int | None = None,
+    retune: bool = False,
+    journal: Path | None = None,
+) -> TuneRecord:
+    """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
+
+    Args:
+        target: ``auto`` (a real NPU where there is one), ``virtual`` (modelled times) or ``npu``.
+        budget: evaluations (compile + check + measure of one candidate), the baseline's included.
+        retune: search although the cache has an answer.
+        journal: where every trial is recorded as it ends; default: below the cache folder.
+
+    Raises:
+        NoWorkingCandidate: not even the baseline pair passes the gate; the text says why.
+        AscendOptError: the operator doesn't build, the case doesn't fit it, the cache can't be written, ...
+    """
+    toolkit = find(target)
+    cache = cache or Cache()
+    key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
+    if not retune and (entry := cache.get(key)) is not None:
+        return TuneRecord(key, case, entry, cached=True)
+
+    with Evaluator(toolkit, chip, workers=workers) as evaluator:
+        signature = evaluator.describe(operator, operator.baseline).signature if not operator.direct else None
+        gate = Gate(operator, case, evaluator, seed=seed)
+        path = journal or cache.root / "journals" / f"{key.hash}-{seed}-{budget}.jsonl"
+        if retune:
+            path.unlink(missing_ok=True)
+        with Journal(path, {"key": key.hash, "seed": seed, "budget": budget}) as log:
+            result = Search(
+                operator=operator,
+                case=case,
+                chip=load_chip(chip),
+                proposers=[TilingRules()],
+                evaluate_many=_evaluate_many(gate),
+                options=SearchOptions(budget=budget, seed=seed),
+                signature=signature,
+                journal=log,
+                progress=progress,
+                fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
+            ).run()
+        winner = _confirm(gate, result)
+        entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=signature)
+    cache.put(entry)
+    path.unlink(missing_ok=True)
+    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s)
+
+
+def _evaluate_many(gate: Gate) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
+    def run(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
+        by_pair: dict[int, Pair] = {c.id: c.pair for c in candidates}
+        for number, result in gate.evaluate_many(by_pair):
+            yield number, result.outcome
+
+    return run
+
+
+def _confirm(gate: Gate, result: SearchResult) -> tuple[Trial, EvaluationResult]:
+    """The fastest candidate that passes once more, in a fresh process, on inputs the search never saw.
+
+    Raises:
+        NoWorkingCandidate: not even the baseline does.
+    """
+    timed = [t for t in result.history if t.time_us is not None and t.duplicate_of is None]
+    failures = []
+    for trial in sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id)):
+        confirmed = gate.confirm(trial.candidate.pair)
+        if isinstance(confirmed.outcome, Timed):
+            return trial, confirmed
+        failures.append(f"trial {trial.candidate.id}: {confirmed.outcome.reason}")
+    raise NoWorkingCandidate(
+        f"nothing passed the final check on unseen inputs ({'; '.join(failures[:3])}).",
+        "The operator's result seems to depend on its inputs' values; check its reference and tolerances.",
+    )
+
+
+def _entry(
+    key: Key,
+    operator: Operator,
+    result: SearchResult,
+    best: Trial,
+    confirmed: EvaluationResult,
+    *,
+    toolkit: Toolkit,
+    seed: int,
+    budget: int,
+    signature: Any,
+) -> Entry:
+    assert isinstance(result.baseline.outcome, Timed) and isinstance(confirmed.outcome, Timed)
+    changes = []
+    trial = best
+    while trial.candidate.parent is not None:
+        changes.append(trial.candidate.change)
+        trial = result.history[trial.candidate.parent]
+    return Entry(
+        key=key,
+        pair=best.candidate.pair,
+        binary=confirmed.binary,
+        kernel_name=confirmed.kernel_name,
+        tiling=confirmed.tiling,
+        baseline=result.baseline.outcome.profile,
+        best=confirmed.outcome.profile,
+        provenance=Provenance(
+            seed=seed,
+            budget=budget,
+            evaluations=result.evaluations,
+            outcomes=result.outcomes,
+            tools={"ascendopt_tune": _package_version(), "toolkit": toolkit.version, "python": platform.python_version()},
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            changes=tuple(reversed(changes)),
+        ),
+        signature=signature,
+    )
+
+
+def _package_version() -> str:
+    try:
+        return version("ascendopt_tune")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "checkout"

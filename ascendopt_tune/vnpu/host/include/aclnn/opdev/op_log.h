@@ -1,0 +1,3 @@
+// Older path of opdev/op_log.h.
+#pragma once
+#include "opdev/op_log.h"

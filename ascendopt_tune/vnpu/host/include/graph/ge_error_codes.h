@@ -1,0 +1,3 @@
+// Older name of graph/error_codes.h.
+#pragma once
+#include "graph/error_codes.h"

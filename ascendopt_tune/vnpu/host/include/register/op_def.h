@@ -1,0 +1,232 @@
+// ops::OpDef: the definition of an operator, written by its author as a chain of calls and kept here as data.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/types.h"
+#include "register/op_impl_registry.h"
+
+namespace ops {
+
+enum Option { IGNORE = 0, OPTIONAL = 1, REQUIRED = 2, DYNAMIC = 3, VIRTUAL = 4 };
+enum class DependScope { ALL, TILING };
+enum class FollowType { ALL, DTYPE, FORMAT, SHAPE };
+enum class FormatCheckOption { DEFAULT, STRICT };
+enum class InitValueType { INIT_VALUE_DEFAULT, INIT_VALUE_UINT64_T };
+enum class ScalarType { UINT64, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8, FLOAT32, FLOAT16 };
+
+struct ScalarVar {
+  ScalarVar() = default;
+  ScalarVar(ScalarType scalar_type, uint64_t scalar_value) : type(scalar_type), value(scalar_value) {}
+  ScalarVar(ScalarType scalar_type, int scalar_value) : type(scalar_type), value(static_cast<uint64_t>(scalar_value)) {}
+  ScalarVar(ScalarType scalar_type, double scalar_value)
+      : type(scalar_type), value(static_cast<uint64_t>(scalar_value)) {}
+  ScalarType type = ScalarType::UINT64;
+  uint64_t value = 0;
+};
+
+class OpParamDef {
+ public:
+  explicit OpParamDef(const char* param_name) : name(param_name) {}
+
+  OpParamDef& ParamType(Option option) { return Set(param_type, option); }
+  OpParamDef& DataType(std::vector<ge::DataType> column) { return Set(types, std::move(column)); }
+  OpParamDef& DataTypeList(std::vector<ge::DataType> all) { return Set(type_list, std::move(all)); }
+  OpParamDef& DataTypeForBinQuery(std::vector<ge::DataType>) { return *this; }
+  OpParamDef& Format(std::vector<ge::Format> column) { return Set(formats, std::move(column)); }
+  OpParamDef& FormatList(std::vector<ge::Format> all) { return Set(format_list, std::move(all)); }
+  OpParamDef& FormatForBinQuery(std::vector<ge::Format>) { return *this; }
+  OpParamDef& UnknownShapeFormat(std::vector<ge::Format>) { return *this; }
+  OpParamDef& ValueDepend(Option option) { return Set(value_depend, option); }
+  OpParamDef& ValueDepend(Option option, DependScope) { return Set(value_depend, option); }
+  OpParamDef& Scalar() { return Set(scalar, true); }
+  OpParamDef& ScalarList() { return Set(scalar_list, true); }
+  OpParamDef& Follow(const char* parameter) { return Set(follow, std::string(parameter)); }
+  OpParamDef& Follow(const char* parameter, FollowType type) {
+    return type == FollowType::SHAPE || type == FollowType::FORMAT ? *this : Follow(parameter);
+  }
+  OpParamDef& OutputShapeDependOnCompute() { return Set(shape_from_kernel, true); }
+  // The next ones steer graph building or the generated aclnn interface; neither exists here.
+  OpParamDef& AutoContiguous() { return *this; }
+  OpParamDef& IgnoreContiguous() { return *this; }
+  OpParamDef& InitValue(uint64_t) { return *this; }
+  OpParamDef& InitValue(const ScalarVar&) { return *this; }
+  OpParamDef& InitValue(const std::vector<ScalarVar>&) { return *this; }
+  OpParamDef& To(ge::DataType) { return *this; }
+  OpParamDef& To(const char*) { return *this; }
+  OpParamDef& Version(uint32_t) { return *this; }
+  OpParamDef& Comment(const char*) { return *this; }
+
+  std::string name;
+  Option param_type = REQUIRED;
+  Option value_depend = IGNORE;
+  std::vector<ge::DataType> types, type_list;  // one per column; or all, to be combined with the other parameters
+  std::vector<ge::Format> formats, format_list;
+  std::string follow;
+  bool scalar = false, scalar_list = false, shape_from_kernel = false;
+
+ private:
+  template <typename T, typename V>
+  OpParamDef& Set(T& member, V&& value) {
+    member = std::forward<V>(value);
+    return *this;
+  }
+};
+
+class OpAttrDef {
+ public:
+  explicit OpAttrDef(const char* attr_name) : name(attr_name) {}
+
+  OpAttrDef& AttrType(Option option) {
+    required = option == REQUIRED;
+    return *this;
+  }
+  OpAttrDef& Bool() { return Set("bool"); }
+  OpAttrDef& Bool(bool value);
+  OpAttrDef& Float() { return Set("float"); }
+  OpAttrDef& Float(float value);
+  OpAttrDef& Int() { return Set("int"); }
+  OpAttrDef& Int(int64_t value);
+  OpAttrDef& String() { return Set("str"); }
+  OpAttrDef& String(const char* value);
+  OpAttrDef& ListBool() { return Set("list_bool"); }
+  OpAttrDef& ListBool(const std::vector<bool>& value);
+  OpAttrDef& ListFloat() { return Set("list_float"); }
+  OpAttrDef& ListFloat(const std::vector<float>& value);
+  OpAttrDef& ListInt() { return Set("list_int"); }
+  OpAttrDef& ListInt(const std::vector<int64_t>& value);
+  OpAttrDef& ListListInt() { return Set("list_list_int"); }
+  OpAttrDef& ListListInt(const std::vector<std::vector<int64_t>>&) { return ListListInt(); }
+  OpAttrDef& Version(uint32_t) { return *this; }
+  OpAttrDef& Comment(const char*) { return *this; }
+  const std::string& GetName() const { return name; }
+  bool IsRequired() const { return required; }
+
+  std::string name;
+  bool required = true;
+  std::string type;
+  std::string default_json;  // "" when there is none
+
+ private:
+  OpAttrDef& Set(const char* type_name) {
+    type = type_name;
+    return *this;
+  }
+};
+
+// Parameters in order of their first mention; naming one again edits it.
+class OpParams {
+ public:
+  OpParamDef& Get(const char* name);
+  const std::deque<OpParamDef>& All() const { return params_; }
+
+ private:
+  std::deque<OpParamDef> params_;
+};
+
+// The definition for one chip, where it differs.
+class OpAICoreConfig {
+ public:
+  OpAICoreConfig() = default;
+  explicit OpAICoreConfig(const char*) {}
+  OpParamDef& Input(const char* name) { return inputs.Get(name); }
+  OpParamDef& Output(const char* name) { return outputs.Get(name); }
+  OpAICoreConfig& DynamicCompileStaticFlag(bool) { return *this; }
+  OpAICoreConfig& DynamicFormatFlag(bool) { return *this; }
+  OpAICoreConfig& DynamicRankSupportFlag(bool) { return *this; }
+  OpAICoreConfig& DynamicShapeSupportFlag(bool) { return *this; }
+  OpAICoreConfig& NeedCheckSupportFlag(bool) { return *this; }
+  OpAICoreConfig& PrecisionReduceFlag(bool) { return *this; }
+  OpAICoreConfig& ExtendCfgInfo(const char*, const char*) { return *this; }
+  OpAICoreConfig& Async(bool) { return *this; }
+
+  OpParams inputs, outputs;
+};
+
+class OpAICoreDef {
+ public:
+  OpAICoreDef& SetTiling(gert::OpImplRegisterV2::TilingFunction function) {
+    tiling = function;
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetCheckSupport(F) {
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetOpSelectFormat(F) {
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetOpSupportInfo(F) {
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetOpSpecInfo(F) {
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetParamGeneralize(F) {
+    return *this;
+  }
+  OpAICoreDef& AddConfig(const char* soc) { return AddConfig(soc, OpAICoreConfig()); }
+  OpAICoreDef& AddConfig(const char* soc, const OpAICoreConfig& config) {
+    configs[soc] = config;
+    return *this;
+  }
+
+  gert::OpImplRegisterV2::TilingFunction tiling = nullptr;
+  std::map<std::string, OpAICoreConfig> configs;
+};
+
+class OpMC2Def {
+ public:
+  OpMC2Def& HcclGroup(const char*) { return *this; }
+  OpMC2Def& HcclGroup(std::vector<const char*>) { return *this; }
+};
+
+class OpAICPUDef {};
+
+class OpDef {
+ public:
+  explicit OpDef(const char* op_type) : type_(op_type) {}
+  virtual ~OpDef() = default;
+
+  OpParamDef& Input(const char* name) { return inputs.Get(name); }
+  OpParamDef& Output(const char* name) { return outputs.Get(name); }
+  OpAttrDef& Attr(const char* name);
+  OpDef& SetInferShape(gert::OpImplRegisterV2::InferShapeFunction function) {
+    infer_shape = function;
+    return *this;
+  }
+  OpDef& SetInferShapeRange(gert::OpImplRegisterV2::InferShapeRangeFunction) { return *this; }
+  OpDef& SetInferDataType(gert::OpImplRegisterV2::InferDataTypeFunction function) {
+    infer_data_type = function;
+    return *this;
+  }
+  OpDef& Comment(const char*) { return *this; }
+  OpDef& FormatMatchMode(FormatCheckOption) { return *this; }
+  OpDef& EnableFallBack() { return *this; }
+  OpAICoreDef& AICore() { return ai_core; }
+  OpAICPUDef& AICPU() { return ai_cpu; }
+  OpMC2Def& MC2() { return mc2; }
+  ge::AscendString GetOpType() const { return ge::AscendString(type_.c_str()); }
+
+  OpParams inputs, outputs;
+  std::deque<OpAttrDef> attrs;
+  OpAICoreDef ai_core;
+  OpAICPUDef ai_cpu;
+  OpMC2Def mc2;
+  gert::OpImplRegisterV2::InferShapeFunction infer_shape = nullptr;
+  gert::OpImplRegisterV2::InferDataTypeFunction infer_data_type = nullptr;
+
+ private:
+  std::string type_;
+};
+
+}  // namespace ops

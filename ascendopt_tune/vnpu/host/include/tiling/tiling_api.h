@@ -1,0 +1,19 @@
+// Umbrella header of the tiling interfaces.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "exe_graph/runtime/tiling_context.h"
+#include "graph/types.h"
+#include "graph/utils/type_utils.h"
+#include "register/tilingdata_base.h"
+#include "tiling/platform/platform_ascendc.h"
+
+// Sources say `using namespace AscendC` whether or not they use what it has.
+namespace AscendC {}
+
+// CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.
+using namespace std;

@@ -1,0 +1,44 @@
+// Included before every host source and precompiled: the host interfaces, and the standard headers that CANN's own
+// headers bring along (operator sources rely on them).
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/alog_pub.h"
+#include "base/err_msg.h"
+#include "exe_graph/runtime/infer_datatype_context.h"
+#include "exe_graph/runtime/infer_shape_context.h"
+#include "exe_graph/runtime/infer_shape_range_context.h"
+#include "exe_graph/runtime/tiling_context.h"
+#include "exe_graph/runtime/tiling_parse_context.h"
+#include "graph/utils/type_utils.h"
+#include "platform/platform_info.h"
+#include "register/op_def_registry.h"
+#include "register/op_impl_registry.h"
+#include "register/tilingdata_base.h"
+#include "securec.h"
+#include "tiling/platform/platform_ascendc.h"
+#include "tiling/tiling_api.h"

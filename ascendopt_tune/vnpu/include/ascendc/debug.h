@@ -1,0 +1,52 @@
+// Printing and assertions. Prints go to the process's standard output, as the device's prints do on the host; they cost
+// no modelled time. A failed assertion ends the launch.
+#pragma once
+#include <cstdio>
+
+#include "tensor.h"
+
+namespace AscendC {
+
+namespace detail {
+// printf takes numbers as double or integers.
+template <typename T>
+ASCENDC_INLINE auto printable(T v) {
+  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>)
+    return static_cast<double>(static_cast<float>(v));
+  else
+    return v;
+}
+}  // namespace detail
+
+template <typename... Args>
+ASCENDC_INLINE void printf(const char* fmt, Args... args) {
+  std::printf(fmt, detail::printable(args)...);
+}
+template <typename... Args>
+ASCENDC_INLINE void PRINTF(const char* fmt, Args... args) {
+  std::printf(fmt, detail::printable(args)...);
+}
+// The first dumpSize elements, with a number of the caller's choice.
+template <typename T>
+ASCENDC_INLINE void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
+  std::printf("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
+  for (uint32_t i = 0; i < dumpSize; i++) std::printf(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  std::printf("\n");
+}
+template <typename T>
+ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
+  std::printf("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
+  for (uint32_t i = 0; i < dumpSize; i++) std::printf(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  std::printf("\n");
+}
+[[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
+
+}  // namespace AscendC
+
+#define VNPU_ASSERT(NAME, CONDITION, ...) ((CONDITION) ? (void)0 : vnpu::misuse(NAME, "assertion failed: " #CONDITION))
+#define ASSERT(...) VNPU_ASSERT("ASSERT", __VA_ARGS__, )
+#define ASSERT_MSG(...) VNPU_ASSERT("ASSERT_MSG", __VA_ARGS__, )
+#define ASCENDC_ASSERT(...) VNPU_ASSERT("ASCENDC_ASSERT", __VA_ARGS__, )
+#define KERNEL_LOG(LEVEL, ...)
+#undef assert
+#define assert(...) VNPU_ASSERT("assert", __VA_ARGS__, )

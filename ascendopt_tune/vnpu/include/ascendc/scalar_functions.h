@@ -1,0 +1,118 @@
+// Scalar functions: conversions and bit counts on the scalar unit, and small helpers kernels take from the toolkit.
+#pragma once
+#include "tensor.h"
+
+namespace AscendC {
+
+// ---- bits ----
+
+// How many bits of value are countValue.
+template <int countValue>
+ASCENDC_INLINE int64_t GetBitCount(uint64_t valueIn) {
+  static_assert(countValue == 0 || countValue == 1, "countValue must be 1 or 0");
+  int64_t ones = __builtin_popcountll(valueIn);
+  return countValue ? ones : 64 - ones;
+}
+template <int countValue>
+ASCENDC_INLINE int64_t ScalarGetCountOfValue(uint64_t valueIn) {
+  return GetBitCount<countValue>(valueIn);
+}
+ASCENDC_INLINE int64_t CountLeadingZero(uint64_t valueIn) { return valueIn ? __builtin_clzll(valueIn) : 64; }
+ASCENDC_INLINE int64_t ScalarCountLeadingZero(uint64_t valueIn) { return CountLeadingZero(valueIn); }
+// Bits behind the sign bit that equal it; -1 for 0 and -1.
+ASCENDC_INLINE int64_t CountBitsCntSameAsSignBit(int64_t valueIn) {
+  return valueIn == 0 || valueIn == -1 ? -1 : __builtin_clrsbll(valueIn);
+}
+// Position of the first bit, from the low end, that is countValue; -1 when there is none.
+template <int countValue>
+ASCENDC_INLINE int64_t GetSFFValue(uint64_t valueIn) {
+  static_assert(countValue == 0 || countValue == 1, "countValue must be 1 or 0");
+  uint64_t v = countValue ? valueIn : ~valueIn;
+  return v ? __builtin_ctzll(v) : -1;
+}
+template <int countValue>
+ASCENDC_INLINE int64_t ScalarGetSFFValue(uint64_t valueIn) {
+  return GetSFFValue<countValue>(valueIn);
+}
+
+// ---- conversions ----
+
+ASCENDC_INLINE float ToFloat(const bfloat16_t& bVal) { return static_cast<float>(bVal); }
+template <typename T>
+ASCENDC_INLINE float ToFloat(const T& bVal) {
+  return static_cast<float>(bVal);
+}
+// Rounds to nearest even.
+ASCENDC_INLINE bfloat16_t ToBfloat16(const float& fVal) { return bfloat16_t(fVal); }
+
+// float to half (CAST_ODD, otherwise to nearest even) or to int32_t (saturating).
+template <typename T, typename U, RoundMode roundMode>
+ASCENDC_INLINE U ScalarCast(T valueIn) {
+  static_assert(std::is_same_v<T, float>, "ScalarCast converts from float");
+  vnpu::scalar_cost(1);
+  if constexpr (std::is_same_v<U, half>) {
+    half nearest = static_cast<half>(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_ODD) {
+      // What isn't exact goes to the neighbour whose last bit is 1.
+      float back = static_cast<float>(nearest);
+      uint16_t bits = __builtin_bit_cast(uint16_t, nearest);
+      if (back != valueIn && !(bits & 1) && valueIn == valueIn) {
+        bool away = (valueIn < 0 ? -valueIn : valueIn) > (back < 0 ? -back : back);
+        nearest = __builtin_bit_cast(half, static_cast<uint16_t>(away ? bits + 1 : bits - 1));
+      }
+    }
+    return nearest;
+  } else {
+    static_assert(std::is_same_v<U, int32_t>, "ScalarCast converts to half or int32_t");
+    if (valueIn != valueIn) return 0;
+    float r = valueIn;
+    if constexpr (roundMode == RoundMode::CAST_RINT) r = __builtin_rintf(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_FLOOR) r = __builtin_floorf(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_CEIL) r = __builtin_ceilf(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_ROUND) r = __builtin_roundf(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_TRUNC || roundMode == RoundMode::CAST_NONE) r = __builtin_truncf(valueIn);
+    if (r >= 2147483648.0f) return 2147483647;
+    if (r < -2147483648.0f) return -2147483647 - 1;
+    return static_cast<int32_t>(r);
+  }
+}
+template <typename T, typename U, RoundMode roundMode>
+ASCENDC_INLINE U Cast(T valueIn) {
+  return ScalarCast<T, U, roundMode>(valueIn);
+}
+
+// The value's bits, zero extended (padding values of DataCopyPad).
+template <typename T>
+ASCENDC_INLINE uint64_t GetScalarBitcodeValue(T scalarValue) {
+  static_assert(sizeof(T) <= 8, "a scalar of at most 8 bytes");
+  uint64_t bits = 0;
+  std::memcpy(&bits, &scalarValue, sizeof(T));
+  return bits;
+}
+template <typename T, typename U>
+ASCENDC_INLINE U GetScalarBitcodeValue(T scalarValue) {
+  static_assert(sizeof(U) <= 8 && sizeof(T) <= 8, "scalars of at most 8 bytes");
+  uint64_t bits = GetScalarBitcodeValue(scalarValue);
+  U value;
+  std::memcpy(&value, &bits, sizeof(U));
+  return value;
+}
+
+constexpr uint32_t DivCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
+
+// Scalar accesses to GM past the data cache.
+template <typename T>
+ASCENDC_INLINE void WriteGmByPassDCache(T* addr, T value) {
+  static_assert(std::is_integral_v<T>, "WriteGmByPassDCache takes integers");
+  vnpu::scalar_access(addr, sizeof(T), true, "WriteGmByPassDCache");
+  *addr = value;
+}
+template <typename T>
+ASCENDC_INLINE T ReadGmByPassDCache(T* addr) {
+  static_assert(std::is_integral_v<T>, "ReadGmByPassDCache takes integers");
+  vnpu::scalar_access(addr, sizeof(T), false, "ReadGmByPassDCache");
+  return *addr;
+}
+
+}  // namespace AscendC

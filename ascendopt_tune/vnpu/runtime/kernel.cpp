@@ -1,0 +1,214 @@
+// Kernel binaries: loading, function lookup, and what can be asked of a function.
+//
+// A binary is a shared object with one `__vnpu_kernel_<name>` symbol (vnpu::KernelInfo) per kernel.
+#include "kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <unistd.h>
+
+#include "state.h"
+
+namespace vnpu_acl {
+namespace {
+
+struct Binaries {
+  std::map<void*, std::unique_ptr<Binary>> live;
+  std::set<const void*> functions;
+};
+
+Binaries& binaries() {
+  static auto* const instance = new Binaries;
+  return *instance;
+}
+
+// dlopen answers from what is loaded when it has seen the path before, so every binary gets a path never used again.
+void* open_library(const void* data, size_t size, std::string* error) {
+  static std::atomic<unsigned> counter{0};
+  const char* folder = getenv("TMPDIR");
+  std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/vnpu-" +
+                     std::to_string(getpid()) + "-" + std::to_string(counter++) + "-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) {
+    *error = path + ": " + strerror(errno);
+    return nullptr;
+  }
+  size_t written = 0;
+  while (written < size) {
+    const ssize_t n = write(file, static_cast<const char*>(data) + written, size - written);
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  void* library = nullptr;
+  if (close(file) != 0 || written != size) {
+    *error = path + ": " + strerror(errno);
+  } else {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) *error = dlerror();
+  }
+  unlink(path.c_str());
+  return library;
+}
+
+Binary* find_binary(void* handle, const char* caller) {
+  const auto found = binaries().live.find(handle);
+  if (found != binaries().live.end()) return found->second.get();
+  fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: the handle is not a loaded binary", caller);
+  return nullptr;
+}
+
+}  // namespace
+
+Function* find_function(const void* handle, const char* caller) {
+  const std::lock_guard<std::mutex> lock(state_mutex());
+  if (binaries().functions.count(handle) == 0) {
+    fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: the handle is not a function of a loaded binary", caller);
+    return nullptr;
+  }
+  return static_cast<Function*>(const_cast<void*>(handle));
+}
+
+std::vector<ParamPlace> param_places(const Function& function) {
+  std::vector<ParamPlace> places;
+  size_t end = 0;
+  for (uint32_t i = 0; i < function.info->param_count; ++i) {
+    const size_t size = function.info->param_sizes[i];
+    const size_t alignment = size >= 8 ? 8 : size >= 4 ? 4 : size >= 2 ? 2 : 1;
+    const size_t offset = (end + alignment - 1) / alignment * alignment;
+    places.push_back({offset, size});
+    end = offset + size;
+  }
+  return places;
+}
+
+}  // namespace vnpu_acl
+
+using namespace vnpu_acl;
+using Lock = std::lock_guard<std::mutex>;
+
+aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBinaryLoadOptions*,
+                                 aclrtBinHandle* handle) {
+  if (data == nullptr || handle == nullptr || length < 4) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtBinaryLoadFromData: no data, or no place for the handle");
+  }
+  if (memcmp(data, "\177ELF", 4) != 0) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtBinaryLoadFromData: the data is not an ELF file");
+  }
+  std::string error;
+  void* library = open_library(data, length, &error);
+  if (library == nullptr) {
+    return fail(ACL_ERROR_RT_KERNEL_LOOKUP,
+                "aclrtBinaryLoadFromData: the binary can't be loaded (%s); it has to be compiled by this toolkit's "
+                "aclrtc, a binary for silicon doesn't run here",
+                error.c_str());
+  }
+  auto created = std::make_unique<Binary>();
+  created->library = library;
+  const Lock lock(state_mutex());
+  *handle = created.get();
+  binaries().live[*handle] = std::move(created);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtBinaryLoadFromFile(const char* path, aclrtBinaryLoadOptions* options, aclrtBinHandle* handle) {
+  std::ifstream file(path != nullptr ? path : "", std::ios::binary);
+  if (!file)
+    return fail(ACL_ERROR_INVALID_FILE, "aclrtBinaryLoadFromFile: %s can't be read", path != nullptr ? path : "(null)");
+  const std::string data(std::istreambuf_iterator<char>(file), {});
+  return aclrtBinaryLoadFromData(data.data(), data.size(), options, handle);
+}
+
+aclError aclrtBinaryUnLoad(aclrtBinHandle handle) {
+  std::unique_ptr<Binary> binary;
+  {
+    const Lock lock(state_mutex());
+    if (find_binary(handle, "aclrtBinaryUnLoad") == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+    binary = std::move(binaries().live[handle]);
+    binaries().live.erase(handle);
+    for (const auto& entry : binary->functions) binaries().functions.erase(entry.second.get());
+  }
+  dlclose(binary->library);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtBinaryGetFunction(const aclrtBinHandle handle, const char* name, aclrtFuncHandle* function) {
+  const Lock lock(state_mutex());
+  Binary* binary = find_binary(handle, "aclrtBinaryGetFunction");
+  if (binary == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (name == nullptr || function == nullptr) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtBinaryGetFunction: a pointer is null");
+  }
+  auto& entry = binary->functions[name];
+  if (entry == nullptr) {
+    const void* symbol = dlsym(binary->library, ("__vnpu_kernel_" + std::string(name)).c_str());
+    if (symbol == nullptr) {
+      binary->functions.erase(name);
+      return fail(ACL_ERROR_RT_KERNEL_LOOKUP, "aclrtBinaryGetFunction: the binary has no kernel %s", name);
+    }
+    entry.reset(new Function{binary, name, static_cast<const vnpu::KernelInfo*>(symbol)});
+    binaries().functions.insert(entry.get());
+  }
+  *function = entry.get();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetFunctionName(aclrtFuncHandle handle, uint32_t max_length, char* name) {
+  const Function* function = find_function(handle, "aclrtGetFunctionName");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (name == nullptr || max_length == 0) return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtGetFunctionName: no buffer");
+  snprintf(name, max_length, "%s", function->name.c_str());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetFunctionAddr(aclrtFuncHandle handle, void** aic, void** aiv) {
+  const Function* function = find_function(handle, "aclrtGetFunctionAddr");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (aic != nullptr) *aic = function->info->core_type == 0 ? nullptr : reinterpret_cast<void*>(function->info->entry);
+  if (aiv != nullptr) *aiv = function->info->core_type == 1 ? nullptr : reinterpret_cast<void*>(function->info->entry);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetFunctionAttribute(aclrtFuncHandle handle, aclrtFuncAttribute attribute, int64_t* value) {
+  const Function* function = find_function(handle, "aclrtGetFunctionAttribute");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  if (attribute != ACL_FUNC_ATTR_KERNEL_TYPE) {
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtGetFunctionAttribute: attribute %d is not kept", attribute);
+  }
+  const int core = function->info->core_type;
+  *value = core == 0 ? ACL_KERNEL_TYPE_VECTOR : core == 1 ? ACL_KERNEL_TYPE_CUBE : ACL_KERNEL_TYPE_MIX;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFunctionGetBinary(const aclrtFuncHandle handle, aclrtBinHandle* binary) {
+  const Function* function = find_function(handle, "aclrtFunctionGetBinary");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  *binary = function->binary;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFunctionGetParamCount(const void* handle, size_t* count) {
+  const Function* function = find_function(handle, "aclrtFunctionGetParamCount");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  *count = function->info->param_count;
+  return ACL_SUCCESS;
+}
+
+aclError aclrtFunctionGetParamInfo(const void* handle, size_t index, size_t* offset, size_t* size) {
+  const Function* function = find_function(handle, "aclrtFunctionGetParamInfo");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  const std::vector<ParamPlace> places = param_places(*function);
+  if (index >= places.size()) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtFunctionGetParamInfo: %s has %zu parameters, asked for number %zu",
+                function->name.c_str(), places.size(), index);
+  }
+  *offset = places[index].offset;
+  *size = places[index].size;
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,44 @@
+// Kernel binaries of the virtual NPU and their functions, as the launch forms need them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/launch.h"
+#include "acl/acl_rt.h"
+
+namespace vnpu_acl {
+
+struct Binary;
+
+struct Function {
+  Binary* binary;
+  std::string name;
+  const vnpu::KernelInfo* info;
+};
+
+struct Binary {
+  void* library = nullptr;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+// The function of a handle, or nullptr (the error is set).
+Function* find_function(const void* handle, const char* caller);
+
+struct ParamPlace {
+  size_t offset;
+  size_t size;
+};
+// Where the parameters lie in a packed argument block: each at its natural alignment, at most 8.
+std::vector<ParamPlace> param_places(const Function& function);
+
+// Checks grid, stream and configuration, runs the kernel, charges the stream. args[i] points at parameter i.
+int launch(const char* caller, const Function& function, uint32_t blocks, aclrtStream stream,
+           const aclrtLaunchKernelCfg* config, void** args);
+// The same from a packed block in host or device memory.
+int launch_packed(const char* caller, const Function& function, uint32_t blocks, aclrtStream stream,
+                  const aclrtLaunchKernelCfg* config, void* block, size_t size);
+
+}  // namespace vnpu_acl

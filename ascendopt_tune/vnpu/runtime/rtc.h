@@ -1,0 +1,44 @@
+// Run-time compilation: a program is text plus headers, compiled by the host's C++ compiler against this toolkit.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vnpu_rtc {
+
+// One kernel to export from a binary.
+struct Kernel {
+  std::string name;      // as aclrtBinaryGetFunction is asked for it
+  std::string function;  // C++ expression that names the function
+};
+
+struct Program {
+  std::string source;
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> headers;  // name in #include, text
+  std::vector<Kernel> expressions;                           // from aclrtcAddNameExpr
+  std::string binary;
+  std::string log;
+  bool compiled = false;
+};
+
+// Compiler options after translation from those of the device compiler.
+struct Options {
+  std::vector<std::string> arguments;
+  bool auto_sync = true;  // CANN's default
+};
+
+// False with `error` set to a sentence that names the first option that is not understood.
+bool translate_options(const std::vector<std::string>& options, Options* translated, std::string* error);
+
+// The kernels defined in preprocessed text: functions marked __global__ at namespace scope that are no templates.
+std::vector<Kernel> find_kernels(const std::string& preprocessed);
+
+// Sentences about errors in the compiler's log that mean an API this toolkit does not cover; "" when there are none.
+std::string explain(const std::string& log);
+
+// Fills binary and log. Returns an aclError of the aclrtc family.
+int compile(Program* program, const Options& options);
+
+}  // namespace vnpu_rtc

@@ -1,0 +1,255 @@
+// Translates the device compiler's options and runs the host's compiler.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "acl/acl_rt_compile.h"
+#include "rtc.h"
+
+extern char** environ;
+
+namespace vnpu_rtc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Precompiled headers are accepted only when built with the same flags; build/toolkit.py repeats this list.
+// -ffp-contract, -fno-strict-aliasing: scalar arithmetic and pointer casts mean what they mean on the device.
+const std::vector<std::string> kFlags = {"-std=c++17",
+                                         "-O1",
+                                         "-g1",
+                                         "-fPIC",
+                                         "-fvisibility=hidden",
+                                         "-fno-gnu-unique",
+                                         "-ffunction-sections",
+                                         "-ffp-contract=off",
+                                         "-fno-strict-aliasing",
+                                         "-Wno-attributes"};
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+fs::path toolkit_prefix() {
+  Dl_info info;
+  dladdr(reinterpret_cast<void*>(&toolkit_prefix), &info);
+  return fs::absolute(info.dli_fname).parent_path().parent_path();
+}
+
+std::string host_compiler() {
+  const char* chosen = getenv("ASCENDOPT_CXX");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "g++";
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// A folder of one compilation, removed with everything in it.
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::error_code ignored;
+    std::string pattern = (fs::temp_directory_path(ignored) / "aclrtc-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+bool write_file(const fs::path& path, const std::string& text) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return !file.fail();
+}
+
+// Runs a command with both outputs going to `log`. Returns its exit status, or -1 when it can't be started.
+int run(const std::vector<std::string>& command, const fs::path& log) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<char*> environment;
+  static char language[] = "LC_ALL=C";  // messages are read by explain()
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, "LC_ALL=", 7) != 0) environment.push_back(*entry);
+  }
+  environment.push_back(language);
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    errno = failed;
+    return -1;
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Paths of the work folder mean nothing to the user: what is left are the names of program and headers.
+std::string without_folder(std::string text, const fs::path& folder) {
+  const std::string prefix = folder.string() + "/";
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at))
+    text.erase(at, prefix.size());
+  return text;
+}
+
+std::string in_quotes(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '"' || c == '\\') text += '\\';
+    if (c != '\n') text += c;
+  }
+  return "\"" + text + "\"";
+}
+
+}  // namespace
+
+bool translate_options(const std::vector<std::string>& options, Options* translated, std::string* error) {
+  static const char* const paired[] = {"-D", "-U", "-I", "-include", "-isystem"};
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string& option = options[i];
+    bool done = false;
+    for (const char* name : paired) {
+      if (option == name) {
+        if (i + 1 == options.size()) {
+          *error = "aclrtc: option " + option + " has no value";
+          return false;
+        }
+        translated->arguments.insert(translated->arguments.end(), {option, options[++i]});
+        done = true;
+        break;
+      }
+    }
+    if (done) continue;
+    if (starts_with(option, "-D") || starts_with(option, "-U") || starts_with(option, "-I") ||
+        starts_with(option, "-std=")) {
+      translated->arguments.push_back(option);
+    } else if (starts_with(option, "--npu-arch=")) {
+      if (option != "--npu-arch=dav-2201") {
+        *error = "aclrtc: option " + option + ": the only architecture modelled is dav-2201";
+        return false;
+      }
+    } else if (option == "--cce-auto-sync=on" || option == "--cce-auto-sync") {
+      translated->auto_sync = true;
+    } else if (option == "--cce-auto-sync=off") {
+      translated->auto_sync = false;
+    } else if (option == "-mllvm" || option == "-Xclang") {
+      ++i;  // the next word belongs to it; both tune code generation for the device
+    } else if (starts_with(option, "-O") || starts_with(option, "-W") || starts_with(option, "--cce-") ||
+               starts_with(option, "-cce-") || starts_with(option, "-g") || starts_with(option, "-f") ||
+               option == "-xcce" || option == "-xasc" || option == "-w") {
+      // About the device's machine code, or about warnings: nothing that changes what the kernel means.
+    } else {
+      *error = "aclrtc: unknown option " + option;
+      return false;
+    }
+  }
+  return true;
+}
+
+int compile(Program* program, const Options& options) {
+  program->log.clear();
+  program->compiled = false;
+  const WorkFolder folder;
+  const fs::path source = folder.path() / "aclrtc_source.cpp";
+  const fs::path log = folder.path() / "aclrtc_log";
+  const std::string text = "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n";
+  // Undefined, the mark in __global__ survives preprocessing, and the first pass can see it.
+  bool written = !folder.path().empty() && write_file(source, "#undef VNPU_GLOBAL_MARK\n" + text);
+  for (const auto& header : program->headers) {
+    const fs::path place = (folder.path() / header.first).lexically_normal();
+    // A header's name must not lead out of the folder.
+    if (starts_with(place.lexically_relative(folder.path()).string(), "..")) {
+      program->log = "aclrtc: header name " + header.first + " leads out of the program\n";
+      return ACL_ERROR_RTC_INVALID_INPUT;
+    }
+    written = written && write_file(place, header.second);
+  }
+  if (!written) {
+    program->log = "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n";
+    return ACL_ERROR_RTC_FAILURE;
+  }
+
+  const fs::path prefix = toolkit_prefix();
+  std::vector<std::string> base = {host_compiler()};
+  base.insert(base.end(), kFlags.begin(), kFlags.end());
+  base.insert(base.end(), {"-I" + folder.path().string(), "-I" + (prefix / "include").string()});
+  // The device compiler knows __global__ and its like without any header.
+  base.insert(base.end(), {"-include", (prefix / "include" / "kernel_operator.h").string()});
+  base.insert(base.end(), options.arguments.begin(), options.arguments.end());
+
+  // First pass: macros expanded, to find the kernels. The precompiled header stays a reference.
+  std::vector<std::string> preprocess = base;
+  const fs::path preprocessed = folder.path() / "aclrtc_preprocessed.ii";
+  preprocess.insert(preprocess.end(), {"-E", "-fpch-preprocess", source.string(), "-o", preprocessed.string()});
+  int status = run(preprocess, log);
+  if (status == -1) {
+    program->log = "aclrtc: the compiler " + base[0] + " can't be started: " + strerror(errno) +
+                   "; install g++ or set ASCENDOPT_CXX\n";
+    return ACL_ERROR_RTC_FAILURE;
+  }
+  const auto failed = [&](int code) {
+    const std::string messages = without_folder(read_file(log), folder.path());
+    program->log = messages + explain(messages);
+    return code;
+  };
+  if (status != 0) return failed(ACL_ERROR_RTC_COMPILATION);
+  std::vector<Kernel> kernels = find_kernels(read_file(preprocessed));
+  kernels.insert(kernels.end(), program->expressions.begin(), program->expressions.end());
+
+  // Second pass: the same text with one export per kernel behind it.
+  std::string exports = "#line 1 \"<kernel exports>\"\n#undef VNPU_AUTO_SYNC\n#define VNPU_AUTO_SYNC ";
+  exports += options.auto_sync ? "1\n" : "0\n";
+  for (const Kernel& kernel : kernels)
+    exports += "VNPU_EXPORT_KERNEL(" + kernel.name + ", (" + kernel.function + "))\n";
+  const fs::path binary = folder.path() / "aclrtc_kernel.so";
+  std::vector<std::string> command = base;
+  command.insert(command.end(), {source.string(), "-o", binary.string(), "-shared", "-Wl,--gc-sections",
+                                 "-Wl,--no-undefined", "-L" + (prefix / "lib64").string(), "-lvnpu"});
+  if (!write_file(source, text + exports)) {
+    program->log = "aclrtc: the temporary folder is full\n";
+    return ACL_ERROR_RTC_FAILURE;
+  }
+  status = run(command, log);
+  if (status != 0) {
+    const std::string messages = read_file(log);
+    const bool linking =
+        messages.find("error:") == std::string::npos || messages.find("ld returned") != std::string::npos;
+    return failed(linking ? ACL_ERROR_RTC_LINKING : ACL_ERROR_RTC_COMPILATION);
+  }
+  if (kernels.empty()) {
+    program->log = "aclrtc: " + program->name + " defines no kernel (a __global__ function with a body)\n";
+    return ACL_ERROR_RTC_COMPILATION;
+  }
+  program->log = without_folder(read_file(log), folder.path());
+  program->binary = read_file(binary);
+  program->compiled = true;
+  return ACL_SUCCESS;
+}
+
+}  // namespace vnpu_rtc

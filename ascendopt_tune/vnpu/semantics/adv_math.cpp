@@ -1,0 +1,211 @@
+// Elementwise functions made of several vector instructions.
+//
+// Values: the function in float, to nearest (libm, within an ulp), rounded to half for half tensors. Time: no figures
+// are published; each is the sum of the vector instructions its documented formula needs (the table below, counted by
+// us, an estimate), in pieces that fit the temporary buffer, every instruction waiting for the one before it.
+#include "vnpu/adv_math.h"
+
+#include "elementwise.h"
+#include "local_call.h"
+
+namespace vnpu {
+namespace {
+
+// For one pass over float: instructions, those of them at half rate (Exp, Ln, Sqrt, Div), and how many floats of
+// temporary buffer an element takes. half adds a conversion on each side and one float.
+struct Recipe {
+  Math op;
+  uint8_t instructions, slow, temporaries;
+};
+constexpr Recipe kRecipes[] = {
+    {Math::Acos, 60, 3, 4},    {Math::Acosh, 8, 2, 1},     {Math::Asin, 58, 3, 4},     {Math::Asinh, 20, 3, 3},
+    {Math::Atan, 70, 2, 5},    {Math::Atanh, 8, 2, 1},     {Math::Ceil, 1, 0, 0},      {Math::ClampMax, 1, 0, 0},
+    {Math::ClampMin, 1, 0, 0}, {Math::Cos, 26, 0, 3},      {Math::Cosh, 6, 2, 1},      {Math::Erf, 24, 1, 3},
+    {Math::Erfc, 40, 2, 5},    {Math::ExpTaylor, 14, 1, 2}, {Math::FasterGelu, 4, 2, 1}, {Math::FasterGeluV2, 10, 1, 2},
+    {Math::Floor, 1, 0, 0},    {Math::Fmod, 4, 1, 1},      {Math::Frac, 2, 0, 1},      {Math::GeGLU, 12, 2, 2},
+    {Math::Gelu, 9, 2, 1},     {Math::Lgamma, 90, 6, 8},   {Math::Log, 1, 1, 0},       {Math::Log10, 2, 1, 0},
+    {Math::Log2, 2, 1, 0},     {Math::Power, 60, 4, 4},    {Math::ReGlu, 2, 0, 0},     {Math::Round, 1, 0, 0},
+    {Math::Sigmoid, 5, 2, 1},  {Math::Sign, 7, 0, 3},      {Math::Silu, 4, 2, 0},      {Math::Sin, 24, 0, 2},
+    {Math::Sinh, 6, 2, 1},     {Math::SwiGLU, 6, 2, 1},    {Math::Swish, 4, 2, 0},     {Math::Tan, 32, 1, 4},
+    {Math::Tanh, 8, 2, 1},     {Math::Trunc, 1, 0, 0},     {Math::Xor, 4, 0, 1},
+};
+
+const Recipe& recipe_of(Math op) {
+  for (const Recipe& r : kRecipes)
+    if (r.op == op) return r;
+  return kRecipes[0];
+}
+
+double cycles(const Recipe& recipe, DType t, const MathArguments& a, const Chip& chip) {
+  const bool half = t == DType::F16;
+  const uint32_t instructions = recipe.instructions + (half ? 2 : 0), floats = recipe.temporaries + (half ? 1 : 0);
+  uint32_t piece = a.count;  // elements a pass takes
+  if (a.shared_bytes && floats) piece = std::max(64u, std::min(piece, a.shared_bytes / (4 * floats)));
+  const uint32_t passes = (a.count + piece - 1) / piece;
+  const double repeats = (a.count + 63) / 64;
+  // The head of the first instruction is added by the caller.
+  return (passes * instructions - 1.0) * chip.vec_head + repeats * (instructions + recipe.slow);
+}
+
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+float gelu(float x) { return x / (1.0f + std::exp(-1.59576912f * (x + 0.044715f * x * x * x))); }
+// x * (sgn(x) * (-0.1444 * (min(|0.7071 x|, 1.769) - 1.769)^2 + 0.5) + 0.5), sgn(x) = (x + 1e-12) / |x + 1e-12|
+float faster_gelu_v2(float x) {
+  float sign = (x + 1e-12f) / std::fabs(x + 1e-12f), d = std::min(std::fabs(0.7071f * x), 1.769f) - 1.769f;
+  return x * (sign * (-0.1444f * d * d + 0.5f) + 0.5f);
+}
+
+template <typename T>
+bool unary_float(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
+  auto each = [&](auto f) {
+    elementwise<T, T>(call, f, d, a.src0);
+    return true;
+  };
+  const float v = static_cast<float>(a.scalar.f);
+  switch (op) {
+    case Math::Acos:
+      return each([](float x) { return std::acos(x); });
+    case Math::Acosh:
+      return each([](float x) { return std::acosh(x); });
+    case Math::Asin:
+      return each([](float x) { return std::asin(x); });
+    case Math::Asinh:
+      return each([](float x) { return std::asinh(x); });
+    case Math::Atan:
+      return each([](float x) { return std::atan(x); });
+    case Math::Atanh:
+      return each([](float x) { return std::atanh(x); });
+    case Math::Ceil:
+      return each([](float x) { return std::ceil(x); });
+    case Math::ClampMax:
+      return each([v](float x) { return minimum(x, v); });
+    case Math::ClampMin:
+      return each([v](float x) { return maximum(x, v); });
+    case Math::Cos:
+      return each([](float x) { return std::cos(x); });
+    case Math::Cosh:
+      return each([](float x) { return std::cosh(x); });
+    case Math::Erf:
+      return each([](float x) { return std::erf(x); });
+    case Math::Erfc:
+      return each([](float x) { return std::erfc(x); });
+    case Math::ExpTaylor:
+      return each([](float x) { return std::exp(x); });
+    case Math::FasterGelu:
+      return each([](float x) { return x / (1.0f + std::exp(-1.702f * x)); });
+    case Math::FasterGeluV2:
+      return each([](float x) { return faster_gelu_v2(x); });
+    case Math::Floor:
+      return each([](float x) { return std::floor(x); });
+    case Math::Frac:
+      return each([](float x) { return x - std::trunc(x); });
+    case Math::Gelu:
+      return each([](float x) { return gelu(x); });
+    case Math::Lgamma:
+      return each([](float x) { return std::lgamma(x); });
+    case Math::Log:
+      return each([](float x) { return std::log(x); });
+    case Math::Log10:
+      return each([](float x) { return std::log10(x); });
+    case Math::Log2:
+      return each([](float x) { return std::log2(x); });
+    case Math::Round:
+      return each([](float x) { return std::rint(x); });
+    case Math::Sigmoid:
+      return each([](float x) { return sigmoid(x); });
+    case Math::Sign:
+      return each([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
+    case Math::Silu:
+      return each([](float x) { return x * sigmoid(x); });
+    case Math::Sin:
+      return each([](float x) { return std::sin(x); });
+    case Math::Sinh:
+      return each([](float x) { return std::sinh(x); });
+    case Math::Swish:
+      return each([v](float x) { return x * sigmoid(v * x); });
+    case Math::Tan:
+      return each([](float x) { return std::tan(x); });
+    case Math::Tanh:
+      return each([](float x) { return std::tanh(x); });
+    case Math::Trunc:
+      return each([](float x) { return std::trunc(x); });
+    default:
+      return false;
+  }
+}
+
+// f(first, second) where either may be the scalar.
+template <typename T, typename F>
+bool both(const VectorCall& call, const Operand& d, const MathArguments& a, compute_t<T> v, F f) {
+  using C = compute_t<T>;
+  if (a.src0.dtype == DType::None)
+    elementwise<T, T>(call, [f, v](C y) { return f(v, y); }, d, a.src1);
+  else if (a.src1.dtype == DType::None)
+    elementwise<T, T>(call, [f, v](C x) { return f(x, v); }, d, a.src0);
+  else
+    elementwise<T, T, T>(call, f, d, a.src0, a.src1);
+  return true;
+}
+
+template <typename T>
+bool binary_float(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
+  const float v = static_cast<float>(a.scalar.f);
+  switch (op) {
+    case Math::Fmod:
+      return both<T>(call, d, a, v, [](float x, float y) { return std::fmod(x, y); });
+    case Math::GeGLU:
+      return both<T>(call, d, a, v, [](float x, float y) { return x * gelu(y); });
+    case Math::Power:
+      return both<T>(call, d, a, v, [](float x, float y) { return std::pow(x, y); });
+    case Math::ReGlu:
+      return both<T>(call, d, a, v, [](float x, float y) { return x * (y < 0 ? 0.0f : y); });
+    case Math::SwiGLU:
+      return both<T>(call, d, a, v, [v](float x, float y) { return x * y * sigmoid(v * y); });
+    default:
+      return false;
+  }
+}
+
+int32_t power(int32_t x, int32_t y) {
+  if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+  uint32_t result = 1, base = static_cast<uint32_t>(x);
+  for (auto n = static_cast<uint32_t>(y); n; n >>= 1, base *= base)
+    if (n & 1) result *= base;
+  return static_cast<int32_t>(result);
+}
+
+bool compute(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
+  switch (d.dtype) {
+    case DType::F32:
+      return unary_float<float>(op, call, d, a) || binary_float<float>(op, call, d, a);
+    case DType::F16:
+      return unary_float<f16>(op, call, d, a) || binary_float<f16>(op, call, d, a);
+    case DType::I32:
+      return op == Math::Power && both<int32_t>(call, d, a, static_cast<int32_t>(a.scalar.i), power);
+    case DType::I16:
+    case DType::U16:
+      return op == Math::Xor &&
+             both<uint16_t>(call, d, a, 0, [](uint16_t x, uint16_t y) { return static_cast<uint16_t>(x ^ y); });
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void math(Math op, const Operand& dst, const MathArguments& a, const char* api) {
+  const void* pc = VNPU_PC;
+  if (a.count == 0) return;
+  Lanes lanes;
+  lanes.count = a.count;
+  VectorCall call(lanes, api, pc);
+  call.operand(dst, true, "destination");
+  if (a.src0.dtype != DType::None) call.operand(a.src0, false, "first source");
+  if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
+  if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
+  if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
+  call.issue_cycles(cycles(recipe_of(op), dst.dtype, a, call.core().chip), a.count);
+  leave_mask(lanes);
+}
+
+}  // namespace vnpu

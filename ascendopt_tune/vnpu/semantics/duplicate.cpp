@@ -1,0 +1,101 @@
+// Vector instructions that fill. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201.
+#include "vnpu/duplicate.h"
+
+#include "elementwise.h"
+#include "local_call.h"
+
+namespace vnpu {
+namespace {
+
+template <typename T>
+void index(const VectorCall& call, const Operand& d, compute_t<T> first, compute_t<T> step) {
+  using C = compute_t<T>;
+  const uint32_t per_repeat = call.lanes_per_repeat();
+  for (uint32_t r = 0, n = call.repeats(); r < n; r++)
+    for (uint32_t l = 0; l < per_repeat; l++) {
+      uint32_t k = r * per_repeat + l;
+      if (call.contiguous() ? k < call.count() : call.enabled(l))
+        *VectorCall::at<T>(d, r, l) = static_cast<C>(first + static_cast<C>(k) * step);
+    }
+}
+
+}  // namespace
+
+void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
+  const void* pc = VNPU_PC;
+  const char* api = "Duplicate";
+  VectorCall call(lanes, api, pc);
+  call.operand(dst, true, "destination");
+  switch (dst.dtype) {
+    case DType::F16:
+    case DType::BF16:
+    case DType::I16:
+    case DType::U16:
+      elementwise<uint16_t>(call, [v = static_cast<uint16_t>(value)]() { return v; }, dst);
+      break;
+    case DType::F32:
+    case DType::I32:
+    case DType::U32:
+      elementwise<uint32_t>(call, [v = static_cast<uint32_t>(value)]() { return v; }, dst);
+      break;
+    default:
+      unsupported_dtype(api, dst.dtype, pc);
+  }
+  call.issue(1);
+  leave_mask(lanes);
+}
+
+void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
+  const void* pc = VNPU_PC;
+  const char* api = "Brcb";
+  uint32_t size = dtype_size(dst.dtype);
+  if (size != 2 && size != 4) unsupported_dtype(api, dst.dtype, pc);
+  if (dst.blk_stride == 0)
+    throw KernelError(KernelError::kMisuse, "Brcb: dstBlkStride 0 is not allowed", api, pc);
+  LocalCall call(api, pc);
+  // Eight elements a repeat, one after the other: 16 or 32 bytes. Each fills a block.
+  call.read(src.ptr, repeat * kBlocksPerRepeat * size, "source");
+  const uint32_t blk = dst.blk_stride * kBlockBytes, rep = dst.rep_stride * kBlockBytes;
+  if (blk == kBlockBytes)
+    call.write(dst.ptr, kRepeatBytes, "destination", kBlockBytes, repeat, rep);
+  else if (rep == blk * kBlocksPerRepeat)
+    call.write(dst.ptr, kBlockBytes, "destination", kBlockBytes, repeat * kBlocksPerRepeat, blk);
+  else
+    call.write(dst.ptr, (kBlocksPerRepeat - 1) * blk + kBlockBytes, "destination", kBlockBytes, repeat, rep);
+  const auto* from = static_cast<const uint8_t*>(src.ptr);
+  for (uint32_t r = 0; r < repeat; r++)
+    for (uint32_t b = 0; b < kBlocksPerRepeat; b++) {
+      auto* block = static_cast<uint8_t*>(dst.ptr) + uint64_t(r) * rep + uint64_t(b) * blk;
+      for (uint32_t at = 0; at < kBlockBytes; at += size)
+        std::memcpy(block + at, from + (r * kBlocksPerRepeat + b) * size, size);
+    }
+  call.issue(repeat);  // 8 elements in, one block each out, a cycle
+}
+
+void create_index(const Operand& dst, const Scalar& first, const Scalar& step, const Lanes& lanes, const char* api) {
+  const void* pc = VNPU_PC;
+  VectorCall call(lanes, api, pc);
+  call.operand(dst, true, "destination");
+  switch (dst.dtype) {
+    case DType::F32:
+      index<float>(call, dst, static_cast<float>(first.f), static_cast<float>(step.f));
+      break;
+    case DType::F16:
+      index<f16>(call, dst, static_cast<float>(first.f), static_cast<float>(step.f));
+      break;
+    case DType::I32:
+      index<int32_t>(call, dst, static_cast<int32_t>(first.i), static_cast<int32_t>(step.i));
+      break;
+    case DType::I16:
+      index<int16_t>(call, dst, static_cast<int16_t>(first.i), static_cast<int16_t>(step.i));
+      break;
+    default:
+      unsupported_dtype(api, dst.dtype, pc);
+  }
+  // One repeat a cycle; the eight scalar stores that begin the index are an estimate.
+  call.core().scalar(8 * call.core().chip.scalar_local_access);
+  call.issue(1);
+  leave_mask(lanes);
+}
+
+}  // namespace vnpu

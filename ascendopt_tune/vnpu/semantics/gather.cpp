@@ -1,0 +1,154 @@
+// Gather, Gatherb, GatherMask. Cycles: asc-devkit, theoretical throughput table, arch 2201: Gather 5 elements a cycle,
+// Gatherb 3 cycles and GatherMask 2 cycles per 256 bytes.
+#include "vnpu/gather.h"
+
+#include "local_call.h"
+
+namespace vnpu {
+namespace {
+
+constexpr double kGatherPerCycle = 5, kBlocksCycles = 3, kMaskCycles = 2;
+
+const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
+
+// Declares the source bytes between the lowest and the highest gathered address.
+void read_span(LocalCall& call, const void* src, uint64_t low, uint64_t high, uint32_t size, const char* what) {
+  call.require(high + size <= call.core.local_bytes(),
+               std::string(what) + " " + std::to_string(high) + " leads out of the Unified Buffer of " +
+                   std::to_string(call.core.local_bytes()) + " bytes");
+  call.read(at(src, low), high + size - low, "source", 1);
+}
+
+template <typename T>
+void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_t* offsets, uint32_t base,
+               const RepeatLanes& lanes, bool count_form) {
+  uint32_t per_repeat = lanes.per_repeat();
+  uint64_t low = ~0ull, high = 0, elements = 0;
+  bool aligned = base % sizeof(T) == 0;
+  uint64_t dst_stride = (count_form ? kBlocksPerRepeat : d.rep_stride) * uint64_t(kBlockBytes);
+  auto each = [&](auto f) {
+    for (uint32_t r = 0; r < lanes.repeats(); r++)
+      for (uint32_t l = 0, n = lanes.last(r); l < n; l++)
+        if (lanes.enabled(r, l)) f(r, l, uint64_t(base) + offsets[r * per_repeat + l]);
+  };
+  uint32_t last = lanes.last(lanes.repeats() - 1), repeats = lanes.repeats();
+  call.read(offsets, ((repeats - 1) * uint64_t(per_repeat) + last) * 4, "offset tensor");
+  each([&](uint32_t, uint32_t, uint64_t from) {
+    low = std::min(low, from);
+    high = std::max(high, from);
+    aligned = aligned && from % sizeof(T) == 0;
+    elements++;
+  });
+  call.require(aligned, "an offset (or the base address) isn't a multiple of the element's " +
+                            std::to_string(sizeof(T)) + " bytes");
+  read_span(call, src, low, high, sizeof(T), "byte offset");
+  if (count_form)
+    call.write(d.ptr, ((repeats - 1) * uint64_t(per_repeat) + last) * sizeof(T), "destination");
+  else
+    call.write(d.ptr, lanes.last(0) * sizeof(T), "destination", kBlockBytes, repeats, dst_stride);
+  each([&](uint32_t r, uint32_t l, uint64_t from) {
+    std::memcpy(static_cast<uint8_t*>(d.ptr) + r * dst_stride + l * sizeof(T), at(src, from), sizeof(T));
+  });
+  call.issue(elements / kGatherPerCycle);
+}
+
+uint32_t fixed_step(uint32_t pattern) { return pattern == 7 ? 1 : pattern <= 2 ? 2 : 4; }
+uint32_t fixed_first(uint32_t pattern) { return pattern == 7 ? 0 : pattern <= 2 ? pattern - 1 : pattern - 3; }
+
+template <typename T>
+uint64_t mask_as(LocalCall& call, const GatherMaskCall& c) {
+  constexpr uint32_t per_block = kBlockBytes / sizeof(T), per_repeat = kRepeatBytes / sizeof(T);
+  uint32_t per = c.counter ? c.count : per_repeat, blocks = (per + per_block - 1) / per_block;
+  uint64_t rep = uint64_t(c.src_rep_stride) * kBlockBytes, blk = uint64_t(c.src_blk_stride) * kBlockBytes;
+  uint32_t tail = (per - (blocks - 1) * per_block) * sizeof(T);
+  if (c.src_blk_stride <= 1)
+    call.read(c.src, (blocks - 1) * blk + tail, "source", kBlockBytes, c.repeat, rep);
+  else
+    for (uint32_t r = 0; r < c.repeat && r < 16; r++)  // the blocks of a repeat; many repeats are taken as one span
+      call.read(at(c.src, r * rep), r < 15 ? kBlockBytes : (blocks - 1) * blk + tail, "source", kBlockBytes,
+                r < 15 ? blocks : c.repeat - r, r < 15 ? blk : rep);
+  uint64_t pattern_rep = uint64_t(c.pattern_rep_stride) * kBlockBytes;
+  if (c.pattern) call.read(c.pattern, (per + 7) / 8, "pattern", kBlockBytes, c.repeat, pattern_rep);
+  T* out = static_cast<T*>(c.dst);
+  uint64_t kept = 0;
+  for (uint32_t r = 0; r < c.repeat; r++) {
+    auto keep = [&](uint32_t i) {
+      T value;
+      std::memcpy(&value, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
+      // The destination may be the source: what is written lies at or before what was read.
+      call.core.check_local({reinterpret_cast<uint64_t>(out + kept), sizeof(T), 1, 0}, sizeof(T), call.api, call.pc,
+                            "destination");
+      out[kept++] = value;
+    };
+    if (c.pattern) {
+      const uint8_t* bits = at(c.pattern, r * pattern_rep);
+      for (uint32_t i = 0; i < per; i++)
+        if (bits[i / 8] >> (i % 8) & 1) keep(i);
+    } else {
+      for (uint32_t i = fixed_first(c.fixed); i < per; i += fixed_step(c.fixed)) keep(i);
+    }
+  }
+  call.write(c.dst, kept * sizeof(T), "destination");
+  call.issue(c.repeat * ((per + per_repeat - 1) / per_repeat) * kMaskCycles);
+  return kept;
+}
+
+}  // namespace
+
+void gather(const Operand& dst, const void* src, const uint32_t* offsets, uint32_t base, const Lanes& l) {
+  LocalCall call("Gather", VNPU_PC);
+  uint32_t size = dtype_size(dst.dtype);
+  if ((size != 2 && size != 4) || dst.dtype == DType::None) unsupported_dtype(call.api, dst.dtype, call.pc);
+  RepeatLanes lanes(call, l, kRepeatBytes / size);
+  if (lanes.none()) return;
+  call.core.check_local({reinterpret_cast<uint64_t>(src), 1, 1, 0}, kBlockBytes, call.api, call.pc, "source");
+  if (size == 2)
+    gather_as<uint16_t>(call, dst, src, offsets, base, lanes, l.count > 0);
+  else
+    gather_as<uint32_t>(call, dst, src, offsets, base, lanes, l.count > 0);
+}
+
+void gather_blocks(const Operand& d, const void* src, const uint32_t* offsets, uint32_t repeat) {
+  LocalCall call("Gatherb", VNPU_PC);
+  if (d.dtype != DType::U16 && d.dtype != DType::U32) unsupported_dtype(call.api, d.dtype, call.pc);
+  if (repeat == 0) return;
+  uint32_t blocks = repeat * kBlocksPerRepeat;
+  uint64_t blk = std::max<uint64_t>(d.blk_stride, 1) * kBlockBytes, rep = uint64_t(d.rep_stride) * kBlockBytes;
+  call.read(offsets, blocks * 4, "offset tensor");
+  uint64_t low = ~0ull, high = 0;
+  for (uint32_t i = 0; i < blocks; i++) {
+    low = std::min<uint64_t>(low, offsets[i]);
+    high = std::max<uint64_t>(high, offsets[i]);
+    call.require((call.core.local_offset(src) + uint64_t(offsets[i])) % kBlockBytes == 0,
+                 "source address plus offset " + std::to_string(offsets[i]) + " isn't aligned to 32 B");
+  }
+  read_span(call, src, low, high, kBlockBytes, "byte offset");
+  if (d.blk_stride <= 1)
+    call.write(d.ptr, kRepeatBytes, "destination", kBlockBytes, repeat, rep);
+  else
+    for (uint32_t b = 0; b < kBlocksPerRepeat; b++)
+      call.write(static_cast<uint8_t*>(d.ptr) + b * blk, kBlockBytes, "destination", kBlockBytes, repeat, rep);
+  for (uint32_t i = 0; i < blocks; i++)
+    std::memcpy(static_cast<uint8_t*>(d.ptr) + i / kBlocksPerRepeat * rep + i % kBlocksPerRepeat * blk,
+                at(src, offsets[i]), kBlockBytes);
+  call.core.mask[0] = call.core.mask[1] = ~0ull;  // it sets a full mask
+  call.issue(repeat * kBlocksCycles);
+}
+
+uint64_t gather_mask(const GatherMaskCall& c) {
+  LocalCall call("GatherMask", VNPU_PC);
+  uint32_t size = dtype_size(c.dtype);
+  if (size != 2 && size != 4) unsupported_dtype(call.api, c.dtype, call.pc);
+  call.require(c.pattern || (c.fixed >= 1 && c.fixed <= 7),
+               "src1Pattern " + std::to_string(c.fixed) + " is not in 1..7");
+  call.require(!c.counter || c.count >= 1, "in counter mode the mask has to be at least 1");
+  call.core.check_local({reinterpret_cast<uint64_t>(c.dst), 1, 1, 0}, kBlockBytes, call.api, call.pc, "destination");
+  uint64_t kept = 0;
+  if (c.repeat) kept = size == 2 ? mask_as<uint16_t>(call, c) : mask_as<uint32_t>(call, c);
+  call.core.counter_mode = false;  // leaves normal mode behind, and the mask register as it was given
+  call.core.mask[0] = c.count;
+  call.core.mask[1] = 0;
+  return kept;
+}
+
+}  // namespace vnpu

@@ -1,0 +1,39 @@
+"""What every test gets: a cache folder of its own, one shared toolkit, and a count of what was skipped and why."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+# Building the virtual toolkit takes tens of seconds, so tests share one folder, with each other and with other runs. It
+# is named by its contents: a change of the virtual NPU's sources makes another one.
+os.environ.setdefault(
+    "ASCENDOPT_TOOLKIT_DIR", str(platformdirs.user_cache_path("ascendopt_tune", appauthor=False) / "toolkit")
+)
+_KEPT = ("ASCENDOPT_TOOLKIT_DIR", "ASCENDOPT_CXX", "ASCENDOPT_CANN_OPS", "ASCENDOPT_VLLM_ASCEND", "ASCENDOPT_REFERENCE")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own writable cache folder; a developer's own settings don't reach a test."""
+    for name in [n for n in os.environ if n.startswith("ASCENDOPT_") and n not in _KEPT]:
+        monkeypatch.delenv(name)
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(folder))
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Skipped tests don't pass unnoticed: how many, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if not skipped:
+        return
+    texts = (r.longrepr[2] if isinstance(r.longrepr, tuple) else str(r.longrepr) for r in skipped)
+    reasons = Counter(text.removeprefix("Skipped: ") for text in texts)
+    terminalreporter.section(f"{len(skipped)} skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5d}  {reason}")

@@ -1,0 +1,129 @@
+"""Operators from folders and files."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from host_examples import write_operator
+
+from ascendopt_tune.errors import OperatorError
+from ascendopt_tune.project import load_direct, load_project
+from ascendopt_tune.registry import LazyReference, load_folder, load_operator, operator_names
+
+
+def test_a_folder_without_cmake_lists(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    operator = load_project(root)
+    assert (operator.name, operator.entry) == ("scale_rows", "scale_rows")
+    assert operator.kernel_main == "op_kernel/scale_rows.cpp"
+    assert operator.host_sources == ("op_host/scale_rows.cpp",)
+    assert set(operator.baseline.tiling) == {"op_host/scale_rows.cpp", "op_host/scale_rows_tiling.h"}
+    assert operator.auto_sync
+
+
+def test_cmake_lists_decide_sources_options_and_folders(tmp_path: Path) -> None:
+    root = write_operator(tmp_path / "src" / "math")
+    common = tmp_path / "src" / "common"
+    (common / "inc" / "op_kernel").mkdir(parents=True)
+    (common / "tiling.cpp").write_text("")
+    (root / "op_host" / "old.cpp").write_text("#error not built\n")
+    (tmp_path / "CMakeLists.txt").write_text("set(OP_COMMON_DIR ${CMAKE_CURRENT_SOURCE_DIR}/src/common)\n")
+    (root / "CMakeLists.txt").write_text(
+        """
+        add_ops_compile_options(
+            OP_NAME ScaleRows
+            OPTIONS -I${OP_COMMON_DIR}/inc/op_kernel
+                    --cce-auto-sync=off  # (by hand)
+                    -Wno-deprecated-declarations
+        )
+        # target_sources(optiling PRIVATE op_host/old.cpp)
+        target_sources(optiling PRIVATE ${OP_COMMON_DIR}/tiling.cpp)
+        target_sources(opsproto PRIVATE
+            op_host/scale_rows.cpp)
+        target_sources(opapi PRIVATE op_host/aclnn_scale_rows.cpp)
+        """
+    )
+    operator = load_project(root)
+    assert operator.host_sources == ("op_host/scale_rows.cpp",)
+    assert operator.extra_host_sources == (common / "tiling.cpp",)
+    assert operator.kernel_include_dirs == (common / "inc" / "op_kernel",)
+    assert operator.kernel_options == ("--cce-auto-sync=off",)
+    assert not operator.auto_sync
+    assert common / "inc" in operator.host_include_dirs
+
+
+def test_the_entry_is_found_where_it_is_not_called_as_the_folder(tmp_path: Path) -> None:
+    kernel = 'extern "C" __global__ __aicore__ void other_name(GM_ADDR x) {}\n'
+    assert load_project(write_operator(tmp_path, kernel=kernel)).entry == "other_name"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        ("void scale_rows() {}\n", "has a kernel"),
+        ("__global__ __aicore__ void a(GM_ADDR x) {}\n__global__ __aicore__ void b(GM_ADDR x) {}\n", "several kernels"),
+    ],
+)
+def test_no_or_several_kernels(tmp_path: Path, kernel: str, text: str) -> None:
+    with pytest.raises(OperatorError, match=text):
+        load_project(write_operator(tmp_path, kernel=kernel))
+
+
+def test_folders_that_are_no_operators(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="is not a folder"):
+        load_project(tmp_path / "nowhere")
+    with pytest.raises(OperatorError, match="has no op_host/"):
+        load_project(tmp_path)
+
+
+def test_direct_launch_takes_the_file_and_its_own_headers(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "part.h").write_text('#include "more.h"\n')
+    (tmp_path / "inner" / "more.h").write_text("")
+    (tmp_path / "unused.h").write_text("")
+    file = tmp_path / "add.asc"
+    file.write_text(
+        '#include "inner/part.h"\n#include "acl/acl.h"\n'
+        "__global__ __vector__ void add(GM_ADDR x) {}\nint main() { add<<<8, nullptr, nullptr>>>(nullptr); }\n"
+    )
+    operator = load_direct(file, "add", 8, [("N", "4")])
+    assert set(operator.baseline.kernel) == {"add.asc", "inner/part.h", "inner/more.h"}
+    assert operator.direct is not None
+    assert (operator.direct.block_dim, operator.direct.defines) == (8, (("N", "4"),))
+    with pytest.raises(OperatorError, match="no kernel called 'sub'. Its kernels: add"):
+        load_direct(file, "sub", 8)
+    with pytest.raises(OperatorError, match="block dim 0"):
+        load_direct(file, "add", 0)
+    with pytest.raises(OperatorError, match="does not exist"):
+        load_direct(tmp_path / "none.cpp", "add", 1)
+
+
+def test_the_registrys_operators_load_with_settings_and_reference() -> None:
+    names = operator_names()
+    assert "rms_norm" in names
+    for name in names:
+        operator = load_operator(name)
+        assert operator.settings["summary"]
+        assert operator.reference is not None
+    with pytest.raises(OperatorError, match=r"unknown operator 'rms_norn'.*rms_norm"):
+        load_operator("rms_norn")
+
+
+def test_reference_is_read_at_the_first_call(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    (root / "reference.py").write_text("def reference(x, k=1):\n    return x * k\n")
+    operator = load_folder(root)
+    assert operator.reference is not None
+    assert pickle.loads(pickle.dumps(operator.reference))(3, k=2) == 6
+    (root / "empty.py").write_text("")
+    with pytest.raises(OperatorError, match="defines no function"):
+        LazyReference(root / "empty.py")()
+
+
+def test_an_unknown_key_in_op_toml(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    (root / "op.toml").write_text('sumary = "x"\n')
+    with pytest.raises(OperatorError, match="unknown key 'sumary'"):
+        load_folder(root)

@@ -1,0 +1,312 @@
+"""Algorithm 1's record keeping, on a cost function that reads the numbers of the tiling text (no build, no device)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.chip import load_chip
+from ascendopt_tune.errors import CacheError, NoWorkingCandidate
+from ascendopt_tune.operator import Candidate, Operator, Pair
+from ascendopt_tune.outcome import CompileFailed, LaunchFailed, Outcome, Timed
+from ascendopt_tune.profile import Profile
+from ascendopt_tune.search.engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
+from ascendopt_tune.search.journal import Journal, read_journal
+from ascendopt_tune.search.proposer import Proposal, Proposer, SearchState
+from ascendopt_tune.search.tiling_rules import TilingRules
+
+TEXT = (Path(__file__).parent / "data" / "tiling" / "fixed.cpp").read_text()
+SPEC = TensorSpec("float16", (64, 4096))
+CHIP = load_chip("ascend910b4")
+
+
+def operator(text: str = TEXT) -> Operator:
+    return Operator("op", Path(), "k", "k.cpp", Pair({"op_host/t.cpp": text}, {"k.cpp": "kernel"}))
+
+
+def cost(pair: Pair) -> Outcome:
+    """Launch cost a core, a fixed cost a tile, less overlap with one buffer; too large tiles overflow."""
+    text = pair.tiling["op_host/t.cpp"]
+    cores, tile, buffers = (
+        int(re.findall(rf"\b{n}\b\D+(\d+)", text)[0]) for n in ("BLOCK_DIM", "TILE_LENGTH", "BUFFER_NUM")
+    )
+    if cores > 40 or tile * 2 * 2 * buffers > 196352:
+        return LaunchFailed(f"UB overflow: {tile * 4 * buffers} bytes")
+    tiles = -(-SPEC.numel // (cores * tile))
+    return Timed(Profile(0.1 * cores + tiles * (0.5 + tile / 1000) * (1.0 if buffers > 1 else 1.6)))
+
+
+class Scripted:
+    """Proposes given texts, one a call; remembers the states it saw."""
+
+    def __init__(self, texts: Sequence[str], stage: int = 1, name: str = "scripted") -> None:
+        self.name, self.stage = name, stage
+        self._left = list(texts)
+        self.states: list[SearchState] = []
+
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        self.states.append(state)
+        texts, self._left = self._left[:n], self._left[n:]
+        best = state.incumbent.candidate
+        if self.stage == 1:
+            return [Proposal(replace(best.pair, tiling={"op_host/t.cpp": t}), t, best.id) for t in texts]
+        return [Proposal(replace(best.pair, kernel={"k.cpp": t}), t, best.id) for t in texts]
+
+
+def by_text(pair: Pair) -> Outcome:
+    """Scripted texts end in their time: ``"b 90"``; ``"b fail"`` fails."""
+    words = (pair.tiling["op_host/t.cpp"] + " " + pair.kernel["k.cpp"]).split()
+    numbers = [float(w) for w in words if re.fullmatch(r"[\d.]+", w)]
+    return LaunchFailed("asked to fail") if "fail" in words else Timed(Profile(min(numbers)))
+
+
+def search(proposers: Sequence[Proposer], text: str = "a 100", **more: object) -> Search:
+    evaluate = more.pop("evaluate", lambda c: by_text(c.pair))
+    run = Search(operator(text), Case((SPEC,), (SPEC,)), CHIP, proposers, one_by_one(evaluate))  # type: ignore[arg-type]
+    return replace(run, **more)  # type: ignore[arg-type]
+
+
+def rules(**more: object) -> Search:
+    return search([TilingRules()], TEXT, evaluate=lambda c: cost(c.pair), **more)
+
+
+def trace(result: SearchResult) -> list[tuple[int, str, str]]:
+    return [(t.candidate.id, t.candidate.change, type(t.outcome).__name__) for t in result.history]
+
+
+@pytest.mark.parametrize("budget", [1, 2, 10, 40])
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_budget_is_spent_exactly(budget: int, parallel: int) -> None:
+    calls: list[str] = []
+
+    def evaluate(c: Candidate) -> Outcome:
+        calls.append(c.pair.hash)
+        return cost(c.pair)
+
+    run = search(
+        [TilingRules()], TEXT, evaluate=evaluate,
+        options=SearchOptions(budget=budget, parallel=parallel),
+    )  # fmt: skip
+    result = run.run()
+    assert len(calls) == len(set(calls)) == result.evaluations == budget
+    assert result.stop == "budget"
+    assert sum(result.outcomes.values()) == budget
+    assert [t.candidate.id for t in result.history] == list(range(budget))
+
+
+def test_rules_find_most_of_what_there_is() -> None:
+    for seed in range(3):
+        result = rules(options=SearchOptions(seed=seed)).run()
+        assert result.speedup > 3, "8 cores of 40 and short tiles leave much"
+        assert result.best.time_us == min(t.time_us for t in result.history if t.time_us is not None)
+
+
+def test_same_seed_same_run_whatever_order_a_batch_ends_in() -> None:
+    def backwards(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
+        for c in reversed(candidates):
+            yield c.id, cost(c.pair)
+
+    options = SearchOptions(budget=25, parallel=4, seed=3)
+    one, two = rules(options=options).run(), rules(options=options, evaluate_many=backwards).run()
+    assert trace(one) == trace(two)
+    assert trace(one) != trace(rules(options=replace(options, seed=4)).run())
+
+
+def test_only_strictly_faster_is_kept() -> None:
+    result = search([Scripted(["b 100", "c fail", "d 90", "e 90", "f 95"])]).run()
+    assert result.best.candidate.change == "d 90"
+    assert result.stop == "exhausted"
+    assert result.speedup == pytest.approx(100 / 90)
+    assert [t.candidate.parent for t in result.history] == [None, 0, 0, 0, 3, 3]
+    assert [t.candidate.change for t in result.lineage] == ["as written", "d 90"]
+
+
+def test_a_tie_inside_a_batch_goes_to_the_smaller_id() -> None:
+    result = search([Scripted(["b 90", "c 90"])], options=SearchOptions(parallel=2)).run()
+    assert result.best.candidate.change == "b 90"
+
+
+def test_gain_below_the_minimum_is_no_win() -> None:
+    result = search([Scripted(["b 99", "c 90"])], options=SearchOptions(min_gain=0.05)).run()
+    assert result.best.candidate.change == "c 90"
+    assert [t.candidate.parent for t in result.history] == [None, 0, 0]
+
+
+def test_stages_alternate_and_inherit_the_best_pair() -> None:
+    one = Scripted([f"t{i} {99 - i}" for i in range(9)], stage=1, name="one")
+    two = Scripted([f"k{i} {80 - i}" for i in range(9)], stage=2, name="two")
+    result = search([one, two], options=SearchOptions(budget=11, stage1_steps=3, stage2_steps=2)).run()
+    assert [t.stage for t in result.history] == [0, 1, 1, 1, 2, 2, 1, 1, 1, 2, 2]
+    assert [t.round for t in result.history] == [0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    assert result.history[4].candidate.pair.tiling["op_host/t.cpp"] == "t2 97"
+    assert result.best.candidate.pair.kernel["k.cpp"] == "k3 77"
+
+
+def test_a_stage_without_ideas_gives_its_steps_away() -> None:
+    one, two = Scripted(["b 90"], stage=1), Scripted([f"k{i} {80 - i}" for i in range(9)], stage=2)
+    result = search([one, two], options=SearchOptions(budget=8, stage1_steps=3, stage2_steps=3)).run()
+    assert [t.stage for t in result.history] == [0, 1] + [2] * 6
+    assert result.stop == "budget"
+
+
+def test_proposers_of_a_stage_take_turns() -> None:
+    result = search([Scripted(["b 99", "c 98"], name="x"), Scripted(["d 97", "e 96"], name="y")]).run()
+    assert [t.candidate.proposer for t in result.history] == ["baseline", "x", "y", "x", "y"]
+
+
+def test_the_proposer_sees_history_with_reasons() -> None:
+    proposer = Scripted(["b fail", "c 90"])
+    search([proposer]).run()
+    last = proposer.states[-1]
+    assert [type(t.outcome).__name__ for t in last.history] == ["Timed", "LaunchFailed", "Timed"]
+    assert last.history[1].outcome == LaunchFailed("asked to fail")
+    assert last.incumbent.candidate.change == "c 90"
+    assert len(last.seen) == 3
+
+
+def test_repeated_text_and_repeated_launch_cost_nothing() -> None:
+    calls: list[int] = []
+
+    def evaluate(c: Candidate) -> Outcome:
+        calls.append(c.id)
+        return by_text(c.pair)
+
+    proposer = Scripted(["b 90", "b 90", "b  90", "c 80"])
+    run = search(
+        [proposer], evaluate=evaluate,
+        fingerprint=lambda c: " ".join(c.pair.tiling["op_host/t.cpp"].split()),
+    )  # fmt: skip
+    result = run.run()
+    assert [(t.candidate.change, t.duplicate_of) for t in result.history] == [
+        ("as written", None), ("b 90", None), ("b  90", 1), ("c 80", None)
+    ]  # fmt: skip
+    assert calls == [0, 1, 3]
+    assert result.evaluations == 3
+    assert result.history[2].outcome == result.history[1].outcome
+
+
+def test_endless_duplicates_end_the_run() -> None:
+    result = rules(fingerprint=lambda c: "always the same", options=SearchOptions(budget=3)).run()
+    assert result.stop == "exhausted"
+    assert result.evaluations == 1
+
+
+def test_a_broken_baseline_is_reported_with_its_reason() -> None:
+    with pytest.raises(NoWorkingCandidate, match="1 x CompileFailed: no such header"):
+        search([], evaluate=lambda c: CompileFailed("no such header")).run()
+
+
+def test_no_proposer_keeps_the_baseline() -> None:
+    result = search([]).run()
+    assert result.best == result.baseline
+    assert result.speedup == 1.0
+    assert result.stop == "exhausted"
+
+
+def test_interrupt_keeps_what_was_found() -> None:
+    def evaluate(c: Candidate) -> Outcome:
+        if c.id == 3:
+            raise KeyboardInterrupt
+        return by_text(c.pair)
+
+    result = search([Scripted(["b 90", "c 95", "d 10"])], evaluate=evaluate, options=SearchOptions(parallel=3)).run()
+    assert result.stop == "interrupted"
+    assert result.best.candidate.change == "b 90"
+    assert len(result.history) == 3
+    with pytest.raises(KeyboardInterrupt):
+        search([], evaluate=lambda c: (_ for _ in ()).throw(KeyboardInterrupt)).run()
+
+
+def test_the_caller_may_end_the_run() -> None:
+    answers = iter([None, None, "seconds"])
+    result = search([Scripted(["b 90", "c 80", "d 70"])], stop=lambda: next(answers)).run()
+    assert result.stop == "seconds"
+    assert result.best.candidate.change == "c 80"
+
+
+def test_progress_after_every_trial() -> None:
+    events: list[Progress] = []
+    search([Scripted(["b 90", "c fail"])], progress=events.append, options=SearchOptions(budget=10)).run()
+    assert [(e.n, e.improved, e.incumbent_us) for e in events] == [(1, False, 100.0), (2, True, 90.0), (3, False, 90.0)]
+    assert events[-1].outcomes == {"Timed": 2, "LaunchFailed": 1}
+    assert events[-1].eta_s >= 0.0
+
+
+HEADER = {"operator": "op", "seed": 0, "budget": 12}
+
+
+def test_journal_has_every_trial(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "run.jsonl"
+    with Journal(file, HEADER) as journal:
+        result = rules(journal=journal, options=SearchOptions(budget=12)).run()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines[0] == {"schema": 1, **HEADER}
+    assert [d["id"] for d in lines[1:]] == list(range(12))
+    best = lines[1 + result.best.candidate.id]
+    assert best["tiling"] == dict(result.best.candidate.pair.tiling)
+    assert best["kernel"] == {}
+    assert best["outcome"]["outcome"] == "Timed"
+    assert best["moves"]
+
+
+@pytest.mark.parametrize("torn", [0, 25])
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_killed_run_continues_where_it_was(tmp_path: Path, torn: int, parallel: int) -> None:
+    options, file = SearchOptions(budget=12, parallel=parallel), tmp_path / "run.jsonl"
+
+    def launch(c: Candidate) -> str:  # buffer counts above one lead to the same launch here
+        text = re.sub(
+            r"BUFFER_NUM \d+", lambda m: "BUFFER_NUM 2" if m[0][-1] != "1" else m[0], c.pair.tiling["op_host/t.cpp"]
+        )
+        return Pair._digest({"t": text})
+
+    with Journal(file, HEADER) as journal:
+        whole = rules(journal=journal, options=options, fingerprint=launch).run()
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:7]) + lines[7][:torn])
+    calls: list[int] = []
+
+    def evaluate(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
+        for c in candidates:
+            calls.append(c.id)
+            yield c.id, cost(c.pair)
+
+    with Journal(file, HEADER) as journal:
+        resumed = rules(journal=journal, options=options, evaluate_many=evaluate, fingerprint=launch).run()
+    assert trace(resumed) == trace(whole)
+    assert min(calls) >= 6
+    assert [json.loads(x)["id"] for x in file.read_text().splitlines()[1:]] == list(range(len(whole.history)))
+
+
+def test_a_resumed_run_may_have_a_larger_budget(tmp_path: Path) -> None:
+    file, results = tmp_path / "run.jsonl", []
+    for budget in (5, 9):
+        options = SearchOptions(budget=budget)
+        header = run_header(operator(TEXT), Case((SPEC,), (SPEC,)), CHIP, "virtual", options)
+        with Journal(file, header) as journal:
+            results.append(rules(journal=journal, options=options).run())
+    assert trace(results[1])[:5] == trace(results[0])
+    assert results[1].evaluations == 9
+    assert trace(results[1]) == trace(rules(options=SearchOptions(budget=9)).run())
+
+
+def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    Journal(file, HEADER).close()
+    with pytest.raises(CacheError, match=r"another run.*seed"):
+        Journal(file, {**HEADER, "seed": 1})
+    file.write_text("{}\n")
+    with pytest.raises(CacheError, match="line 1"):
+        read_journal(file)
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError, match="can't write the journal"):
+        Journal(tmp_path / "file" / "run.jsonl", HEADER)

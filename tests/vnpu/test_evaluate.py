@@ -1,0 +1,235 @@
+"""The gate on real kernels: the good one passes, each broken one fails for its own reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.errors import CaseError, HostProgramError
+from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.gate import Checked, Gate
+from ascendopt_tune.operator import Operator, Pair
+from ascendopt_tune.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.project import load_direct, load_project
+
+DATA = Path(__file__).parent / "data_evaluate"
+KERNEL, HOST = "op_kernel/twice.cpp", "op_host/twice.cpp"
+CASE = Case((TensorSpec("float16", (37, 129)),), (TensorSpec("float16", (37, 129)),))
+
+
+@pytest.fixture(scope="module")
+def operator() -> Operator:
+    # The reference works on anything that can be multiplied, so that no torch is needed here.
+    return replace(load_project(DATA / "twice", ["--cce-auto-sync=off"]), reference=None)
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    with Evaluator(
+        toolkit.virtual(), limits=Limits(run_s=20), workers=2, build_dir=tmp_path_factory.mktemp("build")
+    ) as e:
+        yield e
+
+
+@pytest.fixture(scope="module")
+def gate(operator: Operator, evaluator: Evaluator) -> Gate:
+    return Gate(operator, CASE, evaluator)
+
+
+def changed(pair: Pair, path: str, old: str, new: str) -> Pair:
+    text = {**pair.kernel, **pair.tiling}[path]
+    assert old in text
+    if path in pair.kernel:
+        return pair.with_kernel(path, text.replace(old, new))
+    return pair.with_tiling(path, text.replace(old, new))
+
+
+def kernel_with(gate: Gate, old: str, new: str) -> Checked:
+    return gate.evaluate(changed(gate.operator.baseline, KERNEL, old, new))
+
+
+def line_of(operator: Operator, text: str) -> int:
+    return next(i for i, line in enumerate(operator.baseline.kernel[KERNEL].splitlines(), 1) if text in line)
+
+
+def test_the_good_kernel_is_timed_and_correct(gate: Gate) -> None:
+    checked = gate.evaluate(gate.operator.baseline)
+    assert isinstance(checked.outcome, Timed), checked.outcome
+    assert checked.outcome.profile.task_duration_us > 0
+    assert checked.profile is not None and checked.profile.block_dim == 4
+    assert checked.checks >= 5
+    assert set(checked.timings_s) == {"compile", "tiling", "execute", "check"}
+    first = gate.trials()[0].inputs[0]
+    assert not isinstance(first, tuple) and first is not None
+    np.testing.assert_array_equal(checked.outputs["y"], first.load() * np.float16(2))
+    assert checked.tiling is not None and checked.tiling.block_dim == 4
+    assert checked.binary.startswith(b"\x7fELF")
+
+
+def test_a_changed_tiling_program_finds_the_kernel_compiled(gate: Gate) -> None:
+    gate.evaluate(gate.operator.baseline)
+    other = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 512"))
+    assert isinstance(other.outcome, Timed)
+    assert other.result.reused == ("kernel",)
+    again = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 512"))
+    assert again.result.reused == ("tiling", "kernel")
+
+
+def test_modelled_time_is_the_same_every_time(gate: Gate) -> None:
+    pairs = dict.fromkeys(range(3), gate.operator.baseline)
+    times = {c.outcome.profile.task_duration_us for _, c in gate.evaluate_many(pairs) if isinstance(c.outcome, Timed)}
+    assert len(times) == 1
+
+
+def test_wrong_result(gate: Gate) -> None:
+    outcome = kernel_with(gate, "Add(yLocal, xLocal, xLocal, count)", "Mul(yLocal, xLocal, xLocal, count)").outcome
+    assert isinstance(outcome, WrongResult)
+    assert "output y" in outcome.reason and "expected" in outcome.reason and "seed" in outcome.reason
+
+
+def test_tail_that_is_one_element_short(gate: Gate) -> None:
+    outcome = kernel_with(gate, "count = end - at < t.tile ? end - at", "count = end - at < t.tile ? end - at - 1").outcome
+    assert isinstance(outcome, WrongResult)
+    assert "nothing was written there" in outcome.reason
+
+
+def test_read_past_the_end(gate: Gate, operator: Operator) -> None:
+    outcome = kernel_with(gate, "xGm[at], params", "xGm[at + 512], params").outcome
+    assert isinstance(outcome, OutOfBounds), outcome
+    assert f"{KERNEL}:{line_of(operator, 'xGm[at]')} " in outcome.reason
+
+
+def test_write_behind_the_output(gate: Gate) -> None:
+    # Inside the allocation, so the launch itself goes through.
+    old = "PipeBarrier<PIPE_ALL>();"
+    new = old + "\n    if (end == t.total) { yGm.SetValue((t.total + 15) / 16 * 16, DTYPE_X(1)); }"
+    outcome = kernel_with(gate, old, new).outcome
+    assert isinstance(outcome, OutOfBounds), outcome
+    assert "behind y" in outcome.reason
+
+
+def test_write_to_an_input(gate: Gate) -> None:
+    outcome = kernel_with(gate, "DataCopyPad(yGm[at], yLocal, params);", "DataCopyPad(yGm[at], yLocal, params);"
+                          "DataCopyPad(xGm[at], yLocal, params);").outcome  # fmt: skip
+    assert isinstance(outcome, OutOfBounds | Hazard), outcome
+    if isinstance(outcome, OutOfBounds):
+        assert "the input x" in outcome.reason
+
+
+def test_missing_synchronization_names_both_accesses(gate: Gate, operator: Operator) -> None:
+    lines = "    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);\n    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);\n"
+    checked = kernel_with(gate, lines, "\n\n")
+    outcome = checked.outcome
+    assert isinstance(outcome, Hazard), outcome
+    assert f"{KERNEL}:{line_of(operator, 'DataCopyPad(xLocal')} " in outcome.reason
+    assert f"{KERNEL}:{line_of(operator, 'Add(yLocal')} " in outcome.reason
+    assert "MTE2_V" in outcome.reason and "UB bytes" in outcome.reason
+    assert checked.hazards and checked.hazards[0]["memory"] == "UB"
+
+
+def test_stale_output(gate: Gate) -> None:
+    outcome = kernel_with(gate, "DataCopyPad(yGm[at], yLocal, params);", "").outcome
+    assert isinstance(outcome, WrongResult)
+    assert "nothing was written there" in outcome.reason
+
+
+def test_early_exit_of_some_cores(gate: Gate) -> None:
+    outcome = kernel_with(gate, "TPipe pipe;", "if (GetBlockIdx() == 3) return;\n  TPipe pipe;").outcome
+    assert isinstance(outcome, WrongResult)
+
+
+def test_result_that_lives_on_uninitialized_workspace(gate: Gate) -> None:
+    outcome = kernel_with(
+        gate,
+        "Add(yLocal, xLocal, xLocal, count)",
+        "GlobalTensor<float> w; w.SetGlobalBuffer((__gm__ float*)workspace);\n"
+        "    if (w.GetValue(0) == 0) Add(yLocal, xLocal, xLocal, count)",
+    ).outcome
+    assert isinstance(outcome, WrongResult)
+
+
+def test_kernel_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:
+    outcome = kernel_with(gate, "TPipe pipe;", "TPipe pipe; undeclared_thing = 1;").outcome
+    assert isinstance(outcome, CompileFailed) and outcome.part == "kernel"
+    assert f"{operator.root / KERNEL}:{line_of(operator, 'TPipe pipe;')}" in outcome.reason + outcome.log
+
+
+def test_tiling_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:
+    outcome = gate.evaluate(changed(operator.baseline, HOST, "TwiceTilingData tiling;", "TwiceTilingDat tiling;")).outcome
+    assert isinstance(outcome, CompileFailed) and outcome.part == "tiling"
+    assert f"{operator.root / HOST}:" in outcome.reason
+
+
+def test_case_that_the_tiling_function_refuses(operator: Operator, evaluator: Evaluator) -> None:
+    spec = TensorSpec("float16", (0, 8))
+    outcome = Gate(operator, Case((spec,), (spec,)), evaluator).evaluate(operator.baseline).outcome
+    assert isinstance(outcome, LaunchFailed)
+    assert outcome.reason.startswith("the tiling function refused the case") and "x is empty" in outcome.reason
+
+
+def test_dtype_that_no_column_has(operator: Operator, evaluator: Evaluator) -> None:
+    spec = TensorSpec("int32", (8,))
+    with pytest.raises(CaseError, match="int32"):
+        Gate(operator, Case((spec,), (spec,)), evaluator).evaluate(operator.baseline)
+
+
+def test_unified_buffer_overflow(gate: Gate) -> None:
+    outcome = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 65536")).outcome
+    assert isinstance(outcome, LaunchFailed)
+    assert "Unified Buffer" in outcome.reason
+
+
+def test_confirm_uses_fresh_inputs(gate: Gate) -> None:
+    confirmed = gate.confirm(gate.operator.baseline)
+    assert isinstance(confirmed.outcome, Timed)
+    hard_coded = changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 256")
+    assert isinstance(gate.confirm(hard_coded).outcome, Timed)
+
+
+def test_fingerprint_tells_equal_launches(gate: Gate) -> None:
+    base = gate.operator.baseline
+    commented = changed(base, HOST, "TwiceTilingData tiling;", "TwiceTilingData tiling;  // the same")
+    other = changed(base, HOST, "TILE = 1024", "TILE = 512")
+    assert gate.fingerprint(base) == gate.fingerprint(commented) != gate.fingerprint(other)
+    assert gate.fingerprint(changed(base, HOST, "TwiceTilingData tiling;", "nonsense")) is None
+
+
+def test_describe_and_infer_outputs(operator: Operator, evaluator: Evaluator) -> None:
+    description = evaluator.describe(operator)
+    assert [p.name for p in description.signature.inputs] == ["x"]
+    assert evaluator.infer_outputs(operator, CASE.inputs, ()) == CASE.outputs
+    broken = changed(operator.baseline, HOST, "OP_ADD(Twice);", "")
+    with pytest.raises(HostProgramError):
+        evaluator.describe(operator, broken)
+
+
+def test_the_users_arrays_are_the_first_trial(operator: Operator, evaluator: Evaluator) -> None:
+    x = np.arange(37 * 129, dtype=np.float16).reshape(37, 129)
+    checked = Gate(operator, CASE, evaluator, arrays={"x": x}).evaluate(operator.baseline)
+    np.testing.assert_array_equal(checked.outputs["y"], x * np.float16(2))
+    with pytest.raises(CaseError, match="x"):
+        Gate(operator, CASE, evaluator, arrays={"x": x[1:]}).evaluate(operator.baseline)
+
+
+def test_direct_launch_with_a_scalar(evaluator: Evaluator, tmp_path: Path) -> None:
+    file = tmp_path / "fill.cpp"
+    file.write_text(
+        '#include "kernel_operator.h"\n'
+        'extern "C" __global__ __aicore__ void fill(GM_ADDR out, uint32_t count, float value) {\n'
+        "  AscendC::GlobalTensor<float> gm;\n"
+        "  gm.SetGlobalBuffer((__gm__ float*)out);\n"
+        "  for (uint32_t i = AscendC::GetBlockIdx(); i < count; i += AscendC::GetBlockNum()) gm.SetValue(i * 16, value);\n"
+        "}\n"
+    )
+    operator = load_direct(file, "fill", 2)
+    assert operator.direct is not None
+    case = Case((), (TensorSpec("float32", (4, 16)),), (("count", 4), ("value", 2.5)))
+    checked = Gate(operator, case, evaluator).evaluate(operator.baseline)
+    (output,) = checked.outputs.values()
+    np.testing.assert_array_equal(output[:, 0], np.full(4, 2.5, np.float32))

@@ -1,0 +1,50 @@
+"""Builds the wheel, installs it in a new environment outside the tree, and does the main job with it.
+
+Also type-checks a user's two lines against the installed package. Run by `make wheel-check`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+USER_SCRIPT = """
+from ascendopt_tune.case import TensorSpec
+spec: TensorSpec = TensorSpec("float16", (8, 2048))
+print(spec.nbytes)
+"""
+
+
+def run(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    print("+", " ".join(command), flush=True)
+    return subprocess.run(command, cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", str(work), str(ROOT), cwd=work)
+        (wheel,) = work.glob("*.whl")
+        run(sys.executable, "-m", "venv", "venv", cwd=work)
+        python = str(work / "venv/bin/python")
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+        run(*pip, "-c", str(ROOT / "constraints.txt"), str(wheel), "mypy", cwd=work)
+        env = {**os.environ, "ASCENDOPT_CACHE_DIR": str(work / "cache")}
+        tool = str(work / "venv/bin/ascendopt-tune")
+        case = ["--input", "x=float16[8,2048]", "--input", "y=float16[8,2048]", "--budget", "3", "--json"]
+        record = json.loads(run(tool, "tune", "add", *case, cwd=work, env=env))
+        assert record["baseline"]["task_duration_us"] > 0, record
+        assert json.loads(run(tool, "tune", "add", *case, cwd=work, env=env))["cached"], "the second call missed the cache"
+        (work / "user.py").write_text(USER_SCRIPT)
+        run(python, "-m", "mypy", "--strict", "user.py", cwd=work)
+        assert run(python, "user.py", cwd=work) == "32768\n"
+        print("wheel-check: installed outside the tree, tuned, answered from the cache, types found")
+
+
+if __name__ == "__main__":
+    main()
