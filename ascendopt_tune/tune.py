@@ -29,6 +29,9 @@ from .search.journal import Journal
 from .search.proposer import Trial
 from .search.tiling_rules import TilingRules
 
+_PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
+_MIN_GAIN = 0.001  # share of the time a change must save: smaller modelled differences are noise of the model's rounding
+
 ProgressCallback = Callable[[Progress], None]
 
 
@@ -131,7 +134,7 @@ def tune_case(
                 chip=load_chip(chip),
                 proposers=[TilingRules()],
                 evaluate_many=_evaluate_many(gate),
-                options=SearchOptions(budget=budget, seed=seed),
+                options=SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN),
                 signature=signature,
                 journal=log,
                 progress=progress,
@@ -185,11 +188,12 @@ def _entry(
     signature: Any,
 ) -> Entry:
     assert isinstance(result.baseline.outcome, Timed) and isinstance(confirmed.outcome, Timed)
+    by_id = {t.candidate.id: t for t in result.history}
     changes = []
     trial = best
     while trial.candidate.parent is not None:
         changes.append(trial.candidate.change)
-        trial = result.history[trial.candidate.parent]
+        trial = by_id[trial.candidate.parent]
     return Entry(
         key=key,
         pair=best.candidate.pair,

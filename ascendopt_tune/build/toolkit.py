@@ -118,7 +118,7 @@ def host_compiler() -> str:
 
 def _version_hash(compiler: str) -> str:
     h = hashlib.sha256()
-    for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".toml", ".txt", "")):
+    for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".map", ".toml")):
         h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
     h.update(Path(__file__).read_bytes())
     h.update(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
@@ -222,6 +222,9 @@ def _object(source: Path) -> str:
 
 def _link(compiler: str, lib64: Path, name: str, rest: list[str]) -> None:
     command = [compiler, "-shared", f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", f"-L{lib64}"]
+    exports = VNPU / "runtime" / name.replace(".so", ".map")
+    if exports.exists():
+        command.append(f"-Wl,--version-script={exports}")
     _run([*command, "-o", str(lib64 / name), *rest], f"linking {name}")
 
 

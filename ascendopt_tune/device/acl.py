@@ -7,9 +7,11 @@ NPU has (``vnpu_last_report``, ``vnpu_set_option``) is looked up and does nothin
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -60,6 +62,17 @@ def load_library(name: str, folder: Path) -> ctypes.CDLL:
             f"The library {name} can't be loaded from {folder}: {error}.",
             "Check the toolkit with `ascendopt-tune doctor`.",
         ) from None
+
+
+def _initialize_torch_npu() -> None:
+    """Lets torch_npu, where this process has it, initialize before us.
+
+    A device that is set already it takes for somebody else's, and never gives cached memory on it back.
+    """
+    npu = getattr(sys.modules.get("torch"), "npu", None) if "torch_npu" in sys.modules else None
+    if npu is not None:
+        with contextlib.suppress(RuntimeError):  # in a fork of an initialized process it refuses, and isn't usable
+            npu.init()
 
 
 class Binary:
@@ -124,6 +137,7 @@ class Acl:
                 f"This process already runs {loaded}, and the toolkit {toolkit.prefix} is of the other kind.",
                 "Start a new process, with ASCENDOPT_TARGET set to the target you want.",
             )
+        _initialize_torch_npu()
         code = self._rt.aclInit(None)
         if code not in (0, _ALREADY_DONE):
             self._raise("aclInit", code)

@@ -200,7 +200,8 @@ class Launch:
             changed = np.flatnonzero(guard != self._poison)
             if changed.size:
                 offset = _round_up(b.spec.nbytes) + int(changed[0])
-                found.append(f"{changed.size} bytes behind {b.name} ({b.spec}, {b.spec.nbytes} bytes) from byte {offset} on")
+                size = f"{b.spec}, {b.spec.nbytes} bytes"
+                found.append(f"{changed.size} bytes behind {b.name} ({size}) from byte {offset} on")
         for i, (buffers, arrays) in enumerate(zip(self._inputs, inputs, strict=True)):
             if i in self.in_place:
                 continue

@@ -1,7 +1,7 @@
 """Compiles a pair once: host program and kernel go to a content-addressed folder that all processes share.
 
-A kernel is named by everything its compiler sees (unit, sources, options, headers beside it, toolkit), so a change to the
-tiling program alone finds the kernel again as long as tiling structs, key and dtype column stay the same.
+A kernel is named by everything its compiler sees (unit, sources, options, headers beside it, toolkit), so a change to
+the tiling program alone finds the kernel again as long as tiling structs, key and dtype column stay the same.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _store(path: Path, data: bytes) -> None:
 
 
 def _headers(folders: Sequence[Path]) -> list[tuple[str, int, int]]:
-    """Path, bytes and time of change of every header below the folders: what a compilation may read besides the pair."""
+    """Path, bytes and time of change of every header below the folders: what a compiler may read besides the pair."""
     found = []
     for folder in folders:
         for root, _, names in os.walk(folder):

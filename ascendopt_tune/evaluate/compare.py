@@ -1,8 +1,8 @@
 """Do outputs match what is expected? Tolerances per dtype, CANN's allowed error ratio, and a mismatch in words.
 
-Source of the tolerances: the accuracy standard of the CANN operator samples, float16 one in a thousand in both value and
-share of elements, float32 one in ten thousand, bfloat16 four in a thousand. Elements in the allowed share may be off
-by ``_OUTLIER`` tolerances and no more (chosen here: a tile that was never written must not hide in the share).
+Source of the tolerances: the accuracy standard of the CANN operator samples, float16 one in a thousand in both value
+and share of elements, float32 one in ten thousand, bfloat16 four in a thousand. Elements in the allowed share may be
+off by ``_OUTLIER`` tolerances and no more (chosen here: a tile that was never written must not hide in the share).
 """
 
 from __future__ import annotations
@@ -104,10 +104,11 @@ def _excess(got: Array, expected: Array, allowed: Tolerance) -> Array:
     wide = np.float32 if got.dtype.itemsize <= 2 else np.float64
     wide_got, wide_expected = got.astype(wide), expected.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(wide_got - wide_expected) / (allowed.atol + allowed.rtol * np.abs(wide_expected))
+        limit = allowed.atol + allowed.rtol * np.abs(wide_expected)
+        error: Array = np.abs(np.subtract(wide_got, wide_expected)) / limit
     finite = np.isfinite(wide_expected)
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
-    return np.where(finite & np.isfinite(wide_got), error, np.where(same, 0.0, np.inf))
+    return np.asarray(np.where(finite & np.isfinite(wide_got), error, np.where(same, 0.0, np.inf)))
 
 
 def _is_float(array: Array) -> bool:

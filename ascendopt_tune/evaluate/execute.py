@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import Array
-from ..build.host import TilingResult
 from ..build.toolkit import Toolkit
 from ..case import AttrValue, Case
 from ..device.acl import Acl
 from ..device.launch import Arrays, Launch
 from ..errors import CaseError, DeviceError
 from ..operator import Operator
-from .protocol import ArrayArgument, Launchable, Trial, save_array
+from .protocol import ArrayArgument, Launchable, Trial, load_arrays, save_array
 
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
 
@@ -63,13 +62,13 @@ def execute(plan: Plan) -> dict[str, Any]:
         with _launch(acl, plan, candidate) as launch:
             for i, trial in enumerate(plan.trials):
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
-                inputs = [load(a) for a in trial.inputs]
+                inputs = [load_arrays(a) for a in trial.inputs]
                 done.append(_one(acl, launch, function, candidate.block_dim, inputs, trial, plan.folder / str(i)))
                 if done[-1]["error"] or done[-1]["damage"]:
                     break
             else:
                 if plan.measure and not acl.virtual and plan.trials:
-                    measured = _measure(acl, plan, launch, function, [load(a) for a in plan.trials[0].inputs])
+                    measured = _measure(acl, plan, launch, function, [load_arrays(a) for a in plan.trials[0].inputs])
     return {"trials": done, "measured": measured}
 
 
@@ -97,13 +96,6 @@ def _save(folder: Path, i: int, arrays: Arrays) -> ArrayArgument:
     if isinstance(arrays, tuple):
         return tuple(save_array(folder / f"{i}.{k}", a) for k, a in enumerate(arrays))
     return save_array(folder / f"{i}", arrays)
-
-
-def load(argument: ArrayArgument) -> Arrays:
-    """The arrays of one parameter."""
-    if argument is None:
-        return None
-    return tuple(a.load() for a in argument) if isinstance(argument, tuple) else argument.load()
 
 
 def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:

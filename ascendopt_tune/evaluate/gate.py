@@ -1,9 +1,9 @@
 """The gate: what must hold before a candidate's time counts.
 
 1. It compiles. 2. It launches without out-of-bounds, misaligned or unsupported access, queue misuse or deadlock. 3. No
-hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of the
-reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output changes.
-5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
+hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of
+the reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output
+changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from ..outcome import Outcome, Timed
 from ..profile import Profile
 from .evaluator import Evaluator
 from .inputs import DISTRIBUTIONS, STRESS, make_inputs
-from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Trial, save_array
+from .protocol import (
+    ArrayArgument,
+    ArrayFile,
+    EvaluateRequest,
+    EvaluationResult,
+    Launchable,
+    Trial,
+    load_arrays,
+    save_array,
+)
 from .reference import expected_outputs
 
 _POISON = (0xFF, 0xA5)  # NaN and -1, and a value that looks ordinary; trials take them in turn
@@ -85,7 +94,7 @@ class Gate:
     Args:
         seed: of the random inputs.
         signature: names the parameters of a kernel for direct launch; others define it themselves.
-        arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``); they are trial 1. Inputs not given are random.
+        arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``) for the first trial; others are random.
 
     Raises:
         HostProgramError: the baseline's definition doesn't compile.
@@ -165,7 +174,9 @@ class Gate:
         """From now on candidates are timed in turn with this one (only where times vary: target ``npu``)."""
         self._incumbent = result.result.launchable
 
-    def _request(self, pair: Pair, trials: Sequence[Trial], keep: bool = False, measure: bool = True) -> EvaluateRequest:
+    def _request(
+        self, pair: Pair, trials: Sequence[Trial], keep: bool = False, measure: bool = True
+    ) -> EvaluateRequest:
         return EvaluateRequest(
             operator=self.operator,
             pair=pair,
@@ -233,7 +244,8 @@ class Gate:
         if given is None:
             return made
         if given.shape != made.shape or given.dtype != made.dtype:
-            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {made.dtype}{list(made.shape)}.")
+            wanted = f"{made.dtype}{list(made.shape)}"
+            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {wanted}.")
         return given
 
     def _save(self, arrays: Sequence[Any], what: str) -> tuple[ArrayArgument, ...]:
@@ -251,8 +263,7 @@ class Gate:
     def _with_reference_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
         out = []
         for i, trial in enumerate(trials):
-            arrays = [tuple(f.load() for f in a) if isinstance(a, tuple) else a and a.load() for a in trial.inputs]
-            expected = expected_outputs(self.operator, self.case, arrays)
+            expected = expected_outputs(self.operator, self.case, [load_arrays(a) for a in trial.inputs])
             out.append(_expecting(trial, self._save(expected, f"expected-{i}")))
         return tuple(out)
 

@@ -1,8 +1,8 @@
 """Seeded random inputs: several distributions per dtype, inside the domain the operator declares.
 
 ``operator.settings["domain"][input]`` (op.toml) may say ``low`` and ``high`` (values stay in [low, high]), or
-``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)). ``specials = true`` in the settings adds
-trials with infinities and NaN.
+``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)). ``specials = true`` in the settings
+adds a trial with infinities and NaN.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def _tensor(
     spec: TensorSpec, domain: tuple[float | None, float | None], distribution: str, rng: np.random.Generator
 ) -> Array:
     dtype = numpy_dtype(spec.dtype)
+    values: Array
     if spec.dtype == "bool":
         values = np.zeros(spec.shape) if distribution == "zeros" else rng.integers(0, 2, spec.shape)
     elif dtype.kind in "iu":

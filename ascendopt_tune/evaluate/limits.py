@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..errors import AscendOptError
 from . import protocol, sandbox
 
 _LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
@@ -60,7 +61,7 @@ class Confinement:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The process gave no answer. ``kind``: ``timeout`` or ``crash``; ``reason`` says why, with what it printed last."""
+    """The process gave no answer. ``kind``: ``timeout`` or ``crash``; ``reason`` ends with what it printed last."""
 
     kind: str
     reason: str
@@ -116,7 +117,7 @@ def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, to
         sandbox.enter(how.read, [how.folder, *how.write], processes=how.tools, network=how.tools or how.device)
         try:
             document = {"value": protocol.encode(task())}
-        except protocol.AscendOptError as error:
+        except AscendOptError as error:
             document = {"error": protocol.encode_error(error)}
         message = token + protocol.dumps(document)
         while message:
@@ -124,7 +125,7 @@ def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, to
         code = 0
     except MemoryError:
         os.write(2, b"out of memory (limit on address space)\n")
-    except BaseException as error:  # noqa: BLE001  the process ends here, whatever it was
+    except BaseException as error:  # the process ends here, whatever it was
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
     finally:
         os._exit(code)

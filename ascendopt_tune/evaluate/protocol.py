@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import case, errors, operator, outcome, profile
+from .. import errors
 from ..arguments import Array, dtype_name, numpy_dtype
-from ..build import host
+from ..build.host import HostDescription, TilingField, TilingResult, TilingStruct
+from ..case import Case, TensorSpec
 from ..errors import AscendOptError, CaseError
+from ..operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
+from ..outcome import KINDS, Outcome
+from ..profile import Profile
 
 #: Environment variables that compilers and toolkits read; the server gets these and no others (and ASCEND*).
 TOOL_VARIABLES = frozenset(
-    "PATH HOME TMPDIR LANG LC_ALL LC_CTYPE LD_LIBRARY_PATH CPATH CPLUS_INCLUDE_PATH C_INCLUDE_PATH LIBRARY_PATH "
-    "XDG_CACHE_HOME CCACHE_DIR COVERAGE_PROCESS_START".split()
-)
+    ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "CPATH", "CPLUS_INCLUDE_PATH",
+     "C_INCLUDE_PATH", "LIBRARY_PATH", "XDG_CACHE_HOME", "CCACHE_DIR")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class ArrayFile:
         except (OSError, ValueError) as e:
             raise CaseError(f"the array file {self.path} can't be read: {e}.") from e
         if raw.nbytes != count * dtype.itemsize:
-            raise CaseError(f"{self.path} has {raw.nbytes} bytes; {self.dtype}{list(self.shape)} has {count * dtype.itemsize}.")
+            wanted = f"{self.dtype}{list(self.shape)} has {count * dtype.itemsize}"
+            raise CaseError(f"{self.path} has {raw.nbytes} bytes; {wanted}.")
         return np.asarray(raw).view(dtype).reshape(self.shape)
 
 
@@ -65,6 +70,13 @@ def save_array(path: Path, array: Array) -> ArrayFile:
 
 # One parameter's data: a tensor, a tensor list, or None for an optional one that is absent.
 ArrayArgument = ArrayFile | tuple[ArrayFile, ...] | None
+
+
+def load_arrays(argument: ArrayArgument) -> Array | tuple[Array, ...] | None:
+    """The arrays of one parameter; see ArrayFile.load."""
+    if argument is None:
+        return None
+    return tuple(a.load() for a in argument) if isinstance(argument, tuple) else argument.load()
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,7 @@ class Launchable:
 
     binary_path: str
     entry: str
-    tiling: host.TilingResult | None
+    tiling: TilingResult | None
     block_dim: int
 
 
@@ -101,19 +113,19 @@ class EvaluateRequest:
 
     ``chip`` is a chip's name; ``target`` is ``virtual`` or ``npu`` and has to be the toolkit's. ``keep_outputs``: the
     result's output files stay until the evaluator is closed. ``incumbent`` is timed in turn with the candidate where
-    times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define it themselves).
+    times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define them).
     """
 
-    operator: operator.Operator
-    pair: operator.Pair
-    case: case.Case
+    operator: Operator
+    pair: Pair
+    case: Case
     chip: str
     target: str = "virtual"
     trials: tuple[Trial, ...] = ()
     measure: bool = True
     keep_outputs: bool = False
     incumbent: Launchable | None = None
-    signature: operator.Signature | None = None
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True)
@@ -121,13 +133,13 @@ class EvaluationResult:
     """What became of a request. ``outputs``: per trial, one entry per output (only with ``keep_outputs``).
 
     ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``. ``reused`` names what was
-    found compiled already (``tiling``, ``kernel``). ``checks`` counts outputs that were compared. ``slack_write_bytes``:
-    bytes written past a tensor but inside its last 32-byte block and allocation: harmless, and worth knowing.
+    found compiled already (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
+    ``slack_write_bytes``: written past a tensor, but inside its last 32-byte block: harmless, and worth knowing.
     """
 
-    outcome: outcome.Outcome
+    outcome: Outcome
     outputs: tuple[tuple[ArrayArgument, ...], ...] = ()
-    tiling: host.TilingResult | None = None
+    tiling: TilingResult | None = None
     block_dim: int = 0
     entry: str = ""
     timings_s: Mapping[str, float] = field(default_factory=dict)
@@ -150,9 +162,8 @@ _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
         *(ArrayFile, Trial, Launchable, EvaluateRequest, EvaluationResult),
-        *(case.TensorSpec, case.Case, profile.Profile, *outcome.KINDS),
-        *(operator.ParamDef, operator.AttrDef, operator.Signature, operator.Pair, operator.DirectLaunch),
-        *(operator.Operator, host.TilingResult, host.TilingStruct, host.TilingField, host.HostDescription),
+        *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
+        *(TilingResult, TilingStruct, TilingField, HostDescription),
     )
 }
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:
     """One entry per output of ``case``, in its dtype and shape.
 
-    The reference is called with one argument per input (a tensor, a list of tensors, or None) and the attributes by name;
-    it returns a tensor, a list, or a tuple with one of these per output.
+    The reference is called with one argument per input (a tensor, a list of tensors, or None) and the attributes by
+    name; it returns a tensor, a list, or a tuple with one of these per output.
 
     Raises:
         OperatorError: the reference fails, or gives other outputs than the case has; the text says which.
@@ -73,6 +73,11 @@ def _arrays(operator: Operator, i: int, result: Any, argument: Argument) -> Arra
     if argument is None:
         return None
     if isinstance(argument, tuple):
+        result = result if isinstance(result, (list, tuple)) else [result]
+        if len(result) != len(argument):
+            raise OperatorError(
+                f"output {i} of the reference of {operator.name} has {len(result)} tensors; the case has {len(argument)}."
+            )
         return tuple(_array(operator, i, r, spec) for r, spec in zip(result, argument, strict=True))
     return _array(operator, i, result, argument)
 

@@ -25,10 +25,11 @@ _CLONE_THREAD, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00010000, 0x10000000, 0x4000000
 # (audit architecture, system call numbers). Refused outright:
 _REFUSED = {
     "x86_64": (0xC000003E, {
-        "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "socket": 41, "socketpair": 53, "kill": 62, "tkill": 200,
-        "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_send_signal": 424, "pidfd_getfd": 438,
-        "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "unshare": 272, "setns": 308, "mount": 165, "bpf": 321,
-        "perf_event_open": 298, "io_uring_setup": 425, "keyctl": 250, "userfaultfd": 323, "prlimit64": 302,
+        "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "socket": 41, "socketpair": 53, "kill": 62,
+        "tkill": 200, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_send_signal": 424,
+        "pidfd_getfd": 438, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "unshare": 272, "setns": 308,
+        "mount": 165, "bpf": 321, "perf_event_open": 298, "io_uring_setup": 425, "keyctl": 250, "userfaultfd": 323,
+        "prlimit64": 302,
     }, {"clone": 56, "clone3": 435, "tgkill": 234}),
     "aarch64": (0xC00000B7, {
         "execve": 221, "execveat": 281, "socket": 198, "socketpair": 199, "kill": 129, "tkill": 130, "ptrace": 117,
@@ -86,7 +87,7 @@ def _landlock(read: Iterable[Path], write: Iterable[Path]) -> bool:
     for paths, allowed in ((read, _READ_RIGHTS), (write, rights)):
         for path in paths:
             _allow(ruleset, path, allowed)
-    done = _LIBC.syscall(_LANDLOCK_RESTRICT, ruleset, 0) == 0
+    done = int(_LIBC.syscall(_LANDLOCK_RESTRICT, ruleset, 0)) == 0
     os.close(ruleset)
     return done
 

@@ -1,7 +1,7 @@
 """The evaluation server: ``python -m ascendopt_tune.evaluate.server``. Forks one process per request.
 
 A fresh process with one thread that never imports torch, so that forking is cheap and safe. It reads requests as JSON
-lines from its input (the first line configures it) and writes answers ``{"id": ..., "value"|"error": ...}`` as they come.
+lines from its input (the first line configures it) and writes ``{"id": ..., "value"|"error"|"died": ...}`` as they end.
 End of input, or a signal, ends it and everything it started.
 """
 
@@ -127,7 +127,7 @@ class Server:
             code = 0
         except SystemExit:
             pass
-        except BaseException as error:  # noqa: BLE001  told to the tuner, which is the one who can act
+        except BaseException as error:  # told to the tuner, which can act
             text = protocol.dumps({"error": protocol.encode_error(DeviceError(f"{type(error).__name__}: {error}"))})
             os.write(writer, text)
         finally:

@@ -52,8 +52,10 @@ def hazard_text(hazard: Mapping[str, Any]) -> str:
     span = f"{hazard['memory']} bytes [{hazard['begin']}, {hazard['end']})"
     if hazard["memory"] == "GM":
         span = f"global memory, device bytes [{hazard['begin']}, {hazard['end']})"
-    cores = f"core {first['core']}" if first["core"] == second["core"] else f"cores {first['core']} and {second['core']}"
-    return f"{_access(second)} is not ordered after {_access(first)}: both touch {span} on {cores}. Missing: {hazard['missing']}."
+    same = first["core"] == second["core"]
+    cores = f"core {first['core']}" if same else f"cores {first['core']} and {second['core']}"
+    both = f"{_access(second)} is not ordered after {_access(first)}"
+    return f"{both}: both touch {span} on {cores}. Missing: {hazard['missing']}."
 
 
 def _access(site: Mapping[str, Any]) -> str:

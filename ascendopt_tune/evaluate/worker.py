@@ -20,11 +20,11 @@ import numpy as np
 from ..arguments import Array
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.toolkit import Toolkit
-from ..case import Argument, AttrValue, Case, flatten
+from ..case import Argument, AttrValue, flatten
 from ..chip import load_chip
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
-from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, TimedOut, Timed, WrongResult
+from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
 from .build import Builder
 from .compare import mismatch, tolerance
 from .execute import Plan, execute
@@ -328,6 +328,7 @@ def _input_files(trials: Sequence[Trial]) -> list[Path]:
 def _system_folders() -> list[Path]:
     """What a Python process reads while it runs: libraries, itself, this package."""
     package = Path(__file__).resolve().parent.parent
-    folders = [Path(p) for p in ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom")]
-    return [*folders, Path("/sys/devices/system/cpu"), Path(sys.prefix), Path(sys.base_prefix), package]
+    system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu"]
+    system += ["/dev/null", "/dev/zero", "/dev/urandom"]
+    return [*map(Path, system), Path(sys.prefix), Path(sys.base_prefix), package]
 

@@ -73,14 +73,13 @@ def tune(
 
 def _load(source: str | Path | Operator) -> Operator:
     """The operator a decorator names. Raises OperatorError if there is none."""
-    from ..project import load_project
-    from ..registry import load_operator, operator_names
+    from ..registry import load_folder, load_operator, operator_names
 
     if isinstance(source, Operator):
         return source
     name = str(source).removeprefix("registry/")
     if name not in operator_names() and Path(source).is_dir():
-        return load_project(Path(source))
+        return load_folder(Path(source))
     return load_operator(name)
 
 

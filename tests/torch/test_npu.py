@@ -45,7 +45,6 @@ extern "C" __global__ __aicore__ void out_of_bounds(GM_ADDR y) {
 
 @pytest.fixture(scope="module")
 def acl() -> Acl:
-    torch.npu.init()
     return Acl(virtual())
 
 

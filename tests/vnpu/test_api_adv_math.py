@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from api_kernel import DTYPES, ApiKernel
 from vector_calls import bits_of, same, two_sources, values
 
@@ -100,7 +99,9 @@ def run(kernel: ApiKernel, number: int, dtype: str, form: int, sources: list[Arr
 
 
 def close(actual: Array, expected: Array) -> None:
-    np.testing.assert_allclose(actual.astype(np.float64), expected, rtol=TOLERANCE[str(actual.dtype)], atol=TOLERANCE[str(actual.dtype)])
+    np.testing.assert_allclose(
+        actual.astype(np.float64), expected, rtol=TOLERANCE[str(actual.dtype)], atol=TOLERANCE[str(actual.dtype)]
+    )
 
 
 def wide(x: Array) -> Array:
@@ -127,7 +128,10 @@ def test_binary(kernel: ApiKernel, name: str, dtype: str, form: int) -> None:
 
 def test_integers(kernel: ApiKernel) -> None:
     base, exponent = values("int32", 96, 1) % 50 - 20, values("int32", 96, 2) % 9 - 2
-    expected = [int(b) ** int(e) if e >= 0 else (1 if b == 1 else (-1) ** int(e) if b == -1 else 0) for b, e in zip(base, exponent)]
+    expected = [
+        int(b) ** int(e) if e >= 0 else (1 if b == 1 else (-1) ** int(e) if b == -1 else 0)
+        for b, e in zip(base, exponent, strict=True)
+    ]
     wrapped = (np.array(expected, np.int64) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     same(run(kernel, 0, "int32", 0, [base, exponent]), wrapped)
     x, y = values("int16", 96, 3), values("int16", 96, 4)

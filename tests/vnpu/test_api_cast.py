@@ -9,13 +9,12 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from api_kernel import ApiKernel
 from hypothesis import given
 from hypothesis import strategies as st
+from vector_calls import COUNT, FEW, MASK, Call, bits_of, calls, same, two_sources, values, whole
 
 from ascendopt_tune.errors import DeviceError
-
-from api_kernel import ApiKernel
-from vector_calls import COUNT, FEW, MASK, Call, bits_of, calls, same, two_sources, values, whole
 
 Array = npt.NDArray[Any]
 
@@ -63,13 +62,19 @@ def operands(name: str, n: int, seed: int) -> Array:
     if name.startswith(("int", "uint")):
         x = values(name, n, seed)
         rng = np.random.default_rng(seed)
-        near_powers = (1 << rng.integers(0, np.dtype(name).itemsize * 8 - 2, n).astype(np.int64)) + rng.integers(-3, 4, n)
+        near_powers = (1 << rng.integers(0, np.dtype(name).itemsize * 8 - 2, n).astype(np.int64)) + rng.integers(
+            -3, 4, n
+        )
         return np.where(rng.random(n) < 0.5, x, near_powers).astype(name)
     rng = np.random.default_rng(seed)
     x = values("float32", n, seed)
     ties = rng.integers(-300, 300, n) / 2
-    half_ties = (1 + rng.integers(0, 2048, n) / 2048 + rng.integers(-1, 2, n) * 2.0**-24) * 2.0 ** rng.integers(-20, 16, n)
-    limits = rng.choice(np.array([127.5, -128.5, 255.5, 32767.5, 65519.0, 65520.0, 2.0**31, -(2.0**31), 2.0**63, 3.4e38]), n)
+    half_ties = (1 + rng.integers(0, 2048, n) / 2048 + rng.integers(-1, 2, n) * 2.0**-24) * 2.0 ** rng.integers(
+        -20, 16, n
+    )
+    limits = rng.choice(
+        np.array([127.5, -128.5, 255.5, 32767.5, 65519.0, 65520.0, 2.0**31, -(2.0**31), 2.0**63, 3.4e38]), n
+    )
     kind = rng.integers(0, 4, n)
     with np.errstate(all="ignore"):
         return np.choose(kind, [x, ties, half_ties, limits]).astype(np.float32).astype(dtype_of(name))
@@ -135,7 +140,9 @@ def reference(x: Array, source: str, destination: str, mode: int) -> Array:
 @pytest.mark.parametrize(("number", "source", "destination", "modes"), PAIRS, ids=lambda v: str(v))
 @given(st.data())
 @FEW
-def test_cast(kernel: ApiKernel, number: int, source: str, destination: str, modes: tuple[int, ...], data: st.DataObject) -> None:
+def test_cast(
+    kernel: ApiKernel, number: int, source: str, destination: str, modes: tuple[int, ...], data: st.DataObject
+) -> None:
     sizes = np.dtype(dtype_of(source)).itemsize, np.dtype(dtype_of(destination)).itemsize
     lanes = 256 // max(sizes)
     natural = (8 * sizes[1] // max(sizes), 8 * sizes[0] // max(sizes), 8)
@@ -182,7 +189,10 @@ def test_int4(kernel: ApiKernel, form: int, mode: int) -> None:
     expected = np.array([min(max(round_integer(Fraction(v), mode), -8), 7) for v in x.tolist()])
     same(packed, (expected[0::2] & 15 | (expected[1::2] & 15) << 4).astype(np.uint8))
     back = Call(form, call.n, 2, (1, 1, 1), (8, 2, 8), 0)
-    same(kernel.run(back.params(CAST, "float32", second=23), packed, np.zeros(256, np.float16)), expected.astype(np.float16))
+    same(
+        kernel.run(back.params(CAST, "float32", second=23), packed, np.zeros(256, np.float16)),
+        expected.astype(np.float16),
+    )
 
 
 def test_fused_conversions(kernel: ApiKernel) -> None:

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from api_kernel import ApiKernel
 from hypothesis import given
 from hypothesis import strategies as st
-
-from ascendopt_tune.errors import DeviceError
-
-from api_kernel import ApiKernel
 from vector_calls import (
     BITS,
     COUNT,
@@ -29,6 +26,8 @@ from vector_calls import (
     values,
     whole,
 )
+
+from ascendopt_tune.errors import DeviceError
 
 Array = npt.NDArray[Any]
 

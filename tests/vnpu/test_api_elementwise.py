@@ -1,4 +1,4 @@
-"""Elementwise vector calls against numpy: every call form, masks, strides, dtypes, overlap, and the documented rules."""
+"""Elementwise vector calls against numpy: every call form, masks, strides, dtypes, overlap, documented rules."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from api_kernel import ApiKernel
 from hypothesis import given
 from hypothesis import strategies as st
-
-from ascendopt_tune.errors import DeviceError
-
-from api_kernel import ApiKernel
 from vector_calls import (
     BITS,
     COUNT,
@@ -36,6 +33,8 @@ from vector_calls import (
     whole,
     working,
 )
+
+from ascendopt_tune.errors import DeviceError
 
 Array = npt.NDArray[Any]
 
@@ -87,7 +86,9 @@ def test_unary(kernel: ApiKernel, name: str, dtype: str, data: st.DataObject) ->
 
 @pytest.mark.parametrize(("number", "f"), [(3, lambda x: 1 / x), (4, lambda x: 1 / np.sqrt(x))])
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 2.0**-12), ("float16", 2.0**-9)])
-def test_coarse_reciprocals(kernel: ApiKernel, number: int, f: Callable[[Array], Array], dtype: str, error: float) -> None:
+def test_coarse_reciprocals(
+    kernel: ApiKernel, number: int, f: Callable[[Array], Array], dtype: str, error: float
+) -> None:
     """Reciprocal and Rsqrt are near, worse than the documented bounds 1e-4 and 1e-3, and exact for powers of four."""
     x = np.exp(np.random.default_rng(0).uniform(-5, 5, 2000)).astype(dtype)
     y = kernel.run(whole(2000).params(number, dtype), x, np.zeros(2000, dtype)).astype(np.float64)
@@ -126,7 +127,9 @@ SCALAR: dict[str, tuple[int, Callable[[Array, Any], Array], tuple[str, ...]]] = 
 def test_scalar(kernel: ApiKernel, name: str, dtype: str, data: st.DataObject) -> None:
     number, f, _ = SCALAR[name]
     call = data.draw(calls(256 // np.dtype(dtype).itemsize))
-    v = data.draw(st.sampled_from([0, 1, -3, 7]) if np.dtype(dtype).kind == "i" else st.sampled_from([0.0, 0.5, -1.75, 300.0]))
+    v = data.draw(
+        st.sampled_from([0, 1, -3, 7]) if np.dtype(dtype).kind == "i" else st.sampled_from([0.0, 0.5, -1.75, 300.0])
+    )
     x = values(dtype, source_bytes(dtype), data.draw(st.integers(0, 999)))
     check(kernel, number, call, dtype, lambda x: f(x, v), [x], scalar=v)
 

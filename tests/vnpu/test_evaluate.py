@@ -62,13 +62,16 @@ def test_the_good_kernel_is_timed_and_correct(gate: Gate) -> None:
     checked = gate.evaluate(gate.operator.baseline)
     assert isinstance(checked.outcome, Timed), checked.outcome
     assert checked.outcome.profile.task_duration_us > 0
-    assert checked.profile is not None and checked.profile.block_dim == 4
+    assert checked.profile is not None
+    assert checked.profile.block_dim == 4
     assert checked.checks >= 5
     assert set(checked.timings_s) == {"compile", "tiling", "execute", "check"}
     first = gate.trials()[0].inputs[0]
-    assert not isinstance(first, tuple) and first is not None
+    assert not isinstance(first, tuple)
+    assert first is not None
     np.testing.assert_array_equal(checked.outputs["y"], first.load() * np.float16(2))
-    assert checked.tiling is not None and checked.tiling.block_dim == 4
+    assert checked.tiling is not None
+    assert checked.tiling.block_dim == 4
     assert checked.binary.startswith(b"\x7fELF")
 
 
@@ -90,11 +93,14 @@ def test_modelled_time_is_the_same_every_time(gate: Gate) -> None:
 def test_wrong_result(gate: Gate) -> None:
     outcome = kernel_with(gate, "Add(yLocal, xLocal, xLocal, count)", "Mul(yLocal, xLocal, xLocal, count)").outcome
     assert isinstance(outcome, WrongResult)
-    assert "output y" in outcome.reason and "expected" in outcome.reason and "seed" in outcome.reason
+    assert "output y" in outcome.reason
+    assert "expected" in outcome.reason
+    assert "seed" in outcome.reason
 
 
 def test_tail_that_is_one_element_short(gate: Gate) -> None:
-    outcome = kernel_with(gate, "count = end - at < t.tile ? end - at", "count = end - at < t.tile ? end - at - 1").outcome
+    last = "count = end - at < t.tile ? end - at"
+    outcome = kernel_with(gate, last, f"{last} - 1").outcome
     assert isinstance(outcome, WrongResult)
     assert "nothing was written there" in outcome.reason
 
@@ -129,8 +135,10 @@ def test_missing_synchronization_names_both_accesses(gate: Gate, operator: Opera
     assert isinstance(outcome, Hazard), outcome
     assert f"{KERNEL}:{line_of(operator, 'DataCopyPad(xLocal')} " in outcome.reason
     assert f"{KERNEL}:{line_of(operator, 'Add(yLocal')} " in outcome.reason
-    assert "MTE2_V" in outcome.reason and "UB bytes" in outcome.reason
-    assert checked.hazards and checked.hazards[0]["memory"] == "UB"
+    assert "MTE2_V" in outcome.reason
+    assert "UB bytes" in outcome.reason
+    assert checked.hazards
+    assert checked.hazards[0]["memory"] == "UB"
 
 
 def test_stale_output(gate: Gate) -> None:
@@ -156,13 +164,16 @@ def test_result_that_lives_on_uninitialized_workspace(gate: Gate) -> None:
 
 def test_kernel_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:
     outcome = kernel_with(gate, "TPipe pipe;", "TPipe pipe; undeclared_thing = 1;").outcome
-    assert isinstance(outcome, CompileFailed) and outcome.part == "kernel"
+    assert isinstance(outcome, CompileFailed)
+    assert outcome.part == "kernel"
     assert f"{operator.root / KERNEL}:{line_of(operator, 'TPipe pipe;')}" in outcome.reason + outcome.log
 
 
 def test_tiling_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:
-    outcome = gate.evaluate(changed(operator.baseline, HOST, "TwiceTilingData tiling;", "TwiceTilingDat tiling;")).outcome
-    assert isinstance(outcome, CompileFailed) and outcome.part == "tiling"
+    pair = changed(operator.baseline, HOST, "TwiceTilingData tiling;", "TwiceTilingDat tiling;")
+    outcome = gate.evaluate(pair).outcome
+    assert isinstance(outcome, CompileFailed)
+    assert outcome.part == "tiling"
     assert f"{operator.root / HOST}:" in outcome.reason
 
 
@@ -170,7 +181,8 @@ def test_case_that_the_tiling_function_refuses(operator: Operator, evaluator: Ev
     spec = TensorSpec("float16", (0, 8))
     outcome = Gate(operator, Case((spec,), (spec,)), evaluator).evaluate(operator.baseline).outcome
     assert isinstance(outcome, LaunchFailed)
-    assert outcome.reason.startswith("the tiling function refused the case") and "x is empty" in outcome.reason
+    assert outcome.reason.startswith("the tiling function refused the case")
+    assert "x is empty" in outcome.reason
 
 
 def test_dtype_that_no_column_has(operator: Operator, evaluator: Evaluator) -> None:
@@ -224,7 +236,8 @@ def test_direct_launch_with_a_scalar(evaluator: Evaluator, tmp_path: Path) -> No
         'extern "C" __global__ __aicore__ void fill(GM_ADDR out, uint32_t count, float value) {\n'
         "  AscendC::GlobalTensor<float> gm;\n"
         "  gm.SetGlobalBuffer((__gm__ float*)out);\n"
-        "  for (uint32_t i = AscendC::GetBlockIdx(); i < count; i += AscendC::GetBlockNum()) gm.SetValue(i * 16, value);\n"
+        "  for (uint32_t i = AscendC::GetBlockIdx(); i < count; i += AscendC::GetBlockNum())\n"
+        "    gm.SetValue(i * 16, value);\n"
         "}\n"
     )
     operator = load_direct(file, "fill", 2)

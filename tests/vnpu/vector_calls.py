@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from api_kernel import DTYPES
 from hypothesis import settings
 from hypothesis import strategies as st
-
-from api_kernel import DTYPES
 
 Array = npt.NDArray[Any]
 
@@ -63,14 +62,20 @@ def whole(n: int) -> Call:
 
 
 @st.composite
-def calls(draw: st.DrawFn, lanes: int = 64, forms: tuple[int, ...] = FORMS, natural: tuple[int, int, int] = (8, 8, 8)) -> Call:
+def calls(
+    draw: st.DrawFn, lanes: int = 64, forms: tuple[int, ...] = FORMS, natural: tuple[int, int, int] = (8, 8, 8)
+) -> Call:
     """Calls whose destination blocks are disjoint; sources may read blocks again. `natural`: gapless repeat strides."""
     form = draw(st.sampled_from(forms))
     if form == COUNT:
         return Call(COUNT, draw(st.integers(1, 2000)), 0, (1, 1, 1), natural, 0)
     gapless = draw(st.booleans())
     blk = (1, 1, 1) if gapless else (draw(st.integers(1, 2)), draw(st.integers(0, 2)), draw(st.integers(0, 2)))
-    rep = natural if gapless else (8 * blk[0] + draw(st.integers(0, 2)), draw(st.integers(0, 17)), draw(st.integers(0, 17)))
+    rep = (
+        natural
+        if gapless
+        else (8 * blk[0] + draw(st.integers(0, 2)), draw(st.integers(0, 17)), draw(st.integers(0, 17)))
+    )
     if form in (COUNTER_REGISTER, COUNTER_INSIDE):
         return Call(form, draw(st.integers(1, lanes * 6)), 1, blk, rep, 0)
     full = (1 << lanes) - 1

@@ -10,7 +10,7 @@ uint32_t block_num() { return static_cast<uint32_t>(core().block_num); }
 
 void* local_base() { return core().local(); }
 uint32_t local_bytes() { return core().local_bytes(); }
-void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes, "TPipe::InitBuffer", VNPU_PC); }
+void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes); }
 void local_reset() { core().reset_local(); }
 int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }

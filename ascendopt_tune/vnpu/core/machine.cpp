@@ -93,7 +93,7 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, cons
 
 void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc) {
   Range range{reinterpret_cast<uint64_t>(p), bytes, 1, 0};
-  bool local = is_local(p);
+  bool local = p >= local_ && p < local_ + std::max(local_bytes_, local_used_);
   uint64_t canonical = 0;
   if (local)
     check_local(range, 1, api, pc, write ? "destination" : "source");
@@ -185,6 +185,12 @@ void Core::sync_all() {
 void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc,
                        const char* operand) const {
   uint64_t base = reinterpret_cast<uint64_t>(local_);
+  if (range.addr >= base + local_bytes_ && range.addr < base + local_used_)
+    throw KernelError(KernelError::kOutOfBounds,
+                      std::string(api) + ": the " + operand + " is past the end of the Unified Buffer (UB overflow): " +
+                          "InitBuffer was asked for " + bytes_text(local_used_) + " in all, there are " +
+                          bytes_text(local_bytes_) + "; use smaller or fewer buffers",
+                      api, pc);
   if (range.addr < base || range.addr >= base + local_bytes_)
     throw KernelError(KernelError::kOutOfBounds, std::string(api) + ": the " + operand + " is not in the Unified Buffer",
                       api, pc);
@@ -237,14 +243,9 @@ uint64_t Core::check_gm(const Range& range, bool write, const char* api, const v
   return a->canonical + begin;
 }
 
-void* Core::allocate_local(uint32_t bytes, const char* api, const void* pc) {
+void* Core::allocate_local(uint32_t bytes) {
+  // As on the device, asking for more than there is does no harm by itself: touching it does (check_local).
   bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  uint32_t limit = local_bytes_ - chip.ub_reserved_bytes;
-  if (local_used_ + bytes > limit)
-    throw KernelError(KernelError::kMisuse,
-                      std::string(api) + ": " + bytes_text(bytes) + " more do not fit into the Unified Buffer: " +
-                          bytes_text(local_used_) + " of " + bytes_text(limit) + " are taken (UB overflow)",
-                      api, pc);
   buffers_[local_used_] = bytes;
   void* p = local_ + local_used_;
   local_used_ += bytes;

@@ -71,9 +71,12 @@ class Core {
   uint32_t local_bytes() const { return local_bytes_; }
   uint32_t local_offset(const void* p) const { return static_cast<uint32_t>(static_cast<const uint8_t*>(p) - local_); }
 
-  // TPipe's bump allocation in UB; throws KernelError when it is full.
-  void* allocate_local(uint32_t bytes, const char* api, const void* pc);
+  // TPipe's bump allocation in UB.
+  void* allocate_local(uint32_t bytes);
   void reset_local();
+  // Where the memory begins that allocate_local has not handed out, and how much of it kernels may use.
+  uint8_t* local_rest() { return local_ + local_used_; }
+  uint32_t local_rest_bytes() const { return local_bytes_ - chip.ub_reserved_bytes - local_used_; }
   // Event ids of one pair of pipes; throws KernelError when all are taken.
   int allocate_event(Pipe src, Pipe dst, const void* pc);
   void release_event(Pipe src, Pipe dst, int id);

@@ -7,55 +7,27 @@
 #include "ascendc/system.h"
 #include "ascendc/data_copy.h"
 #include "ascendc/vec_binary.h"
-#if __has_include("ascendc/vec_unary.h")
 #include "ascendc/vec_unary.h"
-#endif
-#if __has_include("ascendc/vec_scalar.h")
 #include "ascendc/vec_scalar.h"
-#endif
-#if __has_include("ascendc/vec_duplicate.h")
 #include "ascendc/vec_duplicate.h"
-#endif
-#if __has_include("ascendc/vec_cast.h")
 #include "ascendc/vec_cast.h"
-#endif
-#if __has_include("ascendc/vec_compare.h")
 #include "ascendc/vec_compare.h"
-#endif
-#if __has_include("ascendc/vec_mask.h")
 #include "ascendc/vec_mask.h"
-#endif
-#if __has_include("ascendc/vec_copy.h")
 #include "ascendc/vec_copy.h"
-#endif
-#if __has_include("ascendc/vec_reduce.h")
 #include "ascendc/vec_reduce.h"
-#endif
-#if __has_include("ascendc/vec_gather.h")
 #include "ascendc/vec_gather.h"
-#endif
-#if __has_include("ascendc/vec_transpose.h")
 #include "ascendc/vec_transpose.h"
-#endif
-#if __has_include("ascendc/vec_sort.h")
 #include "ascendc/vec_sort.h"
-#endif
-#if __has_include("ascendc/adv_math.h")
 #include "ascendc/adv_math.h"
-#endif
-#if __has_include("ascendc/adv_compose.h")
 #include "ascendc/adv_compose.h"
-#endif
-#if __has_include("ascendc/list_tensor.h")
 #include "ascendc/list_tensor.h"
-#endif
-#if __has_include("ascendc/debug.h")
 #include "ascendc/debug.h"
-#endif
-#if __has_include("ascendc/scalar_functions.h")
 #include "ascendc/scalar_functions.h"
-#endif
 #if __has_include("ascendc/not_covered.h")
 #include "ascendc/not_covered.h"
 #endif
 #include "vnpu_export.h"
+
+// CANN's header makes these visible without their namespace.
+using AscendC::GetBlockIdx;
+using AscendC::GetBlockNum;

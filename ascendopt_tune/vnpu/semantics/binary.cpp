@@ -1,5 +1,5 @@
-// Vector instructions with two sources. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201;
-// data types: AscendC reference, tables of Atlas A2. Integers wrap around: the reference gives no rule.
+// Vector instructions with two sources. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch
+// 2201; data types: AscendC reference, tables of Atlas A2. Integers wrap around: the reference gives no rule.
 #include <type_traits>
 
 #include "elementwise.h"

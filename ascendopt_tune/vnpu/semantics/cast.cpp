@@ -1,5 +1,5 @@
-// Conversions. Data type pairs and their rounding modes: AscendC reference, Cast, table of Atlas A2; elements per cycle:
-// theoretical throughput table, arch 2201 (one repeat of the wider type a cycle, and 32 elements for int64).
+// Conversions. Data type pairs and their rounding modes: AscendC reference, Cast, table of Atlas A2; elements per
+// cycle: theoretical throughput table, arch 2201 (one repeat of the wider type a cycle, and 32 elements for int64).
 #include "vnpu/cast.h"
 
 #include <string>
@@ -23,27 +23,39 @@ struct Pair {
   uint32_t modes;
 };
 constexpr Pair kPairs[] = {
-    {DType::I4, DType::F16, kNone},          {DType::I8, DType::F16, kNone},
-    {DType::U8, DType::F16, kNone},          {DType::I16, DType::F16, kFive | kNone},
-    {DType::I16, DType::F32, kNone},         {DType::F16, DType::I4, kFive | kNone},
-    {DType::F16, DType::I8, kFive | kNone},  {DType::F16, DType::U8, kFive | kNone},
-    {DType::F16, DType::I16, kFive},         {DType::F16, DType::I32, kFive},
-    {DType::F16, DType::F32, kNone},         {DType::BF16, DType::I32, kFive},
-    {DType::BF16, DType::F32, kNone},        {DType::I32, DType::I16, kNone},
-    {DType::I32, DType::F16, kAny},          {DType::I32, DType::F32, kFive | kNone},
-    {DType::I32, DType::I64, kNone},         {DType::F32, DType::I16, kFive},
+    {DType::I4, DType::F16, kNone},
+    {DType::I8, DType::F16, kNone},
+    {DType::U8, DType::F16, kNone},
+    {DType::I16, DType::F16, kFive | kNone},
+    {DType::I16, DType::F32, kNone},
+    {DType::F16, DType::I4, kFive | kNone},
+    {DType::F16, DType::I8, kFive | kNone},
+    {DType::F16, DType::U8, kFive | kNone},
+    {DType::F16, DType::I16, kFive},
+    {DType::F16, DType::I32, kFive},
+    {DType::F16, DType::F32, kNone},
+    {DType::BF16, DType::I32, kFive},
+    {DType::BF16, DType::F32, kNone},
+    {DType::I32, DType::I16, kNone},
+    {DType::I32, DType::F16, kAny},
+    {DType::I32, DType::F32, kFive | kNone},
+    {DType::I32, DType::I64, kNone},
+    {DType::F32, DType::I16, kFive},
     {DType::F32, DType::F16, kFive | kNone | bit(Round::Odd)},
-    {DType::F32, DType::BF16, kFive},        {DType::F32, DType::I32, kFive},
-    {DType::F32, DType::F32, kFive},         {DType::F32, DType::I64, kFive},
-    {DType::I64, DType::I32, kNone},         {DType::I64, DType::F32, kFive},
+    {DType::F32, DType::BF16, kFive},
+    {DType::F32, DType::I32, kFive},
+    {DType::F32, DType::F32, kFive},
+    {DType::F32, DType::I64, kFive},
+    {DType::I64, DType::I32, kNone},
+    {DType::I64, DType::F32, kFive},
 };
 
 const char* const kRoundNames[] = {"CAST_NONE",  "CAST_RINT",  "CAST_FLOOR", "CAST_CEIL",
                                    "CAST_ROUND", "CAST_TRUNC", "CAST_ODD",   "CAST_HYBRID"};
 const char* type_name(DType t) {
-  static const char* const names[] = {"float",   "half",     "bfloat16_t", "int8_t",   "uint8_t", "int16_t", "uint16_t",
-                                      "int32_t", "uint32_t", "int64_t",    "uint64_t", "double",  "bool",    "complex64",
-                                      "int4b_t", "none"};
+  static const char* const names[] = {"float",    "half",      "bfloat16_t", "int8_t",  "uint8_t",  "int16_t",
+                                      "uint16_t", "int32_t",   "uint32_t",   "int64_t", "uint64_t", "double",
+                                      "bool",     "complex64", "int4b_t",    "none"};
   return names[static_cast<int>(t)];
 }
 
@@ -59,10 +71,10 @@ void check_pair(DType dst, DType src, Round round, const void* pc) {
                           kRoundNames[static_cast<int>(round) & 7] + " on architecture 2201",
                       "Cast", pc);
   }
-  throw KernelError(KernelError::kUnsupported,
-                    std::string("Cast from ") + type_name(src) + " to " + type_name(dst) +
-                        " does not exist on architecture 2201",
-                    "Cast", pc);
+  throw KernelError(
+      KernelError::kUnsupported,
+      std::string("Cast from ") + type_name(src) + " to " + type_name(dst) + " does not exist on architecture 2201",
+      "Cast", pc);
 }
 
 // f(std::integral_constant<Round, mode>) with the mode as a constant, so that loops over to_integral vectorize.

@@ -134,19 +134,45 @@ void compare_any(void* dst, const Operand& a, const Operand* b, const Scalar& sc
   leave_mask(lanes);
 }
 
-bool bit_of(const uint8_t* bits, uint64_t i) { return bits[i / 8] >> (i % 8) & 1; }
+// out[i] = bit i of `bits` ? a[i] : b[i]. T is a type of the element's size: selection moves bits.
+template <typename T>
+void blend(T* out, const uint8_t* bits, const T* a, const T* b, uint32_t n) {
+  for (uint32_t i = 0; i < n; i += 8)
+    for (uint32_t k = 0; k < 8; k++) {
+      const T mask = static_cast<T>(-static_cast<T>(bits[i / 8] >> k & 1));
+      out[i + k] = static_cast<T>((a[i + k] & mask) | (b[i + k] & ~mask));
+    }
+}
 
-// T is a type of the element's size: selection moves bits.
 template <typename T>
 void select_lanes(const VectorCall& call, const Operand& d, const uint8_t* bits, bool same_bits, const Operand& a,
                   const Operand* b, T scalar) {
-  const uint32_t per_repeat = call.lanes_per_repeat();
+  constexpr uint32_t per_repeat = kRepeatBytes / sizeof(T);
+  auto adjacent = [](const Operand& o) { return o.blk_stride == 1; };
+  auto fetch = [&](const Operand& o, uint32_t r, uint32_t lanes, T* to) {
+    if (adjacent(o))
+      std::memcpy(to, VectorCall::at<T>(o, r, 0), lanes * sizeof(T));
+    else
+      for (uint32_t l = 0; l < lanes; l++) to[l] = *VectorCall::at<T>(o, r, l);
+  };
+  T x[per_repeat] = {}, y[per_repeat] = {}, out[per_repeat];
+  if (!b) std::fill_n(y, per_repeat, scalar);
+  bool all = call.contiguous();
+  if (!all) {
+    all = true;
+    for (uint32_t l = 0; l < per_repeat; l++) all = all && call.enabled(l);
+  }
   for (uint32_t r = 0, n = call.repeats(); r < n; r++) {
-    const uint8_t* of_repeat = bits + (same_bits ? 0 : uint64_t(r) * per_repeat / 8);
-    uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
-    T out[kRepeatBytes / sizeof(T)];
-    for (uint32_t l = 0; l < lanes; l++)
-      out[l] = bit_of(of_repeat, l) ? *VectorCall::at<T>(a, r, l) : b ? *VectorCall::at<T>(*b, r, l) : scalar;
+    const uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
+    uint8_t chosen[per_repeat / 8] = {};
+    std::memcpy(chosen, bits + (same_bits ? 0 : uint64_t(r) * per_repeat / 8), (lanes + 7) / 8);
+    fetch(a, r, lanes, x);
+    if (b) fetch(*b, r, lanes, y);
+    blend(out, chosen, x, y, per_repeat);
+    if (all && adjacent(d)) {
+      std::memcpy(VectorCall::at<T>(d, r, 0), out, lanes * sizeof(T));
+      continue;
+    }
     for (uint32_t l = 0; l < lanes; l++)
       if (call.contiguous() || call.enabled(l)) *VectorCall::at<T>(d, r, l) = out[l];
   }

@@ -19,6 +19,15 @@ void index(const VectorCall& call, const Operand& d, compute_t<T> first, compute
     }
 }
 
+template <typename T>
+void fill_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
+  constexpr uint32_t per_block = kBlockBytes / sizeof(T);
+  const T* from = static_cast<const T*>(s.ptr);
+  for (uint32_t r = 0; r < repeat; r++)
+    for (uint32_t b = 0; b < kBlocksPerRepeat; b++)
+      std::fill_n(VectorCall::at<T>(d, r, b * per_block), per_block, from[r * kBlocksPerRepeat + b]);
+}
+
 }  // namespace
 
 void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
@@ -50,8 +59,7 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
   const char* api = "Brcb";
   uint32_t size = dtype_size(dst.dtype);
   if (size != 2 && size != 4) unsupported_dtype(api, dst.dtype, pc);
-  if (dst.blk_stride == 0)
-    throw KernelError(KernelError::kMisuse, "Brcb: dstBlkStride 0 is not allowed", api, pc);
+  if (dst.blk_stride == 0) throw KernelError(KernelError::kMisuse, "Brcb: dstBlkStride 0 is not allowed", api, pc);
   LocalCall call(api, pc);
   // Eight elements a repeat, one after the other: 16 or 32 bytes. Each fills a block.
   call.read(src.ptr, repeat * kBlocksPerRepeat * size, "source");
@@ -62,13 +70,10 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
     call.write(dst.ptr, kBlockBytes, "destination", kBlockBytes, repeat * kBlocksPerRepeat, blk);
   else
     call.write(dst.ptr, (kBlocksPerRepeat - 1) * blk + kBlockBytes, "destination", kBlockBytes, repeat, rep);
-  const auto* from = static_cast<const uint8_t*>(src.ptr);
-  for (uint32_t r = 0; r < repeat; r++)
-    for (uint32_t b = 0; b < kBlocksPerRepeat; b++) {
-      auto* block = static_cast<uint8_t*>(dst.ptr) + uint64_t(r) * rep + uint64_t(b) * blk;
-      for (uint32_t at = 0; at < kBlockBytes; at += size)
-        std::memcpy(block + at, from + (r * kBlocksPerRepeat + b) * size, size);
-    }
+  if (size == 2)
+    fill_blocks<uint16_t>(dst, src, repeat);
+  else
+    fill_blocks<uint32_t>(dst, src, repeat);
   call.issue(repeat);  // 8 elements in, one block each out, a cycle
 }
 

@@ -136,18 +136,23 @@ void elementwise(const VectorCall& call, F f, const Operand& d, const O&... s) {
   }
   for (uint32_t r = 0, n = call.repeats(); r < n; r++) {
     uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
-    if (adjacent && prefix) {
-      detail::run(std::min(lanes, prefix), per_repeat, f, VectorCall::at<D>(d, r, 0), VectorCall::at<S>(s, r, 0)...);
+    if (prefix) {
+      // Lanes that follow each other in every operand: the whole repeat, or a block of the widest type.
+      lanes = std::min(lanes, prefix);
+      const uint32_t step = adjacent ? per_repeat : kBlockBytes / std::max({sizeof(D), sizeof(S)...});
+      for (uint32_t l = 0; l < lanes; l += step)
+        detail::run(std::min(step, lanes - l), per_repeat, f, VectorCall::at<D>(d, r, l),
+                    VectorCall::at<S>(s, r, l)...);
       continue;
     }
     for (uint32_t l = 0; l < lanes; l++)
       if (call.contiguous() || call.enabled(l))
-        detail::store(*VectorCall::at<D>(d, r, l),
-                      f(static_cast<compute_t<S>>(*VectorCall::at<S>(s, r, l))...));
+        detail::store(*VectorCall::at<D>(d, r, l), f(static_cast<compute_t<S>>(*VectorCall::at<S>(s, r, l))...));
   }
 }
 
-// The mask register after an instruction that sets it: the count form leaves the default behind (AscendC reference, mask).
+// The mask register after an instruction that sets it: the count form leaves the default behind (AscendC reference,
+// mask).
 inline void leave_mask(const Lanes& lanes) {
   Core& c = core();
   if (lanes.use_set_mask) return;

@@ -7,16 +7,25 @@
 
 namespace vnpu {
 
-// A float rounded to an integral value.
+// A float rounded to an integral value. Everything is made of rint, which vectorizes whatever the compiler thinks of
+// floating point exceptions.
 template <Round mode>
 inline float to_integral(float x) {
-  if constexpr (mode == Round::Floor) return std::floor(x);
-  else if constexpr (mode == Round::Ceil) return std::ceil(x);
-  else if constexpr (mode == Round::Trunc) return std::trunc(x);
-  else if constexpr (mode == Round::Away) {
-    float t = std::trunc(x);
-    return std::fabs(x - t) >= 0.5f ? t + std::copysign(1.0f, x) : t;
-  } else return std::rint(x);
+  if constexpr (mode == Round::None || mode == Round::Rint) {
+    return std::rint(x);
+  } else if constexpr (mode == Round::Floor || mode == Round::Ceil) {
+    float r = std::rint(x);
+    if constexpr (mode == Round::Floor)
+      r = r > x ? r - 1.0f : r;
+    else
+      r = r < x ? r + 1.0f : r;
+    return std::copysign(r, x);  // zero keeps the sign of x
+  } else {
+    float a = std::fabs(x), r = std::rint(a);
+    r = r > a ? r - 1.0f : r;
+    if constexpr (mode == Round::Away) r = a - r >= 0.5f ? r + 1.0f : r;
+    return std::copysign(r, x);
+  }
 }
 
 // An integral float as an integer: saturates, NaN gives 0.

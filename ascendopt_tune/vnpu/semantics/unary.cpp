@@ -1,7 +1,12 @@
 // Vector instructions with one source. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201.
+#if !defined(__clang__)
+// Nobody looks at floating point exceptions, and with them in mind g++ does not vectorize selections between numbers.
+#pragma GCC optimize("no-trapping-math")
+#endif
 #include "vnpu/unary.h"
 
 #include "elementwise.h"
+#include "fast_math.h"
 
 namespace vnpu {
 namespace {
@@ -26,9 +31,9 @@ bool floating(UnaryOp op, const VectorCall& call, const Operand& d, const Operan
   };
   switch (op) {
     case UnaryOp::Exp:
-      return each([](float x) { return std::exp(x); });
+      return each([](float x) { return exp_lane(x); });
     case UnaryOp::Ln:
-      return each([](float x) { return std::log(x); });
+      return each([](float x) { return log_lane(x); });
     case UnaryOp::Abs:
       return each([](float x) { return std::fabs(x); });
     case UnaryOp::Sqrt:

@@ -10,19 +10,23 @@ __aicore__ inline void call(Params p) {
   s.SetSize(n);
   t.SetSize(n);
   T v;
-  if constexpr (std::is_integral_v<T>) v = static_cast<T>(p[12]);
-  else v = static_cast<T>(p.as_float(12));
-#define FOUR(CASE, NAME, ...)                   \
-  case CASE:                                    \
-    if (p[2] == 0) NAME(d, __VA_ARGS__, w, n);  \
-    if (p[2] == 1) NAME(d, __VA_ARGS__, n);     \
-    if (p[2] == 2) NAME(d, __VA_ARGS__, w);     \
-    if (p[2] == 3) NAME(d, __VA_ARGS__);        \
+  if constexpr (std::is_integral_v<T>)
+    v = static_cast<T>(p[12]);
+  else
+    v = static_cast<T>(p.as_float(12));
+#define FOUR(CASE, NAME, ...)                  \
+  case CASE:                                   \
+    if (p[2] == 0) NAME(d, __VA_ARGS__, w, n); \
+    if (p[2] == 1) NAME(d, __VA_ARGS__, n);    \
+    if (p[2] == 2) NAME(d, __VA_ARGS__, w);    \
+    if (p[2] == 3) NAME(d, __VA_ARGS__);       \
     return;
-#define TWO(CASE, NAME, ...)                    \
-  case CASE:                                    \
-    if (p[2] % 2) NAME(d, __VA_ARGS__, n);      \
-    else NAME(d, __VA_ARGS__, w, n);            \
+#define TWO(CASE, NAME, ...)      \
+  case CASE:                      \
+    if (p[2] % 2)                 \
+      NAME(d, __VA_ARGS__, n);    \
+    else                          \
+      NAME(d, __VA_ARGS__, w, n); \
     return;
   switch (p[0]) {
     FOUR(0, Power, s, t)

@@ -10,44 +10,46 @@ enum Form { kCount, kMask, kBits, kRegister, kCounterRegister, kCounterInside };
 
 template <typename T>
 __aicore__ inline T scalar_of(Params p) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(p[12]);
-  else return static_cast<T>(p.as_float(12));
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(p[12]);
+  else
+    return static_cast<T>(p.as_float(12));
 }
 
 // NAME(arguments..., mask operands) in each form; TYPES: its template arguments before isSetMask, in parentheses.
 #define UNPACK(...) __VA_ARGS__
-#define MASKED_FORMS(T, REPEAT_PARAMS, NAME, TYPES, ...)                          \
-  case kMask:                                                                     \
-    NAME(__VA_ARGS__, static_cast<uint64_t>(p[3]), repeat, REPEAT_PARAMS);        \
-    return;                                                                       \
-  case kBits:                                                                     \
-    NAME(__VA_ARGS__, bits, repeat, REPEAT_PARAMS);                               \
-    return;                                                                       \
-  case kRegister:                                                                 \
-    SetVectorMask<T>(bits[1], bits[0]);                                           \
-    NAME<UNPACK TYPES, false>(__VA_ARGS__, MASK_PLACEHOLDER, repeat, REPEAT_PARAMS);     \
-    ResetMask();                                                                  \
-    return;                                                                       \
-  case kCounterRegister:                                                          \
-    SetMaskCount();                                                               \
-    SetVectorMask<T, MaskMode::COUNTER>(0, p[3]);                                 \
-    NAME<UNPACK TYPES, false>(__VA_ARGS__, MASK_PLACEHOLDER, repeat, REPEAT_PARAMS);     \
-    SetMaskNorm();                                                                \
-    ResetMask();                                                                  \
-    return;                                                                       \
-  case kCounterInside:                                                            \
-    SetMaskCount();                                                               \
-    NAME(__VA_ARGS__, static_cast<uint64_t>(p[3]), repeat, REPEAT_PARAMS);        \
-    SetMaskNorm();                                                                \
-    ResetMask();                                                                  \
+#define MASKED_FORMS(T, REPEAT_PARAMS, NAME, TYPES, ...)                             \
+  case kMask:                                                                        \
+    NAME(__VA_ARGS__, static_cast<uint64_t>(p[3]), repeat, REPEAT_PARAMS);           \
+    return;                                                                          \
+  case kBits:                                                                        \
+    NAME(__VA_ARGS__, bits, repeat, REPEAT_PARAMS);                                  \
+    return;                                                                          \
+  case kRegister:                                                                    \
+    SetVectorMask<T>(bits[1], bits[0]);                                              \
+    NAME<UNPACK TYPES, false>(__VA_ARGS__, MASK_PLACEHOLDER, repeat, REPEAT_PARAMS); \
+    ResetMask();                                                                     \
+    return;                                                                          \
+  case kCounterRegister:                                                             \
+    SetMaskCount();                                                                  \
+    SetVectorMask<T, MaskMode::COUNTER>(0, p[3]);                                    \
+    NAME<UNPACK TYPES, false>(__VA_ARGS__, MASK_PLACEHOLDER, repeat, REPEAT_PARAMS); \
+    SetMaskNorm();                                                                   \
+    ResetMask();                                                                     \
+    return;                                                                          \
+  case kCounterInside:                                                               \
+    SetMaskCount();                                                                  \
+    NAME(__VA_ARGS__, static_cast<uint64_t>(p[3]), repeat, REPEAT_PARAMS);           \
+    SetMaskNorm();                                                                   \
+    ResetMask();                                                                     \
     return;
-#define FORMS(T, REPEAT_PARAMS, NAME, TYPES, ...)                                 \
-  switch (p[2]) {                                                                 \
-    case kCount:                                                                  \
-      NAME(__VA_ARGS__, p[3]);                                                    \
-      return;                                                                     \
-      MASKED_FORMS(T, REPEAT_PARAMS, NAME, TYPES, __VA_ARGS__)                    \
-  }                                                                               \
+#define FORMS(T, REPEAT_PARAMS, NAME, TYPES, ...)              \
+  switch (p[2]) {                                              \
+    case kCount:                                               \
+      NAME(__VA_ARGS__, p[3]);                                 \
+      return;                                                  \
+      MASKED_FORMS(T, REPEAT_PARAMS, NAME, TYPES, __VA_ARGS__) \
+  }                                                            \
   return;
 
 template <typename T>
@@ -88,18 +90,18 @@ __aicore__ inline void vector_call(Params p) {
 #define BINARY(CASE, NAME) \
   case CASE:               \
     FORMS(T, two, NAME, (T), d, s, t)
-    BINARY(20, Add)
-    BINARY(21, Sub)
-    BINARY(22, Mul)
-    BINARY(23, Div)
-    BINARY(24, Max)
-    BINARY(25, Min)
-    BINARY(26, And)
-    BINARY(27, Or)
-    BINARY(28, AddRelu)
-    BINARY(29, SubRelu)
-    BINARY(30, FusedMulAdd)
-    BINARY(31, MulAddRelu)
+      BINARY(20, Add)
+      BINARY(21, Sub)
+      BINARY(22, Mul)
+      BINARY(23, Div)
+      BINARY(24, Max)
+      BINARY(25, Min)
+      BINARY(26, And)
+      BINARY(27, Or)
+      BINARY(28, AddRelu)
+      BINARY(29, SubRelu)
+      BINARY(30, FusedMulAdd)
+      BINARY(31, MulAddRelu)
     case 32:
       FORMS(T, two, MulAddDst, (T, T), d, s, t)
     case 40:
@@ -174,8 +176,10 @@ __aicore__ inline void compare_call(Params p) {
       return;
     case 56: {
       SelectWithBytesMaskShapeInfo info(p[4], p[3], p[5]);
-      if (p[11]) SelectWithBytesMask(d, v, s, input<uint8_t>(kSecond), work<uint8_t>(), info);
-      else SelectWithBytesMask(d, s, v, input<uint8_t>(kSecond), work<uint8_t>(), info);
+      if (p[11])
+        SelectWithBytesMask(d, v, s, input<uint8_t>(kSecond), work<uint8_t>(), info);
+      else
+        SelectWithBytesMask(d, s, v, input<uint8_t>(kSecond), work<uint8_t>(), info);
       return;
     }
   }
@@ -297,7 +301,8 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
     if (p[0] == 60) return cast_calls(p);
     if (p[0] == 61) return fused_calls(p);
     if (p[0] == 62) return mask_state(p);
-    if (p[0] >= 50) return p[1] == 0 ? compare_call<float>(p) : p[1] == 1 ? compare_call<half>(p) : compare_call<int32_t>(p);
+    if (p[0] >= 50)
+      return p[1] == 0 ? compare_call<float>(p) : p[1] == 1 ? compare_call<half>(p) : compare_call<int32_t>(p);
     switch (p[1]) {
       case 0:
         return vector_call<float>(p);

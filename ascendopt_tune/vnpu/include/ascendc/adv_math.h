@@ -35,28 +35,28 @@ ASCENDC_INLINE vnpu::MathArguments with_scalar(vnpu::MathArguments a, const T& s
 
 }  // namespace detail
 
-#define VNPU_MATH_COUNTED(NAME)                                                                                       \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                          \
-                           const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount) {                    \
-    vnpu::math(vnpu::Math::NAME, dstTensor.operand(),                                                                 \
-               detail::with_shared(detail::math_arguments(srcTensor, calCount), sharedTmpBuffer), #NAME);             \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                          \
-                           const uint32_t calCount) {                                                                 \
-    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(srcTensor, calCount), #NAME);            \
+#define VNPU_MATH_COUNTED(NAME)                                                                            \
+  template <typename T, bool isReuseSource = false>                                                        \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,               \
+                           const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount) {         \
+    vnpu::math(vnpu::Math::NAME, dstTensor.operand(),                                                      \
+               detail::with_shared(detail::math_arguments(srcTensor, calCount), sharedTmpBuffer), #NAME);  \
+  }                                                                                                        \
+  template <typename T, bool isReuseSource = false>                                                        \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,               \
+                           const uint32_t calCount) {                                                      \
+    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(srcTensor, calCount), #NAME); \
   }
-#define VNPU_MATH(NAME)                                                                                               \
-  VNPU_MATH_COUNTED(NAME)                                                                                             \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                          \
-                           const LocalTensor<uint8_t>& sharedTmpBuffer) {                                             \
-    NAME<T, isReuseSource>(dstTensor, srcTensor, sharedTmpBuffer, srcTensor.GetSize());                               \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor) {                        \
-    NAME<T, isReuseSource>(dstTensor, srcTensor, srcTensor.GetSize());                                                \
+#define VNPU_MATH(NAME)                                                                        \
+  VNPU_MATH_COUNTED(NAME)                                                                      \
+  template <typename T, bool isReuseSource = false>                                            \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,   \
+                           const LocalTensor<uint8_t>& sharedTmpBuffer) {                      \
+    NAME<T, isReuseSource>(dstTensor, srcTensor, sharedTmpBuffer, srcTensor.GetSize());        \
+  }                                                                                            \
+  template <typename T, bool isReuseSource = false>                                            \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor) { \
+    NAME<T, isReuseSource>(dstTensor, srcTensor, srcTensor.GetSize());                         \
   }
 VNPU_MATH(Acos)
 VNPU_MATH(Acosh)
@@ -85,14 +85,14 @@ VNPU_MATH_COUNTED(Round)
 #undef VNPU_MATH_COUNTED
 
 // Log and Log10 need no temporary buffer.
-#define VNPU_LOG(NAME)                                                                                                \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, uint32_t calCount) {     \
-    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(srcTensor, calCount), #NAME);            \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor) {                        \
-    NAME<T, isReuseSource>(dstTensor, srcTensor, srcTensor.GetSize());                                                \
+#define VNPU_LOG(NAME)                                                                                            \
+  template <typename T, bool isReuseSource = false>                                                               \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, uint32_t calCount) { \
+    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(srcTensor, calCount), #NAME);        \
+  }                                                                                                               \
+  template <typename T, bool isReuseSource = false>                                                               \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor) {                    \
+    NAME<T, isReuseSource>(dstTensor, srcTensor, srcTensor.GetSize());                                            \
   }
 VNPU_LOG(Log)
 VNPU_LOG(Log10)
@@ -115,8 +115,8 @@ ASCENDC_INLINE void Exp(const LocalTensor<T>& dstLocal, const LocalTensor<T>& sr
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                          \
                            const LocalTensor<uint8_t>& sharedTmpBuffer, const T scalar, const uint32_t calCount) {    \
     vnpu::math(vnpu::Math::NAME, dstTensor.operand(),                                                                 \
-               detail::with_scalar(                                                                                   \
-                   detail::with_shared(detail::math_arguments(srcTensor, calCount), sharedTmpBuffer), scalar),        \
+               detail::with_scalar(detail::with_shared(detail::math_arguments(srcTensor, calCount), sharedTmpBuffer), \
+                                   scalar),                                                                           \
                #NAME);                                                                                                \
   }                                                                                                                   \
   template <typename T, bool isReuseSource = false>                                                                   \
@@ -157,30 +157,29 @@ ASCENDC_INLINE void Swish(const LocalTensor<T>& dstLocal, const LocalTensor<T>& 
 }
 
 // Two tensors of equal size; dst = f(src0, src1).
-#define VNPU_MATH_BINARY(NAME)                                                                                        \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                         \
-                           const LocalTensor<T>& src1Tensor, const LocalTensor<uint8_t>& sharedTmpBuffer,             \
-                           const uint32_t calCount) {                                                                 \
-    vnpu::math(vnpu::Math::NAME, dstTensor.operand(),                                                                 \
-               detail::with_shared(detail::math_arguments(src0Tensor, src1Tensor, calCount), sharedTmpBuffer),        \
-               #NAME);                                                                                                \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                         \
-                           const LocalTensor<T>& src1Tensor, const uint32_t calCount) {                               \
-    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(src0Tensor, src1Tensor, calCount),       \
-               #NAME);                                                                                                \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                         \
-                           const LocalTensor<T>& src1Tensor, const LocalTensor<uint8_t>& sharedTmpBuffer) {           \
-    NAME<T, isReuseSource>(dstTensor, src0Tensor, src1Tensor, sharedTmpBuffer, src0Tensor.GetSize());                 \
-  }                                                                                                                   \
-  template <typename T, bool isReuseSource = false>                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                         \
-                           const LocalTensor<T>& src1Tensor) {                                                        \
-    NAME<T, isReuseSource>(dstTensor, src0Tensor, src1Tensor, src0Tensor.GetSize());                                  \
+#define VNPU_MATH_BINARY(NAME)                                                                                         \
+  template <typename T, bool isReuseSource = false>                                                                    \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                          \
+                           const LocalTensor<T>& src1Tensor, const LocalTensor<uint8_t>& sharedTmpBuffer,              \
+                           const uint32_t calCount) {                                                                  \
+    vnpu::math(vnpu::Math::NAME, dstTensor.operand(),                                                                  \
+               detail::with_shared(detail::math_arguments(src0Tensor, src1Tensor, calCount), sharedTmpBuffer), #NAME); \
+  }                                                                                                                    \
+  template <typename T, bool isReuseSource = false>                                                                    \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                          \
+                           const LocalTensor<T>& src1Tensor, const uint32_t calCount) {                                \
+    vnpu::math(vnpu::Math::NAME, dstTensor.operand(), detail::math_arguments(src0Tensor, src1Tensor, calCount),        \
+               #NAME);                                                                                                 \
+  }                                                                                                                    \
+  template <typename T, bool isReuseSource = false>                                                                    \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                          \
+                           const LocalTensor<T>& src1Tensor, const LocalTensor<uint8_t>& sharedTmpBuffer) {            \
+    NAME<T, isReuseSource>(dstTensor, src0Tensor, src1Tensor, sharedTmpBuffer, src0Tensor.GetSize());                  \
+  }                                                                                                                    \
+  template <typename T, bool isReuseSource = false>                                                                    \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src0Tensor,                          \
+                           const LocalTensor<T>& src1Tensor) {                                                         \
+    NAME<T, isReuseSource>(dstTensor, src0Tensor, src1Tensor, src0Tensor.GetSize());                                   \
   }
 VNPU_MATH_BINARY(Fmod)
 VNPU_MATH_BINARY(GeGLU)
@@ -262,10 +261,10 @@ template <typename T, bool isReuseSource = false>
 ASCENDC_INLINE void SwiGLU(LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor0,
                            const LocalTensor<T>& srcTensor1, const float& scalarValue,
                            const LocalTensor<uint8_t>& sharedTmpBuffer) {
-  vnpu::math(vnpu::Math::SwiGLU, dstTensor.operand(),
-             detail::with_shared(detail::swiglu(srcTensor0, srcTensor1, scalarValue, srcTensor0.GetSize()),
-                                 sharedTmpBuffer),
-             "SwiGLU");
+  vnpu::math(
+      vnpu::Math::SwiGLU, dstTensor.operand(),
+      detail::with_shared(detail::swiglu(srcTensor0, srcTensor1, scalarValue, srcTensor0.GetSize()), sharedTmpBuffer),
+      "SwiGLU");
 }
 template <typename T, bool isReuseSource = false>
 ASCENDC_INLINE void SwiGLU(LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor0,

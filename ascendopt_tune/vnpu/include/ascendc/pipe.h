@@ -196,8 +196,7 @@ class TBuf {
   }
   template <typename T>
   ASCENDC_INLINE LocalTensor<T> GetWithOffset(uint32_t size, uint32_t byte_offset) {
-    if (!address_) vnpu::misuse("TBuf::Get", "the buffer has no memory: call TPipe::InitBuffer first");
-    LocalTensor<T> t;
+    LocalTensor<T> t;  // of a buffer without memory: an error as soon as it is touched
     t.Bind(reinterpret_cast<T*>(static_cast<uint8_t*>(address_) + byte_offset), size, pos, nullptr);
     return t;
   }

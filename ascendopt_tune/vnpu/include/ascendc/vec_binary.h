@@ -15,28 +15,28 @@ ASCENDC_INLINE void binary(vnpu::BinaryOp op, const LocalTensor<T>& dst, const L
 }
 }  // namespace detail
 
-#define VNPU_BINARY_MASKED(NAME, OP)                                                                                  \
-  template <typename T, bool isSetMask = true>                                                                        \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,         \
-                           uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {       \
-    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams,  \
-                   #NAME);                                                                                            \
-  }                                                                                                                   \
-  template <typename T, bool isSetMask = true>                                                                        \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,         \
-                           uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {         \
-    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams,  \
-                   #NAME);                                                                                            \
+#define VNPU_BINARY_MASKED(NAME, OP)                                                                                 \
+  template <typename T, bool isSetMask = true>                                                                       \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,        \
+                           uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {      \
+    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams, \
+                   #NAME);                                                                                           \
+  }                                                                                                                  \
+  template <typename T, bool isSetMask = true>                                                                       \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,        \
+                           uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {        \
+    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams, \
+                   #NAME);                                                                                           \
   }
 
 // A count of 0 does nothing.
-#define VNPU_BINARY(NAME, OP)                                                                                         \
-  VNPU_BINARY_MASKED(NAME, OP)                                                                                        \
-  template <typename T>                                                                                               \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,         \
-                           const int32_t& count) {                                                                    \
-    if (count <= 0) return;                                                                                           \
-    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of_count(count), BinaryRepeatParams(), #NAME);  \
+#define VNPU_BINARY(NAME, OP)                                                                                        \
+  VNPU_BINARY_MASKED(NAME, OP)                                                                                       \
+  template <typename T>                                                                                              \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,        \
+                           const int32_t& count) {                                                                   \
+    if (count <= 0) return;                                                                                          \
+    detail::binary(vnpu::BinaryOp::OP, dst, src0, src1, detail::lanes_of_count(count), BinaryRepeatParams(), #NAME); \
   }
 
 VNPU_BINARY(Add, Add)
@@ -53,19 +53,19 @@ VNPU_BINARY(FusedMulAddRelu, FusedMulAddRelu)  // the older name of MulAddRelu
 #undef VNPU_BINARY
 
 // The count form takes 32-bit integers too, as pairs of 16-bit ones: count is in units of 16 bits.
-#define VNPU_BITWISE(NAME)                                                                                            \
-  VNPU_BINARY_MASKED(NAME, NAME)                                                                                      \
-  template <typename T>                                                                                               \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,         \
-                           const int32_t& count) {                                                                    \
-    if (count <= 0) return;                                                                                           \
-    if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>)                                          \
-      detail::binary(vnpu::BinaryOp::NAME, dst.template ReinterpretCast<uint16_t>(),                                  \
-                     src0.template ReinterpretCast<uint16_t>(), src1.template ReinterpretCast<uint16_t>(),            \
-                     detail::lanes_of_count(count), BinaryRepeatParams(), #NAME);                                     \
-    else                                                                                                              \
-      detail::binary(vnpu::BinaryOp::NAME, dst, src0, src1, detail::lanes_of_count(count), BinaryRepeatParams(),      \
-                     #NAME);                                                                                          \
+#define VNPU_BITWISE(NAME)                                                                                       \
+  VNPU_BINARY_MASKED(NAME, NAME)                                                                                 \
+  template <typename T>                                                                                          \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,    \
+                           const int32_t& count) {                                                               \
+    if (count <= 0) return;                                                                                      \
+    if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>)                                     \
+      detail::binary(vnpu::BinaryOp::NAME, dst.template ReinterpretCast<uint16_t>(),                             \
+                     src0.template ReinterpretCast<uint16_t>(), src1.template ReinterpretCast<uint16_t>(),       \
+                     detail::lanes_of_count(count), BinaryRepeatParams(), #NAME);                                \
+    else                                                                                                         \
+      detail::binary(vnpu::BinaryOp::NAME, dst, src0, src1, detail::lanes_of_count(count), BinaryRepeatParams(), \
+                     #NAME);                                                                                     \
   }
 VNPU_BITWISE(And)
 VNPU_BITWISE(Or)

@@ -71,52 +71,52 @@ ASCENDC_INLINE void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& vdeq
   vnpu::set_dequant(reinterpret_cast<uint64_t>(vdeq.GetPhyAddr()));
 }
 
-#define VNPU_CAST_DEQUANT(NAME)                                                                                       \
-  template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>               \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],               \
-                           uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                               \
-    vnpu::cast_dequant(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride),                             \
-                       src.operand(repeatParams.srcBlkStride, repeatParams.srcRepStride), {isVecDeq, halfBlock},      \
-                       detail::lanes_of(mask, repeatTime, isSetMask));                                                \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>               \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,                  \
-                           uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                               \
-    vnpu::cast_dequant(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride),                             \
-                       src.operand(repeatParams.srcBlkStride, repeatParams.srcRepStride), {isVecDeq, halfBlock},      \
-                       detail::lanes_of(static_cast<uint64_t>(mask), repeatTime, isSetMask));                         \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>                                      \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count) {              \
-    if (count == 0) return;                                                                                           \
-    vnpu::cast_dequant(dst.operand(1, sizeof(T) == 1 ? 8 : detail::packed_repeat<T, U>()), src.operand(),             \
-                       {isVecDeq, halfBlock}, detail::lanes_of_count(count));                                         \
+#define VNPU_CAST_DEQUANT(NAME)                                                                                  \
+  template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>          \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],          \
+                           uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                          \
+    vnpu::cast_dequant(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride),                        \
+                       src.operand(repeatParams.srcBlkStride, repeatParams.srcRepStride), {isVecDeq, halfBlock}, \
+                       detail::lanes_of(mask, repeatTime, isSetMask));                                           \
+  }                                                                                                              \
+  template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>          \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,             \
+                           uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                          \
+    vnpu::cast_dequant(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride),                        \
+                       src.operand(repeatParams.srcBlkStride, repeatParams.srcRepStride), {isVecDeq, halfBlock}, \
+                       detail::lanes_of(static_cast<uint64_t>(mask), repeatTime, isSetMask));                    \
+  }                                                                                                              \
+  template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>                                 \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count) {         \
+    if (count == 0) return;                                                                                      \
+    vnpu::cast_dequant(dst.operand(1, sizeof(T) == 1 ? 8 : detail::packed_repeat<T, U>()), src.operand(),        \
+                       {isVecDeq, halfBlock}, detail::lanes_of_count(count));                                    \
   }
 VNPU_CAST_DEQUANT(CastDequant)
 VNPU_CAST_DEQUANT(CastDeq)
 #undef VNPU_CAST_DEQUANT
 
-#define VNPU_FUSED_CAST(NAME, OP)                                                                                     \
-  template <typename T, typename U, bool isSetMask = true>                                                            \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,         \
-                           uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& p) {                    \
-    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(p.dstBlkStride, p.dstRepStride),                                \
-                     src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride),  \
-                     detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                           \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true>                                                            \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,         \
-                           uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& p) {                  \
-    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(p.dstBlkStride, p.dstRepStride),                                \
-                     src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride),  \
-                     detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                           \
-  }                                                                                                                   \
-  template <typename T, typename U>                                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,         \
-                           const uint32_t count) {                                                                    \
-    if (count == 0) return;                                                                                           \
-    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(1, detail::packed_repeat<T, U>()), src0.operand(),              \
-                     src1.operand(), detail::lanes_of_count(count), #NAME);                                           \
+#define VNPU_FUSED_CAST(NAME, OP)                                                                                    \
+  template <typename T, typename U, bool isSetMask = true>                                                           \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,        \
+                           uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& p) {                   \
+    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(p.dstBlkStride, p.dstRepStride),                               \
+                     src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride), \
+                     detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                          \
+  }                                                                                                                  \
+  template <typename T, typename U, bool isSetMask = true>                                                           \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,        \
+                           uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& p) {                 \
+    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(p.dstBlkStride, p.dstRepStride),                               \
+                     src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride), \
+                     detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                          \
+  }                                                                                                                  \
+  template <typename T, typename U>                                                                                  \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,        \
+                           const uint32_t count) {                                                                   \
+    if (count == 0) return;                                                                                          \
+    vnpu::fused_cast(vnpu::FusedCast::OP, dst.operand(1, detail::packed_repeat<T, U>()), src0.operand(),             \
+                     src1.operand(), detail::lanes_of_count(count), #NAME);                                          \
   }
 VNPU_FUSED_CAST(AddReluCast, AddRelu)
 VNPU_FUSED_CAST(SubReluCast, SubRelu)

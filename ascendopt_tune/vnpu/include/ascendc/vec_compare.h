@@ -55,27 +55,25 @@ ASCENDC_INLINE void SetCmpMask(const LocalTensor<T>& src) {
 }
 
 // CompareScalar is the older name of Compares.
-#define VNPU_COMPARES(NAME)                                                                                           \
-  template <typename T, typename U, bool isSetMask = true>                                                            \
-  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar,                 \
-                           CMPMODE cmpMode, const uint64_t mask[], uint8_t repeatTime, const UnaryRepeatParams& p) {  \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride),                              \
-                         vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),                                    \
-                         detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                       \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true>                                                            \
-  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar,                 \
-                           CMPMODE cmpMode, const uint64_t mask, uint8_t repeatTime, const UnaryRepeatParams& p) {    \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride),                              \
-                         vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),                                    \
-                         detail::lanes_of(mask, repeatTime, isSetMask), #NAME);                                       \
-  }                                                                                                                   \
-  template <typename T, typename U>                                                                                   \
-  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar,                 \
-                           CMPMODE cmpMode, uint32_t count) {                                                         \
-    if (count == 0) return;                                                                                           \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(), vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),  \
-                         detail::lanes_of_count(count), #NAME);                                                       \
+#define VNPU_COMPARES(NAME)                                                                                            \
+  template <typename T, typename U, bool isSetMask = true>                                                             \
+  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
+                           const uint64_t mask[], uint8_t repeatTime, const UnaryRepeatParams& p) {                    \
+    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),  \
+                         detail::to_compare(cmpMode), detail::lanes_of(mask, repeatTime, isSetMask), #NAME);           \
+  }                                                                                                                    \
+  template <typename T, typename U, bool isSetMask = true>                                                             \
+  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
+                           const uint64_t mask, uint8_t repeatTime, const UnaryRepeatParams& p) {                      \
+    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),  \
+                         detail::to_compare(cmpMode), detail::lanes_of(mask, repeatTime, isSetMask), #NAME);           \
+  }                                                                                                                    \
+  template <typename T, typename U>                                                                                    \
+  ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
+                           uint32_t count) {                                                                           \
+    if (count == 0) return;                                                                                            \
+    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(), vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),   \
+                         detail::lanes_of_count(count), #NAME);                                                        \
   }
 VNPU_COMPARES(Compares)
 VNPU_COMPARES(CompareScalar)
@@ -128,15 +126,12 @@ template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
                            SELMODE selMode, uint64_t mask[], uint8_t repeatTime,
                            const BinaryRepeatParams& repeatParams) {
-  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask),
-                        repeatParams);
+  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams);
 }
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
-                           SELMODE selMode, uint64_t mask, uint8_t repeatTime,
-                           const BinaryRepeatParams& repeatParams) {
-  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask),
-                        repeatParams);
+                           SELMODE selMode, uint64_t mask, uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {
+  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams);
 }
 template <typename T, typename U>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,

@@ -64,18 +64,18 @@ VNPU_SCALAR(ShiftLeft)
 #undef VNPU_SCALAR
 
 // ShiftRight: the mask forms can round to nearest (roundEn), halves up.
-#define VNPU_SHIFT_RIGHT(MASK)                                                                                        \
-  template <typename T, bool isSetMask = true>                                                                        \
-  ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, MASK,    \
-                                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams,                     \
-                                 bool roundEn = false) {                                                              \
-    detail::scalar_op(roundEn ? vnpu::ScalarOp::ShiftRightRound : vnpu::ScalarOp::ShiftRight, dst, src, scalarValue,  \
-                      detail::lanes_of(mask, repeatTime, isSetMask), repeatParams, "ShiftRight");                     \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                          \
-  ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, MASK,    \
-                                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, bool roundEn) {     \
-    ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams, roundEn);                         \
+#define VNPU_SHIFT_RIGHT(MASK)                                                                                       \
+  template <typename T, bool isSetMask = true>                                                                       \
+  ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, MASK,   \
+                                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams,                    \
+                                 bool roundEn = false) {                                                             \
+    detail::scalar_op(roundEn ? vnpu::ScalarOp::ShiftRightRound : vnpu::ScalarOp::ShiftRight, dst, src, scalarValue, \
+                      detail::lanes_of(mask, repeatTime, isSetMask), repeatParams, "ShiftRight");                    \
+  }                                                                                                                  \
+  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                         \
+  ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, MASK,   \
+                                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, bool roundEn) {    \
+    ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams, roundEn);                        \
   }
 VNPU_SHIFT_RIGHT(uint64_t mask[])
 VNPU_SHIFT_RIGHT(uint64_t mask)

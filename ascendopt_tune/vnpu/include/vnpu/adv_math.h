@@ -5,18 +5,55 @@
 namespace vnpu {
 
 enum class Math : uint8_t {
-  Acos, Acosh, Asin, Asinh, Atan, Atanh, Ceil, ClampMax, ClampMin, Cos, Cosh, Erf, Erfc, ExpTaylor, FasterGelu,
-  FasterGeluV2, Floor, Fmod, Frac, GeGLU, Gelu, Lgamma, Log, Log10, Log2, Power, ReGlu, Round, Sigmoid, Sign, Silu,
-  Sin, Sinh, SwiGLU, Swish, Tan, Tanh, Trunc, Xor, kCount,
+  Acos,
+  Acosh,
+  Asin,
+  Asinh,
+  Atan,
+  Atanh,
+  Ceil,
+  ClampMax,
+  ClampMin,
+  Cos,
+  Cosh,
+  Erf,
+  Erfc,
+  ExpTaylor,
+  FasterGelu,
+  FasterGeluV2,
+  Floor,
+  Fmod,
+  Frac,
+  GeGLU,
+  Gelu,
+  Lgamma,
+  Log,
+  Log10,
+  Log2,
+  Power,
+  ReGlu,
+  Round,
+  Sigmoid,
+  Sign,
+  Silu,
+  Sin,
+  Sinh,
+  SwiGLU,
+  Swish,
+  Tan,
+  Tanh,
+  Trunc,
+  Xor,
+  kCount,
 };
 
 // What an advanced function takes beside its destination.
 struct MathArguments {
-  Operand src0, src1;         // dtype None: not a tensor, `scalar` stands in its place
+  Operand src0, src1;  // dtype None: not a tensor, `scalar` stands in its place
   Scalar scalar;
   const void* shared = nullptr;  // temporary buffer, null: the free end of UB
   uint32_t shared_bytes = 0;
-  uint32_t count = 0;            // elements
+  uint32_t count = 0;  // elements
 };
 void math(Math op, const Operand& dst, const MathArguments& arguments, const char* api);
 

@@ -1,0 +1,143 @@
+"""One evaluation server process and the answers it owes. Evaluator starts another when it ends."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeviceError, HostProgramError
+from ..outcome import Crashed
+from . import protocol
+
+_CLOSE_S = 5.0
+
+
+class Connection:
+    """Starts the server and waits until it is ready. Thread-safe.
+
+    Args:
+        config: the server's first line, see server.Server.
+        folder: an existing folder for the server's log.
+
+    Raises:
+        ToolchainError: the server can't load the toolkit.
+        DeviceError: it doesn't start; the text has what it printed.
+    """
+
+    def __init__(self, config: Mapping[str, Any], folder: Path) -> None:
+        self._ids = itertools.count()
+        self._lock = threading.Lock()
+        self._pending: dict[int, tuple[str, Future[Any]]] = {}
+        self._ended = False
+        with open(folder / "server.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "ascendopt_tune.evaluate.server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(),
+                cwd=folder,
+                start_new_session=True,  # Ctrl-C reaches the tuner alone, which then closes the server
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._in, self._out = self.process.stdin, self.process.stdout
+        try:
+            self._in.write(protocol.dumps(config) + b"\n")
+            self._in.flush()
+            hello = self._out.readline()
+            if not hello:
+                text = (folder / "server.log").read_text(errors="replace")[-1500:].strip()
+                raise DeviceError(f"the evaluation server does not start: {text}")
+            #: What the server says of itself: ``pid``, ``torch`` (whether it imported it).
+            self.hello: dict[str, Any] = protocol.value_or_raise(protocol.loads(hello))
+        except BaseException:
+            self.close()
+            self._out.close()
+            raise
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended and self.process.poll() is None
+
+    def ask(self, op: str, *args: Any) -> Future[Any]:
+        """Sends a request. Raises OSError when the server is gone."""
+        future: Future[Any] = Future()
+        arguments = [protocol.encode(a) for a in args]
+        with self._lock:
+            if self._ended:
+                raise OSError("the evaluation server has ended")
+            number = next(self._ids)
+            self._pending[number] = op, future
+            try:
+                self._in.write(protocol.dumps({"id": number, "op": op, "args": arguments}) + b"\n")
+                self._in.flush()
+            except OSError:
+                self._pending.pop(number, None)
+                raise
+        return future
+
+    def close(self) -> None:
+        """Ends the server and all it started; what it owes is answered as lost."""
+        try:
+            self._in.close()  # the server ends at the end of its input
+        except OSError:
+            pass
+        try:
+            self.process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _listen(self) -> None:
+        """Hands answers to their futures until the server ends; then whatever it owes is lost."""
+        for line in self._out:
+            answer = protocol.loads(line)
+            with self._lock:
+                op, future = self._pending.pop(answer["id"])
+            _settle(op, future, answer)
+        self.process.wait()
+        with self._lock:
+            self._ended = True
+            lost, self._pending = self._pending, {}
+            self._out.close()
+            try:
+                self._in.close()
+            except OSError:
+                pass
+        for op, future in lost.values():
+            _settle(op, future, {"died": f"the evaluation server ended (exit code {self.process.returncode})"})
+
+
+def _settle(op: str, future: Future[Any], answer: Mapping[str, Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        if "died" not in answer:
+            future.set_result(protocol.value_or_raise(answer))
+        elif op == "evaluate":
+            future.set_result(protocol.EvaluationResult(Crashed(answer["died"])))
+        else:
+            raise HostProgramError(answer["died"])
+    except Exception as error:  # raised again by whoever waits for the result
+        future.set_exception(error)
+
+
+def _environment() -> dict[str, str]:
+    """What compilers and the toolkit need of the environment, and nothing else: candidates run below the server."""
+    kept = {k: v for k, v in os.environ.items() if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND")}
+    package = str(Path(__file__).resolve().parent.parent.parent)
+    # One thread: numpy's linear algebra must not start any before a fork.
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # Launches allocate and free the same megabytes again and again: let the allocator keep them.
+    memory = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+    return {**kept, **threads, **memory, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}

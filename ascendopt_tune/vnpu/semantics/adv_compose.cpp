@@ -1,0 +1,191 @@
+// Broadcast, Sum, Mean, SoftMax: one body each, with the summed cost of the vector instructions they are documented to
+// consist of (asc-devkit, implementation notes of the API pages; throughputs of arch 2201). The sums of heads are
+// estimates: an instruction for every 255 repeats.
+#include "vnpu/adv_compose.h"
+
+#include "local_call.h"
+
+namespace vnpu {
+namespace {
+
+constexpr double kReduceCycles = 7;   // ReduceRepeat, per repeat
+constexpr double kBlockReduce = 1;    // ReduceDataBlock of float, per repeat
+constexpr double kExpDivCycles = 2;   // Exp and Div of float, per repeat
+constexpr double kMaskCycles = 2;     // GatherMask, per repeat
+
+double repeats_of(uint64_t elements, uint32_t size) {
+  return static_cast<double>((elements * size + kRepeatBytes - 1) / kRepeatBytes);
+}
+
+// Cycles of `repeats` repeats in instructions of at most 255, all but the first head included.
+double chunks(const LocalCall& call, double repeats, double cycles) {
+  return repeats * cycles + call.core.chip.vec_head * std::ceil(repeats / 255);
+}
+
+// Trees inside repeats, then over the repeats' results.
+template <typename T>
+float tree_sum(const T* row, uint32_t n, bool in_float) {
+  auto rounded = [&](float f) {
+    if (in_float) return f;
+    T t;
+    t = f;
+    return static_cast<float>(t);
+  };
+  // 256 bytes of what is added: 128 halves, or 64 floats.
+  const uint32_t per_repeat = in_float ? 64 : kRepeatBytes / sizeof(T);
+  float v[128], results[1024];
+  auto tree = [&](uint32_t lanes) {
+    for (; lanes > 1; lanes /= 2)
+      for (uint32_t i = 0; i < lanes / 2; i++) v[i] = rounded(v[2 * i] + v[2 * i + 1]);
+    return v[0];
+  };
+  uint32_t count = 0;
+  for (uint32_t at = 0; at < n; at += per_repeat) {
+    for (uint32_t i = 0; i < per_repeat; i++) v[i] = at + i < n ? static_cast<float>(row[at + i]) : 0;
+    results[count++] = tree(per_repeat);
+  }
+  while (count > 1) {
+    uint32_t next = 0;
+    for (uint32_t at = 0; at < count; at += per_repeat) {
+      for (uint32_t i = 0; i < per_repeat; i++) v[i] = at + i < count ? results[at + i] : 0;
+      results[next++] = tree(per_repeat);
+    }
+    count = next;
+  }
+  return results[0];
+}
+
+template <typename T>
+void row_sum_as(void* dst, const void* src, uint32_t outer, uint32_t inner, uint32_t n, bool mean, bool in_float) {
+  T scale;
+  scale = 1.0f / static_cast<float>(static_cast<int32_t>(n));
+  for (uint32_t r = 0; r < outer; r++) {
+    float sum = tree_sum(static_cast<const T*>(src) + uint64_t(r) * inner, n, in_float);
+    if (mean) sum *= in_float ? 1.0f / static_cast<float>(static_cast<int32_t>(n)) : static_cast<float>(scale);
+    static_cast<T*>(dst)[r] = sum;
+  }
+}
+
+void check_float(const LocalCall& call, DType t) {
+  if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
+}
+
+float load(const void* p, uint64_t i, DType t) {
+  return t == DType::F16 ? half_to_float(static_cast<const uint16_t*>(p)[i]) : static_cast<const float*>(p)[i];
+}
+void store(void* p, uint64_t i, DType t, float v) {
+  if (t == DType::F16)
+    static_cast<uint16_t*>(p)[i] = float_to_half(v);
+  else
+    static_cast<float*>(p)[i] = v;
+}
+
+void fill_block(void* p, uint32_t row, DType t, float v) {
+  uint32_t per_block = kBlockBytes / dtype_size(t);
+  for (uint32_t i = 0; i < per_block; i++) store(p, uint64_t(row) * per_block + i, t, v);
+}
+
+}  // namespace
+
+void* local_rest() { return core().local_rest(); }
+uint32_t local_rest_bytes() { return core().local_rest_bytes(); }
+
+void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t columns, int axis, bool copies) {
+  LocalCall call("Broadcast", VNPU_PC);
+  if (dtype != DType::I8 && dtype != DType::U8 && dtype != DType::F16 && dtype != DType::F32)
+    unsupported_dtype(call.api, dtype, call.pc);
+  uint32_t size = dtype_size(dtype);
+  uint64_t bytes = uint64_t(rows) * columns * size, row_bytes = uint64_t(columns) * size;
+  if (bytes == 0) return;
+  call.require(copies || axis == 1 || rows == 1 || row_bytes % kBlockBytes == 0,
+               "srcShape[1] * sizeof(T) = " + std::to_string(row_bytes) + " B has to be a multiple of 32 B for axis 0");
+  uint64_t source = copies ? bytes : axis == 0 ? row_bytes : uint64_t(rows) * size;
+  call.read(src, source, "source");
+  call.write(dst, bytes, "destination");
+  uint8_t* out = static_cast<uint8_t*>(dst);
+  const uint8_t* in = static_cast<const uint8_t*>(src);
+  double cycles;
+  if (copies) {
+    std::memmove(out, in, bytes);
+    cycles = chunks(call, repeats_of(bytes, 1), 1);
+  } else if (axis == 0) {
+    std::memmove(out, in, row_bytes);
+    for (uint32_t r = 1; r < rows; r++) std::memcpy(out + r * row_bytes, out, row_bytes);
+    cycles = chunks(call, rows * repeats_of(columns, size), 1);
+  } else {
+    for (uint32_t r = 0; r < rows; r++)
+      for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
+    // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
+    uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    cycles = chunks(call, repeats_of(uint64_t(rows) * kBlockBytes, 1), 1) +
+             chunks(call, rows * repeats_of(padded, 1), 1);
+    if (padded != row_bytes) cycles += chunks(call, rows * repeats_of(padded, 1), kMaskCycles);
+  }
+  call.issue(cycles - call.core.chip.vec_head);
+}
+
+void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,
+             bool in_float, const char* api) {
+  LocalCall call(api, VNPU_PC);
+  check_float(call, dtype);
+  uint32_t size = dtype_size(dtype);
+  call.require(n >= 1 && n <= inner, "n = " + std::to_string(n) + " has to be in 1..inner = " + std::to_string(inner));
+  call.require(inner * uint64_t(size) % kBlockBytes == 0, "inner * sizeof(T) has to be a multiple of 32 B");
+  if (outer == 0) return;
+  call.read(src, uint64_t(n) * size, "source", kBlockBytes, outer, uint64_t(inner) * size);
+  call.write(dst, uint64_t(outer) * size, "destination");
+  uint32_t add_size = in_float ? 4 : size;
+  double per_row = repeats_of(n, add_size);
+  if (work && per_row > 1)
+    call.write(work, in_float ? (inner + uint64_t(per_row)) * 4 : uint64_t(per_row) * size, "sharedTmpBuffer");
+  in_float = in_float && dtype == DType::F16;
+  if (dtype == DType::F16)
+    row_sum_as<f16>(dst, src, outer, inner, n, mean, in_float);
+  else
+    row_sum_as<float>(dst, src, outer, inner, n, mean, false);
+  double cycles = 0;
+  for (double left = per_row;; left = repeats_of(static_cast<uint64_t>(left), add_size)) {
+    cycles += outer * (call.core.chip.vec_head + left * kReduceCycles);
+    if (left <= 1) break;
+  }
+  if (in_float) cycles += outer * 3 * (call.core.chip.vec_head + per_row);  // Cast there and back, and the last step
+  if (mean) cycles += chunks(call, repeats_of(outer, size), 1);
+  call.issue(cycles - call.core.chip.vec_head);
+}
+
+// In float whatever the dtype; rounded once at the end.
+void softmax(const Softmax& s, const char* api) {
+  LocalCall call(api, VNPU_PC);
+  check_float(call, s.dtype);
+  if (s.sum) check_float(call, s.statistics);
+  uint32_t size = dtype_size(s.dtype);
+  if (s.rows == 0 || s.columns == 0) return;
+  call.require(uint64_t(s.columns) * size % kBlockBytes == 0,
+               "the last axis, " + std::to_string(s.columns) + " elements, has to be a multiple of 32 B");
+  call.require(s.valid >= 1 && s.valid <= s.columns, "oriSrcK has to be in 1..srcK");
+  uint64_t bytes = uint64_t(s.rows) * s.columns * size;
+  call.read(s.src, bytes, "source");
+  call.write(s.dst, bytes, "destination");
+  if (s.sum) call.write(s.sum, uint64_t(s.rows) * kBlockBytes, "sumTensor");
+  if (s.max) call.write(s.max, uint64_t(s.rows) * kBlockBytes, "maxTensor");
+  if (s.work) call.write(s.work, uint64_t(s.rows) * kBlockBytes, "sharedTmpBuffer");
+  for (uint32_t r = 0; r < s.rows; r++) {
+    uint64_t first = uint64_t(r) * s.columns;
+    float max = load(s.src, first, s.dtype), sum = 0;
+    for (uint32_t c = 1; c < s.valid; c++) max = std::max(max, load(s.src, first + c, s.dtype));
+    for (uint32_t c = 0; c < s.valid; c++) sum += std::exp(load(s.src, first + c, s.dtype) - max);
+    // Padding columns take part in everything but the reductions.
+    for (uint32_t c = 0; c < s.columns; c++)
+      store(s.dst, first + c, s.dtype, std::exp(load(s.src, first + c, s.dtype) - max) / sum);
+    if (s.max) fill_block(s.max, r, s.statistics, max);
+    if (s.sum) fill_block(s.sum, r, s.statistics, sum);
+  }
+  // Row maximum, Brcb, Sub, Exp, row sum, Brcb, Div; half is converted to float and back.
+  double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
+  double cycles = 2 * (chunks(call, all, kBlockReduce) + chunks(call, rows, kReduceCycles) + chunks(call, rows, 1)) +
+                  chunks(call, all, 1) + 2 * chunks(call, all, kExpDivCycles);
+  if (s.dtype == DType::F16) cycles += 2 * chunks(call, all, 1);
+  call.issue(cycles - call.core.chip.vec_head);
+}
+
+}  // namespace vnpu
