@@ -7,6 +7,7 @@ parameter are ``NAME.0``, ``NAME.1``, ... A scalar tensor is ``DTYPE[]``; ``DTYP
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from .operator import AttrDef, Operator, ParamDef, Signature
 Array = np.ndarray[Any, Any]
 InferOutputs = Callable[[tuple[Argument, ...], tuple[tuple[str, AttrValue], ...]], tuple[Argument, ...]]
 
-_TENSOR = re.compile(r"^(?P<name>\w+(?:\.\d+)?)=(?P<dtype>\w+)\[(?P<shape>[\d,\s]*)\](?::(?P<format>\w+))?$")
+_TENSOR = re.compile(r"^(?P<name>\w+(?:\.\d+)?)=(?P<dtype>\w+)\[(?P<shape>\d+(?:,\d+)*|)\](?::(?P<format>\w+))?$")
 _ALIASES = {"fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32", "bf16": "bfloat16"}
 
 
@@ -44,13 +45,31 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def parse_tensor(text: str) -> tuple[str, TensorSpec]:
-    """``x=float16[1024,4096]`` -> ("x", TensorSpec)."""
-    match = _TENSOR.match(text.strip())
+    """``x=float16[1024,4096]`` -> ("x", TensorSpec).
+
+    Raises:
+        CaseError: another spelling, or an unknown dtype.
+    """
+    match = _TENSOR.match(text.replace(" ", ""))
     if match is None:
         raise CaseError(f"can't read the tensor {text!r}.", "Write NAME=DTYPE[d0,d1,...], for example x=float16[1024,4096].")
-    shape = tuple(int(n) for n in match["shape"].replace(" ", "").split(",") if n)
+    shape = tuple(int(n) for n in match["shape"].split(",") if n)
     dtype = _ALIASES.get(match["dtype"], match["dtype"])
     return match["name"], TensorSpec(dtype, shape, match["format"] or "ND")
+
+
+def parse_tensors(texts: Iterable[str], option: str) -> dict[str, TensorSpec]:
+    """Every tensor of a repeatable option by name.
+
+    Raises:
+        CaseError: as :func:`parse_tensor`, or a name that is given twice.
+    """
+    found: dict[str, TensorSpec] = {}
+    for name, spec in map(parse_tensor, texts):
+        if name in found:
+            raise CaseError(f"{option} {name} is given twice.", "Give it once; the tensors of a list are x.0, x.1, ...")
+        found[name] = spec
+    return found
 
 
 def parse_attr(text: str, signature: Signature | None) -> tuple[str, AttrValue]:
@@ -70,6 +89,20 @@ def parse_attr(text: str, signature: Signature | None) -> tuple[str, AttrValue]:
             return name, _typed(attr, value.strip())
     known = ", ".join(a.name for a in signature.attrs) or "none"
     raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
+
+
+def parse_attrs(texts: Iterable[str], signature: Signature | None) -> dict[str, AttrValue]:
+    """Every attribute by name.
+
+    Raises:
+        CaseError: as :func:`parse_attr`, or a name that is given twice.
+    """
+    found: dict[str, AttrValue] = {}
+    for name, value in (parse_attr(text, signature) for text in texts):
+        if name in found:
+            raise CaseError(f"--attr {name} is given twice.", "Give it once.")
+        found[name] = value
+    return found
 
 
 def _untyped(value: str) -> AttrValue:
@@ -112,28 +145,44 @@ def load_arrays(path: Path) -> dict[str, Array]:
             from safetensors.numpy import load_file
 
             return dict(load_file(str(path)))
-    except (OSError, ValueError) as e:
+    except Exception as e:  # each of the two libraries has errors of its own
         raise CaseError(f"can't read the arrays in {path}: {e}.", "Give an .npz or .safetensors file.") from e
     raise CaseError(f"{path} is neither .npz nor .safetensors.", "Save the arrays with numpy.savez or safetensors.")
 
 
-def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Writes arrays by name, as ``.npz`` (no bfloat16) or ``.safetensors``.
+def check_output_file(path: Path, outputs: Iterable[TensorSpec]) -> None:
+    """Whether :func:`save_arrays` can write these outputs to ``path``, asked before anything is run.
 
     Raises:
-        CaseError: another suffix, or bfloat16 into ``.npz``.
+        CaseError: another suffix, no such folder, or bfloat16 into ``.npz``.
     """
-    if path.suffix == ".safetensors":
-        from safetensors.numpy import save_file
-
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(path))
-        return
-    if path.suffix != ".npz":
+    if path.suffix not in (".npz", ".safetensors"):
         raise CaseError(f"{path} is neither .npz nor .safetensors.", "Choose one of these suffixes.")
-    for name, array in arrays.items():
-        if array.dtype == ml_dtypes.bfloat16:
-            raise CaseError(f"{name} is bfloat16, which .npz can't hold.", "Write to a .safetensors file instead.")
-    np.savez(path, **dict(arrays))  # type: ignore[arg-type]
+    if not path.parent.is_dir():
+        raise CaseError(f"the folder of {path} does not exist.", "Make it, or name another file.")
+    if path.suffix == ".npz" and any(t.dtype == "bfloat16" for t in outputs):
+        raise CaseError(f"an output is bfloat16, which {path} can't hold.", "Write to a .safetensors file instead.")
+
+
+def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Writes arrays by name, as ``.npz`` (no bfloat16) or ``.safetensors``; the file is there whole or not at all.
+
+    Raises:
+        CaseError: it can't be written.
+    """
+    temporary = path.with_name(f".{path.stem}.partial{path.suffix}")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.numpy import save_file
+
+            save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(temporary))
+        else:
+            np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
+        os.replace(temporary, path)
+    except Exception as e:  # safetensors has errors of its own
+        raise CaseError(f"can't write the results to {path}: {e}.", "Name a file that can be written.") from e
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what: str, op_type: str) -> list[Argument]:
@@ -152,6 +201,8 @@ def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what:
         listed = {int(n.partition(".")[2]): t for n, t in tensors.items() if n.startswith(f"{p.name}.")}
         single = tensors.get(p.name)
         if p.kind == "dynamic":
+            if single is not None and listed:
+                raise CaseError(f"{p.name} is given both whole and as {p.name}.{min(listed)}.", "Number all its tensors.")
             items = [single] if single is not None else [listed[i] for i in sorted(listed)]
             if single is None and sorted(listed) != list(range(len(listed))):
                 raise CaseError(f"the list {p.name} has a gap: {sorted(listed)}.", "Number its tensors from 0.")
@@ -238,8 +289,10 @@ def direct_signature(
             found.setdefault(base, ParamDef(base, (spec.dtype,), "dynamic" if dot else "required", (spec.format,)))
         return tuple(found[n] for n in names if n in found)
 
-    def kind(value: AttrValue) -> str:
+    def kind(name: str, value: AttrValue) -> str:
+        if not isinstance(value, (bool, int, float)):
+            raise CaseError(f"{name} = {value!r} is no number.", f"A kernel's scalars are numbers: --attr {name}=1.")
         return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
 
-    attr_defs = tuple(AttrDef(n, kind(attrs[n])) for n in names if n in attrs)
+    attr_defs = tuple(AttrDef(n, kind(n, attrs[n])) for n in names if n in attrs)
     return Signature(operator.entry, params(inputs), params(outputs), attr_defs, has_tiling=False)

@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(frozen=True)
 class BuildRules:
-    """``host_sources``, ``include_dirs``: existing absolute paths; ``kernel_options`` as written, variables resolved."""
+    """``host_sources``, ``include_dirs``: existing absolute paths; ``kernel_options`` with variables resolved."""
 
     host_sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()

@@ -28,16 +28,17 @@ _HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".inl"})
 
 def canonical(document: object) -> str:
     """JSON with one spelling per value: sorted keys, no spaces, infinities and NaN as ``{"float": "inf"}``."""
-    return json.dumps(_finite(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(finite(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """The document with infinities and NaN spelled as :func:`canonical` does."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
+        return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     return value
 
 
@@ -135,6 +136,8 @@ class Provenance:
     tools: Mapping[str, str]
     created: str
     changes: tuple[str, ...] = ()  # what the winner changed, one line per step from the baseline
+    reference: str = "baseline"  # what results were compared with: "reference.py" or "baseline"
+    checks: int = 0  # outputs compared when the winner was confirmed
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def load_direct(
     if not file.is_file():
         raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
     if block_dim < 1:
-        raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel is written for.")
+        raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel needs.")
     files = _with_includes(file.parent, file.name)
     found = _entries(files[file.name])
     if entry not in found:
@@ -134,7 +134,7 @@ def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
         return preferred[0]
     if not preferred:
         raise OperatorError(
-            f"no file in {root / 'op_kernel'} has a kernel (an `extern \"C\" __global__ __aicore__ void` function).",
+            f'no file in {root / "op_kernel"} has a kernel (an `extern "C" __global__ __aicore__ void` function).',
             "Check that the kernel source is in op_kernel/.",
         )
     raise OperatorError(

@@ -6,7 +6,7 @@
     specials = true      infinities and NaN are defined for this operator
     [tolerance.float16]  rtol, atol, ratio (share of elements that may miss both), per output dtype
     [domain.x]           the values input x may have (see evaluate/inputs.py)
-    [[case]]             inputs = {x = "float16[1024,4096]"}, attrs = {eps = 1e-6}: example shapes, the first is the default
+    [[case]]             inputs = {x = "float16[1024,4096]"}, attrs = {eps = 1e-6}: shapes; the first is the default
 
 ``reference.py`` defines ``reference(*inputs, **attrs)`` on CPU torch tensors, in the definition's order (a list for a
 dynamic parameter, None for an absent one); it returns a tensor or a tuple. It is read when it is first called.

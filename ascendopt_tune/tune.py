@@ -7,21 +7,23 @@ the winner on inputs the search never saw -> cache.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .arguments import Array
 from .build.toolkit import Toolkit, find
 from .cache import Cache, Entry, Key, Provenance
 from .case import Case
 from .chip import load_chip
 from .errors import NoWorkingCandidate
-from .evaluate.evaluator import EvaluationResult, Evaluator
-from .evaluate.gate import Gate
-from .operator import Candidate, Operator, Pair
+from .evaluate.evaluator import Evaluator
+from .evaluate.gate import Checked, Gate
+from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
 from .profile import Profile
 from .search.engine import Progress, Search, SearchOptions, SearchResult
@@ -31,6 +33,8 @@ from .search.tiling_rules import TilingRules
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
 _MIN_GAIN = 0.001  # share of the time a change must save: smaller modelled differences are noise of the model's rounding
+
+_STAGES = ("compile", "tiling", "execute", "check")
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -46,6 +50,7 @@ class TuneRecord:
     history: tuple[Trial, ...] = ()
     stop: str = "cached"
     seconds: float = 0.0
+    timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, over all evaluations of this call
 
     @property
     def baseline(self) -> Profile:
@@ -62,6 +67,14 @@ class TuneRecord:
             "case": self.case.to_json(),
             "chip": self.key.chip,
             "target": self.key.target,
+            "outcome": "Timed",
+            "reference": self.entry.provenance.reference,
+            "checks": self.entry.provenance.checks,
+            "hazards": [],  # a pair with a hazard is never kept
+            "profile": self.best.to_json(),
+            "block_dim": self.entry.tiling.block_dim,
+            "tiling_key": self.entry.tiling.tiling_key,
+            "timings_s": {name: round(self.timings_s.get(name, 0.0), 3) for name in _STAGES},
             "baseline": self.baseline.to_json(),
             "best": self.best.to_json(),
             "speedup": self.entry.speedup,
@@ -98,7 +111,10 @@ def tune_case(
     budget: int = 40,
     seed: int = 0,
     cache: Cache | None = None,
+    signature: Signature | None = None,
+    arrays: Mapping[str, Array] | None = None,
     progress: ProgressCallback | None = None,
+    say: Callable[[str], None] = lambda text: None,
     workers: int | None = None,
     retune: bool = False,
     journal: Path | None = None,
@@ -108,6 +124,10 @@ def tune_case(
     Args:
         target: ``auto`` (a real NPU where there is one), ``virtual`` (modelled times) or ``npu``.
         budget: evaluations (compile + check + measure of one candidate), the baseline's included.
+        signature: names the parameters of a kernel for direct launch; other operators define it themselves.
+        arrays: the caller's own inputs by name (lists as ``x.0``, ``x.1``), which candidates are timed with.
+        progress: told of every trial.
+        say: told which long step begins.
         retune: search although the cache has an answer.
         journal: where every trial is recorded as it ends; default: below the cache folder.
 
@@ -122,41 +142,47 @@ def tune_case(
         return TuneRecord(key, case, entry, cached=True)
 
     with Evaluator(toolkit, chip, workers=workers) as evaluator:
-        signature = evaluator.describe(operator, operator.baseline).signature if not operator.direct else None
-        gate = Gate(operator, case, evaluator, seed=seed)
+        defined = evaluator.describe(operator).signature if not operator.direct else None
+        gate = Gate(operator, case, evaluator, seed=seed, signature=defined or signature, arrays=arrays)
+        timings: Counter[str] = Counter()
         path = journal or cache.root / "journals" / f"{key.hash}-{seed}-{budget}.jsonl"
         if retune:
             path.unlink(missing_ok=True)
+        say("building, running and checking the baseline pair")
         with Journal(path, {"key": key.hash, "seed": seed, "budget": budget}) as log:
             result = Search(
                 operator=operator,
                 case=case,
                 chip=load_chip(chip),
                 proposers=[TilingRules()],
-                evaluate_many=_evaluate_many(gate),
+                evaluate_many=_evaluate_many(gate, timings),
                 options=SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN),
-                signature=signature,
+                signature=defined,
                 journal=log,
                 progress=progress,
                 fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
             ).run()
+        if result.stop == "interrupted":
+            say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
+        say("checking the best pair once more, on inputs the search never saw")
         winner = _confirm(gate, result)
-        entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=signature)
+        entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=defined)
     cache.put(entry)
     path.unlink(missing_ok=True)
-    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s)
+    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings)
 
 
-def _evaluate_many(gate: Gate) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
+def _evaluate_many(gate: Gate, timings: Counter[str]) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
     def run(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
         by_pair: dict[int, Pair] = {c.id: c.pair for c in candidates}
         for number, result in gate.evaluate_many(by_pair):
+            timings.update(result.timings_s)
             yield number, result.outcome
 
     return run
 
 
-def _confirm(gate: Gate, result: SearchResult) -> tuple[Trial, EvaluationResult]:
+def _confirm(gate: Gate, result: SearchResult) -> tuple[Trial, Checked]:
     """The fastest candidate that passes once more, in a fresh process, on inputs the search never saw.
 
     Raises:
@@ -180,7 +206,7 @@ def _entry(
     operator: Operator,
     result: SearchResult,
     best: Trial,
-    confirmed: EvaluationResult,
+    confirmed: Checked,
     *,
     toolkit: Toolkit,
     seed: int,
@@ -210,6 +236,8 @@ def _entry(
             tools={"ascendopt_tune": _package_version(), "toolkit": toolkit.version, "python": platform.python_version()},
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             changes=tuple(reversed(changes)),
+            reference="baseline" if operator.reference is None else "reference.py",
+            checks=confirmed.checks,
         ),
         signature=signature,
     )

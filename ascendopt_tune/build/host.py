@@ -93,10 +93,12 @@ class _Build:
         self.operator, self.pair, self.toolkit, self.out_dir = operator, pair, toolkit, out_dir
         self.compiler = host_compiler()
         self.staged = out_dir / "sources" / pair.tiling_hash[:24]
-        # A staged file finds what it includes beside it; files that belong to no pair are found in their real folders.
+        # The pair's files are found where they are staged; files that belong to no pair, in their real folders.
         folders = dict.fromkeys((operator.root / s).parent for s in operator.host_sources)
+        own = [d.relative_to(operator.root) for d in operator.host_include_dirs if d.is_relative_to(operator.root)]
         includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
-        self.flags = [*_FLAGS, *includes, f"-I{toolkit.include}", f"-fmacro-prefix-map={self.staged}={operator.root}"]
+        self.flags = [*_FLAGS, *(f"-I{self.staged / d}" for d in own), *includes, f"-I{toolkit.include}"]
+        self.flags.append(f"-fmacro-prefix-map={self.staged}={operator.root}")
         headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
         common = [toolkit.version, _compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
         self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
@@ -154,8 +156,8 @@ class _Build:
         lib64 = self.toolkit.lib64
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
             built = Path(temporary) / "so"
-            command = [self.compiler, *_LINK_FLAGS, *map(str, objects), f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"]
-            self._run([*command, "-o", str(built)])
+            command = [self.compiler, *_LINK_FLAGS, *map(str, objects), "-o", str(built)]
+            self._run([*command, f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"])
             os.replace(built, target)
         return target
 
@@ -201,7 +203,7 @@ class _Build:
 
 
 def _precompiled(compiler: str, toolkit: Toolkit) -> Path:
-    """The header every host source starts with; precompiled in the toolkit on first use (it takes 0.6 s off each source)."""
+    """The header every host source starts with, precompiled in the toolkit on first use."""
     header = toolkit.include / _PRELUDE
     compiled = header.with_name(header.name + ".gch")
     # Only where the headers never change again; elsewhere, or in a read-only toolkit, it costs the time.

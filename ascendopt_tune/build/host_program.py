@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..case import Argument, AttrValue, Case, TensorSpec
-from ..errors import HostProgramError, ToolchainError
+from ..errors import CaseError, HostProgramError, ToolchainError
 from ..operator import Signature
 from .host_signature import (
     FORMATS,
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 _NO_FUNCTION = 1  # answer of the library: the operator registered no such function
 _MAX_RANK = 25
+_LIST_ELEMENTS: dict[str, Any] = {
+    "list_int": ctypes.c_int64,
+    "list_float": ctypes.c_float,
+    "list_bool": ctypes.c_uint8,
+}
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,7 @@ class HostProgram:
                 self._check(status, "data type", signature, inputs, attrs)
             return ctx.read_outputs(outputs)
 
-    def tiling(
-        self, case: Case, chip: Chip, values: Mapping[int, np.ndarray[Any, Any]] | None = None
-    ) -> TilingResult:
+    def tiling(self, case: Case, chip: Chip, values: Mapping[int, np.ndarray[Any, Any]] | None = None) -> TilingResult:
         """Runs the tiling function for ``case`` on ``chip``.
 
         Args:
@@ -135,7 +138,9 @@ class HostProgram:
             size, limit = lib.vnpu_ctx_tiling_size(handle), lib.vnpu_ctx_tiling_capacity(handle)
             if size > limit:
                 raise HostProgramError(
-                    f"the tiling function of {signature.op_type} sets {size} bytes of tiling data; the limit is {limit}."
+                    f"the tiling function of {signature.op_type} sets {size} bytes of tiling data, over the limit of "
+                    f"{limit}.",
+                    "Register the tiling struct with REGISTER_TILING_DATA_CLASS, which raises the limit to its size.",
                 )
             count = lib.vnpu_ctx_workspace_count(handle)
             return TilingResult(
@@ -195,18 +200,19 @@ class _Context:
         attrs: Mapping[str, AttrValue],
         values: Mapping[int, np.ndarray[Any, Any]],
     ) -> None:
-        checked = attribute_values(signature, attrs)  # before anything is allocated
+        # Everything that may be refused, before anything is allocated.
+        checked = attribute_values(signature, attrs)
+        described_inputs = [(i, _described(t)) for i, a in enumerate(inputs) for t in _tensors(a)]
+        described_outputs = [(i, _described(t)) for i, a in enumerate(outputs) for t in _tensors(a)]
         self.library = program._library
         self.handle = self.library.vnpu_ctx_new(program._open(), signature.op_type.encode())
         # The context keeps the address only, so the arrays live as long as it.
         self._alive = {i: np.ascontiguousarray(v) for i, v in values.items()}
-        for i, argument in enumerate(inputs):
+        for i, tensor in described_inputs:
             data = self._alive[i].ctypes.data if i in self._alive else None
-            for tensor in _tensors(argument):
-                self.library.vnpu_ctx_input(self.handle, i, *_described(tensor), data)
-        for i, argument in enumerate(outputs):
-            for tensor in _tensors(argument):
-                self.library.vnpu_ctx_output(self.handle, i, *_described(tensor))
+            self.library.vnpu_ctx_input(self.handle, i, *tensor, data)
+        for i, tensor in described_outputs:
+            self.library.vnpu_ctx_output(self.handle, i, *tensor)
         for kind, value in checked:
             self._push_attr(kind, value)
 
@@ -219,8 +225,7 @@ class _Context:
     def _push_attr(self, kind: str, value: AttrValue) -> None:
         push = getattr(self.library, f"vnpu_ctx_attr_{kind}")
         if isinstance(value, tuple):
-            element = {"list_int": ctypes.c_int64, "list_float": ctypes.c_float, "list_bool": ctypes.c_uint8}[kind]
-            push(self.handle, len(value), (element * max(len(value), 1))(*value))
+            push(self.handle, len(value), (_LIST_ELEMENTS[kind] * max(len(value), 1))(*value))
         else:
             push(self.handle, value.encode() if isinstance(value, str) else value)
 
@@ -242,7 +247,9 @@ def _tensors(argument: Argument) -> tuple[TensorSpec, ...]:
 
 def _described(tensor: TensorSpec) -> tuple[int, int, int, Any]:
     dims = (ctypes.c_int64 * max(len(tensor.shape), 1))(*tensor.shape)
-    return data_type_number(tensor.dtype), FORMATS.get(tensor.format, FORMATS["ND"]), len(tensor.shape), dims
+    if tensor.format not in FORMATS:
+        raise CaseError(f"unknown storage format {tensor.format!r}.", f"Known formats: {', '.join(FORMATS)}.")
+    return data_type_number(tensor.dtype), FORMATS[tensor.format], len(tensor.shape), dims
 
 
 def _log(library: ctypes.CDLL) -> str:

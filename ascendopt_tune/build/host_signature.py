@@ -1,4 +1,4 @@
-"""From what a host program registered (JSON of libvnpu_host.so) to Signature and TilingStruct, and checks against them."""
+"""What a host program registered (JSON of libvnpu_host.so) as Signature and TilingStruct, and checks against them."""
 
 from __future__ import annotations
 
@@ -187,7 +187,9 @@ def _attr(raw: Mapping[str, Any]) -> AttrDef:
         default = {"bool": False, "int": 0, "float": 0.0, "str": ""}.get(raw["type"], [])
     if isinstance(default, list):
         default = tuple(default)
-    return AttrDef(raw["name"], raw["type"], float(default) if raw["type"] == "float" and default is not None else default)
+    if raw["type"] == "float" and default is not None:
+        default = float(default)
+    return AttrDef(raw["name"], raw["type"], default)
 
 
 def _structs(raw: Sequence[Mapping[str, Any]], op_type: str) -> tuple[TilingStruct, ...]:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 from rich.console import Console
-from rich.table import Table
 
 from ..build.toolkit import virtual
 from ..evaluate.evaluator import Evaluator
 from ..registry import load_operator, operator_names
+from ..report.text import json_text
 from . import options
 
 
 def ops(json: options.Json = False, debug: options.Debug = False) -> None:
-    """List the registry: name, signature (from the operator definition), what it computes."""
-    rows = []
-    with Evaluator(virtual()) as evaluator:
-        for name in operator_names():
-            operator = load_operator(name)
-            signature = evaluator.describe(operator, operator.baseline).signature
-            rows.append((name, signature.to_text(), str(operator.settings.get("summary", ""))))
+    """List the operators that ship with the project: name, what it computes, signature (from its definition)."""
+    options.check_cache_folder()
+    operators = [load_operator(name) for name in operator_names()]
+    print(f"reading the definitions of {len(operators)} operators (compiled on first use) ...", file=sys.stderr)
+    with Evaluator(virtual()) as evaluator, ThreadPoolExecutor(evaluator.workers) as pool:
+        signatures = [d.signature.to_text() for d in pool.map(evaluator.describe, operators)]
+    rows = [
+        {"name": operator.name, "signature": signature, "summary": str(operator.settings.get("summary", ""))}
+        for operator, signature in zip(operators, signatures, strict=True)
+    ]
     if json:
-        options.print_json({"operators": [dict(zip(("name", "signature", "summary"), r, strict=True)) for r in rows]})
+        print(json_text({"operators": rows}))
         return
-    table = Table("operator", "signature", "summary")
+    console = Console(soft_wrap=True, highlight=False)
     for row in rows:
-        table.add_row(*(text.replace("[", r"\[") for text in row))
-    Console().print(table)
+        console.print(f"[bold]{row['name']}[/]  {row['summary']}")
+        console.print(f"    {row['signature']}", markup=False)

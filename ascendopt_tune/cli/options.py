@@ -2,37 +2,89 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .. import arguments
-from ..case import Argument, AttrValue, Case, TensorSpec
-from ..errors import CaseError, OperatorError
+from .. import arguments, paths
+from ..case import Argument, AttrValue, Case, TensorSpec, flatten
+from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
 from ..operator import Operator, Signature
-from ..project import load_direct, load_project
-from ..registry import load_operator, operator_names
+from ..project import load_direct
+from ..registry import load_folder, load_operator, operator_names
 
-Op = Annotated[str | None, typer.Argument(metavar="[OP]", help="A registry name, or an operator folder in CANN's layout.")]
-Kernel = Annotated[Path | None, typer.Option("--kernel", help="Kernel file for direct launch (no tiling function).")]
-Entry = Annotated[str | None, typer.Option("--entry", help="With --kernel: the __global__ function to launch.")]
-BlockDim = Annotated[int | None, typer.Option("--block-dim", help="With --kernel: number of cores.", min=1)]
-Define = Annotated[list[str], typer.Option("-D", help="With --kernel: MACRO=VALUE for the compiler; repeatable.")]
-Input = Annotated[list[str], typer.Option("--input", help="NAME=DTYPE[d0,d1,...], random and seeded; repeatable.")]
-Inputs = Annotated[Path | None, typer.Option("--inputs", help="Arrays by name: .npz or .safetensors.")]
-Output = Annotated[list[str], typer.Option("--output", help="NAME=DTYPE[...] where it can't be inferred; repeatable.")]
-Attr = Annotated[list[str], typer.Option("--attr", help="NAME=VALUE; repeatable.")]
-ChipName = Annotated[str | None, typer.Option("--chip", help="Chip to model or tune for, e.g. ascend910b2.")]
-Target = Annotated[str | None, typer.Option("--target", help="auto, virtual or npu.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of inputs and search.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else there.")]
+_OPERATOR = "What to work on"
+_CASE = "The case"
+
+Op = Annotated[
+    str | None,
+    typer.Argument(metavar="[OP]", help="A name of the registry, or a folder with op_host/ and op_kernel/ in it."),
+]
+Kernel = Annotated[
+    Path | None,
+    typer.Option("--kernel", help="Instead of OP: a kernel file, launched directly.", rich_help_panel=_OPERATOR),
+]
+Entry = Annotated[
+    str | None,
+    typer.Option("--entry", help="With --kernel: its __global__ function.", rich_help_panel=_OPERATOR),
+]
+BlockDim = Annotated[
+    int | None,
+    typer.Option("--block-dim", help="With --kernel: number of blocks.", min=1, rich_help_panel=_OPERATOR),
+]
+Define = Annotated[
+    list[str],
+    typer.Option("-D", metavar="MACRO=V", help="With --kernel: a macro; repeatable.", rich_help_panel=_OPERATOR),
+]
+Input = Annotated[
+    list[str],
+    typer.Option(
+        "--input",
+        metavar="NAME=DTYPE[d0,..]",
+        help="A random input, e.g. x=float16[1024,4096]; repeatable. Tensor lists: x.0=..., x.1=...",
+        rich_help_panel=_CASE,
+    ),
+]
+Inputs = Annotated[
+    Path | None,
+    typer.Option("--inputs", help="Your arrays by name: .npz, or .safetensors for bfloat16.", rich_help_panel=_CASE),
+]
+Output = Annotated[
+    list[str],
+    typer.Option(
+        "--output",
+        metavar="NAME=DTYPE[d0,..]",
+        help="Where the operator has no InferShape; repeatable.",
+        rich_help_panel=_CASE,
+    ),
+]
+Attr = Annotated[
+    list[str],
+    typer.Option("--attr", metavar="NAME=VALUE", help="E.g. dim=-1 or sizes=1,2; repeatable.", rich_help_panel=_CASE),
+]
+Outputs = Annotated[
+    Path | None,
+    typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Of inputs and search.", rich_help_panel=_CASE)
+]
+ChipName = Annotated[str | None, typer.Option("--chip", help="Default: ASCENDOPT_CHIP, else ascend910b2.")]
+Target = Annotated[
+    str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+_FREE_BYTES = 128 << 20  # a run writes some tens of megabytes of compiled candidates
 
 
 @dataclass(frozen=True)
@@ -44,11 +96,57 @@ class Subject:
     case: Case
     arrays: Mapping[str, arguments.Array]
 
+    @property
+    def reference(self) -> str:
+        """What results are compared with: ``reference.py``, or ``baseline`` (the pair as it is written)."""
+        return "baseline" if self.operator.reference is None else "reference.py"
+
+
+def check_cache_folder() -> None:
+    """Before anything is compiled: the writable cache can be written and has room.
+
+    Raises:
+        CacheError: it can't, or it hasn't.
+    """
+    folder = paths.cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            free = shutil.disk_usage(folder).free
+    except OSError as e:
+        raise CacheError(
+            f"the cache folder {folder} can't be written: {e.strerror or e}.",
+            "Make it writable, or point ASCENDOPT_CACHE_DIR at another folder.",
+        ) from e
+    if free < _FREE_BYTES:
+        raise CacheError(
+            f"the disk of the cache folder {folder} is full: {free >> 20} MiB are free, {_FREE_BYTES >> 20} are needed.",
+            "Free some space, or point ASCENDOPT_CACHE_DIR at another disk.",
+        )
+
+
+def check_file(path: Path | None, option: str) -> None:
+    """Before a long run: the file an option names can be written later.
+
+    Raises:
+        CacheError: it can't.
+    """
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as e:
+        raise CacheError(f"{option} {path} can't be written: {e.strerror or e}.", "Name another file.") from e
+    if path.is_dir():
+        raise CacheError(f"{option} {path} is a folder.", "Name a file.")
+
 
 def find_operator(
     op: str | None, kernel: Path | None, entry: str | None, block_dim: int | None, defines: Sequence[str]
 ) -> Operator:
-    """The operator the command line names.
+    """The operator the command line names; one whose reference can't run here comes without.
 
     Raises:
         OperatorError: nothing or two things named, or it can't be found.
@@ -57,14 +155,26 @@ def find_operator(
         if op is not None:
             raise OperatorError(f"both an operator ({op}) and --kernel {kernel} are given.", "Give one of them.")
         if entry is None or block_dim is None:
-            raise OperatorError("--kernel needs --entry and --block-dim.", "Name the __global__ function and the cores.")
+            raise OperatorError(
+                "--kernel needs --entry and --block-dim.", "Name the __global__ function and the number of blocks."
+            )
         pairs = tuple((d.partition("=")[0], d.partition("=")[2] or "1") for d in defines)
         return load_direct(kernel, entry, block_dim, pairs)
+    if entry is not None or block_dim is not None or defines:
+        raise OperatorError("--entry, --block-dim and -D are for a kernel file.", "Name the file with --kernel.")
     if op is None:
-        raise OperatorError("no operator is given.", f"Registry: {', '.join(operator_names())}; or a folder, or --kernel.")
-    if Path(op).is_dir() and op not in operator_names():
-        return load_project(Path(op))
-    return load_operator(op)
+        raise OperatorError(
+            "no operator is given.", f"Registry: {', '.join(operator_names())}; or give a folder, or --kernel FILE."
+        )
+    if Path(op).is_file():
+        raise OperatorError(f"{op} is a file.", f"Launch it with --kernel {op} --entry NAME --block-dim N.")
+    is_folder = op not in operator_names() and Path(op).is_dir()
+    operator = load_folder(Path(op)) if is_folder else load_operator(op)
+    if operator.reference is not None and find_spec("torch") is None:
+        text = "torch is not installed, so reference.py can't run; the pair as written is the specification."
+        print(f"note: {text}", file=sys.stderr)
+        operator = replace(operator, reference=None)
+    return operator
 
 
 def make_subject(
@@ -75,62 +185,65 @@ def make_subject(
     inputs: Path | None,
     output: Sequence[str],
     attr: Sequence[str],
+    outputs: Path | None,
 ) -> Subject:
     """Operator and case from what the command line says; without inputs, the first case of ``op.toml``.
 
     Raises:
-        CaseError: a name, dtype, shape or value that doesn't fit the operator.
+        CaseError: a name, dtype, shape or value that doesn't fit the operator, or ``outputs`` can't hold the results.
+        HostProgramError: the definition doesn't compile, or there is no tiling function.
     """
     arrays = arguments.load_arrays(inputs) if inputs is not None else {}
-    specs: dict[str, TensorSpec] = {
-        name: TensorSpec(arguments.dtype_name(a.dtype), tuple(a.shape)) for name, a in arrays.items()
-    }
-    for name, spec in map(arguments.parse_tensor, input):
-        if name in arrays:
+    specs = {name: TensorSpec(arguments.dtype_name(a.dtype), tuple(a.shape)) for name, a in arrays.items()}
+    for name, spec in arguments.parse_tensors(input, "--input").items():
+        if name in specs:
             raise CaseError(f"{name} is given by --input and in {inputs}.", "Give it once.")
         specs[name] = spec
-    outputs = dict(map(arguments.parse_tensor, output))
+    given = arguments.parse_tensors(output, "--output")
     if operator.direct is not None:
-        attrs = dict(arguments.parse_attr(a, None) for a in attr)
-        signature = arguments.direct_signature(operator, specs, outputs, attrs)
-        infer = None
+        attrs = arguments.parse_attrs(attr, None)
+        signature = arguments.direct_signature(operator, specs, given, attrs)
+        case = arguments.build_case(signature, specs, attrs, given, None)
     else:
-        signature = evaluator.describe(operator, operator.baseline).signature
-        if not specs:
-            return Subject(operator, signature, example_case(operator, signature, evaluator), {})
-        attrs = dict(arguments.parse_attr(a, signature) for a in attr)
-        infer = _inference(operator, evaluator)
-    return Subject(operator, signature, arguments.build_case(signature, specs, attrs, outputs, infer), arrays)
+        signature = evaluator.describe(operator).signature
+        if not signature.has_tiling:
+            raise HostProgramError(
+                f"operator {signature.op_type} in {operator.root} has no tiling function.",
+                "Register one with AICore().SetTiling(...) or IMPL_OP_OPTILING, or launch the kernel with --kernel.",
+            )
+        attrs = arguments.parse_attrs(attr, signature)
+        if not specs and signature.inputs:
+            specs, example_attrs, example_outputs = _example(operator, signature)
+            attrs, given = {**example_attrs, **attrs}, {**example_outputs, **given}
+
+        def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
+            return evaluator.infer_outputs(operator, inputs, attrs)
+
+        case = arguments.build_case(signature, specs, attrs, given, infer)
+    if outputs is not None:
+        arguments.check_output_file(outputs, flatten(case.outputs))
+    return Subject(operator, signature, case, arrays)
 
 
-def _inference(operator: Operator, evaluator: Evaluator) -> arguments.InferOutputs:
-    def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
-        return evaluator.infer_outputs(operator, inputs, attrs)
-
-    return infer
-
-
-def example_case(operator: Operator, signature: Signature, evaluator: Evaluator) -> Case:
-    """The first ``[[case]]`` of the operator's ``op.toml``.
+def _example(
+    operator: Operator, signature: Signature
+) -> tuple[dict[str, TensorSpec], dict[str, AttrValue], dict[str, TensorSpec]]:
+    """Inputs, attributes and outputs of the first ``[[case]]`` of the operator's ``op.toml``.
 
     Raises:
         CaseError: there is none.
     """
     examples = operator.settings.get("case", [])
     if not examples:
+        first = signature.inputs[0]
         raise CaseError(
             f"no inputs are given for {operator.name}.",
             f"Give --input for {', '.join(p.name for p in signature.inputs)}, for example "
-            f"--input {signature.inputs[0].name}={signature.inputs[0].dtypes[0]}[1024,1024].",
+            f"--input {first.name}={first.dtypes[0]}[1024,1024].",
         )
-    first = examples[0]
-    inputs = dict(arguments.parse_tensor(f"{name}={text}") for name, text in first.get("inputs", {}).items())
-    outputs = dict(arguments.parse_tensor(f"{name}={text}") for name, text in first.get("outputs", {}).items())
-    attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in first.get("attrs", {}).items()}
-    return arguments.build_case(signature, inputs, attrs, outputs, _inference(operator, evaluator))
 
+    def tensors(part: str) -> dict[str, TensorSpec]:
+        return arguments.parse_tensors([f"{n}={t}" for n, t in examples[0].get(part, {}).items()], part)
 
-def print_json(document: Mapping[str, Any]) -> None:
-    """The one document on stdout; NaN and infinities are refused rather than written as what is not JSON."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in examples[0].get("attrs", {}).items()}
+    return tensors("inputs"), attrs, tensors("outputs")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -11,11 +12,23 @@ from rich.console import Console
 from .. import arguments
 from ..build.toolkit import find
 from ..evaluate.evaluator import Evaluator
-from ..evaluate.gate import Gate
-from ..outcome import Timed, outcome_to_json
-from ..report.text import failure_text, profile_table
+from ..evaluate.gate import Checked, Gate
+from ..outcome import CompileFailed, LaunchFailed, Timed
+from ..report.text import failure_text, json_text, print_case, profile_table
 from ..settings import settings
-from . import options
+from . import failure, options
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune run rms_norm
+
+ascendopt-tune run add --input x=float16\\[8,2048] --input y=float16\\[8,2048] --json
+
+ascendopt-tune run path/to/my_op --inputs arrays.npz --attr dim=-1 --outputs results.npz
+
+ascendopt-tune run --kernel k.cpp --entry my_kernel --block-dim 8 -D N=4096 --input x=float32\\[4096]
+--output y=float32\\[4096]
+"""
 
 
 def run(
@@ -28,46 +41,77 @@ def run(
     inputs: options.Inputs = None,
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
-    outputs: Annotated[Path | None, typer.Option("--outputs", help="Save the results: .npz or .safetensors.")] = None,
+    outputs: options.Outputs = None,
+    seed: options.Seed = 0,
     chip: options.ChipName = None,
     target: options.Target = None,
-    seed: options.Seed = 0,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Build, run, check and profile OP as it is written. Exit code 1 when it doesn't pass the checks."""
+    """Build, run, check and profile an operator as it is written, without tuning.
+
+    Without inputs, the first case of its op.toml is run. Exit code 1 when it runs but doesn't pass the checks.
+    """
     now = settings()
-    chip = chip or now.chip
+    options.check_cache_folder()
     operator = options.find_operator(op, kernel, entry, block_dim, define)
-    with Evaluator(find(target or now.target), chip, workers=1) as evaluator:
-        subject = options.make_subject(operator, evaluator, input=input, inputs=inputs, output=output, attr=attr)
+    with Evaluator(find(target or now.target), chip or now.chip) as evaluator:
+        if not json:
+            print(f"building, running and checking {operator.name} ...", file=sys.stderr)
+        subject = options.make_subject(
+            operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
+        )
         gate = Gate(operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays)
         result = gate.evaluate(operator.baseline)
-    if outputs is not None and result.outputs:
-        arguments.save_arrays(outputs, result.outputs)
-    passed = isinstance(result.outcome, Timed)
-    document: dict[str, Any] = {
-        "operator": operator.name,
+        if outputs is not None and result.outputs:
+            arguments.save_arrays(outputs, result.outputs)
+        if json:
+            print(json_text(_document(subject, gate, evaluator, seed, result)))
+    outcome = result.outcome
+    if isinstance(outcome, (CompileFailed, LaunchFailed)):
+        raise typer.Exit(failure.tell_unbuilt(outcome))
+    if not json:
+        _print(subject, gate, evaluator, result, outputs)
+    if not isinstance(outcome, Timed):
+        raise typer.Exit(1)
+
+
+def _document(subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: int, result: Checked) -> dict[str, Any]:
+    outcome, tiling = result.outcome, result.tiling
+    return {
+        "operator": subject.operator.name,
         "case": subject.case.to_json(),
-        "chip": chip,
+        "chip": evaluator.chip,
         "target": evaluator.toolkit.target,
-        **outcome_to_json(result.outcome),
+        "seed": seed,
+        "outcome": type(outcome).__name__,
+        "reason": None if isinstance(outcome, Timed) else outcome.reason,
+        "log": outcome.log if isinstance(outcome, CompileFailed) else None,
+        "reference": subject.reference,
         "checks": result.checks,
+        "skipped": gate.skipped,
         "hazards": list(result.hazards),
         "profile": result.profile.to_json() if result.profile else None,
-        "block_dim": result.tiling.block_dim if result.tiling else None,
-        "tiling_key": result.tiling.tiling_key if result.tiling else None,
-        "timings_s": dict(result.timings_s),
+        "block_dim": tiling.block_dim if tiling else None,
+        "tiling_key": tiling.tiling_key if tiling else None,
+        "timings_s": {"compile": 0.0, "tiling": 0.0, "execute": 0.0, **result.timings_s},
     }
-    if json:
-        options.print_json(document)
-    else:
-        console = Console()
-        console.print(f"{operator.name}  {subject.case}", markup=False, highlight=False)
-        if isinstance(result.outcome, Timed):
-            console.print(profile_table(evaluator.toolkit.target, {"baseline": result.outcome.profile}))
-            console.print(f"{result.outcome.checks} output comparisons passed, no hazard")
+
+
+def _print(
+    subject: options.Subject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None
+) -> None:
+    console = Console(highlight=False)
+    print_case(console, subject.operator.name, evaluator.chip, evaluator.toolkit.target, subject.case)
+    if isinstance(result.outcome, Timed):
+        console.print(profile_table(evaluator.toolkit.target, {"as written": result.outcome.profile}))
+        if subject.reference == "baseline":
+            print(f"{result.checks} outputs repeated (there is no reference to compare them with), no hazard")
         else:
-            console.print(failure_text(result.outcome), markup=False, highlight=False)
-    if not passed:
-        raise typer.Exit(1)
+            print(f"{result.checks} outputs compared with {subject.reference}, no hazard")
+    else:
+        print(failure_text(result.outcome))
+    for text in gate.skipped:
+        print(f"not part of the checks, because the operator as written fails it: {text}")
+    if outputs is not None and result.outputs:
+        print(f"results: {outputs}")

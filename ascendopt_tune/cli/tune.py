@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import json as json_module
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ..build.toolkit import find
+from .. import arguments
+from ..build.toolkit import Toolkit, find
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
+from ..evaluate.gate import Gate
 from ..report.html import write_report
-from ..report.text import tune_summary
+from ..report.text import json_text, print_tuned, time_word
 from ..settings import settings
-from ..tune import tune_case
+from ..tune import TuneRecord, tune_case
 from . import options
-from .progress import show_progress
+from .progress import Display
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune tune rms_norm --input x=float16\\[1024,4096] --input gamma=float16\\[4096] --report report.html
+
+ascendopt-tune tune path/to/my_op --input x=float16\\[8,2048] --attr dim=-1 --budget 80 --json > record.json
+
+ascendopt-tune tune --kernel k.cpp --entry my_kernel --block-dim 8 --input x=float32\\[4096] --output y=float32\\[4096]
+
+Ctrl-C ends the search, checks the best pair found so far and keeps it; a second Ctrl-C ends at once.
+"""
+_INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 
 
 def tune(
@@ -30,50 +44,85 @@ def tune(
     inputs: options.Inputs = None,
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
+    outputs: options.Outputs = None,
+    seed: options.Seed = 0,
     chip: options.ChipName = None,
     target: options.Target = None,
-    seed: options.Seed = 0,
-    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Evaluations to spend (default 40).")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Evaluations at the same time.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, help="Evaluations. Default: ASCENDOPT_BUDGET, else 40.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Evaluations at the same time. Default: one per core.")
+    ] = None,
     retune: Annotated[bool, typer.Option("--retune", help="Search although the cache has an answer.")] = False,
     record: Annotated[Path | None, typer.Option("--record", help="Write the JSON record to this file.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Tune OP for one case: search, check, measure, confirm, cache. Without inputs: the first case of its op.toml."""
+    """Tune an operator for one case: search, check, measure, confirm, and keep the best pair in the cache.
+
+    Without inputs, the first case of its op.toml is tuned. A case that the cache has is answered from it.
+    """
     now = settings()
-    target, chip = target or now.target, chip or now.chip
+    options.check_cache_folder()
+    options.check_file(record, "--record")
+    options.check_file(report, "--report")
     operator = options.find_operator(op, kernel, entry, block_dim, define)
-    with Evaluator(find(target), chip, workers=1) as evaluator:
-        subject = options.make_subject(operator, evaluator, input=input, inputs=inputs, output=output, attr=attr)
-    with show_progress(quiet=json) as progress:
-        result = tune_case(
-            operator,
-            subject.case,
-            chip=chip,
-            target=target,
-            budget=budget or now.budget,
-            seed=seed,
-            workers=workers or now.workers,
-            retune=retune,
-            progress=progress,
+    toolkit = find(target or now.target)
+    chip = chip or now.chip
+    try:
+        with Display(time_word(toolkit.target)) as display:
+            display.say(f"reading the definition of {operator.name}")
+            with Evaluator(toolkit, chip, workers=1) as evaluator:
+                subject = options.make_subject(
+                    operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
+                )
+            result = tune_case(
+                operator,
+                subject.case,
+                chip=chip,
+                target=toolkit.target,
+                budget=budget or now.budget,
+                seed=seed,
+                workers=workers or now.workers,
+                retune=retune,
+                signature=subject.signature,
+                arrays=subject.arrays,
+                progress=display.update,
+                say=display.say,
+            )
+            if outputs is not None:
+                display.say("running the best pair for its results")
+                _save_results(outputs, subject, result, toolkit, seed)
+    except KeyboardInterrupt:
+        print("interrupted; the cache is unchanged. The same command goes on where this one was.", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED) from None
+    _write_files(result, subject, record, report)
+    if json:
+        print(json_text(result.to_json()))
+        return
+    print_tuned(Console(highlight=False), operator, result)
+    for what, file in (("results", outputs), ("JSON record", record), ("HTML report", report)):
+        if file is not None:
+            print(f"{what}: {file}")
+
+
+def _save_results(path: Path, subject: options.Subject, result: TuneRecord, toolkit: Toolkit, seed: int) -> None:
+    with Evaluator(toolkit, result.key.chip, workers=1) as evaluator:
+        gate = Gate(
+            subject.operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays
         )
-    document = result.to_json()
+        arguments.save_arrays(path, gate.evaluate(result.entry.pair).outputs)
+
+
+def _write_files(result: TuneRecord, subject: options.Subject, record: Path | None, report: Path | None) -> None:
     try:
         if record is not None:
-            record.parent.mkdir(parents=True, exist_ok=True)
-            record.write_text(json_module.dumps(document, indent=2) + "\n")
+            record.write_text(json_text(result.to_json()) + "\n")
         if report is not None:
-            report.parent.mkdir(parents=True, exist_ok=True)
-            write_report(report, operator, result)
+            write_report(report, subject.operator, result)
     except OSError as e:
-        raise CacheError(f"can't write {e.filename}: {e.strerror}.", "The result is in the cache; name another file.") from e
-    if json:
-        options.print_json(document)
-        return
-    console = Console()
-    console.print(tune_summary(operator, result))
-    for what, file in (("JSON record", record), ("HTML report", report)):
-        if file is not None:
-            console.print(f"{what}: {file}")
+        raise CacheError(
+            f"can't write {e.filename}: {e.strerror}.", "The result is in the cache; run again with another file name."
+        ) from e

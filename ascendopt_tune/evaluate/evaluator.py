@@ -106,7 +106,7 @@ class Evaluator:
         return self.submit(request).result()
 
     def evaluate_many(self, requests: Iterable[EvaluateRequest]) -> Iterator[tuple[int, EvaluationResult]]:
-        """(position, result) as evaluations end. What is left undone when the caller stops is cancelled."""
+        """(position, result) as evaluations end; several run at the same time."""
         futures = {self.submit(r): i for i, r in enumerate(requests)}
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -150,6 +150,7 @@ class Evaluator:
             "version": self.toolkit.version,
             "limits": asdict(self.limits),
             "build_dir": str(self.build_dir),
+            "folder": str(self.folder),
             "work": str(work),
             "workers": self.workers,
         }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import statistics
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..arguments import Array
 from ..build.toolkit import Toolkit
 from ..case import AttrValue, Case
 from ..device.acl import Acl
@@ -54,6 +54,7 @@ def execute(plan: Plan) -> dict[str, Any]:
     """
     acl = Acl(plan.toolkit)
     acl.option("chip", plan.chip)
+    acl.option("hazards", "1")
     candidate = plan.launchable
     with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
         function = binary.function(candidate.entry)
@@ -68,7 +69,7 @@ def execute(plan: Plan) -> dict[str, Any]:
                     break
             else:
                 if plan.measure and not acl.virtual and plan.trials:
-                    measured = _measure(acl, plan, launch, function, [load_arrays(a) for a in plan.trials[0].inputs])
+                    measured = measure(plan)
     return {"trials": done, "measured": measured}
 
 
@@ -128,14 +129,23 @@ def _order(
     return order
 
 
-def _measure(acl: Acl, plan: Plan, launch: Launch, function: int, inputs: Sequence[Array | Any]) -> dict[str, float]:
-    """Times by events, us: median and spread (half the interquartile range), in turn with the incumbent's if given."""
-    runs = [("candidate", launch, function, plan.launchable.block_dim)]
-    if plan.incumbent is None:
-        return _timed(acl, runs)
-    with acl.load(Path(plan.incumbent.binary_path).read_bytes()) as binary, _launch(acl, plan, plan.incumbent) as other:
-        other.load(inputs, 0)
-        runs.append(("incumbent", other, binary.function(plan.incumbent.entry), plan.incumbent.block_dim))
+def measure(plan: Plan) -> dict[str, float]:
+    """Times by events on the first trial's inputs, in turn with the incumbent's where there is one.
+
+    Returns:
+        ``candidate_us`` and ``candidate_spread_us``: median and half the interquartile range of ``repeats`` launches;
+        ``incumbent_us`` and ``incumbent_spread_us`` likewise.
+    """
+    acl = Acl(plan.toolkit)
+    inputs = [load_arrays(a) for a in plan.trials[0].inputs]
+    with ExitStack() as stack:
+        runs = []
+        for name, what in (("candidate", plan.launchable), ("incumbent", plan.incumbent)):
+            if what is not None:
+                binary = stack.enter_context(acl.load(Path(what.binary_path).read_bytes()))
+                launch = stack.enter_context(_launch(acl, plan, what))
+                launch.load(inputs, plan.trials[0].poison)
+                runs.append((name, launch, binary.function(what.entry), what.block_dim))
         return _timed(acl, runs)
 
 

@@ -68,8 +68,9 @@ def _tensor(
     elif dtype.kind in "iu":
         return _integers(spec, dtype, domain, distribution, rng)
     elif dtype.kind == "c":
-        parts = [_floats(spec.shape, spec.dtype, domain, distribution, rng) for _ in range(2)]
-        values = parts[0] + 1j * parts[1]
+        values = np.empty(spec.shape, dtype)
+        values.real = _floats(spec.shape, spec.dtype, domain, distribution, rng)
+        values.imag = _floats(spec.shape, spec.dtype, domain, distribution, rng)
     else:
         values = _floats(spec.shape, spec.dtype, domain, distribution, rng)
     return values.astype(dtype)
@@ -101,16 +102,17 @@ def _floats(
                 values = np.where((where >= share - 0.02) & (where < share), np.float32(special), values)
     if low is None and high is None:
         return np.asarray(values)
-    # Into the domain by folding, not by clipping: the values stay spread out.
-    if low is not None and high is not None:
-        width = np.float32(high - low) or np.float32(1)
-        inside = (values >= low) & (values <= high)
-        with np.errstate(invalid="ignore"):
-            return np.where(inside, values, np.float32(low) + np.mod(np.abs(values), width))
-    bound = np.float32(low if low is not None else high)
-    inside = values >= bound if low is not None else values <= bound
-    sign = 1 if low is not None else -1
-    return np.where(inside, values, bound + sign * np.abs(values - bound))
+    # Into the domain by folding, not by clipping: the values stay spread out. Specials stay what they are.
+    keep = ~np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        if low is not None and high is not None:
+            width = np.float32(high - low) or np.float32(1)
+            keep |= (values >= low) & (values <= high)
+            return np.where(keep, values, np.float32(low) + np.mod(np.abs(values), width))
+        bound = np.float32(low if low is not None else high)
+        keep |= values >= bound if low is not None else values <= bound
+        sign = 1 if low is not None else -1
+        return np.where(keep, values, bound + sign * np.abs(values - bound))
 
 
 def _integers(

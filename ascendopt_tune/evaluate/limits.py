@@ -23,6 +23,8 @@ from . import protocol, sandbox
 
 _LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
 _LOG_BYTES = 16 << 20  # what a candidate may print
+_ANSWER_BYTES = 256 << 20
+_TOKEN, _HEADER = 16, 24  # an answer is a token, the length of what follows (8 bytes), and JSON
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | 
         AscendOptError: the one that ``task`` raised.
     """
     # Only an answer that begins with the token counts: a candidate that guesses the pipe can't answer in its place.
-    token = secrets.token_bytes(16)
+    token = secrets.token_bytes(_TOKEN)
     reader, writer = os.pipe()
     log = how.folder / f"log-{secrets.token_hex(4)}"
     pid = os.fork()
@@ -87,7 +89,7 @@ def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | 
     os.close(writer)
     status: int | None = None
     try:
-        answer = _read(reader, time.monotonic() + how.timeout_s)
+        answer = _read(reader, time.monotonic() + how.timeout_s, token)
         if answer is not None:
             status = _wait(pid, time.monotonic() + 1.0)
     finally:
@@ -96,8 +98,8 @@ def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | 
     tail = _tail(log)
     if answer is None:
         return Stopped("timeout", f"{what} did not end within {how.timeout_s:g} s of wall clock.{tail}")
-    if answer.startswith(token):
-        document = protocol.loads(answer[len(token) :])
+    if _complete(answer, token):
+        document = protocol.loads(answer[_HEADER:])
         if "error" in document and not how.tools:
             document["error"]["args"][0] += tail
         return protocol.value_or_raise(document)
@@ -119,7 +121,8 @@ def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, to
             document = {"value": protocol.encode(task())}
         except AscendOptError as error:
             document = {"error": protocol.encode_error(error)}
-        message = token + protocol.dumps(document)
+        payload = protocol.dumps(document)
+        message = token + len(payload).to_bytes(8, "little") + payload
         while message:
             message = message[os.write(writer, message) :]
         code = 0
@@ -170,22 +173,29 @@ def _rlimits(how: Confinement) -> None:
         limit(resource.RLIMIT_NPROC, 1)
 
 
-def _read(fd: int, deadline: float) -> bytes | None:
-    """Everything up to the end of the pipe; None when the deadline passed before."""
-    chunks: list[bytes] = []
-    size = 0
+def _complete(answer: bytes | bytearray, token: bytes) -> bool:
+    return (
+        answer[:_TOKEN] == token
+        and len(answer) >= _HEADER
+        and len(answer) >= _HEADER + int.from_bytes(answer[_TOKEN:_HEADER], "little")
+    )
+
+
+def _read(fd: int, deadline: float, token: bytes) -> bytes | None:
+    """The answer, or what came before the end of the pipe; None when the deadline passed before either."""
+    answer = bytearray()
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    while True:
+    while not _complete(answer, token):
         left = deadline - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
             return None
         chunk = os.read(fd, 1 << 20)
         if not chunk:
-            return b"".join(chunks)
-        size += len(chunk)
-        if size <= _LOG_BYTES:
-            chunks.append(chunk)
+            break
+        if len(answer) < _ANSWER_BYTES:
+            answer += chunk
+    return bytes(answer)
 
 
 def _wait(pid: int, deadline: float) -> int | None:

@@ -76,7 +76,7 @@ def _arrays(operator: Operator, i: int, result: Any, argument: Argument) -> Arra
         result = result if isinstance(result, (list, tuple)) else [result]
         if len(result) != len(argument):
             raise OperatorError(
-                f"output {i} of the reference of {operator.name} has {len(result)} tensors; the case has {len(argument)}."
+                f"output {i} of the reference of {operator.name} has {len(result)} tensors, not {len(argument)}."
             )
         return tuple(_array(operator, i, r, spec) for r, spec in zip(result, argument, strict=True))
     return _array(operator, i, result, argument)

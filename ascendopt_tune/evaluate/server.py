@@ -48,6 +48,7 @@ class Server:
         self._toolkit = Toolkit(config["kind"], Path(config["prefix"]), config["version"])
         self._limits = Limits(**config["limits"])
         self._build_dir = Path(config["build_dir"])
+        self._folder = Path(config["folder"])
         self._work = Path(config["work"])
         self._workers = int(config["workers"])
         self._out = out
@@ -67,6 +68,7 @@ class Server:
                     if key.fd != 0:
                         self._collect(key.fd)
                     elif not self._read_requests():
+                        self._work = self._folder  # the tuner has closed, or is no more: nobody needs its files
                         return
                 self._end_overdue()
                 while self._queue and len(self._jobs) < self._workers:
@@ -203,7 +205,6 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not look like an answer
     os.set_inheritable(out, False)
-    sandbox.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's; it closes our input
     signal.signal(signal.SIGTERM, _exit_cleanly)
     first = bytearray()

@@ -25,6 +25,7 @@ from ..chip import load_chip
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
 from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
+from ..profile import Profile
 from .build import Builder
 from .compare import mismatch, tolerance
 from .execute import Plan, execute
@@ -127,7 +128,7 @@ class Worker:
         if request.measure and request.trials:
             outcome: Outcome = Timed(profile_of(result, block_dim), checks)
         else:
-            outcome = Timed(profile_of({**result, "measured": {"candidate_us": 0.0}}, block_dim), checks)
+            outcome = Timed(Profile(0.0, block_dim=block_dim), checks)  # launched, not measured
         kept: list[tuple[ArrayArgument, ...]] = []
         if request.keep_outputs:
             kept = [tuple(t["outputs"]) for t in result["trials"]]

@@ -1,15 +1,18 @@
-"""What a person reads in the terminal: profiles side by side, a run's summary, a failure in one paragraph."""
+"""What a person reads in the terminal (profiles side by side, a run's summary, a failure), and JSON documents."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from ..case import Case
+from ..entry import finite
 from ..operator import Operator
-from ..outcome import CompileFailed, Failure
+from ..outcome import Failure
 from ..profile import Profile
 from ..tune import TuneRecord
 
@@ -28,34 +31,54 @@ def time_word(target: str) -> str:
     return "modelled" if target == "virtual" else "measured"
 
 
+def json_text(document: Mapping[str, Any]) -> str:
+    """The document as JSON; infinities and NaN, which JSON has no word for, as ``{"float": "inf"}``."""
+    return json.dumps(finite(document), indent=2, allow_nan=False)
+
+
+def counts_text(outcomes: Mapping[str, int]) -> str:
+    """Evaluations by outcome: ``35 Timed, 3 Hazard``."""
+    return ", ".join(f"{n} {kind}" for kind, n in outcomes.items())
+
+
 def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
     """Times in us, a column per profile, a row per pipe."""
-    table = Table(f"{time_word(target)} time (us)", title=None)
+    table = Table(f"{time_word(target)} time (us)")
     for name in profiles:
         table.add_column(name, justify="right")
     for field, title in PIPES.items():
         table.add_row(title, *(f"{getattr(p, field):.2f}" for p in profiles.values()))
-    table.add_row("cores", *(str(p.block_dim) for p in profiles.values()))
+    table.add_row("cores used", *(str(p.block_dim) for p in profiles.values()))
     return table
 
 
-def tune_summary(operator: Operator, record: TuneRecord) -> RenderableType:
+def print_case(console: Console, name: str, chip: str, target: str, case: Case) -> None:
+    """What the numbers below are about."""
+    console.print(f"{name} on {chip} ({target}): {case}", markup=False, soft_wrap=True)
+
+
+def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> None:
     """Baseline against best, what was changed, evaluations by outcome, where the answer came from."""
-    word = time_word(record.key.target)
-    lines = [f"{operator.name} on {record.key.chip} ({record.key.target})  {record.case}"]
-    after = [f"speedup {record.entry.speedup:.3f}x ({word})"]
-    if not record.entry.improved:
-        after[0] = "no faster pair was found: the baseline is kept"
-    after += [f"  changed: {change}" for change in record.entry.provenance.changes]
-    outcomes = ", ".join(f"{n} {kind}" for kind, n in record.entry.provenance.outcomes.items())
-    after.append(f"{record.entry.provenance.evaluations} evaluations: {outcomes}")
-    after.append(f"answered from the cache ({record.key.hash[:12]})" if record.cached
-                 else f"stored in the cache ({record.key.hash[:12]}), {record.seconds:.1f} s")  # fmt: skip
-    table = profile_table(record.key.target, {"baseline": record.baseline, "best": record.best})
-    return Group(Text("\n".join(lines)), table, Text("\n".join(after)))
+    key, entry = record.key, record.entry
+    word = time_word(key.target)
+    print_case(console, operator.name, key.chip, key.target, record.case)
+    console.print(profile_table(key.target, {"baseline": record.baseline, "best": record.best}))
+    lines = ["no faster pair was found: the baseline is kept"]
+    if entry.improved:
+        lines = [f"speedup {entry.speedup:.2f}x ({word})", "changed, step by step:"]
+        lines += [f"  {change}" for change in entry.provenance.changes]
+    lines.append(f"{entry.provenance.evaluations} evaluations: {counts_text(entry.provenance.outcomes)}")
+    against = "reference.py" if entry.provenance.reference == "reference.py" else "the baseline's own results"
+    lines.append(f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}")
+    if record.stop == "interrupted":
+        lines.append("interrupted: this is the best found until then; --retune searches again")
+    if record.cached:
+        lines.append(f"answered from the cache ({key.hash[:12]}); nothing was compiled or run")
+    else:
+        lines.append(f"stored in the cache ({key.hash[:12]}) after {record.seconds:.0f} s")
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
 
 
 def failure_text(outcome: Failure) -> str:
-    """Kind and reason, and the compiler's own text where there is one."""
-    text = f"{type(outcome).__name__}: {outcome.reason}"
-    return f"{text}\n{outcome.log}" if isinstance(outcome, CompileFailed) and outcome.log not in text else text
+    """Kind and reason of a pair that ran and doesn't count."""
+    return f"{type(outcome).__name__}: {outcome.reason}"

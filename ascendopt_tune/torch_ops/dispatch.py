@@ -29,6 +29,7 @@ from ..case import Case
 from ..errors import AscendOptError, CaseError, OperatorError
 from ..operator import Operator, Signature
 from ..settings import disabled, settings
+from .activate import prepare
 from .binding import Bound, bind, parameters_of, schema_of, specs_of
 from .launcher import Launcher, device_of
 
@@ -168,7 +169,7 @@ class TunedOp:
                 "Give an operator with a definition and a tiling function.",
             )
         device = tensors[0].device
-        toolkit = find(config.target)
+        toolkit = prepare() or find(config.target)  # the one this process runs on, whatever was built since
         chip = self.options.chip or (
             config.chip if toolkit.target == "virtual" else device_of(toolkit, device.index).soc_name().lower()
         )

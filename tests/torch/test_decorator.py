@@ -361,7 +361,9 @@ def test_a_failed_tuning_run_serves_the_original() -> None:
     assert "float64" in the_reason()
 
 
-def test_a_launch_that_fails_is_served_by_the_original_and_dropped(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_that_fails_is_served_by_the_original_and_dropped(
+    layer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = Counted()
     add = decorated(original)
     x, y = tensors()

@@ -82,7 +82,7 @@ namespace ops {
 class ScaleRows : public OpDef {
  public:
   explicit ScaleRows(const char* name) : OpDef(name) {
-    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT, ge::DT_FLOAT16}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
+    this->Input("x").DataType({ge::DT_FLOAT, ge::DT_FLOAT16}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
     this->Input("k").ParamType(OPTIONAL).DataType({ge::DT_INT64, ge::DT_INT64}).ValueDepend(OPTIONAL);
     this->Input("more").ParamType(DYNAMIC).DataType({ge::DT_FLOAT, ge::DT_FLOAT});
     this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT, ge::DT_BF16}).Format({ge::FORMAT_ND, ge::FORMAT_ND});

@@ -169,7 +169,7 @@ def test_without_tiling_or_shape_function(operator: Operator, out_dir: Path, chi
     program = compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
     with pytest.raises(HostProgramError, match="has no tiling function"):
         program.tiling(Case((X, None, ()), (X,), (("axes", (1,)),)), chip)
-    with pytest.raises(HostProgramError, match="has no shape function.*--output"):
+    with pytest.raises(HostProgramError, match=r"has no shape function.*--output"):
         program.infer_shape((X, None, ()), {"axes": (1,)})
 
 
@@ -201,10 +201,30 @@ def test_a_changed_shared_header_is_noticed(tmp_path: Path) -> None:
     shared = tmp_path / "shared.h"
     shared.write_text("#define CORES 3\n")
     source = root / "op_host" / "scale_rows.cpp"
-    source.write_text('#include "../../shared.h"\n' + HOST_CPP.replace("SetBlockDim(info->cores)", "SetBlockDim(CORES)"))
+    text = HOST_CPP.replace("SetBlockDim(info->cores)", "SetBlockDim(CORES)")
+    source.write_text('#include "../../shared.h"\n' + text)
     operator = load_project(root)
     case = Case((X, None, ()), (X,), (("axes", (1,)),))
     for cores in (3, 4):
         shared.write_text(f"#define CORES {cores}\n")
         program = compile_host(operator, operator.baseline, virtual(), tmp_path / "out")
         assert program.tiling(case, load_chip("ascend910b2")).block_dim == cores
+
+
+def test_a_candidates_header_is_used_wherever_it_is_included_from(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    (root / "op_host" / "cores.h").write_text("#define CORES 3\n")
+    (root / "op_host" / "inner").mkdir()
+    text = HOST_CPP.replace("SetBlockDim(info->cores)", "SetBlockDim(CORES)")
+    (root / "op_host" / "scale_rows.cpp").unlink()
+    (root / "op_host" / "inner" / "scale_rows.cpp").write_text('#include "cores.h"\n' + text)
+    operator = load_project(root)
+    pair = operator.baseline.with_tiling("op_host/cores.h", "#define CORES 5\n")
+    program = compile_host(operator, pair, virtual(), tmp_path / "out")
+    assert program.tiling(Case((X, None, ()), (X,), (("axes", (1,)),)), load_chip("ascend910b2")).block_dim == 5
+
+
+def test_an_unknown_format_is_refused(program: HostProgram, chip: Chip) -> None:
+    x = TensorSpec("float32", (4, 8), "NCWH")
+    with pytest.raises(CaseError, match="unknown storage format 'NCWH'"):
+        program.tiling(Case((x, None, ()), (x,), (("axes", (1,)),)), chip)

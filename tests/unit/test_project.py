@@ -92,7 +92,7 @@ def test_direct_launch_takes_the_file_and_its_own_headers(tmp_path: Path) -> Non
     assert set(operator.baseline.kernel) == {"add.asc", "inner/part.h", "inner/more.h"}
     assert operator.direct is not None
     assert (operator.direct.block_dim, operator.direct.defines) == (8, (("N", "4"),))
-    with pytest.raises(OperatorError, match="no kernel called 'sub'. Its kernels: add"):
+    with pytest.raises(OperatorError, match=r"no kernel called 'sub'\. Its kernels: add"):
         load_direct(file, "sub", 8)
     with pytest.raises(OperatorError, match="block dim 0"):
         load_direct(file, "add", 0)

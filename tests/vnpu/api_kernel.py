@@ -24,7 +24,17 @@ KERNELS = Path(__file__).resolve().parent / "kernels"
 PARAMS = 24
 #: Local memory as kernels/api_kernel.h divides it: bytes for input and for output.
 INPUT_BYTES, OUTPUT_BYTES = 65536, 65536
-DTYPES = {"float32": 0, "float16": 1, "int32": 2, "int16": 3, "uint16": 4, "uint32": 5, "int8": 6, "uint8": 7, "bfloat16": 8}
+DTYPES = {
+    "float32": 0,
+    "float16": 1,
+    "int32": 2,
+    "int16": 3,
+    "uint16": 4,
+    "uint32": 5,
+    "int8": 6,
+    "uint8": 7,
+    "bfloat16": 8,
+}
 
 
 @cache

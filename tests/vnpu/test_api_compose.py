@@ -25,7 +25,8 @@ def kernel() -> ApiKernel:
 
 
 def values(seed: int, shape: Any, dtype: str) -> Array:
-    return (np.random.default_rng(seed).integers(-50, 50, shape) * np.float32(0.13)).astype(dtype)
+    x: Array = (np.random.default_rng(seed).integers(-50, 50, shape) * np.float32(0.13)).astype(dtype)
+    return x
 
 
 @FEW
@@ -91,13 +92,18 @@ def test_softmax(kernel: ApiKernel, dtype: str, rows: int, n: int, form: int, se
     exp = np.exp(wide - peak)
     tolerance = 1e-3 if dtype == "float16" else 2e-6
     np.testing.assert_allclose(
-        got[: x.size].reshape(x.shape)[:, :n].astype(np.float64), exp / exp.sum(1, keepdims=True), rtol=tolerance, atol=1e-7
+        got[: x.size].reshape(x.shape)[:, :n].astype(np.float64),
+        exp / exp.sum(1, keepdims=True),
+        rtol=tolerance,
+        atol=1e-7,
     )
     if form == 2:
         per_block = 32 // x.itemsize
         sums, peaks = got[49152 // x.itemsize :], got[57344 // x.itemsize :]
         np.testing.assert_allclose(sums[: rows * per_block : per_block], exp.sum(1), rtol=tolerance)
-        np.testing.assert_array_equal(peaks[: rows * per_block].reshape(rows, -1), np.repeat(peak, per_block, 1).astype(dtype))
+        np.testing.assert_array_equal(
+            peaks[: rows * per_block].reshape(rows, -1), np.repeat(peak, per_block, 1).astype(dtype)
+        )
 
 
 @pytest.mark.parametrize(

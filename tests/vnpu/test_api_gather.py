@@ -25,8 +25,8 @@ def kernel() -> ApiKernel:
     return ApiKernel("gather")
 
 
-def params(call: int, width: int, *, first: int = 0, repeat: int = 1, p4: int = 0, p5: int = 1, p6: int = 8, p7: int = 8,
-           n: int = 0, bits: int = 0) -> list[int]:  # fmt: skip
+def params(call: int, width: int, *, first: int = 0, repeat: int = 1, p4: int = 0, p5: int = 1, p6: int = 8,
+           p7: int = 8, n: int = 0, bits: int = 0) -> list[int]:  # fmt: skip
     words = [bits >> 32 * i & 0xFFFFFFFF for i in range(4)]
     return [call, int(width == 2), first, repeat, p4, p5, p6, p7, n, *(w - (1 << 32) if w >> 31 else w for w in words)]
 
@@ -87,7 +87,9 @@ def test_gatherb(kernel: ApiKernel, width: int, repeat: int, blk: int, seed: int
     index = rng.integers(0, len(blocks), repeat * 8)
     step = max(blk, 1)
     out = np.full((repeat * 8 * step, 32 // width), 7, uint(width))
-    got = kernel.run(params(3, width, repeat=repeat, p4=8 * step, p5=blk), operands(x, (index * 32).astype(np.uint32)), out)
+    got = kernel.run(
+        params(3, width, repeat=repeat, p4=8 * step, p5=blk), operands(x, (index * 32).astype(np.uint32)), out
+    )
     want = out.copy()
     want[::step] = blocks[index]
     np.testing.assert_array_equal(got, want)
@@ -97,7 +99,8 @@ def kept_lanes(pattern: int, n: int) -> Array:
     i = np.arange(n)
     if pattern == 7:
         return i >= 0
-    return i % 2 == pattern - 1 if pattern <= 2 else i % 4 == pattern - 3
+    keep: Array = i % 2 == pattern - 1 if pattern <= 2 else i % 4 == pattern - 3
+    return keep
 
 
 @FEW

@@ -32,7 +32,10 @@ def words(value: int) -> list[int]:
 
 
 @FEW
-@given(value=st.floats(width=32, allow_nan=False, min_value=-70000, max_value=70000) | st.sampled_from([0.5, 1.5, -2.5, 3e9, -3e9]))
+@given(
+    value=st.floats(width=32, allow_nan=False, min_value=-70000, max_value=70000)
+    | st.sampled_from([0.5, 1.5, -2.5, 3e9, -3e9])
+)
 def test_casts(kernel: ApiKernel, value: float) -> None:
     x = np.float32(value)
     got = kernel.run([CASTS, int(x.view(np.int32))], np.zeros(8, np.int32), np.zeros(16, np.int32))
@@ -46,7 +49,8 @@ def test_casts(kernel: ApiKernel, value: float) -> None:
     if np.isfinite(nearest) and float(nearest) == value:
         assert odd == nearest
     else:
-        assert got[6] & 1 and (np.isinf(nearest) or abs(float(odd) - value) <= abs(float(np.spacing(nearest))))
+        assert got[6] & 1
+        assert np.isinf(nearest) or abs(float(odd) - value) <= abs(float(np.spacing(nearest)))
     top = int(x.view(np.uint32)) >> 16
     assert got[7] in (top, top + 1)
     assert got.view(np.float32)[8] == np.array([got[7] << 16], np.uint32).view(np.float32)[0]
@@ -60,8 +64,13 @@ def test_bits(kernel: ApiKernel, value: int) -> None:
     low = text[::-1]
     same = len(text) - len(text.lstrip(text[0])) - 1
     assert list(got[:6]) == [
-        text.count("1"), text.count("0"), 64 - value.bit_length(), low.find("1"), low.find("0"), -1 if same == 63 else same
-    ]  # fmt: skip
+        text.count("1"),
+        text.count("0"),
+        64 - value.bit_length(),
+        low.find("1"),
+        low.find("0"),
+        -1 if same == 63 else same,
+    ]
 
 
 def list_block(shapes: list[list[int]] | None, pointers: list[int]) -> Array:
@@ -100,7 +109,9 @@ def test_assertions(kernel: ApiKernel, call: list[int], text: str) -> None:
         kernel.run([ASSERTIONS, *call], np.zeros(8, np.int32), np.zeros(8, np.int32))
 
 
-@pytest.mark.parametrize("call", ["Mmad(a, a)", "LoadData<half>(a)", "LoadData<half, true>(a)", "Scatter(a, a, a, 0, 1)"])
+@pytest.mark.parametrize(
+    "call", ["Mmad(a, a)", "LoadData<half>(a)", "LoadData<half, true>(a)", "Scatter(a, a, a, 0, 1)"]
+)
 def test_what_is_not_covered_is_named(call: str) -> None:
     source = f"""
     using namespace AscendC;

@@ -75,7 +75,9 @@ def lists_of(rng: np.random.Generator, lengths: list[int], dtype: str) -> tuple[
 
 def score_of(record: int, dtype: str) -> float:
     low = np.uint64(record) & np.uint64(0xFFFFFFFF)
-    return float(low.astype(np.uint16).view(np.float16) if dtype == "float16" else low.astype(np.uint32).view(np.float32))
+    return float(
+        low.astype(np.uint16).view(np.float16) if dtype == "float16" else low.astype(np.uint32).view(np.float32)
+    )
 
 
 def merge(lists: list[Array], dtype: str, stop: bool) -> tuple[list[int], list[int]]:
@@ -99,7 +101,15 @@ def test_merge(kernel: ApiKernel, dtype: str, lengths: list[int], stop: bool, ad
     for x, start in zip(lists, starts, strict=True):
         raw[start : start + x.size] = x
     four = [*lengths, 0, 0][:4], [*starts, 0, 0][:4]
-    call = [MERGE_ADVANCED if advanced else MERGE, int(dtype == "float16"), 1, (1 << len(lists)) - 1, int(stop), *four[0], *four[1]]
+    call = [
+        MERGE_ADVANCED if advanced else MERGE,
+        int(dtype == "float16"),
+        1,
+        (1 << len(lists)) - 1,
+        int(stop),
+        *four[0],
+        *four[1],
+    ]
     got = kernel.run(call, raw, np.zeros(8192, np.uint64))
     want, taken = merge(lists, dtype, stop)
     np.testing.assert_array_equal(got[: len(want)], np.array(want, np.uint64))
@@ -139,7 +149,8 @@ def test_nan_and_inf(kernel: ApiKernel) -> None:
     x[[3, 5, 7]] = np.nan, np.inf, -np.inf
     got = kernel.run([SORT32, 0, 1], with_indices(x, np.arange(32, dtype=np.uint32)), np.zeros(32, np.uint64))
     index = (got >> np.uint64(32)).astype(int)
-    assert list(index[:2]) == [3, 5] and index[-1] == 7
+    assert list(index[:2]) == [3, 5]
+    assert index[-1] == 7
 
 
 @pytest.mark.parametrize(

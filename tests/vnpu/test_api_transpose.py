@@ -74,7 +74,9 @@ def test_block(kernel: ApiKernel) -> None:
 
 
 @FEW
-@given(width=st.sampled_from([1, 2, 4]), n=st.integers(1, 3), c=st.integers(1, 20), h=st.integers(1, 4), last=st.booleans())
+@given(
+    width=st.sampled_from([1, 2, 4]), n=st.integers(1, 3), c=st.integers(1, 20), h=st.integers(1, 4), last=st.booleans()
+)
 def test_channels(kernel: ApiKernel, width: int, n: int, c: int, h: int, last: bool) -> None:
     w = 32 // width
     x = data(np.random.default_rng(4), n * c * h * w, width)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,6 +208,43 @@ def test_no_process_and_no_file_is_left(tmp_path: Path, gate: Gate) -> None:
         assert not connection.hello["torch"]
     assert connection.process.poll() is not None
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_of_a_tuner_that_is_interrupted(gate: Gate, tmp_path: Path, number: int) -> None:
+    text = gate.operator.baseline.kernel[KERNEL]
+    kernel = tmp_path / "twice" / KERNEL
+    shutil.copytree(DATA / "twice", tmp_path / "twice")
+    kernel.write_text(text.replace("  TPipe pipe;\n", "  for (volatile int i = 0;; i = i + 1) {}\n  TPipe pipe;\n"))
+    kit = gate._evaluator.toolkit
+    script = f"""
+import sys
+from pathlib import Path
+from ascendopt_tune.build.toolkit import Toolkit
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.project import load_project
+spec = TensorSpec("float32", (8, 100))
+toolkit = Toolkit({kit.kind!r}, Path({str(kit.prefix)!r}), {kit.version!r})
+with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluator:
+    print(evaluator.folder, flush=True)
+    Gate(load_project(Path({str(tmp_path / "twice")!r})), Case((spec,), (spec,)), evaluator).trials()
+"""
+    command = [sys.executable, "-c", script]
+    tuner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert tuner.stdout is not None
+    folder = Path(tuner.stdout.readline().strip())
+    deadline = time.monotonic() + 60
+    while len(processes_below(folder)) < 2 or not list(folder.glob("server-*/job-*/outputs")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    tuner.send_signal(number)
+    tuner.wait(20)
+    tuner.stdout.close()
+    while processes_below(folder) or folder.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_tiling_that_refuses_is_no_crash(gate: Gate) -> None:

@@ -1,7 +1,7 @@
 """Tiling results of real operators, against results recorded from the same tiling functions under CANN's own library.
 
 ``ASCENDOPT_CANN_OPS`` is a checkout of cann-ops; ``ASCENDOPT_REFERENCE`` a folder with ``cases.json`` (cases per
-operator) and ``tiling_goldens.json`` (results recorded for 40 vector and 20 cube cores). Neither belongs to the project.
+operator) and ``tiling_goldens.json`` (results recorded for 40 vector and 20 cube cores). Neither is the project's.
 """
 
 from __future__ import annotations

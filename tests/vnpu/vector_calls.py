@@ -17,7 +17,7 @@ COUNT, MASK, BITS, REGISTER, COUNTER_REGISTER, COUNTER_INSIDE = range(6)
 FORMS = (COUNT, MASK, BITS, REGISTER, COUNTER_REGISTER, COUNTER_INSIDE)
 SECOND_SOURCE, SELECTION = 32768, 61440  # bytes, as kernels/elementwise.cpp has them
 OUTPUT = 16384
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=25, deadline=None)
 FLOATS, NUMBERS = ("float32", "float16"), ("float32", "float16", "int32", "int16")
 
 

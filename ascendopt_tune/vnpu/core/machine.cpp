@@ -207,7 +207,7 @@ void Core::check_local(const Range& range, uint32_t align, const char* api, cons
     auto it = buffers_.upper_bound(static_cast<uint32_t>(offset));
     if (it != buffers_.begin()) {
       --it;
-      if (offset < it->first + it->second) {
+      if (offset < it->first + it->second && it->first + it->second <= local_bytes_) {
         limit = it->first + it->second;
         what = "the end of its buffer";
       }

@@ -3,15 +3,18 @@
 // estimates: an instruction for every 255 repeats.
 #include "vnpu/adv_compose.h"
 
+#include <vector>
+
 #include "local_call.h"
+#include "tree_sum.h"
 
 namespace vnpu {
 namespace {
 
-constexpr double kReduceCycles = 7;   // ReduceRepeat, per repeat
-constexpr double kBlockReduce = 1;    // ReduceDataBlock of float, per repeat
-constexpr double kExpDivCycles = 2;   // Exp and Div of float, per repeat
-constexpr double kMaskCycles = 2;     // GatherMask, per repeat
+constexpr double kReduceCycles = 7;  // ReduceRepeat, per repeat
+constexpr double kBlockReduce = 1;   // ReduceDataBlock of float, per repeat
+constexpr double kExpDivCycles = 2;  // Exp and Div of float, per repeat
+constexpr double kMaskCycles = 2;    // GatherMask, per repeat
 
 double repeats_of(uint64_t elements, uint32_t size) {
   return static_cast<double>((elements * size + kRepeatBytes - 1) / kRepeatBytes);
@@ -22,45 +25,29 @@ double chunks(const LocalCall& call, double repeats, double cycles) {
   return repeats * cycles + call.core.chip.vec_head * std::ceil(repeats / 255);
 }
 
-// Trees inside repeats, then over the repeats' results.
+// The first n elements of v (which has room up to a multiple of the lanes) as trees inside repeats, then over the
+// repeats' results. T is what rounds after every addition; its lanes fill 256 bytes.
 template <typename T>
-float tree_sum(const T* row, uint32_t n, bool in_float) {
-  auto rounded = [&](float f) {
-    if (in_float) return f;
-    T t;
-    t = f;
-    return static_cast<float>(t);
-  };
-  // 256 bytes of what is added: 128 halves, or 64 floats.
-  const uint32_t per_repeat = in_float ? 64 : kRepeatBytes / sizeof(T);
-  float v[128], results[1024];
-  auto tree = [&](uint32_t lanes) {
-    for (; lanes > 1; lanes /= 2)
-      for (uint32_t i = 0; i < lanes / 2; i++) v[i] = rounded(v[2 * i] + v[2 * i + 1]);
-    return v[0];
-  };
-  uint32_t count = 0;
-  for (uint32_t at = 0; at < n; at += per_repeat) {
-    for (uint32_t i = 0; i < per_repeat; i++) v[i] = at + i < n ? static_cast<float>(row[at + i]) : 0;
-    results[count++] = tree(per_repeat);
+float sum_of(std::vector<float>& v, uint32_t n) {
+  constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+  while (true) {
+    uint32_t repeats = (n + lanes - 1) / lanes;
+    std::fill(v.begin() + n, v.begin() + repeats * lanes, 0.0f);
+    for (uint32_t r = 0; r < repeats; r++) v[r] = tree_sum<T, lanes>(v.data() + r * lanes);
+    if (repeats == 1) return v[0];
+    n = repeats;
   }
-  while (count > 1) {
-    uint32_t next = 0;
-    for (uint32_t at = 0; at < count; at += per_repeat) {
-      for (uint32_t i = 0; i < per_repeat; i++) v[i] = at + i < count ? results[at + i] : 0;
-      results[next++] = tree(per_repeat);
-    }
-    count = next;
-  }
-  return results[0];
 }
 
 template <typename T>
 void row_sum_as(void* dst, const void* src, uint32_t outer, uint32_t inner, uint32_t n, bool mean, bool in_float) {
   T scale;
   scale = 1.0f / static_cast<float>(static_cast<int32_t>(n));
+  std::vector<float> row(n + 128);
   for (uint32_t r = 0; r < outer; r++) {
-    float sum = tree_sum(static_cast<const T*>(src) + uint64_t(r) * inner, n, in_float);
+    const T* from = static_cast<const T*>(src) + uint64_t(r) * inner;
+    for (uint32_t i = 0; i < n; i++) row[i] = static_cast<float>(from[i]);
+    float sum = in_float ? sum_of<float>(row, n) : sum_of<T>(row, n);
     if (mean) sum *= in_float ? 1.0f / static_cast<float>(static_cast<int32_t>(n)) : static_cast<float>(scale);
     static_cast<T*>(dst)[r] = sum;
   }
@@ -117,8 +104,8 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
       for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
     // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
     uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-    cycles = chunks(call, repeats_of(uint64_t(rows) * kBlockBytes, 1), 1) +
-             chunks(call, rows * repeats_of(padded, 1), 1);
+    cycles =
+        chunks(call, repeats_of(uint64_t(rows) * kBlockBytes, 1), 1) + chunks(call, rows * repeats_of(padded, 1), 1);
     if (padded != row_bytes) cycles += chunks(call, rows * repeats_of(padded, 1), kMaskCycles);
   }
   call.issue(cycles - call.core.chip.vec_head);

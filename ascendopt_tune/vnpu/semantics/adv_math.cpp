@@ -40,15 +40,16 @@ const Recipe& recipe_of(Math op) {
   return kRecipes[0];
 }
 
-double cycles(const Recipe& recipe, DType t, const MathArguments& a, const Chip& chip) {
+double cycles(const Recipe& recipe, DType t, const MathArguments& a, const Core& core) {
   const bool half = t == DType::F16;
   const uint32_t instructions = recipe.instructions + (half ? 2 : 0), floats = recipe.temporaries + (half ? 1 : 0);
+  const uint32_t bytes = a.shared ? a.shared_bytes : core.local_rest_bytes();
   uint32_t piece = a.count;  // elements a pass takes
-  if (a.shared_bytes && floats) piece = std::max(64u, std::min(piece, a.shared_bytes / (4 * floats)));
+  if (floats) piece = std::max(64u, std::min(piece, bytes / (4 * floats)));
   const uint32_t passes = (a.count + piece - 1) / piece;
   const double repeats = (a.count + 63) / 64;
   // The head of the first instruction is added by the caller.
-  return (passes * instructions - 1.0) * chip.vec_head + repeats * (instructions + recipe.slow);
+  return (passes * instructions - 1.0) * core.chip.vec_head + repeats * (instructions + recipe.slow);
 }
 
 float gelu(float x) { return x * sigmoid_lane(1.59576912f * (x + 0.044715f * x * x * x)); }
@@ -207,7 +208,7 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
   if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
-  call.issue_cycles(cycles(recipe_of(op), dst.dtype, a, call.core().chip), a.count);
+  call.issue_cycles(cycles(recipe_of(op), dst.dtype, a, call.core()), a.count);
   leave_mask(lanes);
 }
 

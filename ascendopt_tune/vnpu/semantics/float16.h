@@ -79,21 +79,23 @@ struct bf16 {
 
 // Runs of lanes: the loops compilers don't vectorize by themselves.
 inline void widen(const f16* from, float* to, size_t n) {
-  size_t i = 0;
+  size_t whole = 0;
 #if defined(__F16C__)
-  for (; i + 8 <= n; i += 8)
+  whole = n / 8 * 8;
+  for (size_t i = 0; i < whole; i += 8)
     _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
 #endif
-  for (; i < n; i++) to[i] = half_to_float(from[i].bits);
+  for (size_t i = whole; i < n; i++) to[i] = half_to_float(from[i].bits);
 }
 inline void narrow(const float* from, f16* to, size_t n) {
-  size_t i = 0;
+  size_t whole = 0;
 #if defined(__F16C__)
-  for (; i + 8 <= n; i += 8)
+  whole = n / 8 * 8;
+  for (size_t i = 0; i < whole; i += 8)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
                      _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
-  for (; i < n; i++) to[i].bits = float_to_half(from[i]);
+  for (size_t i = whole; i < n; i++) to[i].bits = float_to_half(from[i]);
 }
 inline void widen(const bf16* from, float* to, size_t n) {
   for (size_t i = 0; i < n; i++) to[i] = bfloat16_to_float(from[i].bits);

@@ -13,9 +13,9 @@ const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uin
 
 // Declares the source bytes between the lowest and the highest gathered address.
 void read_span(LocalCall& call, const void* src, uint64_t low, uint64_t high, uint32_t size, const char* what) {
-  call.require(high + size <= call.core.local_bytes(),
-               std::string(what) + " " + std::to_string(high) + " leads out of the Unified Buffer of " +
-                   std::to_string(call.core.local_bytes()) + " bytes");
+  call.require(high + size <= call.core.local_bytes(), std::string(what) + " " + std::to_string(high) +
+                                                           " leads out of the Unified Buffer of " +
+                                                           std::to_string(call.core.local_bytes()) + " bytes");
   call.read(at(src, low), high + size - low, "source", 1);
 }
 
@@ -71,21 +71,27 @@ uint64_t mask_as(LocalCall& call, const GatherMaskCall& c) {
   if (c.pattern) call.read(c.pattern, (per + 7) / 8, "pattern", kBlockBytes, c.repeat, pattern_rep);
   T* out = static_cast<T*>(c.dst);
   uint64_t kept = 0;
+  // The destination may be the source: what is written lies at or before what was read.
+  auto keep = [&](uint32_t r, uint32_t i) {
+    std::memcpy(out + kept++, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
+  };
+  auto check_room = [&](uint32_t n) {
+    Range next{reinterpret_cast<uint64_t>(out + kept), static_cast<uint32_t>(n * sizeof(T)), 1, 0};
+    if (n) call.core.check_local(next, sizeof(T), call.api, call.pc, "destination");
+  };
   for (uint32_t r = 0; r < c.repeat; r++) {
-    auto keep = [&](uint32_t i) {
-      T value;
-      std::memcpy(&value, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
-      // The destination may be the source: what is written lies at or before what was read.
-      call.core.check_local({reinterpret_cast<uint64_t>(out + kept), sizeof(T), 1, 0}, sizeof(T), call.api, call.pc,
-                            "destination");
-      out[kept++] = value;
-    };
     if (c.pattern) {
       const uint8_t* bits = at(c.pattern, r * pattern_rep);
+      auto enabled = [&](uint32_t i) { return bits[i / 8] >> (i % 8) & 1; };
+      uint32_t n = 0;
+      for (uint32_t i = 0; i < per; i++) n += enabled(i);
+      check_room(n);
       for (uint32_t i = 0; i < per; i++)
-        if (bits[i / 8] >> (i % 8) & 1) keep(i);
+        if (enabled(i)) keep(r, i);
     } else {
-      for (uint32_t i = fixed_first(c.fixed); i < per; i += fixed_step(c.fixed)) keep(i);
+      uint32_t first = fixed_first(c.fixed), step = fixed_step(c.fixed);
+      check_room(first < per ? (per - first + step - 1) / step : 0);
+      for (uint32_t i = first; i < per; i += step) keep(r, i);
     }
   }
   call.write(c.dst, kept * sizeof(T), "destination");

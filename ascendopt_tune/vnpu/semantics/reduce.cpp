@@ -2,16 +2,14 @@
 // repeat a binary tree over neighbours; half rounds after every addition. Lanes that the mask leaves out count as 0.
 // Cycles per repeat: asc-devkit, theoretical throughput table, arch 2201 (ReduceRepeat 7, ReduceDataBlock 7 for half
 // and 1 for float, ReducePairElem 1); ReduceSum/Max/Min are built from these as the reference describes them.
-#include "vnpu/reduce.h"
-
-#include "local_call.h"
+#include "reduce_steps.h"
+#include "tree_sum.h"
 
 namespace vnpu {
 namespace {
 
 constexpr uint32_t kMaxLanes = 128;
 constexpr double kRepeatCycles = 7;
-constexpr uint32_t kMaxRepeats = 255;
 
 // Rounds to the precision of the storage type T.
 template <typename T>
@@ -41,14 +39,6 @@ void load(const Reduction& r, const RepeatLanes& lanes, uint32_t repeat, float n
       out[l] = lanes.enabled(repeat, l) ? static_cast<float>(*lane<T>(r, repeat, l)) : neutral;
   }
   for (uint32_t l = last; l < per_repeat; l++) out[l] = neutral;
-}
-
-// Sums n (a power of two) neighbours pairwise until one is left; destroys v.
-template <typename T>
-float tree_sum(float* v, uint32_t n) {
-  for (; n > 1; n /= 2)
-    for (uint32_t i = 0; i < n / 2; i++) v[i] = rounded<T>(v[2 * i] + v[2 * i + 1]);
-  return v[0];
 }
 
 struct Best {
@@ -117,17 +107,13 @@ void read_source(LocalCall& call, const Reduction& r, const RepeatLanes& lanes) 
     call.read(r.src, (blocks - 1) * blk + tail, "source", kBlockBytes, full, rep);
   else  // block by block: what lies between them isn't touched
     for (uint32_t b = 0; b < blocks; b++)
-      call.read(static_cast<const uint8_t*>(r.src) + b * blk, b + 1 < blocks ? kBlockBytes : tail, "source", kBlockBytes,
-                full, rep);
+      call.read(static_cast<const uint8_t*>(r.src) + b * blk, b + 1 < blocks ? kBlockBytes : tail, "source",
+                kBlockBytes, full, rep);
   if (rest != last) {
     blocks = (rest + per_block - 1) / per_block;
     tail = (rest - (blocks - 1) * per_block) * size;
     call.read(static_cast<const uint8_t*>(r.src) + full * rep, (blocks - 1) * blk + tail, "source");
   }
-}
-
-void check_dtype(const char* api, DType t, const void* pc) {
-  if (t != DType::F32 && t != DType::F16) unsupported_dtype(api, t, pc);
 }
 
 // One result per repeat: the instruction under WholeReduceSum/Max/Min and every step of ReduceMax/Min.
@@ -143,7 +129,7 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
   for (uint32_t i = 0; i < lanes.repeats(); i++, dst += uint64_t(r.dst_rep_stride) * size) {
     load<T>(r, lanes, i, 0, v);
     if (op == ReduceOp::Sum) {
-      store_result<T>(dst, ReduceResult::OnlyValue, {tree_sum<T>(v, lanes.per_repeat()), 0});
+      store_result<T>(dst, ReduceResult::OnlyValue, {tree_sum<T, kRepeatBytes / sizeof(T)>(v), 0});
       continue;
     }
     Best b = best_of(op, v, lanes, i);
@@ -153,15 +139,6 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
   }
   if (op != ReduceOp::Sum) call.core.extreme = uint64_t(best.index) << 32 | bits_of<T>(best.value);
   call.issue(lanes.repeats() * kRepeatCycles);
-}
-
-void repeats(LocalCall& call, ReduceOp op, const Reduction& r, const Lanes& l, ReduceResult result) {
-  RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
-  if (lanes.none()) return;
-  if (r.dtype == DType::F16)
-    repeats_as<f16>(call, op, r, lanes, result);
-  else
-    repeats_as<float>(call, op, r, lanes, result);
 }
 
 template <typename T>
@@ -186,7 +163,7 @@ void blocks_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLan
       float* p = v + b * per_block;
       float result = p[0];
       if (op == ReduceOp::Sum)
-        result = tree_sum<T>(p, per_block);
+        result = tree_sum<T, per_block>(p);
       else
         for (uint32_t l = 1; l < per_block; l++)
           if (op == ReduceOp::Max ? p[l] > result : p[l] < result) result = p[l];
@@ -222,11 +199,26 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
   float v[kMaxLanes], sum = 0;
   for (uint32_t i = 0; i < lanes.repeats(); i++) {
     load<T>(r, lanes, i, 0, v);
-    float one = tree_sum<T>(v, lanes.per_repeat());
+    float one = tree_sum<T, kRepeatBytes / sizeof(T)>(v);
     sum = i == 0 ? one : rounded<T>(sum + one);
   }
   call.core.accumulator = bits_of<T>(sum);
   call.issue(lanes.repeats() * kRepeatCycles);
+}
+
+}  // namespace
+
+void check_reducible(const LocalCall& call, DType t) {
+  if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
+}
+
+void reduce_repeats(LocalCall& call, ReduceOp op, const Reduction& r, const Lanes& l, ReduceResult result) {
+  RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
+  if (lanes.none()) return;
+  if (r.dtype == DType::F16)
+    repeats_as<f16>(call, op, r, lanes, result);
+  else
+    repeats_as<float>(call, op, r, lanes, result);
 }
 
 void accumulate(LocalCall& call, const Reduction& r, const Lanes& l) {
@@ -238,164 +230,15 @@ void accumulate(LocalCall& call, const Reduction& r, const Lanes& l) {
     accumulate_as<float>(call, r, lanes);
 }
 
-uint8_t* bytes(void* p, uint64_t offset) { return static_cast<uint8_t*>(p) + offset; }
-const void* bytes(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
-
-// Copies one element by the scalar unit, and orders it: the vector unit before it, vector and MTE3 after it.
-void copy_result(LocalCall& call, void* dst, const void* src, uint32_t size) {
-  call.order(Pipe::V, Pipe::S);
-  if (size == 2)
-    call.store(static_cast<uint16_t*>(dst), call.load(static_cast<const uint16_t*>(src)));
-  else
-    call.store(static_cast<uint32_t*>(dst), call.load(static_cast<const uint32_t*>(src)));
-  call.order(Pipe::S, Pipe::V);
-  call.order(Pipe::S, Pipe::MTE3);
-}
-
-Lanes lanes_of(uint32_t n) {
-  Lanes l;
-  l.repeat = 1;
-  l.mask[0] = n >= 64 ? ~0ull : (1ull << n) - 1;
-  l.mask[1] = n <= 64 ? 0 : n >= 128 ? ~0ull : (1ull << (n - 64)) - 1;
-  return l;
-}
-
-// `r` in pieces of at most 255 repeats; results follow each other at r.dst.
-void all_repeats(LocalCall& call, ReduceOp op, Reduction r, Lanes lanes) {
-  uint32_t total = lanes.repeat, size = size_of_result(op, ReduceResult::ValueIndex, dtype_size(r.dtype));
-  for (uint32_t done = 0; done < total; done += kMaxRepeats) {
-    if (done) call.core.barrier(Pipe::V);  // neighbouring results share a 32-byte block
-    lanes.repeat = std::min(kMaxRepeats, total - done);
-    repeats(call, op, r, lanes, ReduceResult::ValueIndex);
-    r.dst = bytes(r.dst, uint64_t(kMaxRepeats) * size);
-    r.src = bytes(r.src, uint64_t(kMaxRepeats) * r.src_rep_stride * kBlockBytes);
-  }
-}
-
-// Even lanes of `pairs` pairs (value, index): what a further step of a maximum looks at.
-Lanes even_lanes(uint32_t pairs) {
-  Lanes l = lanes_of(2 * pairs);
-  l.mask[0] &= 0x5555555555555555ull;
-  l.mask[1] &= 0x5555555555555555ull;
-  return l;
-}
-
-// One result of `lanes.repeat` repeats. With an index every step's results are kept, because the index is recovered
-// through them; without, steps work in place (AscendC reference, ReduceMax, size of sharedTmpBuffer).
-void extreme_of(LocalCall& call, ReduceOp op, const Reduction& r, void* work, const Lanes& lanes, bool index) {
-  uint32_t size = dtype_size(r.dtype), pair = 2 * size, per_step = kRepeatBytes / pair;
-  Reduction step = r;
-  step.dst_rep_stride = 1;
-  if (lanes.repeat == 1) {
-    if (!index) step.dst = work;
-    repeats(call, op, step, lanes, ReduceResult::ValueIndex);
-    if (!index) copy_result(call, r.dst, work, size);
-    return;
-  }
-  step.dst = work;
-  all_repeats(call, op, step, lanes);
-  uint32_t starts[8] = {0}, level = 0, pairs = lanes.repeat;
-  while (pairs > 1) {
-    call.core.barrier(Pipe::V);
-    uint32_t full = pairs / per_step, rest = pairs % per_step, from = starts[level];
-    uint32_t to = index ? (from + pairs * pair + kBlockBytes - 1) / kBlockBytes * kBlockBytes : from;
-    Reduction further = r;
-    further.src_blk_stride = 1;
-    further.src_rep_stride = kBlocksPerRepeat;
-    further.dst_rep_stride = 1;
-    further.src = bytes(work, from);
-    further.dst = bytes(work, to);
-    if (full) {
-      Lanes all = even_lanes(per_step);
-      all.repeat = full;
-      all_repeats(call, op, further, all);
-    }
-    if (full && rest) call.core.barrier(Pipe::V);  // neighbouring results share a 32-byte block
-    if (rest) {
-      further.src = bytes(work, from + full * kRepeatBytes);
-      further.dst = bytes(work, to + full * pair);
-      repeats(call, op, further, even_lanes(rest), ReduceResult::ValueIndex);
-    }
-    pairs = full + (rest ? 1 : 0);
-    starts[++level] = to;
-  }
-  if (!index) return copy_result(call, r.dst, work, size);
-  // From the last step back to the first: each index points at a pair of the step before.
-  call.order(Pipe::V, Pipe::S);
-  auto index_at = [&](uint32_t offset) -> uint32_t {
-    const void* p = bytes(static_cast<const void*>(work), offset + size);
-    return size == 2 ? call.load(static_cast<const uint16_t*>(p)) : call.load(static_cast<const uint32_t*>(p));
-  };
-  uint32_t at = 0;  // which pair of the level
-  for (uint32_t l = level; l > 0; l--) at = at * per_step + index_at(starts[l] + at * pair) / 2;
-  uint32_t found = at * r.src_rep_stride * (kBlockBytes / size) + index_at(at * pair);
-  const void* value = bytes(static_cast<const void*>(work), starts[level]);
-  if (size == 2) {
-    call.store(static_cast<uint16_t*>(r.dst), call.load(static_cast<const uint16_t*>(value)));
-    call.store(static_cast<uint16_t*>(r.dst) + 1, static_cast<uint16_t>(found));
-  } else {
-    call.store(static_cast<uint32_t*>(r.dst), call.load(static_cast<const uint32_t*>(value)));
-    call.store(static_cast<uint32_t*>(r.dst) + 1, found);
-  }
-  call.order(Pipe::S, Pipe::V);
-  call.order(Pipe::S, Pipe::MTE3);
-}
-
-// Count form with a last, shorter repeat: body and tail, then the better of the two.
-void extreme_with_tail(LocalCall& call, ReduceOp op, const Reduction& r, void* work, uint32_t count, bool index) {
-  uint32_t size = dtype_size(r.dtype), per_repeat = kRepeatBytes / size;
-  uint32_t body = count / per_repeat, tail = count % per_repeat;
-  if (body == 0) return extreme_of(call, op, r, work, lanes_of(tail), index);
-  Lanes all = lanes_of(per_repeat);
-  all.repeat = body;
-  extreme_of(call, op, r, work, all, index);
-  if (tail == 0) return;
-  auto load_pair = [&](uint32_t out[2]) {
-    call.order(Pipe::V, Pipe::S);
-    for (uint32_t i = 0; i < (index ? 2 : 1); i++)
-      out[i] = size == 2 ? call.load(static_cast<const uint16_t*>(r.dst) + i)
-                         : call.load(static_cast<const uint32_t*>(r.dst) + i);
-  };
-  auto store_at = [&](void* p, uint32_t i, uint32_t v) {
-    if (size == 2)
-      call.store(static_cast<uint16_t*>(p) + i, static_cast<uint16_t>(v));
-    else
-      call.store(static_cast<uint32_t*>(p) + i, v);
-  };
-  uint32_t of_body[2] = {}, of_tail[2] = {}, last[2] = {};
-  load_pair(of_body);
-  Reduction rest = r;
-  rest.src = bytes(r.src, uint64_t(body) * kRepeatBytes);
-  extreme_of(call, op, rest, work, lanes_of(tail), index);
-  load_pair(of_tail);
-  store_at(work, 0, of_body[0]);
-  store_at(work, 1, of_tail[0]);
-  call.order(Pipe::S, Pipe::V);
-  rest.src = work;
-  extreme_of(call, op, rest, work, lanes_of(2), index);
-  if (!index) return;
-  load_pair(last);
-  store_at(r.dst, 1, last[1] == 1 ? body * per_repeat + of_tail[1] : of_body[1]);
-  call.order(Pipe::S, Pipe::V);
-  call.order(Pipe::S, Pipe::MTE3);
-}
-
-void check_work(LocalCall& call, const void* work) {
-  Range first{reinterpret_cast<uint64_t>(work), 1, 1, 0};
-  call.core.check_local(first, kBlockBytes, call.api, call.pc, "sharedTmpBuffer");
-}
-
-}  // namespace
-
 void reduce_repeats(ReduceOp op, const Reduction& r, const Lanes& lanes, ReduceResult result, const char* api) {
   LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
-  repeats(call, op, r, lanes, result);
+  check_reducible(call, r.dtype);
+  reduce_repeats(call, op, r, lanes, result);
 }
 
 void reduce_blocks(ReduceOp op, const Reduction& r, const Lanes& l, const char* api) {
   LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
+  check_reducible(call, r.dtype);
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
@@ -406,7 +249,7 @@ void reduce_blocks(ReduceOp op, const Reduction& r, const Lanes& l, const char* 
 
 void reduce_pairs(const Reduction& r, const Lanes& l, const char* api) {
   LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
+  check_reducible(call, r.dtype);
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
@@ -417,62 +260,8 @@ void reduce_pairs(const Reduction& r, const Lanes& l, const char* api) {
 
 void accumulate(const Reduction& r, const Lanes& lanes, const char* api) {
   LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
+  check_reducible(call, r.dtype);
   accumulate(call, r, lanes);
-}
-
-// Count form: one accumulating instruction in counter mode, its result fetched and stored by the scalar unit; the work
-// tensor isn't used. Mask forms: a result per repeat into the work tensor, summed there by trees again.
-void reduce_sum(const Reduction& r, void* work, const Lanes& lanes, const char* api) {
-  LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
-  uint32_t size = dtype_size(r.dtype), per_repeat = kRepeatBytes / size;
-  if (lanes.count) {
-    if (!lanes.use_set_mask) call.core.scalar(call.core.chip.scalar_mask);
-    Lanes l = lanes;
-    if (lanes.use_set_mask) l.count = 0, l.repeat = 1;  // how many is in the mask register
-    accumulate(call, r, l);
-    call.order(Pipe::V, Pipe::S);
-    if (size == 2)
-      call.store(static_cast<uint16_t*>(r.dst), static_cast<uint16_t>(call.core.accumulator));
-    else
-      call.store(static_cast<uint32_t*>(r.dst), static_cast<uint32_t>(call.core.accumulator));
-    call.order(Pipe::S, Pipe::V);
-    call.order(Pipe::S, Pipe::MTE3);
-    if (!lanes.use_set_mask) {  // leaves normal mode with a full mask behind
-      call.core.counter_mode = false;
-      call.core.mask[0] = call.core.mask[1] = ~0ull;
-    }
-    return;
-  }
-  check_work(call, work);
-  Reduction first = r;
-  first.dst = work;
-  all_repeats(call, ReduceOp::Sum, first, lanes);
-  if (lanes.repeat == 1) return copy_result(call, r.dst, work, size);
-  call.core.barrier(Pipe::V);
-  Reduction next = first;
-  next.src = work;
-  next.src_blk_stride = 1;
-  next.src_rep_stride = kBlocksPerRepeat;
-  Lanes counter;
-  counter.count = lanes.repeat;
-  repeats(call, ReduceOp::Sum, next, counter, ReduceResult::OnlyValue);
-  call.core.barrier(Pipe::V);
-  uint32_t left = (lanes.repeat + per_repeat - 1) / per_repeat;
-  call.require(left <= per_repeat, "repeatTime " + std::to_string(lanes.repeat) + " is above " +
-                                       std::to_string(per_repeat * per_repeat) + ", what two steps can sum");
-  if (left == 1) return copy_result(call, r.dst, work, size);
-  next.dst = r.dst;
-  repeats(call, ReduceOp::Sum, next, lanes_of(left), ReduceResult::OnlyValue);
-}
-
-void reduce_extreme(ReduceOp op, const Reduction& r, void* work, const Lanes& lanes, bool index, const char* api) {
-  LocalCall call(api, VNPU_PC);
-  check_dtype(api, r.dtype, call.pc);
-  check_work(call, work);
-  if (lanes.count) return extreme_with_tail(call, op, r, work, lanes.count, index);
-  extreme_of(call, op, r, work, lanes, index);
 }
 
 uint64_t accumulator() {

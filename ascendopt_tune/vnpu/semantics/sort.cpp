@@ -22,8 +22,8 @@ bool before(const Record& a, const Record& b) {
 }
 
 Record record_of(uint64_t bytes, DType dtype) {
-  float score = dtype == DType::F16 ? half_to_float(static_cast<uint16_t>(bytes))
-                                    : bits_to_float(static_cast<uint32_t>(bytes));
+  float score =
+      dtype == DType::F16 ? half_to_float(static_cast<uint16_t>(bytes)) : bits_to_float(static_cast<uint32_t>(bytes));
   return {score, bytes};
 }
 

@@ -14,7 +14,8 @@ double elements_per_cycle(uint32_t size) { return size == 1 ? 256 : size == 2 ? 
 // One repeat: `src[j]` and `dst[i]` are the addresses of its 16 blocks.
 template <typename T>
 void transpose_block(const RowTranspose& t, uint8_t* const dst[kRows], const uint8_t* const src[kRows]) {
-  constexpr uint32_t per_row = sizeof(T) == 1 ? 16 : kBlockBytes / sizeof(T);  // elements that are transposed of a block
+  constexpr uint32_t per_row =
+      sizeof(T) == 1 ? 16 : kBlockBytes / sizeof(T);  // elements that are transposed of a block
   T in[kRows][per_row];
   for (uint32_t j = 0; j < kRows; j++)
     std::memcpy(in[j], src[j] + (sizeof(T) == 1 && t.src_high ? 16 : 0), sizeof(in[j]));

@@ -13,7 +13,7 @@ TILING_DATA_FIELD_DEF(uint64_t, smallCoreBlocks);  // blocks of one of the other
 TILING_DATA_FIELD_DEF(uint32_t, tensorNum);
 TILING_DATA_FIELD_DEF(uint32_t, tileLength);  // elements of one loop
 TILING_DATA_FIELD_DEF(uint32_t, bufferNum);
-TILING_DATA_FIELD_DEF_ARR(uint64_t, 64, tensorLength);  // elements of each tensor
+TILING_DATA_FIELD_DEF_ARR(uint64_t, MAX_TENSOR_NUM, tensorLength);  // elements of each tensor
 END_TILING_DATA_DEF;
 
 REGISTER_TILING_DATA_CLASS(ForeachMulScalar, ForeachMulScalarTilingData)

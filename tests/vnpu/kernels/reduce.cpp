@@ -17,7 +17,8 @@ __aicore__ inline void call(Params p) {
   case CASE:               \
     return by_bits ? NAME(d, s, repeat, bits, dst, blk, rep) : NAME(d, s, repeat, n, dst, blk, rep)
     case 0:
-      return by_bits ? WholeReduceSum(d, s, bits, repeat, dst, blk, rep) : WholeReduceSum(d, s, n, repeat, dst, blk, rep);
+      return by_bits ? WholeReduceSum(d, s, bits, repeat, dst, blk, rep)
+                     : WholeReduceSum(d, s, n, repeat, dst, blk, rep);
       REPEATS(1, WholeReduceMax);
       REPEATS(2, WholeReduceMin);
       BLOCKS(3, BlockReduceSum);
@@ -35,9 +36,11 @@ __aicore__ inline void call(Params p) {
     case 11:
       return by_bits ? ReduceSum(d, s, w, bits, repeat, rep) : ReduceSum(d, s, w, n, repeat, rep);
     case 12:
-      return by_bits ? ReduceMax(d, s, w, bits, repeat, rep, bool(p[7])) : ReduceMax(d, s, w, n, repeat, rep, bool(p[7]));
+      return by_bits ? ReduceMax(d, s, w, bits, repeat, rep, bool(p[7]))
+                     : ReduceMax(d, s, w, n, repeat, rep, bool(p[7]));
     case 13:
-      return by_bits ? ReduceMin(d, s, w, bits, repeat, rep, bool(p[7])) : ReduceMin(d, s, w, n, repeat, rep, bool(p[7]));
+      return by_bits ? ReduceMin(d, s, w, bits, repeat, rep, bool(p[7]))
+                     : ReduceMin(d, s, w, n, repeat, rep, bool(p[7]));
     case 14: {  // registers after a maximum and an accumulating sum
       WholeReduceMax(w, s, n, repeat, 1, 1, 8);
       T value, index;

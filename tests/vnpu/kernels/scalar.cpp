@@ -27,7 +27,8 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
         d.SetValue(4, static_cast<int32_t>(ScalarGetSFFValue<0>(u)));
         d.SetValue(5, static_cast<int32_t>(CountBitsCntSameAsSignBit(static_cast<int64_t>(u))));
         return;
-      case 2: {  // a list of tensors: count, then per tensor number of dimensions, last dimension, low word of the pointer
+      case 2: {  // a list of tensors: count, then per tensor number of dimensions, last dimension, low word of the
+                 // pointer
         ListTensorDesc list(in);
         d.SetValue(0, static_cast<int32_t>(list.GetSize()));
         for (uint32_t i = 0; i < list.GetSize(); i++) {

@@ -42,7 +42,8 @@ __attribute__((format(printf, 4, 5))) inline int snprintf_s(char* destination, s
   return written < 0 || static_cast<size_t>(written) >= room ? -1 : written;
 }
 
-__attribute__((format(printf, 3, 4))) inline int sprintf_s(char* destination, size_t capacity, const char* format, ...) {
+__attribute__((format(printf, 3, 4))) inline int sprintf_s(char* destination, size_t capacity, const char* format,
+                                                           ...) {
   va_list arguments;
   va_start(arguments, format);
   const int written = std::vsnprintf(destination, capacity, format, arguments);

@@ -49,11 +49,11 @@ std::string List(const Container& items, Function text) {
 std::string ParamJson(const ops::OpParamDef& p) {
   const char* kinds[] = {"required", "optional", "required", "dynamic", "required"};
   auto number = [](int value) { return std::to_string(value); };
-  return "{\"name\":" + Quote(p.name) + ",\"kind\":\"" + kinds[p.param_type] + "\",\"dtypes\":" +
-         List(p.types, number) + ",\"dtype_list\":" + List(p.type_list, number) + ",\"formats\":" +
-         List(p.formats, number) + ",\"format_list\":" + List(p.format_list, number) + ",\"follow\":" +
-         Quote(p.follow) + ",\"value_depend\":" + Boolean(p.value_depend != ops::IGNORE) + ",\"shape_from_kernel\":" +
-         Boolean(p.shape_from_kernel) + "}";
+  return "{\"name\":" + Quote(p.name) + ",\"kind\":\"" + kinds[p.param_type] +
+         "\",\"dtypes\":" + List(p.types, number) + ",\"dtype_list\":" + List(p.type_list, number) +
+         ",\"formats\":" + List(p.formats, number) + ",\"format_list\":" + List(p.format_list, number) +
+         ",\"follow\":" + Quote(p.follow) + ",\"value_depend\":" + Boolean(p.value_depend != ops::IGNORE) +
+         ",\"shape_from_kernel\":" + Boolean(p.shape_from_kernel) + "}";
 }
 
 std::string AttrJson(const ops::OpAttrDef& a) {
@@ -70,14 +70,14 @@ void AddStructs(const std::string& registered, const optiling::TilingDef& def, s
   const std::string name = def.GetTilingClassName();
   if (!done->insert(registered + "|" + name).second) return;
   if (!out->empty()) *out += ',';
-  *out += "{\"registered\":" + Quote(registered) + ",\"name\":" + Quote(name) + ",\"size\":" +
-          std::to_string(def.GetDataSize()) + ",\"fields\":" +
+  *out += "{\"registered\":" + Quote(registered) + ",\"name\":" + Quote(name) +
+          ",\"size\":" + std::to_string(def.GetDataSize()) + ",\"fields\":" +
           List(def.Fields(),
                [](const auto& f) {
-                 return "{\"name\":" + Quote(f.name) + ",\"type\":" + Quote(f.type) + ",\"count\":" +
-                        std::to_string(f.count) + ",\"struct\":" +
-                        Quote(f.nested == nullptr ? "" : f.nested->GetTilingClassName()) + ",\"offset\":" +
-                        std::to_string(f.offset) + "}";
+                 return "{\"name\":" + Quote(f.name) + ",\"type\":" + Quote(f.type) +
+                        ",\"count\":" + std::to_string(f.count) +
+                        ",\"struct\":" + Quote(f.nested == nullptr ? "" : f.nested->GetTilingClassName()) +
+                        ",\"offset\":" + std::to_string(f.offset) + "}";
                }) +
           "}";
 }
@@ -147,10 +147,11 @@ std::string Describe(const Registry& registry, const std::string& soc) {
     const auto& outputs = own && !config->second.outputs.All().empty() ? config->second.outputs : def->outputs;
     if (!first) out += ',';
     first = false;
-    out += "{\"op_type\":" + Quote(op_type) + ",\"inputs\":" + List(inputs.All(), ParamJson) + ",\"outputs\":" +
-           List(outputs.All(), ParamJson) + ",\"attrs\":" + List(def->attrs, AttrJson) + ",\"socs\":" +
-           List(def->ai_core.configs, [](const auto& c) { return Quote(c.first); }) + ",\"has_tiling\":" +
-           Boolean(functions.tiling != nullptr) + ",\"has_infer_shape\":" + Boolean(functions.infer_shape != nullptr) +
+    out += "{\"op_type\":" + Quote(op_type) + ",\"inputs\":" + List(inputs.All(), ParamJson) +
+           ",\"outputs\":" + List(outputs.All(), ParamJson) + ",\"attrs\":" + List(def->attrs, AttrJson) +
+           ",\"socs\":" + List(def->ai_core.configs, [](const auto& c) { return Quote(c.first); }) +
+           ",\"has_tiling\":" + Boolean(functions.tiling != nullptr) +
+           ",\"has_infer_shape\":" + Boolean(functions.infer_shape != nullptr) +
            ",\"tiling_value_inputs\":" + std::to_string(functions.tiling_value_inputs) + "}";
   }
   std::string structs;

@@ -63,13 +63,17 @@ void PlatFormInfos::GetLocalMemBw(const LocalMemType& type, uint64_t& bytes_per_
 }
 
 bool PlatFormInfos::GetPlatformRes(const std::string& label, const std::string& key, std::string& value) {
-  static const std::map<std::string, std::string> names = {
-      {"SoCInfo.ai_core_cnt", "core.aic"},        {"SoCInfo.cube_core_cnt", "core.aic"},
-      {"SoCInfo.vector_core_cnt", "core.aiv"},    {"SoCInfo.l2_size", "memory.l2_bytes"},
-      {"AICoreSpec.l0_a_size", "memory.l0a_bytes"}, {"AICoreSpec.l0_b_size", "memory.l0b_bytes"},
-      {"AICoreSpec.l0_c_size", "memory.l0c_bytes"}, {"AICoreSpec.l1_size", "memory.l1_bytes"},
-      {"AICoreSpec.ub_size", "memory.ub_bytes"},  {"version.SoC_version", "chip.soc_version"},
-      {"version.Short_SoC_version", "chip.short_soc"}};
+  static const std::map<std::string, std::string> names = {{"SoCInfo.ai_core_cnt", "core.aic"},
+                                                           {"SoCInfo.cube_core_cnt", "core.aic"},
+                                                           {"SoCInfo.vector_core_cnt", "core.aiv"},
+                                                           {"SoCInfo.l2_size", "memory.l2_bytes"},
+                                                           {"AICoreSpec.l0_a_size", "memory.l0a_bytes"},
+                                                           {"AICoreSpec.l0_b_size", "memory.l0b_bytes"},
+                                                           {"AICoreSpec.l0_c_size", "memory.l0c_bytes"},
+                                                           {"AICoreSpec.l1_size", "memory.l1_bytes"},
+                                                           {"AICoreSpec.ub_size", "memory.ub_bytes"},
+                                                           {"version.SoC_version", "chip.soc_version"},
+                                                           {"version.Short_SoC_version", "chip.short_soc"}};
   const auto it = names.find(label + "." + key);
   if (it == names.end() || chip_->values.count(it->second) == 0) return false;
   value = chip_->Text(it->second);
@@ -84,12 +88,8 @@ bool PlatFormInfos::GetPlatformRes(const std::string& label, const std::string& 
 
 namespace platform_ascendc {
 
-uint32_t PlatformAscendC::GetCoreNumAic() const {
-  return static_cast<uint32_t>(platform_->chip()->Number("core.aic"));
-}
-uint32_t PlatformAscendC::GetCoreNumAiv() const {
-  return static_cast<uint32_t>(platform_->chip()->Number("core.aiv"));
-}
+uint32_t PlatformAscendC::GetCoreNumAic() const { return static_cast<uint32_t>(platform_->chip()->Number("core.aic")); }
+uint32_t PlatformAscendC::GetCoreNumAiv() const { return static_cast<uint32_t>(platform_->chip()->Number("core.aiv")); }
 uint32_t PlatformAscendC::GetCoreNum() const { return GetCoreNumAiv(); }
 uint32_t PlatformAscendC::GetCoreNumVector() const { return 0; }
 

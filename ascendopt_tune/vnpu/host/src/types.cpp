@@ -133,9 +133,7 @@ Format TypeUtils::SerialStringToFormat(const std::string& name) {
   }
   return FORMAT_RESERVED;
 }
-bool TypeUtils::IsDataTypeValid(DataType data_type) {
-  return Find(data_type) != nullptr && data_type != DT_UNDEFINED;
-}
+bool TypeUtils::IsDataTypeValid(DataType data_type) { return Find(data_type) != nullptr && data_type != DT_UNDEFINED; }
 bool TypeUtils::IsFormatValid(Format format) { return format >= 0 && format < FORMAT_RESERVED; }
 bool TypeUtils::GetDataTypeLength(DataType data_type, uint32_t& length) {
   const Type* t = Find(data_type);

@@ -55,7 +55,8 @@ ASCENDC_INLINE bool PopStackBuffer(LocalTensor<T>& popLocal) {
 // The forms below the public ones, which some kernels call with addresses.
 template <typename T>
 ASCENDC_INLINE void DuplicateImpl(T* dst, const T& scalarValue, const int32_t& count) {
-  if (count > 0) vnpu::duplicate({dst, vnpu::dtype_of<T>(), 1, 8}, detail::bits_of(scalarValue), detail::lanes_of_count(count));
+  if (count > 0)
+    vnpu::duplicate({dst, vnpu::dtype_of<T>(), 1, 8}, detail::bits_of(scalarValue), detail::lanes_of_count(count));
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyUB2GMImpl(T* dst, T* src, const DataCopyParams& params) {
@@ -94,6 +95,7 @@ ASCENDC_INLINE void vor(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlk
 template <typename T>
 ASCENDC_INLINE void copy_ubuf_to_ubuf(T* dst, T* src, uint8_t /*sid*/, uint16_t bursts, uint16_t lenBurst,
                                       uint16_t srcGap, uint16_t dstGap) {
-  vnpu::copy_local_to_local(dst, src, AscendC::detail::shape_of(AscendC::DataCopyParams(bursts, lenBurst, srcGap, dstGap)),
+  vnpu::copy_local_to_local(dst, src,
+                            AscendC::detail::shape_of(AscendC::DataCopyParams(bursts, lenBurst, srcGap, dstGap)),
                             "copy_ubuf_to_ubuf");
 }

@@ -13,20 +13,20 @@ constexpr bool never_value = false;
 }  // namespace detail
 
 // Three forms, because template arguments of such a call are types, values, or types and then values.
-#define VNPU_REFUSE(NAME, MESSAGE)                                                                        \
-  template <typename... Types, typename... Arguments>                                                     \
-  void NAME(Arguments&&...) {                                                                             \
-    static_assert(detail::never<Types..., Arguments...>, "AscendC::" #NAME MESSAGE);                      \
-  }                                                                                                       \
-  template <auto First, auto... Values, typename... Arguments>                                            \
-  void NAME(Arguments&&...) {                                                                             \
-    static_assert(detail::never_value<First>, "AscendC::" #NAME MESSAGE);                                 \
-  }                                                                                                       \
-  template <typename Type, auto First, auto... Values, typename... Arguments>                             \
-  void NAME(Arguments&&...) {                                                                             \
-    static_assert(detail::never_value<First>, "AscendC::" #NAME MESSAGE);                                 \
+#define VNPU_REFUSE(NAME, MESSAGE)                                                   \
+  template <typename... Types, typename... Arguments>                                \
+  void NAME(Arguments&&...) {                                                        \
+    static_assert(detail::never<Types..., Arguments...>, "AscendC::" #NAME MESSAGE); \
+  }                                                                                  \
+  template <auto First, auto... Values, typename... Arguments>                       \
+  void NAME(Arguments&&...) {                                                        \
+    static_assert(detail::never_value<First>, "AscendC::" #NAME MESSAGE);            \
+  }                                                                                  \
+  template <typename Type, auto First, auto... Values, typename... Arguments>        \
+  void NAME(Arguments&&...) {                                                        \
+    static_assert(detail::never_value<First>, "AscendC::" #NAME MESSAGE);            \
   }
-#define VNPU_NOT_COVERED(NAME, FAMILY)                                                                    \
+#define VNPU_NOT_COVERED(NAME, FAMILY)                                                                          \
   VNPU_REFUSE(NAME, " is not covered by the virtual NPU: add it in ascendopt_tune/vnpu/include/ascendc/" FAMILY \
                     ".h and semantics/, see CONTRIBUTING.md")
 #define VNPU_NOT_ON_2201(NAME) \

@@ -1,5 +1,6 @@
 // Scalar functions: conversions and bit counts on the scalar unit, and small helpers kernels take from the toolkit.
 #pragma once
+#include "kernel_utils.h"
 #include "tensor.h"
 
 namespace AscendC {
@@ -70,7 +71,8 @@ ASCENDC_INLINE U ScalarCast(T valueIn) {
     if constexpr (roundMode == RoundMode::CAST_FLOOR) r = __builtin_floorf(valueIn);
     if constexpr (roundMode == RoundMode::CAST_CEIL) r = __builtin_ceilf(valueIn);
     if constexpr (roundMode == RoundMode::CAST_ROUND) r = __builtin_roundf(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_TRUNC || roundMode == RoundMode::CAST_NONE) r = __builtin_truncf(valueIn);
+    if constexpr (roundMode == RoundMode::CAST_TRUNC || roundMode == RoundMode::CAST_NONE)
+      r = __builtin_truncf(valueIn);
     if (r >= 2147483648.0f) return 2147483647;
     if (r < -2147483648.0f) return -2147483647 - 1;
     return static_cast<int32_t>(r);

@@ -58,8 +58,8 @@ ASCENDC_INLINE void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src
 
 namespace detail {
 template <typename T>
-ASCENDC_INLINE vnpu::GatherMaskCall gather_mask_call(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                                     bool counter, uint32_t mask, const GatherMaskParams& p) {
+ASCENDC_INLINE vnpu::GatherMaskCall gather_mask_call(const LocalTensor<T>& dst, const LocalTensor<T>& src, bool counter,
+                                                     uint32_t mask, const GatherMaskParams& p) {
   vnpu::GatherMaskCall c;
   c.dst = dst.GetPhyAddr();
   c.src = src.GetPhyAddr();

@@ -70,3 +70,8 @@ ASCENDC_INLINE void SetMaskCount() { vnpu::set_mask_mode(true); }
 ASCENDC_INLINE void SetMaskNorm() { vnpu::set_mask_mode(false); }
 
 }  // namespace AscendC
+
+// The instructions below them, which some kernels call directly.
+ASCENDC_INLINE void set_vector_mask(uint64_t maskHigh, uint64_t maskLow) { vnpu::set_mask(maskHigh, maskLow); }
+ASCENDC_INLINE void set_mask_count() { vnpu::set_mask_mode(true); }
+ASCENDC_INLINE void set_mask_norm() { vnpu::set_mask_mode(false); }

@@ -52,28 +52,29 @@ template <ReduceType type>
 constexpr vnpu::ReduceOp reduce_op() {
   static_assert(type == ReduceType::SUM || type == ReduceType::MAX || type == ReduceType::MIN,
                 "reduceType has to be SUM, MAX or MIN");
-  return type == ReduceType::SUM ? vnpu::ReduceOp::Sum
-                                 : type == ReduceType::MAX ? vnpu::ReduceOp::Max : vnpu::ReduceOp::Min;
+  return type == ReduceType::SUM   ? vnpu::ReduceOp::Sum
+         : type == ReduceType::MAX ? vnpu::ReduceOp::Max
+                                   : vnpu::ReduceOp::Min;
 }
 }  // namespace detail
 
 // ---- one result per 32-byte block, per pair, per repeat ----
 
-#define VNPU_REDUCE_BLOCKS(NAME, OP, MASK)                                                                           \
-  template <typename T, bool isSetMask = true>                                                                       \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, MASK,      \
-                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {     \
-    vnpu::reduce_blocks(vnpu::ReduceOp::OP, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride),   \
-                        detail::reduce_lanes(mask, repeatTime, isSetMask), #NAME);                                   \
+#define VNPU_REDUCE_BLOCKS(NAME, OP, MASK)                                                                         \
+  template <typename T, bool isSetMask = true>                                                                     \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, MASK,   \
+                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride) {   \
+    vnpu::reduce_blocks(vnpu::ReduceOp::OP, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride), \
+                        detail::reduce_lanes(mask, repeatTime, isSetMask), #NAME);                                 \
   }
-#define VNPU_REDUCE_REPEATS(NAME, OP, MASK)                                                                          \
-  template <typename T, bool isSetMask = true>                                                                       \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, MASK, const int32_t repeatTime,      \
-                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,       \
-                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {                                     \
-    vnpu::reduce_repeats(vnpu::ReduceOp::OP, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride),  \
-                         detail::reduce_lanes(mask, repeatTime, isSetMask), static_cast<vnpu::ReduceResult>(order),  \
-                         #NAME);                                                                                     \
+#define VNPU_REDUCE_REPEATS(NAME, OP, MASK)                                                                         \
+  template <typename T, bool isSetMask = true>                                                                      \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, MASK, const int32_t repeatTime,    \
+                           const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,      \
+                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {                                    \
+    vnpu::reduce_repeats(vnpu::ReduceOp::OP, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride), \
+                         detail::reduce_lanes(mask, repeatTime, isSetMask), static_cast<vnpu::ReduceResult>(order), \
+                         #NAME);                                                                                    \
   }
 VNPU_REDUCE_BLOCKS(BlockReduceSum, Sum, const int32_t mask)
 VNPU_REDUCE_BLOCKS(BlockReduceSum, Sum, const uint64_t mask[])
@@ -88,47 +89,45 @@ VNPU_REDUCE_REPEATS(WholeReduceMin, Min, const uint64_t mask[])
 #undef VNPU_REDUCE_BLOCKS
 #undef VNPU_REDUCE_REPEATS
 
-#define VNPU_REDUCE_MASK(MASK)                                                                                       \
-  template <typename T, bool isSetMask = true>                                                                       \
-  ASCENDC_INLINE void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime,   \
-                                    MASK, const int32_t dstRepStride, const int32_t srcBlkStride,                    \
-                                    const int32_t srcRepStride) {                                                    \
-    vnpu::reduce_pairs(detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride),                        \
-                       detail::reduce_lanes(mask, repeatTime, isSetMask), "PairReduceSum");                          \
-  }                                                                                                                  \
-  template <typename T, bool isSetMask = true>                                                                       \
-  ASCENDC_INLINE void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, MASK,                      \
-                                     const int32_t repeatTime, const int32_t dstRepStride,                           \
-                                     const int32_t srcBlkStride, const int32_t srcRepStride) {                       \
-    vnpu::reduce_repeats(vnpu::ReduceOp::Sum, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride), \
-                         detail::reduce_lanes(mask, repeatTime, isSetMask), vnpu::ReduceResult::OnlyValue,           \
-                         "WholeReduceSum");                                                                          \
-  }                                                                                                                  \
-  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
-  ASCENDC_INLINE void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                     \
-                                      const int32_t repeatTime, const int32_t dstRepStride,                          \
-                                      const int32_t srcBlkStride, const int32_t srcRepStride) {                      \
-    vnpu::reduce_blocks(detail::reduce_op<reduceType>(),                                                             \
-                        detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),                    \
-                        detail::reduce_lanes(mask, repeatTime, isSetMask), "ReduceDataBlock");                       \
-  }                                                                                                                  \
-  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
-  ASCENDC_INLINE void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                      \
-                                     const int32_t repeatTime, const int32_t dstRepStride,                           \
-                                     const int32_t srcBlkStride, const int32_t srcRepStride) {                       \
-    static_assert(reduceType == ReduceType::SUM, "ReducePairElem sums only");                                        \
-    vnpu::reduce_pairs(detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),                     \
-                       detail::reduce_lanes(mask, repeatTime, isSetMask), "ReducePairElem");                         \
-  }                                                                                                                  \
-  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
-  ASCENDC_INLINE void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                        \
-                                   const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, \
-                                   const int32_t srcRepStride,                                                       \
-                                   ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {                             \
-    vnpu::reduce_repeats(detail::reduce_op<reduceType>(),                                                            \
-                         detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),                   \
-                         detail::reduce_lanes(mask, repeatTime, isSetMask), static_cast<vnpu::ReduceResult>(order),  \
-                         "ReduceRepeat");                                                                            \
+#define VNPU_REDUCE_MASK(MASK)                                                                                         \
+  template <typename T, bool isSetMask = true>                                                                         \
+  ASCENDC_INLINE void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime,    \
+                                    MASK, const int32_t dstRepStride, const int32_t srcBlkStride,                      \
+                                    const int32_t srcRepStride) {                                                      \
+    vnpu::reduce_pairs(detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride),                          \
+                       detail::reduce_lanes(mask, repeatTime, isSetMask), "PairReduceSum");                            \
+  }                                                                                                                    \
+  template <typename T, bool isSetMask = true>                                                                         \
+  ASCENDC_INLINE void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, MASK,                       \
+                                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, \
+                                     const int32_t srcRepStride) {                                                     \
+    vnpu::reduce_repeats(vnpu::ReduceOp::Sum, detail::reduction(dst, src, dstRepStride, srcBlkStride, srcRepStride),   \
+                         detail::reduce_lanes(mask, repeatTime, isSetMask), vnpu::ReduceResult::OnlyValue,             \
+                         "WholeReduceSum");                                                                            \
+  }                                                                                                                    \
+  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                      \
+  ASCENDC_INLINE void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                      \
+                                      const int32_t repeatTime, const int32_t dstRepStride,                            \
+                                      const int32_t srcBlkStride, const int32_t srcRepStride) {                        \
+    vnpu::reduce_blocks(detail::reduce_op<reduceType>(),                                                               \
+                        detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),                      \
+                        detail::reduce_lanes(mask, repeatTime, isSetMask), "ReduceDataBlock");                         \
+  }                                                                                                                    \
+  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                      \
+  ASCENDC_INLINE void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                       \
+                                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride, \
+                                     const int32_t srcRepStride) {                                                     \
+    static_assert(reduceType == ReduceType::SUM, "ReducePairElem sums only");                                          \
+    vnpu::reduce_pairs(detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),                       \
+                       detail::reduce_lanes(mask, repeatTime, isSetMask), "ReducePairElem");                           \
+  }                                                                                                                    \
+  template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                      \
+  ASCENDC_INLINE void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, MASK,                         \
+                                   const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,   \
+                                   const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {   \
+    vnpu::reduce_repeats(                                                                                              \
+        detail::reduce_op<reduceType>(), detail::reduction<T>(dst, src, dstRepStride, srcBlkStride, srcRepStride),     \
+        detail::reduce_lanes(mask, repeatTime, isSetMask), static_cast<vnpu::ReduceResult>(order), "ReduceRepeat");    \
   }
 VNPU_REDUCE_MASK(const int32_t mask)
 VNPU_REDUCE_MASK(const uint64_t mask[])
@@ -153,31 +152,29 @@ ASCENDC_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& s
   vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.GetPhyAddr(),
                    detail::reduce_count(count, isSetMask), "ReduceSum");
 }
-#define VNPU_REDUCE_EXTREME(NAME, OP)                                                                                \
-  template <typename T>                                                                                              \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                     \
-                           const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = 0) {          \
-    if (count <= 0) return;                                                                                          \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.GetPhyAddr(),     \
-                         detail::reduce_count(count, true), calIndex, #NAME);                                        \
-  }                                                                                                                  \
-  template <typename T>                                                                                              \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                     \
-                           const LocalTensor<T>& sharedTmpBuffer, const int32_t mask, const int32_t repeatTime,      \
-                           const int32_t srcRepStride, bool calIndex = 0) {                                          \
-    if (repeatTime <= 0) return;                                                                                     \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                        \
-                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex,       \
-                         #NAME);                                                                                     \
-  }                                                                                                                  \
-  template <typename T>                                                                                              \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                     \
-                           const LocalTensor<T>& sharedTmpBuffer, const uint64_t mask[], const int32_t repeatTime,   \
-                           const int32_t srcRepStride, bool calIndex = 0) {                                          \
-    if (repeatTime <= 0) return;                                                                                     \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                        \
-                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex,       \
-                         #NAME);                                                                                     \
+#define VNPU_REDUCE_EXTREME(NAME, OP)                                                                                  \
+  template <typename T>                                                                                                \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
+                           const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = 0) {            \
+    if (count <= 0) return;                                                                                            \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.GetPhyAddr(),       \
+                         detail::reduce_count(count, true), calIndex, #NAME);                                          \
+  }                                                                                                                    \
+  template <typename T>                                                                                                \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
+                           const LocalTensor<T>& sharedTmpBuffer, const int32_t mask, const int32_t repeatTime,        \
+                           const int32_t srcRepStride, bool calIndex = 0) {                                            \
+    if (repeatTime <= 0) return;                                                                                       \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                          \
+                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
+  }                                                                                                                    \
+  template <typename T>                                                                                                \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
+                           const LocalTensor<T>& sharedTmpBuffer, const uint64_t mask[], const int32_t repeatTime,     \
+                           const int32_t srcRepStride, bool calIndex = 0) {                                            \
+    if (repeatTime <= 0) return;                                                                                       \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                          \
+                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
   }
 VNPU_REDUCE_EXTREME(ReduceMax, Max)
 VNPU_REDUCE_EXTREME(ReduceMin, Min)

@@ -11,9 +11,19 @@ namespace AscendC {
 constexpr int32_t NCHW_CONV_ADDR_LIST_SIZE = 16;
 
 enum class TransposeType : uint8_t {
-  TRANSPOSE_TYPE_NONE, TRANSPOSE_NZ2ND_0213, TRANSPOSE_NZ2NZ_0213, TRANSPOSE_NZ2NZ_012_WITH_N,
-  TRANSPOSE_NZ2ND_012_WITH_N, TRANSPOSE_NZ2ND_012_WITHOUT_N, TRANSPOSE_NZ2NZ_012_WITHOUT_N, TRANSPOSE_ND2ND_ONLY,
-  TRANSPOSE_ND_UB_GM, TRANSPOSE_GRAD_ND_UB_GM, TRANSPOSE_ND2ND_B16, TRANSPOSE_NCHW2NHWC, TRANSPOSE_NHWC2NCHW,
+  TRANSPOSE_TYPE_NONE,
+  TRANSPOSE_NZ2ND_0213,
+  TRANSPOSE_NZ2NZ_0213,
+  TRANSPOSE_NZ2NZ_012_WITH_N,
+  TRANSPOSE_NZ2ND_012_WITH_N,
+  TRANSPOSE_NZ2ND_012_WITHOUT_N,
+  TRANSPOSE_NZ2NZ_012_WITHOUT_N,
+  TRANSPOSE_ND2ND_ONLY,
+  TRANSPOSE_ND_UB_GM,
+  TRANSPOSE_GRAD_ND_UB_GM,
+  TRANSPOSE_ND2ND_B16,
+  TRANSPOSE_NCHW2NHWC,
+  TRANSPOSE_NHWC2NCHW,
 };
 struct TransDataTo5HDParams {
   constexpr TransDataTo5HDParams() = default;
@@ -122,9 +132,9 @@ ASCENDC_INLINE void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& s
 ASCENDC_INLINE void set_va_reg_sb(ub_addr8_t index, uint64_t* addresses) {
   vnpu::set_address_register(index, addresses);
 }
-#define VNPU_SCATTER_VNCHWCONV(NAME, DTYPE)                                                                       \
+#define VNPU_SCATTER_VNCHWCONV(NAME, DTYPE)                                                                          \
   ASCENDC_INLINE void NAME(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dstStride, uint16_t srcStride) { \
-    vnpu::transpose_rows_by_register(dst, src, vnpu::DType::DTYPE, repeat, dstStride, srcStride, #NAME);          \
+    vnpu::transpose_rows_by_register(dst, src, vnpu::DType::DTYPE, repeat, dstStride, srcStride, #NAME);             \
   }
 VNPU_SCATTER_VNCHWCONV(scatter_vnchwconv_b16, U16)
 VNPU_SCATTER_VNCHWCONV(scatter_vnchwconv_b32, U32)

@@ -4,7 +4,8 @@
 
 namespace vnpu {
 
-// The local memory behind the kernel's buffers, which the device's composite APIs use when they get no temporary tensor.
+// The local memory behind the kernel's buffers, which the device's composite APIs use when they get no temporary
+// tensor.
 void* local_rest();
 uint32_t local_rest_bytes();
 
@@ -12,8 +13,8 @@ uint32_t local_rest_bytes();
 void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t columns, int axis, bool copies);
 
 // Sum (or mean) of the first `n` of every `inner` elements, `outer` rows. `in_float`: half is summed in float.
-void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n,
-             bool mean, bool in_float, const char* api);
+void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,
+             bool in_float, const char* api);
 
 // Row-wise softmax of [rows, columns], of which `valid` columns count. sum and max (may be null) get one 32-byte block
 // a row, all of one value.

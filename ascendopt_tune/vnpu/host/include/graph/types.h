@@ -1,4 +1,5 @@
-// ge::DataType, ge::Format and the functions on them. Source of the numbers: CANN graph API reference (DataType, Format).
+// ge::DataType, ge::Format and the functions on them. Source of the numbers: CANN graph API reference (DataType,
+// Format).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -22,7 +22,7 @@ struct OpFunctions {
   ge::graphStatus (*infer_data_type)(gert::InferDataTypeContext*) = nullptr;
   void* (*make_compile_info)() = nullptr;
   void (*free_compile_info)(void*) = nullptr;
-  size_t tiling_capacity = 2048;  // bytes; CANN's default
+  size_t tiling_capacity = 2048;     // bytes; CANN's default
   uint64_t tiling_value_inputs = 0;  // bit i: the tiling function reads the values of parameter i
   bool same_type_as_first_input = false;
 };

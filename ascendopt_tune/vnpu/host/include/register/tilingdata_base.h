@@ -73,45 +73,45 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
 #define VNPU_HOST_JOIN2(a, b) a##b
 #define VNPU_HOST_JOIN(a, b) VNPU_HOST_JOIN2(a, b)
 
-#define BEGIN_TILING_DATA_DEF(class_name)                              \
-  class class_name : public ::optiling::TilingDef {                    \
-   public:                                                             \
+#define BEGIN_TILING_DATA_DEF(class_name)                                 \
+  class class_name : public ::optiling::TilingDef {                       \
+   public:                                                                \
     class_name() : ::optiling::TilingDef(#class_name) { FinishLayout(); } \
     class_name& operator=(const class_name&) = default;
 
-#define TILING_DATA_FIELD_DEF(data_type, field_name)                                     \
- private:                                                                                \
-  size_t field_name##_offset_ = AddField(#data_type, #field_name, sizeof(data_type), 0); \
-                                                                                         \
- public:                                                                                 \
+#define TILING_DATA_FIELD_DEF(data_type, field_name)                                        \
+ private:                                                                                   \
+  size_t field_name##_offset_ = AddField(#data_type, #field_name, sizeof(data_type), 0);    \
+                                                                                            \
+ public:                                                                                    \
   void set_##field_name(data_type value) { Store<data_type>(field_name##_offset_, value); } \
   data_type get_##field_name() const { return Load<data_type>(field_name##_offset_); }
 
-#define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                                 \
- private:                                                                                         \
-  size_t field_name##_offset_ = AddField(#arr_type, #field_name, sizeof(arr_type), (arr_size));   \
-                                                                                                  \
- public:                                                                                          \
-  void set_##field_name(const arr_type* values) {                                                 \
-    std::memcpy(data_ + field_name##_offset_, values, sizeof(arr_type) * (arr_size));             \
-  }                                                                                               \
+#define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                               \
+ private:                                                                                       \
+  size_t field_name##_offset_ = AddField(#arr_type, #field_name, sizeof(arr_type), (arr_size)); \
+                                                                                                \
+ public:                                                                                        \
+  void set_##field_name(const arr_type* values) {                                               \
+    std::memcpy(data_ + field_name##_offset_, values, sizeof(arr_type) * (arr_size));           \
+  }                                                                                             \
   arr_type* get_##field_name() { return reinterpret_cast<arr_type*>(data_ + field_name##_offset_); }
 
-#define TILING_DATA_FIELD_DEF_STRUCT(struct_type, field_name) \
- public:                                                      \
-  struct_type field_name;                                     \
-                                                              \
- private:                                                     \
+#define TILING_DATA_FIELD_DEF_STRUCT(struct_type, field_name)                     \
+ public:                                                                          \
+  struct_type field_name;                                                         \
+                                                                                  \
+ private:                                                                         \
   size_t field_name##_offset_ = AddStruct(#struct_type, #field_name, field_name); \
-                                                              \
+                                                                                  \
  public:
 
 #define END_TILING_DATA_DEF \
   }                         \
   ;
 
-#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                                 \
-  [[maybe_unused]] static const bool VNPU_HOST_JOIN(g_vnpu_tiling_class_##op_type, __COUNTER__) =       \
-      ::optiling::RegisterTilingClass(#op_type, []() -> std::unique_ptr<::optiling::TilingDef> {        \
-        return std::unique_ptr<::optiling::TilingDef>(new class_name());                                \
+#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                           \
+  [[maybe_unused]] static const bool VNPU_HOST_JOIN(g_vnpu_tiling_class_##op_type, __COUNTER__) = \
+      ::optiling::RegisterTilingClass(#op_type, []() -> std::unique_ptr<::optiling::TilingDef> {  \
+        return std::unique_ptr<::optiling::TilingDef>(new class_name());                          \
       });

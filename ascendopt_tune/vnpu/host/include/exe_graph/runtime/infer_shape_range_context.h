@@ -1,5 +1,5 @@
-// gert::InferShapeRangeContext: named by operators that register a shape range function; ranges are never inferred here,
-// because every case has known shapes.
+// gert::InferShapeRangeContext: named by operators that register a shape range function; ranges are never inferred
+// here, because every case has known shapes.
 #pragma once
 #include "exe_graph/runtime/kernel_context.h"
 #include "exe_graph/runtime/range.h"

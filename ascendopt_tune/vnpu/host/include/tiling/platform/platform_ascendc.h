@@ -22,7 +22,7 @@ class PlatformAscendC {
   PlatformAscendC() = delete;
   explicit PlatformAscendC(fe::PlatFormInfos* platform) : platform_(platform) {}
 
-  uint32_t GetCoreNum() const;        // vector cores on chips with separate cube and vector cores
+  uint32_t GetCoreNum() const;  // vector cores on chips with separate cube and vector cores
   uint32_t GetCoreNumAic() const;
   uint32_t GetCoreNumAiv() const;
   uint32_t GetCoreNumVector() const;  // extra vector cores of 310P; 0 elsewhere

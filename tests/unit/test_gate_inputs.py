@@ -1,0 +1,72 @@
+"""Random inputs: reproducible, inside their domain, different per distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ascendopt_tune.arguments import numpy_dtype
+from ascendopt_tune.case import DTYPES, Case, TensorSpec
+from ascendopt_tune.evaluate.inputs import DISTRIBUTIONS, make_inputs
+
+ALL = (*DISTRIBUTIONS, "specials")
+
+
+def one(dtype: str, distribution: str, seed: int = 0, **domain: object) -> np.ndarray:
+    case = Case((TensorSpec(dtype, (40, 50)),), ())
+    (array,) = make_inputs(case, ("x",), {"domain": {"x": domain}}, distribution, seed)
+    assert isinstance(array, np.ndarray)
+    return array
+
+
+@pytest.mark.parametrize("distribution", ALL)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_in_every_distribution(dtype: str, distribution: str) -> None:
+    array = one(dtype, distribution)
+    assert array.dtype == numpy_dtype(dtype)
+    assert array.shape == (40, 50)
+    np.testing.assert_array_equal(array.view(np.uint8), one(dtype, distribution).view(np.uint8))
+    if distribution != "zeros":
+        assert not np.array_equal(array.view(np.uint8), one(dtype, distribution, seed=1).view(np.uint8))
+        assert len(np.unique(array.view(np.uint8))) > 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_only_specials_are_not_finite(dtype: str) -> None:
+    for distribution in DISTRIBUTIONS:
+        assert np.isfinite(one(dtype, distribution).astype(np.float32)).all()
+    special = one(dtype, "specials").astype(np.float32)
+    assert np.isnan(special).any()
+    assert np.isposinf(special).any()
+    assert np.isneginf(special).any()
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_domain_is_kept(distribution: str) -> None:
+    for dtype, low, high in (("float32", 0.5, 0.75), ("float32", -10.0, 10.0), ("int32", 3, 9), ("int8", -2, 2)):
+        array = one(dtype, distribution, low=low, high=high)
+        if distribution != "zeros" or low <= 0:
+            assert array.min() >= low
+            assert array.max() <= high
+    assert one("float32", distribution, low=0.0).min() >= 0
+    assert one("float32", distribution, high=0.0).max() <= 0
+
+
+def test_index_domain_follows_the_shape() -> None:
+    case = Case((TensorSpec("float32", (7, 3)), TensorSpec("int32", (1000,))), ())
+    settings = {"domain": {"index": {"index": "x", "axis": 0}}}
+    for distribution in ALL:
+        index = make_inputs(case, ("x", "index"), settings, distribution, 0)[1]
+        assert isinstance(index, np.ndarray)
+        assert index.min() >= 0
+        assert index.max() <= 6
+
+
+def test_lists_and_absent_inputs() -> None:
+    spec = TensorSpec("float16", (4,))
+    case = Case(((spec, spec), None, spec), ())
+    listed, absent, single = make_inputs(case, ("xs", "o", "y"), {}, "normal", 0)
+    assert isinstance(listed, tuple)
+    assert not np.array_equal(listed[0], listed[1])
+    assert absent is None
+    assert isinstance(single, np.ndarray)

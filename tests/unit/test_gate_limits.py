@@ -1,0 +1,132 @@
+"""A confined process: its answer, its errors, and every way of not answering."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascendopt_tune.errors import CaseError
+from ascendopt_tune.evaluate.limits import Confinement, Stopped, run_confined
+
+
+def run(task: Callable[[], Any], folder: Path, timeout_s: float = 5.0, **how: Any) -> Any:
+    given = {"memory_bytes": 1 << 30, "read": [Path("/usr"), Path("/lib")], **how}
+    return run_confined(task, Confinement(folder=folder, timeout_s=timeout_s, **given), "the task")
+
+
+def test_value_and_error_come_back(tmp_path: Path) -> None:
+    assert run(lambda: {"a": (1, 2.5, None)}, tmp_path) == {"a": (1, 2.5, None)}
+
+    def fail() -> None:
+        raise CaseError("no", "hint")
+
+    with pytest.raises(CaseError, match="no"):
+        run(fail, tmp_path)
+
+
+def test_large_answer(tmp_path: Path) -> None:
+    assert len(run(lambda: "x" * 3_000_000, tmp_path)) == 3_000_000
+
+
+def test_unexpected_exception_is_told(tmp_path: Path) -> None:
+    stopped = run(lambda: 1 // 0, tmp_path)
+    assert isinstance(stopped, Stopped)
+    assert "ZeroDivisionError" in stopped.reason
+
+
+def test_exit_signal_timeout(tmp_path: Path) -> None:
+    assert "exit(0)" in run(lambda: os._exit(0), tmp_path).reason
+    assert "signal 11" in run(lambda: ctypes.string_at(8), tmp_path).reason
+    started = time.monotonic()
+    stopped = run(lambda: time.sleep(60), tmp_path, timeout_s=0.3)
+    assert stopped.kind == "timeout"
+    assert time.monotonic() - started < 5
+
+
+def test_it_ends_with_its_group(tmp_path: Path) -> None:
+    def leave_a_child() -> int:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+        return pid
+
+    started = time.monotonic()
+    child = run(leave_a_child, tmp_path, tools=True, read=[Path("/")])
+    assert time.monotonic() - started < 4
+    assert isinstance(child, int)
+    time.sleep(0.05)
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split(")")[1].split()[0] == "Z"
+
+
+def test_memory_is_limited(tmp_path: Path) -> None:
+    stopped = run(lambda: len(bytearray(4 << 30)), tmp_path)
+    assert isinstance(stopped, Stopped)
+    assert "memory" in stopped.reason.lower()
+
+
+def test_files(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.write_text("secret")
+
+    def touch() -> str:
+        Path("mine").write_text("1")
+        try:
+            return outside.read_text()
+        except PermissionError:
+            return "refused"
+
+    assert run(touch, inside) == "refused"
+    assert (inside / "mine").read_text() == "1"
+    stopped = run(lambda: Path("big").write_bytes(bytes(40 << 20)), inside)
+    assert isinstance(stopped, Stopped)
+
+
+def test_no_processes_no_sockets_no_signals(tmp_path: Path) -> None:
+    def attempts() -> list[str]:
+        done = []
+        for name, attempt in (
+            ("fork", os.fork),
+            ("socket", socket.socket),
+            ("kill", lambda: os.kill(os.getppid(), 0)),
+            ("exec", lambda: os.execv("/bin/true", ["true"])),
+        ):
+            try:
+                attempt()
+                done.append(name)
+            except OSError:
+                pass
+        return done
+
+    assert run(attempts, tmp_path) == ()
+
+
+def test_environment_and_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    try:
+        environment, descriptors = run(lambda: (dict(os.environ), len(os.listdir("/proc/self/fd"))), tmp_path,
+                                       read=[Path("/")])  # fmt: skip
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert set(environment) == {"PATH", "LC_ALL", "HOME", "TMPDIR"}
+    assert descriptors <= 5  # three, the answer's pipe, the listing itself
+
+
+def test_a_signal_handler_of_the_caller_is_not_inherited(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        assert run(lambda: signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, tmp_path) is True
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,192 @@
+"""Hazards and memory errors: racy and race-free twins with the verdict as a formula, and misuse by kind."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.errors import DeviceError
+
+SOURCE = Path(__file__).resolve().parent / "kernels" / "hazards.cpp"
+COUNT = 256  # floats a tile, as in the kernels
+TILES = 4
+
+
+@cache
+def device() -> Acl:
+    return Acl(toolkit.virtual())
+
+
+@cache
+def kernels(auto_sync: str) -> Binary:
+    return device().load(device().compile(SOURCE.read_text(), SOURCE.name, [f"--cce-auto-sync={auto_sync}"]))
+
+
+@pytest.fixture(autouse=True)
+def default_options() -> Iterator[None]:
+    yield
+    device().option("hazards", "1")
+    device().option("timing", "1")
+
+
+def run(name: str, number: int, cores: int = 1, auto_sync: str = "off") -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """(what the kernel wrote, the report)."""
+    acl = device()
+    x = np.arange(TILES * COUNT, dtype=np.float32)
+    y = np.full_like(x, -1)
+    px, py = acl.malloc(x.nbytes), acl.malloc(y.nbytes)
+    try:
+        acl.memcpy_h2d(px, x)
+        acl.memcpy_h2d(py, y)
+        acl.launch(kernels(auto_sync).function(name), cores, [px, py, ctypes.c_uint32(number)])
+        acl.synchronize()
+        acl.memcpy_d2h(y, py)
+        return y, acl.report()
+    finally:
+        acl.free(px)
+        acl.free(py)
+
+
+def edges(report: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(h["first"]["pipe"], h["second"]["pipe"]) for h in report["hazards"]}
+
+
+@pytest.mark.parametrize("fences", range(16))
+def test_pipeline_twins(fences: int) -> None:
+    y, report = run("pipeline", fences)
+    missing = set()
+    if not fences & 1:
+        missing.add(("MTE2", "V"))
+    if not fences & 2:
+        missing.add(("V", "MTE3"))
+    # The buffer is used again: without its flag the second load may come before the first computation.
+    if not fences & 4:
+        missing.add(("V", "MTE2"))
+    if not fences & 8:
+        missing.add(("MTE3", "V"))
+    assert missing <= edges(report)
+    assert (not report["hazards"]) == (fences == 15)
+    np.testing.assert_array_equal(y[: 2 * COUNT], 2 * np.arange(2 * COUNT))  # program order hides every race
+
+
+@pytest.mark.parametrize(("kernel", "edge"), [("dependent", ("V", "V")), ("overwrite", ("MTE2", "MTE2"))])
+@pytest.mark.parametrize("fences", [0, 1])
+def test_same_pipe_twins(kernel: str, edge: tuple[str, str], fences: int) -> None:
+    _, report = run(kernel, fences)
+    assert edges(report) == (set() if fences & 1 else {edge})
+    if not fences & 1:
+        assert "PipeBarrier" in report["hazards"][0]["missing"]
+
+
+@pytest.mark.parametrize("fences", range(4))
+def test_scalar_twins(fences: int) -> None:
+    _, report = run("scalars", fences)
+    assert (("MTE2", "S") in edges(report)) == (not fences & 1)
+    assert (("S", "V") in edges(report)) == (not fences & 2)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("fences", [0, 1])
+@pytest.mark.parametrize("auto_sync", ["on", "off"])
+def test_cores_that_share_global_memory(cores: int, fences: int, auto_sync: str) -> None:
+    """The compiler can't order cores, so automatic synchronization makes no difference."""
+    _, report = run("shared", fences, cores, auto_sync)
+    racy = cores >= 2 and not fences & 1
+    assert bool(report["hazards"]) == racy
+    if racy:
+        hazard = report["hazards"][0]
+        assert hazard["memory"] == "GM"
+        assert {hazard["first"]["core"], hazard["second"]["core"]} == {0, 1}
+        assert "SyncAll" in hazard["missing"]
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 4])
+@pytest.mark.parametrize("auto_sync", ["on", "off"])
+def test_queues_order_their_users(tiles: int, auto_sync: str) -> None:
+    y, report = run("queues", tiles, auto_sync=auto_sync)
+    assert report["hazards"] == []
+    np.testing.assert_array_equal(y[: tiles * COUNT], 2 * np.arange(tiles * COUNT))
+
+
+@pytest.mark.parametrize("fences", [0, 5, 15])
+def test_automatic_synchronization_orders_one_core_and_costs_time(fences: int) -> None:
+    _, ordered = run("pipeline", fences, auto_sync="on")
+    assert ordered["hazards"] == []
+    _, explicit = run("pipeline", 15)
+    # What the compiler would have inserted takes at least as long as nothing, and no longer than a flag everywhere.
+    fastest = run("pipeline", 0)[1]["profile"]["task_duration_us"]
+    assert fastest < ordered["profile"]["task_duration_us"] <= explicit["profile"]["task_duration_us"] + 0.01
+
+
+def test_a_report_names_both_accesses() -> None:
+    _, report = run("pipeline", 14)
+    hazard = report["hazards"][0]
+    assert hazard["memory"] == "UB"
+    assert (hazard["begin"], hazard["end"]) == (0, COUNT * 4)
+    assert (hazard["first"]["api"], hazard["first"]["access"]) == ("DataCopy", "write")
+    assert (hazard["second"]["api"], hazard["second"]["access"]) == ("Add", "read")
+    assert "MTE2_V" in hazard["missing"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "says"),
+    [
+        (0, "out_of_bounds", "a tensor of"),
+        (1, "out_of_bounds", "its buffer"),
+        (2, "misuse", "not aligned"),
+        (3, "misuse", "every buffer of the queue is taken"),
+        (4, "deadlock", "no SetFlag"),
+        (5, "deadlock", "1 of 2 cores"),
+        (6, "misuse", "empty"),
+        (7, "out_of_bounds", "UB overflow"),
+        (8, "misuse", "freed already"),
+        (9, "misuse", "event ids"),
+    ],
+)
+@pytest.mark.parametrize("auto_sync", ["on", "off"])
+def test_misuse_ends_the_launch_and_says_why(kind: int, error: str, says: str, auto_sync: str) -> None:
+    x = np.zeros(2 * COUNT, np.float32)  # kind 0 copies two tiles from the second of two
+    acl = device()
+    px, py = acl.malloc(x.nbytes), acl.malloc(x.nbytes)
+    try:
+        acl.launch(kernels(auto_sync).function("misuse"), 2, [px, py, ctypes.c_uint32(kind)])
+        with pytest.raises(DeviceError) as caught:
+            acl.synchronize()
+    finally:
+        acl.free(px)
+        acl.free(py)
+    report = acl.report()
+    assert report["errors"][0]["kind"] == error
+    assert says in report["errors"][0]["message"]
+    assert says in str(caught.value)
+    assert run("queues", 2)[1]["status"] == 0  # the next launch is not affected
+
+
+@pytest.mark.parametrize("option", ["hazards", "timing"])
+def test_observers_never_change_values(option: str) -> None:
+    on, report = run("queues", 4)
+    device().option(option, "0")
+    off, silent = run("queues", 4)
+    assert on.tobytes() == off.tobytes()
+    if option == "timing":
+        assert silent["profile"]["task_duration_us"] == 0
+    else:
+        assert silent["profile"] == report["profile"]
+
+
+def test_modelled_time_repeats_exactly() -> None:
+    first = run("queues", 4)[1]["profile"]
+    keep = [device().malloc(12345) for _ in range(3)]  # other addresses
+    try:
+        assert run("queues", 4)[1]["profile"] == first
+    finally:
+        for p in keep:
+            device().free(p)
