@@ -1,8 +1,28 @@
 """ascendopt_tune: a compiler-integrated autotuner for custom AscendC operators in torch-npu.
 
 Import it before torch: on a machine without CANN it is what lets the unmodified torch_npu run, on the virtual NPU.
+Nothing heavy is imported here; torch only when a tuned function is called.
 """
 
+from .cache import Cache
+from .case import Case, TensorSpec
+from .errors import AscendOptError
 from .torch_ops.activate import install as _install
+from .torch_ops.activate import is_virtual
+from .torch_ops.decorator import stats, status, tune
+from .tuner import TuneRecord, tune_case
+
+__all__ = [
+    "AscendOptError",
+    "Cache",
+    "Case",
+    "TensorSpec",
+    "TuneRecord",
+    "is_virtual",
+    "stats",
+    "status",
+    "tune",
+    "tune_case",
+]
 
 _install()

@@ -20,7 +20,9 @@ _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
     "int16": "DT_INT16", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "int64": "DT_INT64", "uint64": "DT_UINT64",
     "float64": "DT_DOUBLE", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64", "bfloat16": "DT_BF16",
+    "int4": "DT_INT4", "complex32": "DT_COMPLEX32",
 }  # fmt: skip
+_C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "int4": "int4b_t", "complex32": "complex32"}
 
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
@@ -70,7 +72,7 @@ def _macros(signature: Signature, column: int) -> list[str]:
         dtype = param.dtypes[column]
         fmt = param.formats[column] if column < len(param.formats) else "ND"
         lines += [
-            f"#define DTYPE_{name} {DTYPES[dtype][2]}",
+            f"#define DTYPE_{name} {_C_TYPE[dtype]}",
             f"#define ORIG_DTYPE_{name} {_GE_DTYPE[dtype]}",
             f"#define FORMAT_{name} FORMAT_{fmt}",
         ]

@@ -182,8 +182,8 @@ def _build(compiler: str, work: Path) -> None:
     include, lib64, objects = work / "include", work / "lib64", work / "objects"
     lib64.mkdir()
     objects.mkdir()
-    shutil.copytree(VNPU / "include", include)
-    shutil.copytree(VNPU / "host" / "include", include, dirs_exist_ok=True)
+    for folder in (VNPU / "include", VNPU / "host" / "include"):
+        shutil.copytree(folder, include, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.gch"))
     shutil.copytree(VNPU / "chips", work / "chips")
     libraries = {
         "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],

@@ -10,13 +10,16 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from .. import paths
 from ..build import toolkit as toolkits
 from ..chip import chip_names
 from ..errors import AscendOptError
+from ..report.text import json_text
 from ..settings import settings
 from . import options
 
@@ -83,15 +86,25 @@ def _torch() -> Finding:
 
 
 def _cache() -> Finding:
-    folder = paths.cache_dir()
-    probe = folder / ".doctor"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.write_text("")
-        probe.unlink()
-    except OSError as e:
-        return Finding("cache folder", "error", f"{folder}: {e.strerror}", "Set ASCENDOPT_CACHE_DIR to a writable folder.")
-    return Finding("cache folder", "ok", str(folder))
+        options.check_cache_folder()
+    except AscendOptError as e:
+        return Finding("cache folder", "error", e.message, e.hint)
+    return Finding("cache folder", "ok", str(paths.cache_dir()))
+
+
+def _chip() -> Finding:
+    chip = settings().chip
+    if chip in chip_names():
+        return Finding("chip", "ok", f"{chip} (of {', '.join(chip_names())})")
+    return Finding("chip", "error", f"unknown: {chip}", f"Set ASCENDOPT_CHIP to one of {', '.join(chip_names())}.")
+
+
+def _target() -> Finding:
+    target = settings().target
+    if target == "npu" or (target == "auto" and toolkits.real_cann() is not None):
+        return Finding("target", "ok", f"{target}: the NPU; times are measured")
+    return Finding("target", "ok", f"{target}: the virtual NPU; times are modelled")
 
 
 def findings() -> list[Finding]:
@@ -105,18 +118,26 @@ def findings() -> list[Finding]:
         _torch(),
         _package("torch_npu", 'For the torch integration: pip install -c constraints.txt "ascendopt_tune[torch]".'),
         _cache(),
-        Finding("chip", "ok" if settings().chip in chip_names() else "error", settings().chip, ", ".join(chip_names())),
+        _chip(),
+        _target(),
     ]
 
 
 def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
-    """Show which toolkit, device, compiler, torch and torch_npu were found, and the next step for what is missing."""
+    """Show which toolkit, device, compiler, torch and torch_npu were found, and the next step for what is missing.
+
+    Exit code 1 when something is missing that nothing works without.
+    """
     found = findings()
+    ok = all(f.state != "error" for f in found)
     if json:
-        options.print_json({"findings": [asdict(f) for f in found], "ok": all(f.state != "error" for f in found)})
-        return
-    table = Table("", "found", "next step")
-    colour = {"ok": "green", "missing": "yellow", "error": "red"}
-    for f in found:
-        table.add_row(f"[{colour[f.state]}]{f.name}[/]", f.found, "" if f.state == "ok" else f.next_step)
-    Console().print(table)
+        print(json_text({"findings": [asdict(f) for f in found], "ok": ok}))
+    else:
+        table = Table("", "state", "found", "next step")
+        colour = {"ok": "green", "missing": "yellow", "error": "red"}
+        for f in found:
+            cells = (Text(f.found, overflow="fold"), Text("" if f.state == "ok" else f.next_step))
+            table.add_row(f"[{colour[f.state]}]{f.name}[/]", f"[{colour[f.state]}]{f.state}[/]", *cells)
+        Console().print(table)
+    if not ok:
+        raise typer.Exit(1)

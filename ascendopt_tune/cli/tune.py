@@ -17,7 +17,7 @@ from ..evaluate.gate import Gate
 from ..report.html import write_report
 from ..report.text import json_text, print_tuned, time_word
 from ..settings import settings
-from ..tune import TuneRecord, tune_case
+from ..tuner import TuneRecord, tune_case
 from . import options
 from .progress import Display
 

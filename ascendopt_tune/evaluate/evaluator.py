@@ -75,7 +75,7 @@ class Evaluator:
             HostProgramError: it doesn't compile or crashes; the text has the user's file and line.
         """
         pair = pair or operator.baseline
-        key = (operator.name, pair.tiling_hash)
+        key = (str(operator.root), pair.tiling_hash)
         if key not in self._descriptions:
             self._descriptions[key] = self._ask("describe", operator, pair, self.chip).result()
         return self._descriptions[key]

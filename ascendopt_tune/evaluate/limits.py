@@ -117,6 +117,7 @@ def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, to
         os.chdir(how.folder)
         _rlimits(how)
         sandbox.enter(how.read, [how.folder, *how.write], processes=how.tools, network=how.tools or how.device)
+        sandbox.die_with_parent(signal.SIGKILL)  # again: a change of credentials forgets it
         try:
             document = {"value": protocol.encode(task())}
         except AscendOptError as error:

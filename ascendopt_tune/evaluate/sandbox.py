@@ -1,10 +1,11 @@
-"""What the kernel forbids a candidate's process: other files (Landlock), processes, signals and sockets (seccomp).
+"""What the system forbids a candidate's process: other files (Landlock), processes, signals and sockets (seccomp).
 
-Both need no privilege and can't be undone by the process. Where the system lacks one of them the rest still holds; a
-network namespace then replaces the filter on sockets. :func:`enter` tells what it could put in place.
+Both need no privilege and can't be undone by the process; privileges it has (run by root) are given up. Where the
+system lacks one of them the rest still holds; a network namespace then replaces the filter on sockets. :func:`enter`
+tells what it could put in place.
 
-Numbers and layouts: Linux ``uapi/linux/{seccomp,filter,audit,landlock,prctl,sched}.h`` and the system call tables of
-x86-64 and of the generic ABI (aarch64).
+Numbers and layouts: Linux ``uapi/linux/{seccomp,filter,audit,landlock,prctl,sched,capability}.h`` and the system call
+tables of x86-64 and of the generic ABI (aarch64).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_CAPABILITY_VERSION_3 = 0x20080522
 _CLONE_THREAD, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00010000, 0x10000000, 0x40000000
 
 # (audit architecture, system call numbers). Refused outright:
@@ -29,13 +31,17 @@ _REFUSED = {
         "tkill": 200, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_send_signal": 424,
         "pidfd_getfd": 438, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "unshare": 272, "setns": 308,
         "mount": 165, "bpf": 321, "perf_event_open": 298, "io_uring_setup": 425, "keyctl": 250, "userfaultfd": 323,
-        "prlimit64": 302,
+        "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92, "fchown": 93, "lchown": 94,
+        "fchownat": 260, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "utime": 132, "utimes": 235,
+        "futimesat": 261, "utimensat": 280,
     }, {"clone": 56, "clone3": 435, "tgkill": 234}),
     "aarch64": (0xC00000B7, {
         "execve": 221, "execveat": 281, "socket": 198, "socketpair": 199, "kill": 129, "tkill": 130, "ptrace": 117,
         "process_vm_readv": 270, "process_vm_writev": 271, "pidfd_send_signal": 424, "pidfd_getfd": 438,
         "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "unshare": 97, "setns": 268, "mount": 40, "bpf": 280,
-        "perf_event_open": 241, "io_uring_setup": 425, "keyctl": 219, "userfaultfd": 282, "prlimit64": 261,
+        "perf_event_open": 241, "io_uring_setup": 425, "keyctl": 219, "userfaultfd": 282,
+        "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchownat": 54, "fchown": 55, "setxattr": 5, "lsetxattr": 6,
+        "fsetxattr": 7, "utimensat": 88,
     }, {"clone": 220, "clone3": 435, "tgkill": 131}),
 }  # fmt: skip
 
@@ -67,6 +73,9 @@ def enter(read: Iterable[Path], write: Iterable[Path], *, processes: bool = Fals
         in_place.append("network namespace")
     if _landlock(read, write):
         in_place.append("landlock")
+    if not processes:
+        # A compiler keeps them: the user's own sources may be readable by privilege only.
+        _LIBC.capset(struct.pack("=II", _CAPABILITY_VERSION_3, 0), bytes(24))
     if filtered and _seccomp(network):
         in_place.append("seccomp")
     return in_place

@@ -267,15 +267,17 @@ class Worker:
     def _run_confinement(
         self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0
     ) -> Confinement:
+        device = self.toolkit.kind != "virtual"
+        system = [Path("/")] if device else _system_folders()  # a driver reads where it likes
         return Confinement(
             folder=folder,
             timeout_s=self.limits.run_s,
             memory_bytes=self.limits.memory_bytes + memory,
             open_files=self.limits.open_files,
             file_bytes=file_bytes,
-            read=[*_system_folders(), self.toolkit.prefix, self.build_dir, *read],
-            write=[Path(os.devnull)],
-            device=self.toolkit.kind != "virtual",
+            read=[*system, self.toolkit.prefix, self.build_dir, *read],
+            write=[Path("/dev") if device else Path(os.devnull)],
+            device=device,
         )
 
 

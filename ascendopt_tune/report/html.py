@@ -3,79 +3,134 @@
 from __future__ import annotations
 
 import difflib
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import plotly.graph_objects as go  # type: ignore[import-untyped]
+import plotly.graph_objects as go
 
 from ..operator import Operator
 from ..outcome import Timed
-from ..tune import TuneRecord
+from ..search.proposer import Trial
+from ..tuner import TuneRecord
 from .text import PIPES, time_word
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
+_GREY, _GREEN, _RED = "#8a94a6", "#1a7f5a", "#c2410c"
 
 
 def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
-    """Writes the report to ``path``. Raises OSError if it can't."""
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True)
-    figures = [_pipes(record)]
+    """Writes the report to ``path``, whole or not at all. Raises OSError if it can't."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    figures = {"pipes": _pipes(record)}
     if record.history:
-        figures.insert(0, _trajectory(record))
+        figures["trajectory"] = _trajectory(record)
     html = environment.get_template("tune.html").render(
         record=record,
+        entry=record.entry,
+        provenance=record.entry.provenance,
         operator=operator,
         word=time_word(record.key.target),
         pipes=PIPES,
-        figures=[f.to_html(full_html=False, include_plotlyjs=i == 0) for i, f in enumerate(figures)],
+        figures={
+            name: figure.to_html(full_html=False, include_plotlyjs=i == 0, config={"displaylogo": False})
+            for i, (name, figure) in enumerate(figures.items())
+        },
         trials=[_row(t) for t in record.history],
         diff=_diff(operator.baseline.tiling, record.entry.pair.tiling)
         + _diff(operator.baseline.kernel, record.entry.pair.kernel),
     )
-    path.write_text(html)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        whole.write_text(html)
+        os.replace(whole, path)
 
 
-def _row(trial: Any) -> dict[str, Any]:
-    timed = isinstance(trial.outcome, Timed)
+def _row(trial: Trial) -> dict[str, Any]:
+    outcome = trial.outcome
     return {
         "id": trial.candidate.id,
+        "parent": "" if trial.candidate.parent is None else trial.candidate.parent,
         "change": trial.candidate.change,
-        "outcome": type(trial.outcome).__name__ + (" (repeats an earlier launch)" if trial.duplicate_of is not None else ""),
-        "time": f"{trial.time_us:.2f}" if timed else "",
-        "reason": "" if timed else trial.outcome.reason,
+        "outcome": type(outcome).__name__,
+        "time": "" if trial.time_us is None else f"{trial.time_us:.2f}",
+        "reason": f"same launch as candidate {trial.duplicate_of}, not evaluated again"
+        if trial.duplicate_of is not None
+        else ""
+        if isinstance(outcome, Timed)
+        else outcome.reason,
     }
 
 
 def _trajectory(record: TuneRecord) -> Any:
-    word = time_word(record.key.target)
-    timed = [(t.candidate.id, t.time_us) for t in record.history if t.time_us is not None]
-    best, line = float("inf"), []
-    for number, time in timed:
-        best = min(best, time)
-        line.append((number, best))
+    """Every evaluated candidate by id; those that don't count stand at the baseline's height, marked as such."""
+    evaluated = [t for t in record.history if t.duplicate_of is None]
+    timed = [t for t in evaluated if t.time_us is not None]
+    failed = [t for t in evaluated if t.time_us is None]
+    best, steps = float("inf"), []
+    for trial in timed:
+        best = min(best, trial.time_us or best)
+        steps.append(best)
     figure = go.Figure()
-    figure.add_scatter(x=[n for n, _ in timed], y=[t for _, t in timed], mode="markers", name="candidate")
-    figure.add_scatter(x=[n for n, _ in line], y=[t for _, t in line], mode="lines", line_shape="hv", name="best so far")
-    figure.update_layout(title="Search", xaxis_title="candidate", yaxis_title=f"{word} task duration (us)", height=380)
-    return figure
+    figure.add_scatter(
+        x=[t.candidate.id for t in timed], y=steps, mode="lines", line={"shape": "hv", "color": _GREEN}, name="best so far"
+    )
+    figure.add_scatter(
+        x=[t.candidate.id for t in timed],
+        y=[t.time_us for t in timed],
+        text=[t.candidate.change for t in timed],
+        mode="markers",
+        marker={"color": _GREY, "size": 8},
+        name="passed every check",
+    )
+    if failed:
+        figure.add_scatter(
+            x=[t.candidate.id for t in failed],
+            y=[record.baseline.task_duration_us] * len(failed),
+            text=[f"{type(t.outcome).__name__}: {t.candidate.change}" for t in failed],
+            hoverinfo="x+text",
+            mode="markers",
+            marker={"color": _RED, "size": 9, "symbol": "x"},
+            name="does not count (no time; drawn at the baseline's height)",
+        )
+    return _laid_out(figure, "candidate", f"{time_word(record.key.target)} task duration (us)")
 
 
 def _pipes(record: TuneRecord) -> Any:
-    word = time_word(record.key.target)
     figure = go.Figure()
-    for name, profile in (("baseline", record.baseline), ("best", record.best)):
-        figure.add_bar(name=name, x=list(PIPES.values()), y=[getattr(profile, field) for field in PIPES])
-    figure.update_layout(title="Where the time goes", yaxis_title=f"{word} time (us)", barmode="group", height=380)
+    names = list(PIPES.values())
+    for name, colour, profile in (("baseline", _GREY, record.baseline), ("best", _GREEN, record.best)):
+        times = [getattr(profile, field) for field in PIPES]
+        figure.add_bar(
+            name=name, x=names, y=times, marker={"color": colour}, text=[f"{t:.2f}" for t in times], textposition="outside"
+        )
+    figure.update_layout(barmode="group")
+    return _laid_out(figure, "", f"{time_word(record.key.target)} time (us)")
+
+
+def _laid_out(figure: Any, x: str, y: str) -> Any:
+    figure.update_layout(
+        template="plotly_white",
+        height=380,
+        margin={"l": 60, "r": 20, "t": 30, "b": 50},
+        legend={"orientation": "h", "y": 1.12},
+        xaxis_title=x,
+        yaxis={"title": y, "rangemode": "tozero"},
+    )
     return figure
 
 
-def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> str:
-    parts = []
+def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(class, line) of the unified diff: ``add``, ``del``, ``at`` or empty."""
+    lines = []
     for path in sorted({*old, *new}):
-        before, after = old.get(path, ""), new.get(path, "")
-        if before != after:
-            lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"baseline/{path}", f"best/{path}", "", "", 3, "")
-            parts.append("\n".join(lines) + "\n")
-    return "".join(parts)
+        before, after = old.get(path, "").splitlines(), new.get(path, "").splitlines()
+        for line in difflib.unified_diff(before, after, f"baseline/{path}", f"best/{path}", n=3, lineterm=""):
+            head = line.startswith(("---", "+++", "@@"))
+            lines.append(("at" if head else {"+": "add", "-": "del"}.get(line[:1], ""), line))
+    return lines

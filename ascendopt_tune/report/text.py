@@ -14,7 +14,7 @@ from ..entry import finite
 from ..operator import Operator
 from ..outcome import Failure
 from ..profile import Profile
-from ..tune import TuneRecord
+from ..tuner import TuneRecord
 
 PIPES = {
     "task_duration_us": "task duration",

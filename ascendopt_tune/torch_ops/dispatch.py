@@ -221,7 +221,7 @@ class TunedOp:
         kwargs: Mapping[str, Any],
     ) -> Entry:
         from ..evaluate.evaluator import Evaluator
-        from ..tune import tune_case
+        from ..tuner import tune_case
 
         if signature.has_infer_shape:
             with Evaluator(site.toolkit, site.chip, workers=1) as evaluator:

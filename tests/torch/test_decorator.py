@@ -27,7 +27,7 @@ from ascendopt_tune.torch_ops import decorator, dispatch, fallback  # noqa: E402
 from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.decorator import stats, status, tune  # noqa: E402
 from ascendopt_tune.torch_ops.launcher import Launcher  # noqa: E402
-from ascendopt_tune.tune import tune_case  # noqa: E402
+from ascendopt_tune.tuner import tune_case  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
@@ -99,7 +99,7 @@ def the_reason(source: str = "registry/add") -> str:
     return str(reason)
 
 
-# -- hits and misses ----------------------------------------------------------------------------------------------------
+# -- hits and misses -----
 
 
 def test_a_miss_serves_the_original(own_cache: Path) -> None:
@@ -232,7 +232,7 @@ def load_signature(name: str) -> Any:
         return evaluator.describe(load_operator(name)).signature
 
 
-# -- the original serves --------------------------------------------------------------------------------------------------
+# -- the original serves -----
 
 
 def test_kill_switch_and_off(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,7 +404,7 @@ def test_a_binary_that_does_not_load(tuned: Path) -> None:
     assert counts() == (0, 0, 0, 1)
 
 
-# -- together with the rest of torch ------------------------------------------------------------------------------------
+# -- together with the rest of torch -----
 
 
 def test_custom_ops_and_operators_of_torch(layer: Path) -> None:

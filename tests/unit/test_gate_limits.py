@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import socket
 import time
@@ -89,6 +90,35 @@ def test_files(tmp_path: Path) -> None:
     assert (inside / "mine").read_text() == "1"
     stopped = run(lambda: Path("big").write_bytes(bytes(40 << 20)), inside)
     assert isinstance(stopped, Stopped)
+
+
+def test_what_belongs_to_others_stays_as_it_is(tmp_path: Path) -> None:
+    inside, other = tmp_path / "in", tmp_path / "other"
+    inside.mkdir()
+    other.write_text("x")
+    before = other.stat()
+
+    def attempts() -> list[str]:
+        done = []
+        for name, attempt in (
+            ("chmod", lambda: os.chmod(other, 0)),
+            ("utime", lambda: os.utime(other, (1, 1))),
+            ("unlink", lambda: os.unlink(other)),
+            ("rename", lambda: os.rename(other, inside / "mine")),
+            ("link", lambda: os.link(other, inside / "mine")),
+            ("truncate", lambda: os.truncate(other, 0)),
+            ("nice", lambda: os.nice(-5)),
+            ("more memory", lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1))),
+        ):
+            try:
+                attempt()
+                done.append(name)
+            except (OSError, ValueError):
+                pass
+        return done
+
+    assert run(attempts, inside) == ()
+    assert other.stat() == before
 
 
 def test_no_processes_no_sockets_no_signals(tmp_path: Path) -> None:

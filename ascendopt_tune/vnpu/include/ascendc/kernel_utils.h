@@ -15,8 +15,24 @@ constexpr int32_t MIX_TYPE = 0, AIC_TYPE = 1, AIV_TYPE = 2;
 constexpr int32_t AIC = AIC_TYPE, AIV = AIV_TYPE;
 constexpr int32_t g_coreType = AIV;
 
+// Numbers kernels take from the toolkit's inner headers, under the toolkit's names.
+constexpr uint8_t HALF_DEFAULT_REPEAT_STRIDE = 4, ONE_FOURTH_DEFAULT_REPEAT_STRIDE = 2;
+constexpr uint64_t FULL_MASK = 0xffffffffffffffff;
+constexpr int32_t MAX_REPEAT_TIMES = 255;
+constexpr uint8_t B32_BYTE_SIZE = 4, B16_BYTE_SIZE = 2, B8_BYTE_SIZE = 1;
+constexpr uint8_t B32_DATA_NUM_PER_BLOCK = 8, B16_DATA_NUM_PER_BLOCK = 16;
+constexpr int32_t B32_DATA_NUM_PER_REPEAT = 64, B16_DATA_NUM_PER_REPEAT = 128;
+constexpr uint32_t ONE_BLK_HALF_NUM = 16, ONE_BLK_FLOAT_NUM = 8;
+constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
+
+// Quotient, rounded up (the vector function Ceil takes tensors).
+constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
 template <typename T, typename U>
 struct IsSameType : std::is_same<T, U> {};
+
+using std::is_same;
+using TEventID = int8_t;
 
 class AscendCUtils {
  public:
@@ -75,6 +91,12 @@ ASCENDC_INLINE void DataCopyPadGm2UBImpl(T* dst, T* src, const DataCopyExtParams
 }
 
 }  // namespace AscendC
+
+// The special register with the number of this core.
+struct BlockIdxRegister {
+  ASCENDC_INLINE operator int64_t() const { return vnpu::block_idx(); }
+};
+constexpr BlockIdxRegister block_idx{};
 
 // ---- the instructions some kernels call directly; the mask register says which lanes ----
 template <typename T>

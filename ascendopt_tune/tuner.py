@@ -7,7 +7,6 @@ the winner on inputs the search never saw -> cache.
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,7 +143,7 @@ def tune_case(
     with Evaluator(toolkit, chip, workers=workers) as evaluator:
         defined = evaluator.describe(operator).signature if not operator.direct else None
         gate = Gate(operator, case, evaluator, seed=seed, signature=defined or signature, arrays=arrays)
-        timings: Counter[str] = Counter()
+        timings = dict.fromkeys(_STAGES, 0.0)
         path = journal or cache.root / "journals" / f"{key.hash}-{seed}-{budget}.jsonl"
         if retune:
             path.unlink(missing_ok=True)
@@ -172,11 +171,14 @@ def tune_case(
     return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings)
 
 
-def _evaluate_many(gate: Gate, timings: Counter[str]) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
+def _evaluate_many(
+    gate: Gate, timings: dict[str, float]
+) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
     def run(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
         by_pair: dict[int, Pair] = {c.id: c.pair for c in candidates}
         for number, result in gate.evaluate_many(by_pair):
-            timings.update(result.timings_s)
+            for stage in timings:
+                timings[stage] += result.timings_s.get(stage, 0.0)
             yield number, result.outcome
 
     return run
@@ -214,6 +216,7 @@ def _entry(
     signature: Any,
 ) -> Entry:
     assert isinstance(result.baseline.outcome, Timed) and isinstance(confirmed.outcome, Timed)
+    assert confirmed.tiling is not None
     by_id = {t.candidate.id: t for t in result.history}
     changes = []
     trial = best
