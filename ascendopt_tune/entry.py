@@ -107,7 +107,7 @@ class Key:
 
 def _build_document(operator: Operator) -> dict[str, object]:
     outside = hashlib.sha256()
-    files = [(p.name, p) for p in sorted(operator.extra_host_sources)]
+    files: list[tuple[str, Path]] = []
     for folder in (*operator.host_include_dirs, *operator.kernel_include_dirs):
         files += [
             (str(p.relative_to(folder)), p) for p in sorted(folder.rglob("*")) if p.suffix in _HEADERS and p.is_file()

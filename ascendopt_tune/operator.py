@@ -113,7 +113,8 @@ class Operator:
 
     ``root`` is the folder the pair's paths are relative to. ``kernel_main`` and ``entry`` name the kernel file (a key of
     ``baseline.kernel``) and its ``__global__`` function. ``host_sources`` are the keys of ``baseline.tiling`` that are
-    compiled (the others are headers); ``extra_host_sources`` are absolute files compiled with them but never changed.
+    compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
+    files really lie (foreach operators have their tiling in one common file).
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is
     the specification.
     """
@@ -124,7 +125,7 @@ class Operator:
     kernel_main: str
     baseline: Pair
     host_sources: tuple[str, ...] = ()
-    extra_host_sources: tuple[Path, ...] = ()
+    shared_sources: tuple[tuple[str, Path], ...] = ()
     host_include_dirs: tuple[Path, ...] = ()
     kernel_include_dirs: tuple[Path, ...] = ()
     kernel_options: tuple[str, ...] = ()  # the operator's own compile options, e.g. --cce-auto-sync=off

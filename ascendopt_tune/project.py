@@ -47,6 +47,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     own, shared = _host_sources(root, host, rules)
     if not own and not shared:
         raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
+    # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
+    common = tuple((f"shared/{p.name}", p) for p in shared)
+    host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
     return Operator(
         name=root.name,
@@ -54,8 +57,8 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         entry=entry,
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
-        host_sources=own,
-        extra_host_sources=shared,
+        host_sources=own + tuple(key for key, _ in common),
+        shared_sources=common,
         host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs])),
         kernel_include_dirs=kernel_includes,
         kernel_options=options,

@@ -71,14 +71,13 @@ def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path
             and line.
         ToolchainError: no compiler, or the toolkit lacks the host library.
     """
-    if not operator.host_sources and not operator.extra_host_sources:
+    if not operator.host_sources:
         raise HostProgramError(
             f"operator {operator.name} has no host sources.", "Put a tiling function into op_host/, or launch directly."
         )
     home = toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
     build = _Build(operator, pair, home, out_dir)
     sources = [(build.staged / s, s) for s in operator.host_sources]
-    sources += [(s, str(s)) for s in operator.extra_host_sources]
     build.stage()
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(lambda s: build.object_of(*s), sources))
@@ -94,7 +93,8 @@ class _Build:
         self.compiler = host_compiler()
         self.staged = out_dir / "sources" / pair.tiling_hash[:24]
         # The pair's files are found where they are staged; files that belong to no pair, in their real folders.
-        folders = dict.fromkeys((operator.root / s).parent for s in operator.host_sources)
+        real = dict(operator.shared_sources)
+        folders = dict.fromkeys(real.get(s, operator.root / s).parent for s in operator.host_sources)
         own = [d.relative_to(operator.root) for d in operator.host_include_dirs if d.is_relative_to(operator.root)]
         includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
         self.flags = [*_FLAGS, *(f"-I{self.staged / d}" for d in own), *includes, f"-I{toolkit.include}"]
@@ -122,8 +122,7 @@ class _Build:
 
     def object_of(self, source: Path, name: str) -> Path:
         """The compiled object of one source."""
-        text = self.pair.tiling[name] if name in self.pair.tiling else _read(source)
-        key = _digest(self.common_key, name, text)
+        key = _digest(self.common_key, name, self.pair.tiling[name])
         target = self.out_dir / "objects" / f"{key}.o"
         record = target.with_suffix(".deps.json")
         if target.exists() and record.exists():
@@ -177,7 +176,10 @@ class _Build:
                 f"compiling the host program of {self.operator.name} takes more than {_TIMEOUT_S} s."
             ) from e
         if done.returncode:
-            raise self._error(done.stderr.replace(str(self.staged), str(self.operator.root)))
+            log = done.stderr.replace(str(self.staged), str(self.operator.root))
+            for key, path in self.operator.shared_sources:
+                log = log.replace(str(self.operator.root / key), str(path))
+            raise self._error(log)
 
     def _error(self, log: str) -> HostProgramError:
         """One paragraph with the first error; a missing header or function is told as what it is."""
@@ -234,10 +236,3 @@ def _file_digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""  # gone: no recorded digest equals it
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError as e:
-        raise HostProgramError(f"the host source {path} can't be read: {e.strerror}.") from e

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -116,18 +117,23 @@ def host_compiler() -> str:
     )
 
 
-def _version_hash(compiler: str) -> str:
+def _source_hash() -> str:
+    """Of what decides a modelled result: every source of the virtual NPU, and how it is compiled."""
     h = hashlib.sha256()
     for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".map", ".toml")):
         h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
     h.update(Path(__file__).read_bytes())
-    h.update(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
-    # -march=native: a home folder may be shared by machines with other processors.
+    return h.hexdigest()[:16]
+
+
+def _machine_hash(compiler: str) -> str:
+    """Of what decides whether a built toolkit runs here: a home folder may be shared by machines of other kinds."""
+    h = hashlib.sha256(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
     for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith(("flags", "Features")):
+        if line.startswith(("flags", "Features")):  # -march=native
             h.update(" ".join(sorted(line.split(":", 1)[1].split())).encode())
             break
-    return h.hexdigest()[:16]
+    return h.hexdigest()[:8]
 
 
 @cache
@@ -141,15 +147,16 @@ def virtual(progress: Progress | None = None) -> Toolkit:
         ToolchainError: no compiler, the compiler fails, or the toolkit folder can't be written.
     """
     compiler = host_compiler()
-    version = _version_hash(compiler)
+    # The version goes into cache keys, so it must not name this machine: a result may be shipped to another one.
+    version = _source_hash()
     folder = paths.toolkit_dir()
-    prefix = folder / version
-    toolkit = Toolkit("virtual", prefix, f"vnpu-{version}")
+    prefix = folder / f"{version}-{_machine_hash(compiler)}"
+    toolkit = Toolkit("virtual", prefix, f"vnpu-{version}-{platform.machine()}")
     if (prefix / "complete").exists():
         return toolkit
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / f"{version}.lock", "w") as lock:
+        with open(folder / f"{prefix.name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (prefix / "complete").exists():
                 say = progress or (lambda text: print(text, file=sys.stderr, flush=True))

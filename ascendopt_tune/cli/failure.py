@@ -14,37 +14,36 @@ EXIT_CODE = 2
 
 def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
     """Prints ``error``, with the traceback if ``debug``; returns the exit code."""
-    if debug:
-        traceback.print_exception(error)
     if isinstance(error, AscendOptError):
         message, next_step, log = error.message, error.hint, str(getattr(error, "log", ""))
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'a file'}: {error.strerror or error}."
         next_step, log = "Free some space or permit writing there; --debug shows what was being done.", ""
-    paragraph(message, next_step, log)
+    if debug:
+        traceback.print_exception(error)
+        print(log, file=sys.stderr)
+    paragraph(message, next_step)
     if json:
         document = {"kind": type(error).__name__, "message": message, "next_step": next_step, "log": log}
         print(json_text({"error": document}))
     return EXIT_CODE
 
 
-def tell_unbuilt(outcome: CompileFailed | LaunchFailed) -> int:
+def tell_unbuilt(outcome: CompileFailed | LaunchFailed, *, debug: bool) -> int:
     """Prints why a pair could not be launched at all; returns the exit code."""
     if isinstance(outcome, LaunchFailed):
         next_step = "Check the case (shapes, dtypes, formats, attributes) against what the operator is written for."
         paragraph(outcome.reason, next_step)
     else:
-        paragraph(outcome.reason, f"Correct the {outcome.part} source at the file and line named.", outcome.log)
+        if debug:
+            print(outcome.log, file=sys.stderr)
+        paragraph(outcome.reason, f"Correct the {outcome.part} source there; --debug shows the compiler's whole text.")
     return EXIT_CODE
 
 
-def paragraph(message: str, next_step: str, log: str = "") -> None:
-    """One paragraph on stderr: what is wrong, the tool's own text where there is one, the next step."""
-    lines = [f"error: {message.strip()}"]
-    if log.strip() and log.strip() not in message and message.strip() not in log:
-        lines += [line for line in log.splitlines() if line.strip()]
-    elif log.strip() and message.strip() in log:
-        lines = [f"error: {log.strip()}"]
-    if next_step and next_step not in message:
-        lines[-1:] = [f"{lines[-1]} {next_step}"] if len(lines) == 1 else [lines[-1], next_step]
-    print("\n".join(lines), file=sys.stderr, flush=True)
+def paragraph(message: str, next_step: str) -> None:
+    """One paragraph on stderr: what is wrong, and the next step."""
+    text = " ".join(line.strip() for line in message.splitlines() if line.strip())
+    if next_step and next_step not in text:
+        text += ("" if text.endswith((".", "!", "?", ")")) else ".") + f" {next_step}"
+    print(f"error: {text}", file=sys.stderr, flush=True)

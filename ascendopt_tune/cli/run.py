@@ -11,7 +11,8 @@ from rich.console import Console
 
 from .. import arguments
 from ..build.toolkit import find
-from ..evaluate.evaluator import Evaluator
+from ..errors import HostProgramError
+from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..outcome import CompileFailed, LaunchFailed, Timed
 from ..report.text import failure_text, json_text, print_case, profile_table
@@ -62,14 +63,17 @@ def run(
             operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
         )
         gate = Gate(operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays)
-        result = gate.evaluate(operator.baseline)
+        try:
+            result = gate.evaluate(operator.baseline)
+        except HostProgramError as error:
+            result = Checked(EvaluationResult(LaunchFailed(error.message)), {})
         if outputs is not None and result.outputs:
             arguments.save_arrays(outputs, result.outputs)
         if json:
             print(json_text(_document(subject, gate, evaluator, seed, result)))
     outcome = result.outcome
     if isinstance(outcome, (CompileFailed, LaunchFailed)):
-        raise typer.Exit(failure.tell_unbuilt(outcome))
+        raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
         _print(subject, gate, evaluator, result, outputs)
     if not isinstance(outcome, Timed):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +36,6 @@ class Builder:
     limits: Limits
     work: Path
     reused: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
     def host(self, operator: Operator, pair: Pair) -> HostProgram | Stopped:
         """The compiled host program.
@@ -45,7 +43,6 @@ class Builder:
         Raises:
             HostProgramError: it doesn't compile; the text has the user's file and line.
         """
-        started = time.perf_counter()
         out = self.folder / "host"
         out.mkdir(parents=True, exist_ok=True)
         before = _entries(out / "programs")
@@ -59,7 +56,6 @@ class Builder:
         if _entries(out / "programs") == before:
             self.reused.append("tiling")
         program = compile_host(operator, pair, self.toolkit, out)  # found: only names it
-        self.seconds += time.perf_counter() - started
         return program
 
     def kernel(
@@ -77,7 +73,6 @@ class Builder:
             KernelCompileError: with the compiler's log.
             CaseError: the case fits no dtype column.
         """
-        started = time.perf_counter()
         sources = self.work / "kernel"
         structs = description.tiling_structs if description is not None else ()
         unit = kernel_unit(operator, pair, signature, case, tiling, structs, sources)
@@ -96,7 +91,6 @@ class Builder:
                 return built
             if not binary.exists():
                 raise KernelCompileError(f"{operator.kernel_main}: the compiler gave no binary.")
-        self.seconds += time.perf_counter() - started
         return binary, unit.entry
 
     def _name(self, operator: Operator, pair: Pair, unit: KernelUnit, sources: Path) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from ..arguments import Array
 from ..build.host import TilingResult
 from ..case import Case, flatten
-from ..errors import AscendOptError, CaseError
+from ..errors import AscendOptError, CaseError, OperatorError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
@@ -202,7 +202,13 @@ class Gate:
             if self.operator.reference is None:
                 self._trials = self._with_baseline_outputs(trials)
             else:
-                self._trials = self._without_undefined(self._with_reference_outputs(trials))
+                try:
+                    expecting = self._with_reference_outputs(trials)
+                except OperatorError:
+                    # A case that the operator itself refuses is no fault of its reference.
+                    self._evaluator.tile(self._request(self.operator.baseline, trials[:1]))
+                    raise
+                self._trials = self._without_undefined(expecting)
         return self._trials
 
     def _with_inputs(self) -> tuple[Trial, ...]:

@@ -6,13 +6,14 @@ confined processes it forks, and answers through a pipe.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,7 +57,7 @@ class Worker:
     limits: Limits
     build_dir: Path
     work: Path
-    timings: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("compile", "tiling"), 0.0))
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
@@ -100,11 +101,10 @@ class Worker:
     # -- stages -------------------------------------------------------------------------------------------------------
 
     def _evaluate(self, request: EvaluateRequest) -> EvaluationResult:
-        description, tiling = self._stage("tiling", lambda: self._tile(request))
-        self.timings["tiling"] -= self._builder.seconds
+        _check_paths(request.pair)
+        description, tiling = self._tile(request)
         signature = description.signature if description is not None else request.signature
         binary, entry = self._kernel(request, description, tiling)
-        self.timings["compile"] = self._builder.seconds
         direct = request.operator.direct
         block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
         names = _names(request, signature)
@@ -153,20 +153,21 @@ class Worker:
         try:
             return work()
         finally:
-            self.timings[name] = time.perf_counter() - started
+            self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - started
 
     def _tile(self, request: EvaluateRequest) -> tuple[HostDescription | None, TilingResult | None]:
         if request.operator.direct is not None:
             return None, None
         try:
-            program = self._builder.host(request.operator, request.pair)
+            program = self._stage("compile", lambda: self._builder.host(request.operator, request.pair))
         except HostProgramError as error:
             raise _Failed(CompileFailed(error.message, str(error), "tiling")) from None
         if isinstance(program, Stopped):
-            raise _Failed(_stopped(program))
-        task = lambda: _describe_and_tile(program, request)  # noqa: E731
+            raise _Failed(CompileFailed(program.reason, "", "tiling"))
+        how = self._host_confinement(program)
+        task = functools.partial(_describe_and_tile, program, request)
         try:
-            answer = run_confined(task, self._host_confinement(program), "the tiling function")
+            answer = self._stage("tiling", lambda: run_confined(task, how, "the tiling function"))
         except HostProgramError as error:
             raise _Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
         if isinstance(answer, Stopped):
@@ -181,13 +182,14 @@ class Worker:
     ) -> tuple[Path, str]:
         signature = description.signature if description is not None else None
         try:
-            built = self._builder.kernel(
-                request.operator, request.pair, signature, request.case, tiling, description
+            built = self._stage(
+                "compile",
+                lambda: self._builder.kernel(
+                    request.operator, request.pair, signature, request.case, tiling, description
+                ),
             )
         except KernelCompileError as error:
             raise _Failed(CompileFailed(error.message, error.log, "kernel")) from None
-        finally:
-            self.timings["compile"] = self._builder.seconds
         if isinstance(built, Stopped):
             raise _Failed(CompileFailed(built.reason, "", "kernel"))
         return built
@@ -279,6 +281,14 @@ class Worker:
             write=[Path("/dev") if device else Path(os.devnull)],
             device=device,
         )
+
+
+def _check_paths(pair: Pair) -> None:
+    """A candidate's files have to stay below the folder they are written to."""
+    for part, files in (("tiling", pair.tiling), ("kernel", pair.kernel)):
+        for path in map(PurePosixPath, files):
+            if path.is_absolute() or ".." in path.parts:
+                raise _Failed(CompileFailed(f"the source path {path} leads out of the operator's folder.", "", part))
 
 
 def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[HostDescription, TilingResult]:

@@ -46,8 +46,9 @@ def test_cmake_lists_decide_sources_options_and_folders(tmp_path: Path) -> None:
         """
     )
     operator = load_project(root)
-    assert operator.host_sources == ("op_host/scale_rows.cpp",)
-    assert operator.extra_host_sources == (common / "tiling.cpp",)
+    assert operator.host_sources == ("op_host/scale_rows.cpp", "shared/tiling.cpp")
+    assert operator.shared_sources == (("shared/tiling.cpp", common / "tiling.cpp"),)
+    assert operator.baseline.tiling["shared/tiling.cpp"] == (common / "tiling.cpp").read_text()
     assert operator.kernel_include_dirs == (common / "inc" / "op_kernel",)
     assert operator.kernel_options == ("--cce-auto-sync=off",)
     assert not operator.auto_sync

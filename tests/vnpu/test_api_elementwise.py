@@ -216,6 +216,13 @@ def test_ternary(kernel: ApiKernel, name: str, dtype: str, data: st.DataObject) 
     check(kernel, number, call, dtype, f, sources, reads_dst=True)
 
 
+def test_functions_as_template_arguments(kernel: ApiKernel) -> None:
+    x, y = (np.random.default_rng(i).uniform(-2, 2, 300).astype(np.float32) for i in range(2))
+    check(kernel, 33, whole(300), "float32", lambda x: np.exp(x.astype(np.float64)), [x], ulps=1)
+    check(kernel, 34, whole(300), "float32", lambda x: x * np.float32(3), [x], scalar=3)
+    check(kernel, 35, whole(300), "float32", np.add, [x, y])
+
+
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("blocks", [0, 1, 3, 8, -2])
 def test_overlap(kernel: ApiKernel, dtype: str, blocks: int) -> None:

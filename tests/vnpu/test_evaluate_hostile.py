@@ -190,6 +190,15 @@ def test_compiler_that_never_ends(tmp_path: Path) -> None:
         assert time.monotonic() - started < 20
 
 
+@pytest.mark.parametrize("path", ["/tmp/stolen.h", "op_kernel/../../stolen.h"])
+def test_source_paths_that_lead_out_are_refused(gate: Gate, path: str) -> None:
+    base = gate.operator.baseline
+    for pair in (base.with_kernel(path, ""), base.with_tiling(path, "")):
+        outcome = gate.evaluate(pair).outcome
+        assert isinstance(outcome, CompileFailed)
+        assert "leads out" in outcome.reason
+
+
 def test_the_server_may_be_killed(gate: Gate) -> None:
     still_works(gate)
     connection = gate._evaluator._connection

@@ -14,10 +14,10 @@ uint32_t round_up(uint64_t n, uint32_t to) { return static_cast<uint32_t>((n + t
 
 void check_shape(const CopyShape& s, const char* api, const void* pc) {
   if (s.bursts > kMaxBursts)
-    throw KernelError(KernelError::kMisuse,
-                      std::string(api) + ": blockCount " + std::to_string(s.bursts) + " is above " +
-                          std::to_string(kMaxBursts),
-                      api, pc);
+    throw KernelError(
+        KernelError::kMisuse,
+        std::string(api) + ": blockCount " + std::to_string(s.bursts) + " is above " + std::to_string(kMaxBursts), api,
+        pc);
 }
 
 Range pieces(const void* p, uint64_t bytes, uint32_t n, uint64_t stride) {
@@ -154,7 +154,8 @@ void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const c
   if (s.bursts == 0 || s.burst_bytes == 0) return;
   Core& c = core();
   check_shape(s, api, pc);
-  Range from = pieces(src, s.burst_bytes, s.bursts, s.src_stride), to = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
+  Range from = pieces(src, s.burst_bytes, s.bursts, s.src_stride),
+        to = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
   c.check_local(to, kBlockBytes, api, pc, "destination");
   c.check_local(from, kBlockBytes, api, pc, "source");
   for (uint32_t i = 0; i < s.bursts; i++)

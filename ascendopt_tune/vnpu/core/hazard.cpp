@@ -6,12 +6,19 @@
 namespace vnpu {
 namespace {
 
-constexpr size_t kMaxReports = 16;     // per core; one missing flag repeats in every iteration
-constexpr size_t kMaxPending = 4096;   // unordered GM accesses remembered per core
-constexpr int kFlagsPerPair = 8;       // event ids of one pair of pipes (architecture 2201)
+constexpr size_t kMaxReports = 16;    // per core; one missing flag repeats in every iteration
+constexpr size_t kMaxPending = 4096;  // unordered GM accesses remembered per core
+constexpr int kFlagsPerPair = 8;      // event ids of one pair of pipes (architecture 2201)
 
 int flag_index(Pipe src, Pipe dst, int id) {
   return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;
+}
+
+// The bytes of block `c` that lie in [begin, end), a bit each.
+uint32_t bytes_of(uint64_t c, uint64_t begin, uint64_t end) {
+  uint64_t from = std::max(begin, c * kBlockBytes) - c * kBlockBytes;
+  uint64_t to = std::min(end, (c + 1) * kBlockBytes) - c * kBlockBytes;
+  return static_cast<uint32_t>(((1ull << (to - from)) - 1) << from);
 }
 
 // The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
@@ -27,6 +34,7 @@ HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes
     for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
       last_write_[static_cast<int>(p)].assign(cells, 0);
       last_read_[static_cast<int>(p)].assign(cells, 0);
+      written_[static_cast<int>(p)].assign(cells, 0);
     }
   sites_.resize(kPipes);
   flags_.resize(kPipes * kPipes * kFlagsPerPair);
@@ -46,7 +54,8 @@ uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
 
 bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
   int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
-  // A scalar read has its value before the next instruction is issued; a scalar write needs a flag (HardEvent::S_V, ...).
+  // A scalar read has its value before the next instruction is issued; a scalar write needs a flag (HardEvent::S_V,
+  // ...).
   if (other == Pipe::S && !raw_or_waw) return true;
   if (p != q) return known_[p][q] >= epoch;
   if (!needs_self_barrier(other) || epoch == current_epoch_) return true;
@@ -83,24 +92,36 @@ void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool 
   reports.push_back(std::move(r));
 }
 
-void HazardTracker::check_cells(uint32_t first, uint32_t last, bool write) {
+bool HazardTracker::bytes_meet(Pipe other, uint64_t begin, uint64_t end) const {
+  int q = static_cast<int>(other);
+  for (uint64_t c = begin / kBlockBytes; c * kBlockBytes < end; c++)
+    if (last_write_[q][c] && !ordered(other, last_write_[q][c], true) && (written_[q][c] & bytes_of(c, begin, end)))
+      return true;
+  return false;
+}
+
+void HazardTracker::check_cells(uint64_t begin, uint64_t end, bool write) {
+  uint64_t first = begin / kBlockBytes, last = (end + kBlockBytes - 1) / kBlockBytes;
   for (int q = 0; q < kPipes; q++) {
     if (last_write_[q].empty()) continue;
     const uint32_t* w = last_write_[q].data();
     const uint32_t* r = last_read_[q].data();
     uint32_t newest_write = 0, newest_read = 0;
-    for (uint32_t c = first; c < last; c++) newest_write = std::max(newest_write, w[c]);
+    for (uint64_t c = first; c < last; c++) newest_write = std::max(newest_write, w[c]);
     Pipe other = static_cast<Pipe>(q);
-    if (newest_write && !ordered(other, newest_write, true))
-      conflict(other, newest_write, true, false, uint64_t(first) * kBlockBytes, uint64_t(last) * kBlockBytes);
+    if (newest_write && !ordered(other, newest_write, true) && bytes_meet(other, begin, end))
+      conflict(other, newest_write, true, false, begin, end);
     if (!write) continue;
-    for (uint32_t c = first; c < last; c++) newest_read = std::max(newest_read, r[c]);
-    if (newest_read && !ordered(other, newest_read, false))
-      conflict(other, newest_read, false, false, uint64_t(first) * kBlockBytes, uint64_t(last) * kBlockBytes);
+    for (uint64_t c = first; c < last; c++) newest_read = std::max(newest_read, r[c]);
+    if (newest_read && !ordered(other, newest_read, false)) conflict(other, newest_read, false, false, begin, end);
   }
   int p = static_cast<int>(current_.pipe);
   auto& cells = write ? last_write_[p] : last_read_[p];
-  std::fill(cells.begin() + first, cells.begin() + last, current_epoch_);
+  std::fill(cells.begin() + static_cast<int64_t>(first), cells.begin() + static_cast<int64_t>(last), current_epoch_);
+  if (!write) return;
+  std::fill(written_[p].begin() + static_cast<int64_t>(first), written_[p].begin() + static_cast<int64_t>(last), ~0u);
+  written_[p][first] = bytes_of(first, begin, end);
+  written_[p][last - 1] = bytes_of(last - 1, begin, end);
 }
 
 void HazardTracker::local(const Range& range, bool write) {
@@ -112,8 +133,7 @@ void HazardTracker::local(const Range& range, bool write) {
   uint64_t bytes = dense ? range.span() : range.bytes;
   for (uint32_t i = 0; i < pieces; i++) {
     uint64_t begin = offset + i * range.stride;
-    check_cells(static_cast<uint32_t>(begin / kBlockBytes),
-                static_cast<uint32_t>((begin + bytes + kBlockBytes - 1) / kBlockBytes), write);
+    check_cells(begin, begin + bytes, write);
   }
 }
 
@@ -218,7 +238,7 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
   };
   Reach writes[2], all[2];
   int interval = -1;
-  auto push = [](Reach (&reach)[2], const Item& item) {
+  auto push = [](Reach(&reach)[2], const Item& item) {
     for (Reach& r : reach)
       if (r.item && r.item->core == item.core) {
         if (item.end > r.end) r = {item.end, &item};

@@ -83,21 +83,25 @@ class HazardTracker {
   bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {
     return known_[static_cast<int>(pipe)][static_cast<int>(other)] >= epoch;
   }
-  void check_cells(uint32_t first, uint32_t last, bool write);
+  // Checks and marks the bytes [begin, end) of local memory.
+  void check_cells(uint64_t begin, uint64_t end, bool write);
+  // Does an unordered write of `other` touch bytes of [begin, end)? Neighbours in one block don't conflict.
+  bool bytes_meet(Pipe other, uint64_t begin, uint64_t end) const;
 
   int core_;
   uint8_t* base_;
   uint32_t bytes_;
   bool report_, auto_sync_;
-  Clock issued_{};                          // instructions issued per pipe
-  std::array<Clock, kPipes> known_{};       // known_[p][q]: instructions of q that p's next one is ordered after
-  Clock self_barrier_{};                    // same-pipe barrier position
+  Clock issued_{};                     // instructions issued per pipe
+  std::array<Clock, kPipes> known_{};  // known_[p][q]: instructions of q that p's next one is ordered after
+  Clock self_barrier_{};               // same-pipe barrier position
   AccessSite current_;
   uint32_t current_epoch_ = 0;
   std::vector<Dependency> dependencies_;
   std::vector<std::vector<AccessSite>> sites_;  // per pipe, by instruction number - 1 (only while reporting)
   // Structure of arrays, so that checking a contiguous range is a vectorizable maximum.
   std::array<std::vector<uint32_t>, kPipes> last_write_, last_read_;
+  std::array<std::vector<uint32_t>, kPipes> written_;  // which bytes of the block the last write touched, a bit each
   std::vector<Flag> flags_;
   std::vector<GmPending> gm_reads_, gm_writes_;
   int interval_ = 0;

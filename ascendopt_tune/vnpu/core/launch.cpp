@@ -219,7 +219,8 @@ int vnpu_set_option(const char* name, const char* value) {
   }
   bool* flag = n == "timing" ? &s.timing : n == "hazards" ? &s.hazards : n == "trace" ? &s.trace : nullptr;
   if (!flag || (v != "0" && v != "1")) {
-    vnpu::last_error = "unknown option or value `" + n + "=" + v + "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1";
+    vnpu::last_error =
+        "unknown option or value `" + n + "=" + v + "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1";
     return 1;
   }
   *flag = v == "1";

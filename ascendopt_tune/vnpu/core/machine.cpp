@@ -8,7 +8,7 @@ namespace {
 
 thread_local Core* current = nullptr;
 
-constexpr uint32_t kCacheLine = 64;       // AscendC programming guide: data cache line
+constexpr uint32_t kCacheLine = 64;                   // AscendC programming guide: data cache line
 constexpr uint32_t kCacheLines = 32768 / kCacheLine;  // 32 KB data cache (architecture 2201)
 
 std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
@@ -182,8 +182,7 @@ void Core::sync_all() {
   meet_all_cores();
 }
 
-void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc,
-                       const char* operand) const {
+void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const {
   uint64_t base = reinterpret_cast<uint64_t>(local_);
   if (range.addr >= base + local_bytes_ && range.addr < base + local_used_)
     throw KernelError(KernelError::kOutOfBounds,
@@ -192,8 +191,8 @@ void Core::check_local(const Range& range, uint32_t align, const char* api, cons
                           bytes_text(local_bytes_) + "; use smaller or fewer buffers",
                       api, pc);
   if (range.addr < base || range.addr >= base + local_bytes_)
-    throw KernelError(KernelError::kOutOfBounds, std::string(api) + ": the " + operand + " is not in the Unified Buffer",
-                      api, pc);
+    throw KernelError(KernelError::kOutOfBounds,
+                      std::string(api) + ": the " + operand + " is not in the Unified Buffer", api, pc);
   uint64_t offset = range.addr - base;
   if (offset % align != 0)
     throw KernelError(KernelError::kMisuse,
@@ -265,8 +264,8 @@ int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {
       return static_cast<int>(id);
     }
   throw KernelError(KernelError::kMisuse,
-                    std::string("all ") + std::to_string(chip.event_ids) + " event ids from " + pipe_name(src) + " to " +
-                        pipe_name(dst) + " are taken; release one or use fewer queues and buffers",
+                    std::string("all ") + std::to_string(chip.event_ids) + " event ids from " + pipe_name(src) +
+                        " to " + pipe_name(dst) + " are taken; release one or use fewer queues and buffers",
                     "AllocEventID", pc);
 }
 

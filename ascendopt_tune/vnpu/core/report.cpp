@@ -134,8 +134,8 @@ int vnpu_trace_json(const char* path) {
     out << (first ? "" : ",\n") << "{\"ph\":\"X\",\"name\":" << vnpu::quoted(s.api ? s.api : "?")
         << ",\"pid\":" << s.core << ",\"tid\":\"" << vnpu::pipe_name(s.pipe)
         << "\",\"ts\":" << vnpu::number(s.begin / last_cycles_per_us)
-        << ",\"dur\":" << vnpu::number((s.end - s.begin) / last_cycles_per_us) << ",\"args\":{\"pc\":"
-        << vnpu::site_offset(s.pc) << "}}";
+        << ",\"dur\":" << vnpu::number((s.end - s.begin) / last_cycles_per_us)
+        << ",\"args\":{\"pc\":" << vnpu::site_offset(s.pc) << "}}";
     first = false;
   }
   out << "]}\n";

@@ -20,8 +20,7 @@ class Bandwidth {
     Pipe pipe;
   };
 
-  explicit Bandwidth(const Chip& c)
-      : hbm_(c.hbm_bytes_per_us / c.clock_mhz), l2_(c.l2_bytes_per_us / c.clock_mhz) {
+  explicit Bandwidth(const Chip& c) : hbm_(c.hbm_bytes_per_us / c.clock_mhz), l2_(c.l2_bytes_per_us / c.clock_mhz) {
     cap_[0] = c.mte2_bytes_per_cycle;
     cap_[1] = c.mte2_l2_bytes_per_cycle;
     cap_[2] = c.mte3_bytes_per_cycle;
@@ -39,8 +38,7 @@ class Bandwidth {
   double next() const {
     double best = kNever;
     for (const Class& c : classes_)
-      if (!c.waiting.empty())
-        best = std::min(best, now_ + std::max(0.0, c.waiting.top().target - c.served) / c.rate);
+      if (!c.waiting.empty()) best = std::min(best, now_ + std::max(0.0, c.waiting.top().target - c.served) / c.rate);
     return best;
   }
 
@@ -121,10 +119,10 @@ struct Queued {
 
 struct PipeState {
   std::deque<Queued> queue;
-  double free = 0;            // when the next instruction may start
-  double complete = 0;        // when everything so far is complete (a flag set now is raised then)
-  bool moving = false;        // the head is in a GM transfer
-  double start = 0;           // of the head, while it is moving
+  double free = 0;                    // when the next instruction may start
+  double complete = 0;                // when everything so far is complete (a flag set now is raised then)
+  bool moving = false;                // the head is in a GM transfer
+  double start = 0;                   // of the head, while it is moving
   std::vector<double> starts, dones;  // per instruction
 };
 

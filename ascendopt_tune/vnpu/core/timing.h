@@ -15,9 +15,9 @@
 namespace vnpu {
 
 struct CoreTimes {
-  double start = 0, end = 0;   // cycles from the start of the task
-  double busy[kPipes] = {};    // cycles a pipe was executing
-  double stall_gm = 0;         // cycles MTE instructions spent waiting for shared bandwidth
+  double start = 0, end = 0;  // cycles from the start of the task
+  double busy[kPipes] = {};   // cycles a pipe was executing
+  double stall_gm = 0;        // cycles MTE instructions spent waiting for shared bandwidth
 };
 
 struct TaskTimes {

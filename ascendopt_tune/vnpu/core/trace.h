@@ -11,22 +11,22 @@ struct Record {
     kInstr,    // `cycles` on `pipe`; `transfer` >= 0 adds a GM transfer under shared bandwidth
     kSetFlag,  // on `src`, seen by `pipe`, event `id`
     kWaitFlag,
-    kBarrier,   // `pipe` waits for its own earlier instructions
+    kBarrier,     // `pipe` waits for its own earlier instructions
     kBarrierAll,  // the scalar unit waits for every pipe
-    kDepend,    // `pipe` waits for instruction number `epoch` of `src` (the compiler's automatic synchronization)
-    kSyncAll,   // all cores meet
-    kScalar,    // scalar work only
+    kDepend,      // `pipe` waits for instruction number `epoch` of `src` (the compiler's automatic synchronization)
+    kSyncAll,     // all cores meet
+    kScalar,      // scalar work only
   };
   Kind kind = kInstr;
   Pipe pipe = Pipe::S;
   Pipe src = Pipe::S;
   uint8_t id = 0;
-  uint32_t epoch = 0;          // kInstr: number of this instruction on its pipe, from 1
-  float scalar_before = 0;     // cycles of scalar work since the previous record
-  float cycles = 0;            // occupancy of the pipe without shared-bandwidth waiting
-  int32_t transfer = -1;       // index into Trace::transfers
-  const char* api = nullptr;   // the AscendC call, for reports
-  const void* pc = nullptr;    // return address in the kernel, resolved to file and line when a report needs it
+  uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1
+  float scalar_before = 0;    // cycles of scalar work since the previous record
+  float cycles = 0;           // occupancy of the pipe without shared-bandwidth waiting
+  int32_t transfer = -1;      // index into Trace::transfers
+  const char* api = nullptr;  // the AscendC call, for reports
+  const void* pc = nullptr;   // return address in the kernel, resolved to file and line when a report needs it
 };
 
 struct Trace {

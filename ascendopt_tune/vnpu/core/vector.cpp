@@ -17,7 +17,8 @@ Range VectorCall::range_of(const Operand& o, uint32_t repeats, uint32_t last) co
   uint32_t per_block = kBlockBytes / size, blocks = (last + per_block - 1) / per_block;
   uint32_t tail = (last - (blocks - 1) * per_block) * size;
   if (o.blk_stride <= 1)  // the blocks of a repeat follow each other (or are one block, read again)
-    return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeats, uint64_t(o.rep_stride) * kBlockBytes};
+    return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeats,
+            uint64_t(o.rep_stride) * kBlockBytes};
   // Strided blocks: when repeats continue the same pattern it is one run of blocks, otherwise the whole span is taken.
   if (o.rep_stride == o.blk_stride * blocks || repeats == 1)
     return {addr, kBlockBytes, blocks * repeats, uint64_t(o.blk_stride) * kBlockBytes};
@@ -103,7 +104,8 @@ void VectorCall::issue(double cycles_per_repeat) {
   double conflict = conflicts();
   core_.trace.conflict_cycles += conflict;
   core_.trace.vector_repeats += repeats();
-  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_, n_accesses_);
+  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_,
+              n_accesses_);
 }
 
 void VectorCall::issue_cycles(double cycles, uint64_t) {
@@ -111,10 +113,12 @@ void VectorCall::issue_cycles(double cycles, uint64_t) {
 }
 
 void unsupported_dtype(const char* api, DType t, const void* pc) {
-  static const char* names[] = {"float",    "half",     "bfloat16_t", "int8_t",  "uint8_t", "int16_t",   "uint16_t", "int32_t",
-                                "uint32_t", "int64_t",  "uint64_t",   "double",  "bool",    "complex64", "int4b_t",  "none"};
+  static const char* names[] = {"float",    "half",      "bfloat16_t", "int8_t",  "uint8_t",  "int16_t",
+                                "uint16_t", "int32_t",   "uint32_t",   "int64_t", "uint64_t", "double",
+                                "bool",     "complex64", "int4b_t",    "none"};
   throw KernelError(KernelError::kUnsupported,
-                    std::string(api) + " does not take " + names[static_cast<int>(t)] + " on architecture 2201", api, pc);
+                    std::string(api) + " does not take " + names[static_cast<int>(t)] + " on architecture 2201", api,
+                    pc);
 }
 
 }  // namespace vnpu

@@ -40,7 +40,9 @@ class VectorCall {
   static T* at(const Operand& o, uint32_t repeat, uint32_t lane) {
     constexpr uint32_t per_block = kBlockBytes / sizeof(T);
     uint32_t block = lane / per_block;
-    return reinterpret_cast<T*>(static_cast<uint8_t*>(o.ptr) + (uint64_t(repeat) * o.rep_stride + uint64_t(block) * o.blk_stride) * kBlockBytes) + lane % per_block;
+    return reinterpret_cast<T*>(static_cast<uint8_t*>(o.ptr) +
+                                (uint64_t(repeat) * o.rep_stride + uint64_t(block) * o.blk_stride) * kBlockBytes) +
+           lane % per_block;
   }
 
   // f(dst lane, source lanes...) for every enabled lane. Contiguous operands take a loop the compiler can vectorize.

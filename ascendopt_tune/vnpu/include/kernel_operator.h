@@ -31,3 +31,15 @@
 // CANN's header makes these visible without their namespace.
 using AscendC::GetBlockIdx;
 using AscendC::GetBlockNum;
+using AscendC::GetTPipePtr;
+
+// Scalar functions the device's compiler knows without a header.
+#define VNPU_MIN_MAX(T)                                      \
+  ASCENDC_INLINE T min(T a, T b) { return b < a ? b : a; } \
+  ASCENDC_INLINE T max(T a, T b) { return a < b ? b : a; }
+VNPU_MIN_MAX(int32_t)
+VNPU_MIN_MAX(uint32_t)
+VNPU_MIN_MAX(int64_t)
+VNPU_MIN_MAX(uint64_t)
+VNPU_MIN_MAX(float)
+#undef VNPU_MIN_MAX

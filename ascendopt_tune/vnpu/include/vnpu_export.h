@@ -11,16 +11,29 @@
 // The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
 // translation unit is compiled for). They have no default here: testing them would tie the precompiled header to them.
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
-#define KERNEL_TASK_TYPE(key, type) static_assert(AscendC::detail::vector_only(type), "cube and mixed kernels are not covered by the virtual NPU: " #type)
+#define KERNEL_TASK_TYPE(key, type)                                                                          \
+  static_assert(AscendC::detail::vector_only(type), "cube and mixed kernels are not covered by the virtual " \
+                                                    "NPU: " #type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) KERNEL_TASK_TYPE(0, type)
 
 enum KernelMetaType {
-  KERNEL_TYPE_AIV_ONLY, KERNEL_TYPE_AIC_ONLY, KERNEL_TYPE_MIX_AIV_1_0, KERNEL_TYPE_MIX_AIC_1_0, KERNEL_TYPE_MIX_AIC_1_1,
-  KERNEL_TYPE_MIX_AIC_1_2, KERNEL_TYPE_AICORE, KERNEL_TYPE_VECTORCORE, KERNEL_TYPE_MIX_AICORE,
-  KERNEL_TYPE_MIX_VECTOR_CORE, KERNEL_TYPE_MAX,
+  KERNEL_TYPE_AIV_ONLY,
+  KERNEL_TYPE_AIC_ONLY,
+  KERNEL_TYPE_MIX_AIV_1_0,
+  KERNEL_TYPE_MIX_AIC_1_0,
+  KERNEL_TYPE_MIX_AIC_1_1,
+  KERNEL_TYPE_MIX_AIC_1_2,
+  KERNEL_TYPE_AICORE,
+  KERNEL_TYPE_VECTORCORE,
+  KERNEL_TYPE_MIX_AICORE,
+  KERNEL_TYPE_MIX_VECTOR_CORE,
+  KERNEL_TYPE_MAX,
 };
 namespace AscendC::detail {
-constexpr bool vector_only(KernelMetaType t) { return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0; }
+// MIX_VECTOR_CORE is a type of other chips; where it doesn't exist, the kernel's type is what its code is: vector only.
+constexpr bool vector_only(KernelMetaType t) {
+  return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0 || t == KERNEL_TYPE_MIX_VECTOR_CORE;
+}
 }  // namespace AscendC::detail
 
 namespace vnpu {
@@ -52,8 +65,11 @@ struct Entry<function, void (*)(P...)> {
 
 }  // namespace vnpu
 
-#define VNPU_EXPORT_KERNEL(NAME, FUNCTION)                                                                       \
-  extern "C" __attribute__((visibility("default"))) const vnpu::KernelInfo __vnpu_kernel_##NAME;           \
-  const vnpu::KernelInfo __vnpu_kernel_##NAME = {#NAME, &vnpu::Entry<(FUNCTION)>::call,                          \
-                                                 vnpu::Entry<(FUNCTION)>::count, vnpu::Entry<(FUNCTION)>::sizes, \
-                                                 VNPU_AUTO_SYNC != 0, 0};
+#define VNPU_EXPORT_KERNEL(NAME, FUNCTION)                                                       \
+  extern "C" __attribute__((visibility("default"))) const vnpu::KernelInfo __vnpu_kernel_##NAME; \
+  const vnpu::KernelInfo __vnpu_kernel_##NAME = {#NAME,                                          \
+                                                 &vnpu::Entry<(FUNCTION)>::call,                 \
+                                                 vnpu::Entry<(FUNCTION)>::count,                 \
+                                                 vnpu::Entry<(FUNCTION)>::sizes,                 \
+                                                 VNPU_AUTO_SYNC != 0,                            \
+                                                 0};

@@ -1,4 +1,5 @@
-// The documented order of summation inside a repeat (AscendC reference, ReduceDataBlock): a binary tree over neighbours.
+// The documented order of summation inside a repeat (AscendC reference, ReduceDataBlock): a binary tree over
+// neighbours.
 #pragma once
 #include "float16.h"
 
@@ -15,7 +16,8 @@ inline float rounded_to_half(float f) {
   return bits_to_float(sign | r);
 }
 
-// Sums N (a power of two) lanes; for T = f16 every addition rounds. Each level has its own array, so that it vectorizes.
+// Sums N (a power of two) lanes; for T = f16 every addition rounds. Each level has its own array, so that it
+// vectorizes.
 template <typename T, uint32_t N>
 float tree_sum(const float* v) {
   if constexpr (N == 1) {

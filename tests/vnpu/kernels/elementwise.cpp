@@ -52,6 +52,22 @@ __aicore__ inline T scalar_of(Params p) {
   }                                                            \
   return;
 
+// Kernels take these functions as template arguments.
+template <typename T, void (*function)(const LocalTensor<T>&, const LocalTensor<T>&, const int32_t&)>
+__aicore__ inline void through_unary(const LocalTensor<T>& d, const LocalTensor<T>& s, int32_t n) {
+  function(d, s, n);
+}
+template <typename T, void (*function)(const LocalTensor<T>&, const LocalTensor<T>&, const T&, const int32_t&)>
+__aicore__ inline void through_scalar(const LocalTensor<T>& d, const LocalTensor<T>& s, const T& v, int32_t n) {
+  function(d, s, v, n);
+}
+template <typename T,
+          void (*function)(const LocalTensor<T>&, const LocalTensor<T>&, const LocalTensor<T>&, const int32_t&)>
+__aicore__ inline void through_binary(const LocalTensor<T>& d, const LocalTensor<T>& s, const LocalTensor<T>& t,
+                                      int32_t n) {
+  function(d, s, t, n);
+}
+
 template <typename T>
 __aicore__ inline void vector_call(Params p) {
   LocalTensor<T> d = output<T>(p[17]), s = p[19] ? output<T>(p[19] - 1) : input<T>(), t = input<T>(kSecond);
@@ -104,6 +120,12 @@ __aicore__ inline void vector_call(Params p) {
       BINARY(31, MulAddRelu)
     case 32:
       FORMS(T, two, MulAddDst, (T, T), d, s, t)
+    case 33:
+      return through_unary<T, Exp<T>>(d, s, p[3]);
+    case 34:
+      return through_scalar<T, Muls<T>>(d, s, v, p[3]);
+    case 35:
+      return through_binary<T, Add<T>>(d, s, t, p[3]);
     case 40:
       if (p[2] == kCount) Duplicate(d, v, p[3]);
       if (p[2] == kMask) Duplicate(d, v, static_cast<uint64_t>(p[3]), repeat, p[5], p[8]);

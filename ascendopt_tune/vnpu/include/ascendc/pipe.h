@@ -1,8 +1,8 @@
 // TPipe, TQue, TBuf: buffers in UB and the handshakes between pipes that queues make (AscendC reference, resources).
 //
-// A queue moves buffers through AllocTensor -> (fill) -> EnQue -> DeQue -> (use) -> FreeTensor. EnQue raises a flag from
-// the pipe that fills to the pipe that uses, DeQue waits for it; FreeTensor raises one back, the next AllocTensor of
-// the same buffer waits for that.
+// A queue moves buffers through AllocTensor -> (fill) -> EnQue -> DeQue -> (use) -> FreeTensor. EnQue raises a flag
+// from the pipe that fills to the pipe that uses, DeQue waits for it; FreeTensor raises one back, the next AllocTensor
+// of the same buffer waits for that.
 #pragma once
 #include "sync.h"
 

@@ -12,13 +12,13 @@ struct PipePair {
 constexpr PipePair pipes_of(HardEvent e) {
   using P = vnpu::Pipe;
   constexpr PipePair table[] = {
-      {P::MTE2, P::MTE1}, {P::MTE1, P::MTE2}, {P::MTE1, P::M},    {P::M, P::MTE1},    {P::MTE2, P::V},
-      {P::V, P::MTE2},    {P::MTE3, P::V},    {P::V, P::MTE3},    {P::M, P::V},       {P::V, P::M},
-      {P::V, P::V},       {P::MTE3, P::MTE1}, {P::MTE1, P::MTE3}, {P::MTE1, P::V},    {P::MTE2, P::M},
-      {P::M, P::MTE2},    {P::V, P::MTE1},    {P::M, P::FIX},     {P::FIX, P::M},     {P::MTE3, P::MTE2},
-      {P::MTE2, P::MTE3}, {P::S, P::V},       {P::V, P::S},       {P::S, P::MTE2},    {P::MTE2, P::S},
-      {P::S, P::MTE3},    {P::MTE3, P::S},    {P::MTE2, P::FIX},  {P::FIX, P::MTE2},  {P::FIX, P::S},
-      {P::M, P::S},       {P::FIX, P::MTE3},  {P::MTE1, P::FIX},  {P::FIX, P::MTE1},  {P::FIX, P::FIX}};
+      {P::MTE2, P::MTE1}, {P::MTE1, P::MTE2}, {P::MTE1, P::M},    {P::M, P::MTE1},   {P::MTE2, P::V},
+      {P::V, P::MTE2},    {P::MTE3, P::V},    {P::V, P::MTE3},    {P::M, P::V},      {P::V, P::M},
+      {P::V, P::V},       {P::MTE3, P::MTE1}, {P::MTE1, P::MTE3}, {P::MTE1, P::V},   {P::MTE2, P::M},
+      {P::M, P::MTE2},    {P::V, P::MTE1},    {P::M, P::FIX},     {P::FIX, P::M},    {P::MTE3, P::MTE2},
+      {P::MTE2, P::MTE3}, {P::S, P::V},       {P::V, P::S},       {P::S, P::MTE2},   {P::MTE2, P::S},
+      {P::S, P::MTE3},    {P::MTE3, P::S},    {P::MTE2, P::FIX},  {P::FIX, P::MTE2}, {P::FIX, P::S},
+      {P::M, P::S},       {P::FIX, P::MTE3},  {P::MTE1, P::FIX},  {P::FIX, P::MTE1}, {P::FIX, P::FIX}};
   return table[static_cast<int>(e)];
 }
 

@@ -27,10 +27,6 @@ template <typename T, CacheLine entireType = CacheLine::ENTIRE_DATA_CACHE, DcciD
 ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
   vnpu::scalar_cost(1);
 }
-template <typename T, CacheLine entireType = CacheLine::ENTIRE_DATA_CACHE>
-ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
-  vnpu::scalar_cost(1);
-}
 ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 
@@ -45,7 +41,6 @@ ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
 }
 
 }  // namespace AscendC
-
 
 ASCENDC_INLINE int64_t get_block_idx() { return vnpu::block_idx(); }
 ASCENDC_INLINE int64_t get_block_num() { return vnpu::block_num(); }

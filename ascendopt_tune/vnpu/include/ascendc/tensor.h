@@ -10,6 +10,19 @@ struct ShapeInfo {
 };
 
 template <typename T>
+class LocalTensor;
+
+namespace detail {
+// `a + b` and the like: computed when it is assigned to a tensor, for as many elements as that has.
+template <typename T>
+struct TensorExpression {
+  vnpu::BinaryOp op;
+  const char* api;
+  const LocalTensor<T>&a, &b;
+};
+}  // namespace detail
+
+template <typename T>
 class LocalTensor {
  public:
   using PrimType = T;
@@ -17,7 +30,9 @@ class LocalTensor {
   LocalTensor() = default;
   // A view of `size` elements at UB byte `addr` (static tensor programming: no TPipe involved).
   LocalTensor(TPosition position, uint32_t addr, uint32_t size)
-      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base()) + addr)), size_(size), position_(position) {}
+      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base()) + addr)),
+        size_(size),
+        position_(position) {}
   explicit LocalTensor(uint32_t addr)
       : LocalTensor(TPosition::VECCALC, addr, (vnpu::local_bytes() - addr) / sizeof(T)) {}
 
@@ -43,13 +58,19 @@ class LocalTensor {
   template <typename U>
   LocalTensor<U> ReinterpretCast() const {
     LocalTensor<U> t;
-    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(uint64_t(size_) * sizeof(T) / sizeof(U)), position_, handle_);
+    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(uint64_t(size_) * sizeof(T) / sizeof(U)), position_,
+           handle_);
     return t;
+  }
+  ASCENDC_INLINE void operator=(const detail::TensorExpression<T>& e) {
+    vnpu::Lanes lanes;
+    lanes.count = size_;
+    vnpu::binary(e.op, operand(), e.a.operand(), e.b.operand(), lanes, e.api);
   }
   T* GetPhyAddr() const { return ptr_; }
   T* GetPhyAddr(uint32_t offset) const { return ptr_ + offset; }
   TPosition GetPosition() const { return position_; }
-  uint32_t GetSize() const { return size_; }        // elements
+  uint32_t GetSize() const { return size_; }                                       // elements
   uint32_t GetLength() const { return static_cast<uint32_t>(size_ * sizeof(T)); }  // bytes
   void SetSize(uint32_t size) { size_ = size; }
   void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(bytes / sizeof(T)); }
@@ -79,6 +100,19 @@ class LocalTensor {
   int32_t tag_ = 0;
   ShapeInfo shape_;
 };
+
+#define VNPU_TENSOR_OPERATOR(SYMBOL, OP)                                                                         \
+  template <typename T>                                                                                          \
+  ASCENDC_INLINE detail::TensorExpression<T> operator SYMBOL(const LocalTensor<T>& a, const LocalTensor<T>& b) { \
+    return {vnpu::BinaryOp::OP, "operator" #SYMBOL, a, b};                                                       \
+  }
+VNPU_TENSOR_OPERATOR(+, Add)
+VNPU_TENSOR_OPERATOR(-, Sub)
+VNPU_TENSOR_OPERATOR(*, Mul)
+VNPU_TENSOR_OPERATOR(/, Div)
+VNPU_TENSOR_OPERATOR(|, Or)
+VNPU_TENSOR_OPERATOR(&, And)
+#undef VNPU_TENSOR_OPERATOR
 
 template <typename T>
 class GlobalTensor {

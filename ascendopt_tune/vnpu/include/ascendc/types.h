@@ -110,18 +110,30 @@ namespace vnpu {
 template <typename T>
 constexpr DType dtype_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, float>) return DType::F32;
-  else if constexpr (std::is_same_v<U, half>) return DType::F16;
-  else if constexpr (std::is_same_v<U, bfloat16_t>) return DType::BF16;
-  else if constexpr (std::is_same_v<U, double>) return DType::F64;
-  else if constexpr (std::is_same_v<U, bool>) return DType::Bool;
-  else if constexpr (std::is_same_v<U, complex64>) return DType::C64;
-  else if constexpr (std::is_same_v<U, int4b_t>) return DType::I4;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 1) return std::is_signed_v<U> ? DType::I8 : DType::U8;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 2) return std::is_signed_v<U> ? DType::I16 : DType::U16;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 4) return std::is_signed_v<U> ? DType::I32 : DType::U32;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 8) return std::is_signed_v<U> ? DType::I64 : DType::U64;
-  else return DType::None;
+  if constexpr (std::is_same_v<U, float>)
+    return DType::F32;
+  else if constexpr (std::is_same_v<U, half>)
+    return DType::F16;
+  else if constexpr (std::is_same_v<U, bfloat16_t>)
+    return DType::BF16;
+  else if constexpr (std::is_same_v<U, double>)
+    return DType::F64;
+  else if constexpr (std::is_same_v<U, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_same_v<U, complex64>)
+    return DType::C64;
+  else if constexpr (std::is_same_v<U, int4b_t>)
+    return DType::I4;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
+    return std::is_signed_v<U> ? DType::I8 : DType::U8;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 2)
+    return std::is_signed_v<U> ? DType::I16 : DType::U16;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 4)
+    return std::is_signed_v<U> ? DType::I32 : DType::U32;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 8)
+    return std::is_signed_v<U> ? DType::I64 : DType::U64;
+  else
+    return DType::None;
 }
 
 constexpr Pipe to_pipe(pipe_t p) {
@@ -154,19 +166,71 @@ constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr int32_t MASK_PLACEHOLDER = 0;
+constexpr uint16_t MAX_REPEAT_TIMES = 255;
 constexpr int32_t TOTAL_UB_SIZE = 196608;
 
 enum class TPosition : uint8_t {
-  GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX,
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM = VECCALC,
+  SPM,
+  SHM = SPM,
+  TSCM,
+  C2PIPE2GM,
+  C2PIPE2LOCAL,
+  MAX,
 };
 using QuePosition = TPosition;
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
 
 // Source and destination pipe of a synchronization (AscendC reference, SetFlag/WaitFlag).
 enum class HardEvent : uint8_t {
-  MTE2_MTE1, MTE1_MTE2, MTE1_M, M_MTE1, MTE2_V, V_MTE2, MTE3_V, V_MTE3, M_V, V_M, V_V, MTE3_MTE1, MTE1_MTE3, MTE1_V,
-  MTE2_M, M_MTE2, V_MTE1, M_FIX, FIX_M, MTE3_MTE2, MTE2_MTE3, S_V, V_S, S_MTE2, MTE2_S, S_MTE3, MTE3_S, MTE2_FIX,
-  FIX_MTE2, FIX_S, M_S, FIX_MTE3, MTE1_FIX, FIX_MTE1, FIX_FIX, MAX,
+  MTE2_MTE1,
+  MTE1_MTE2,
+  MTE1_M,
+  M_MTE1,
+  MTE2_V,
+  V_MTE2,
+  MTE3_V,
+  V_MTE3,
+  M_V,
+  V_M,
+  V_V,
+  MTE3_MTE1,
+  MTE1_MTE3,
+  MTE1_V,
+  MTE2_M,
+  M_MTE2,
+  V_MTE1,
+  M_FIX,
+  FIX_M,
+  MTE3_MTE2,
+  MTE2_MTE3,
+  S_V,
+  V_S,
+  S_MTE2,
+  MTE2_S,
+  S_MTE3,
+  MTE3_S,
+  MTE2_FIX,
+  FIX_MTE2,
+  FIX_S,
+  M_S,
+  FIX_MTE3,
+  MTE1_FIX,
+  FIX_MTE1,
+  FIX_FIX,
+  MAX,
 };
 
 enum class CacheLine : uint64_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
@@ -175,7 +239,14 @@ enum class CacheMode { CACHE_MODE_DISABLE = 0, CACHE_MODE_NORMAL = 1, CACHE_MODE
 enum class CacheRwMode { READ = 1, WRITE = 2, RW = 3 };
 enum class MaskMode : uint8_t { NORMAL = 0, COUNTER };
 enum class RoundMode : uint8_t {
-  CAST_NONE = 0, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD, CAST_HYBRID,
+  CAST_NONE = 0,
+  CAST_RINT,
+  CAST_FLOOR,
+  CAST_CEIL,
+  CAST_ROUND,
+  CAST_TRUNC,
+  CAST_ODD,
+  CAST_HYBRID,
 };
 enum class CMPMODE : uint8_t { LT = 0, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR = 0, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
@@ -195,8 +266,12 @@ struct UnaryRepeatParams {
 struct BinaryRepeatParams {
   BinaryRepeatParams() = default;
   BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep, uint8_t src0Rep, uint8_t src1Rep)
-      : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep),
-        src0RepStride(src0Rep), src1RepStride(src1Rep) {}
+      : dstBlkStride(dstBlk),
+        src0BlkStride(src0Blk),
+        src1BlkStride(src1Blk),
+        dstRepStride(dstRep),
+        src0RepStride(src0Rep),
+        src1RepStride(src1Rep) {}
   uint32_t blockNumber = DEFAULT_BLK_NUM;
   uint8_t dstBlkStride = DEFAULT_BLK_STRIDE, src0BlkStride = DEFAULT_BLK_STRIDE, src1BlkStride = DEFAULT_BLK_STRIDE;
   uint8_t dstRepStride = DEFAULT_REPEAT_STRIDE, src0RepStride = DEFAULT_REPEAT_STRIDE,

@@ -7,9 +7,6 @@
 namespace AscendC {
 
 namespace detail {
-template <typename T, typename U>
-using same_scalar = std::enable_if_t<std::is_same_v<T, U>, bool>;
-
 template <typename T>
 ASCENDC_INLINE void scalar_op(vnpu::ScalarOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,
                               const vnpu::Lanes& lanes, const UnaryRepeatParams& p, const char* api) {
@@ -18,7 +15,7 @@ ASCENDC_INLINE void scalar_op(vnpu::ScalarOp op, const LocalTensor<T>& dst, cons
 }
 }  // namespace detail
 
-// The forms with a second type parameter exist for a scalar type given explicitly; it must be the tensor's.
+// The reference has a second set with the scalar's type as a parameter; it serves tensor traits, which are not covered.
 #define VNPU_SCALAR(NAME)                                                                                             \
   template <typename T, bool isSetMask = true>                                                                        \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue,                \
@@ -26,21 +23,11 @@ ASCENDC_INLINE void scalar_op(vnpu::ScalarOp op, const LocalTensor<T>& dst, cons
     detail::scalar_op(vnpu::ScalarOp::NAME, dst, src, scalarValue, detail::lanes_of(mask, repeatTime, isSetMask),     \
                       repeatParams, #NAME);                                                                           \
   }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                          \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue,                \
-                           uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {        \
-    NAME<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams);                                        \
-  }                                                                                                                   \
   template <typename T, bool isSetMask = true>                                                                        \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask, \
                            const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                         \
     detail::scalar_op(vnpu::ScalarOp::NAME, dst, src, scalarValue, detail::lanes_of(mask, repeatTime, isSetMask),     \
                       repeatParams, #NAME);                                                                           \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                          \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, uint64_t mask, \
-                           const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {                         \
-    NAME<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams);                                        \
   }                                                                                                                   \
   template <typename T, bool isSetMask = true>                                                                        \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue,                \
@@ -48,11 +35,6 @@ ASCENDC_INLINE void scalar_op(vnpu::ScalarOp op, const LocalTensor<T>& dst, cons
     if (count <= 0) return;                                                                                           \
     detail::scalar_op(vnpu::ScalarOp::NAME, dst, src, scalarValue, detail::lanes_of_count(count, isSetMask),          \
                       UnaryRepeatParams(), #NAME);                                                                    \
-  }                                                                                                                   \
-  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                          \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue,                \
-                           const int32_t& count) {                                                                    \
-    NAME<T, isSetMask>(dst, src, scalarValue, count);                                                                 \
   }
 
 VNPU_SCALAR(Adds)
@@ -71,11 +53,6 @@ VNPU_SCALAR(ShiftLeft)
                                  bool roundEn = false) {                                                             \
     detail::scalar_op(roundEn ? vnpu::ScalarOp::ShiftRightRound : vnpu::ScalarOp::ShiftRight, dst, src, scalarValue, \
                       detail::lanes_of(mask, repeatTime, isSetMask), repeatParams, "ShiftRight");                    \
-  }                                                                                                                  \
-  template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>                         \
-  ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue, MASK,   \
-                                 const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, bool roundEn) {    \
-    ShiftRight<T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams, roundEn);                        \
   }
 VNPU_SHIFT_RIGHT(uint64_t mask[])
 VNPU_SHIFT_RIGHT(uint64_t mask)
@@ -86,11 +63,6 @@ ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& 
   if (count <= 0) return;
   detail::scalar_op(vnpu::ScalarOp::ShiftRight, dst, src, scalarValue, detail::lanes_of_count(count, isSetMask),
                     UnaryRepeatParams(), "ShiftRight");
-}
-template <typename T, typename U, bool isSetMask = true, detail::same_scalar<T, U> = true>
-ASCENDC_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalarValue,
-                               const int32_t& count) {
-  ShiftRight<T, isSetMask>(dst, src, scalarValue, count);
 }
 
 // dst = src * scalarValue + dst. T: destination, U: source and scalar.
@@ -114,6 +86,12 @@ ASCENDC_INLINE void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, c
   if (count <= 0) return;
   vnpu::axpy(dst.operand(), src.operand(1, 8 * sizeof(U) / sizeof(T)), vnpu::to_scalar(scalarValue),
              detail::lanes_of_count(count));
+}
+// The advanced API's name for the same, with a temporary buffer that nothing here needs.
+template <typename T, typename U, bool isReuseSource = false>
+ASCENDC_INLINE void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U scalarValue,
+                         const LocalTensor<uint8_t>&, const uint32_t calCount) {
+  Axpy<T, U>(dst, src, scalarValue, static_cast<int32_t>(calCount));
 }
 
 }  // namespace AscendC

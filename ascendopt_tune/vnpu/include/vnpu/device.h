@@ -64,7 +64,8 @@ enum class AtomicOp : uint8_t { None, Add, Max, Min };
 void set_atomic(AtomicOp op, DType dtype);
 
 // ---- vector instructions ----
-// How many lanes: `count` > 0 is the count form (lanes 0..count-1, contiguous); otherwise `repeat` repeats under a mask.
+// How many lanes: `count` > 0 is the count form (lanes 0..count-1, contiguous); otherwise `repeat` repeats under a
+// mask.
 struct Lanes {
   uint32_t count = 0;
   uint32_t repeat = 0;
@@ -79,7 +80,19 @@ struct Scalar {
 };
 
 enum class BinaryOp : uint8_t {
-  Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu, MulAddDst, FusedMulAdd, FusedMulAddRelu,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Max,
+  Min,
+  And,
+  Or,
+  AddRelu,
+  SubRelu,
+  MulAddDst,
+  FusedMulAdd,
+  FusedMulAddRelu,
 };
 void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand& src1, const Lanes& lanes,
             const char* api);

@@ -59,9 +59,9 @@ struct Range {
 
 // GM transfer of an MTE instruction, for the bandwidth model.
 struct Transfer {
-  uint64_t gm_addr = 0;     // canonical device address (see memory.h), not a host pointer
-  uint32_t bytes = 0;       // payload bytes moved
-  uint32_t bursts = 1;      // separate pieces on the GM side
+  uint64_t gm_addr = 0;      // canonical device address (see memory.h), not a host pointer
+  uint32_t bytes = 0;        // payload bytes moved
+  uint32_t bursts = 1;       // separate pieces on the GM side
   uint32_t burst_bytes = 0;  // bytes of one piece
   uint64_t burst_stride = 0;
   bool write = false;

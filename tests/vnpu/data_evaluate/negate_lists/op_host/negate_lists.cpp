@@ -4,7 +4,7 @@
 
 namespace optiling {
 BEGIN_TILING_DATA_DEF(NegateListsTilingData)
-TILING_DATA_FIELD_DEF(uint32_t, count);                // tensors of each list
+TILING_DATA_FIELD_DEF(uint32_t, count);           // tensors of each list
 TILING_DATA_FIELD_DEF_ARR(uint32_t, 8, lengths);  // elements
 END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(NegateLists, NegateListsTilingData)
