@@ -40,7 +40,7 @@ __all__ = [
 # both here. The two OPS_UTILS texts are what its build passes to the log macros of shared operator headers.
 _FLAGS = (
     "-std=c++17",
-    "-O1",
+    "-O0",  # a tiling function runs for microseconds, its compilation is what a tuner waits for
     "-fPIC",
     "-fno-gnu-unique",
     "-ffp-contract=off",

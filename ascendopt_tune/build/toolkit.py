@@ -28,7 +28,7 @@ from ..settings import settings
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 
 # Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
-_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC",
+_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
                   "-fvisibility=default", "-w")  # fmt: skip
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.

@@ -10,12 +10,13 @@ from ..outcome import CompileFailed, LaunchFailed
 from ..report.text import json_text
 
 EXIT_CODE = 2
+_AGAIN = "Correct it there and run the command again."
 
 
 def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
     """Prints ``error``, with the traceback if ``debug``; returns the exit code."""
     if isinstance(error, AscendOptError):
-        message, next_step, log = error.message, error.hint, str(getattr(error, "log", ""))
+        message, next_step, log = error.message, error.hint or _AGAIN, str(getattr(error, "log", ""))
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'a file'}: {error.strerror or error}."
         next_step, log = "Free some space or permit writing there; --debug shows what was being done.", ""

@@ -5,7 +5,6 @@
 // us, an estimate), in pieces that fit the temporary buffer, every instruction waiting for the one before it.
 #if !defined(__clang__)
 // Nobody looks at floating point exceptions, and with them in mind g++ does not vectorize selections between numbers.
-#pragma GCC optimize("no-trapping-math")
 #endif
 #include "vnpu/adv_math.h"
 

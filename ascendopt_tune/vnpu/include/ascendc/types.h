@@ -166,7 +166,6 @@ constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr int32_t MASK_PLACEHOLDER = 0;
-constexpr uint16_t MAX_REPEAT_TIMES = 255;
 constexpr int32_t TOTAL_UB_SIZE = 196608;
 
 enum class TPosition : uint8_t {

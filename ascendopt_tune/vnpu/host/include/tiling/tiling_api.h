@@ -11,9 +11,7 @@
 #include "graph/utils/type_utils.h"
 #include "register/tilingdata_base.h"
 #include "tiling/platform/platform_ascendc.h"
-
-// Sources say `using namespace AscendC` whether or not they use what it has.
-namespace AscendC {}
+#include "tiling/temporary_sizes.h"
 
 // CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.
 using namespace std;

@@ -1,0 +1,27 @@
+// How much temporary local memory a high-level API asks for, in bytes (AscendC reference, Get...MaxMinTmpSize).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "graph/tensor.h"
+
+namespace AscendC {
+
+inline void GetSigmoidMaxMinTmpSize(const ge::Shape& srcShape, const uint32_t typeSize, bool /*isReuseSource*/,
+                                    uint32_t& maxValue, uint32_t& minValue) {
+  minValue = 256;  // one repeat
+  maxValue = std::max(static_cast<uint32_t>(srcShape.GetShapeSize()) * typeSize, minValue);
+}
+
+// Mean keeps one partial sum per repeat; halves that are accumulated as floats need the converted source besides.
+inline void GetMeanMaxMinTmpSize(const uint32_t n, const uint32_t srcTypeSize, const uint32_t accTypeSize,
+                                 const bool /*isReuseSource*/, uint32_t& maxSize, uint32_t& minSize) {
+  auto up = [](uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; };
+  if (srcTypeSize == 0) return;
+  const uint32_t lanes = 256 / std::max(srcTypeSize, accTypeSize);
+  maxSize = up(up(n, lanes), 32) * 32;
+  if (accTypeSize > srcTypeSize) maxSize += up(n * srcTypeSize, 32) * 32 / srcTypeSize * accTypeSize;
+  minSize = maxSize;
+}
+
+}  // namespace AscendC
