@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,16 +166,25 @@ def test_an_operator_in_a_folder_of_canns_layout(document: Document, tmp_path: P
     assert (found["outcome"], found["reference"]) == ("Timed", "baseline")
 
 
-def test_a_pair_that_fails_the_checks_is_a_result(document: Document, cli: Cli, tmp_path: Path) -> None:
-    text = SCALE.replace("  in.EnQue(a);\n  a = in.DeQue<float>();\n", "")  # the vector pipe no longer waits
-    (tmp_path / "scale.cpp").write_text(text)
-    direct = ["--kernel", str(tmp_path / "scale.cpp"), "--entry", "scale", "--block-dim", "1", "-D", "N=256"]
-    case = ["--input", "x=float32[256]", "--output", "y=float32[512]", "--attr", "factor=2.5"]
+def test_a_hazard_is_a_result_that_names_the_line(document: Document, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "scale.cpp").write_text(SCALE.replace("(__gm__ float*)y + GetBlockIdx() * N", "(__gm__ float*)y"))
+    direct = ["--kernel", str(tmp_path / "scale.cpp"), "--entry", "scale", "--block-dim", "2", "-D", "N=256"]
+    case = ["--input", "x=float32[512]", "--output", "y=float32[512]", "--attr", "factor=2.5"]
     found = document("run", *direct, *case, expect=1)
     assert found["outcome"] == "Hazard", found["reason"]
     assert found["hazards"]
-    assert f"{tmp_path / 'scale.cpp'}:1" in found["reason"]
+    line = SCALE.splitlines().index("  DataCopy(to, b, N);") + 1
+    assert f"{tmp_path / 'scale.cpp'}:{line}" in found["reason"]
     assert "Hazard" in cli("run", *direct, *case, expect=1).stdout
+
+
+def test_a_wrong_result_is_a_result(document: Document, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(paths.shipped("registry") / "add", tmp_path / "add"))
+    (kernel,) = (folder / "op_kernel").glob("*.cpp")
+    kernel.write_text(re.sub(r"\bAdd\(", "Sub(", kernel.read_text()))
+    found = document("run", str(folder), *ADD, expect=1)
+    assert (found["outcome"], found["reference"]) == ("WrongResult", "reference.py")
+    assert found["reason"]
 
 
 def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cache(
@@ -221,24 +232,30 @@ def test_without_torch_the_baseline_is_the_specification(
         assert found["checks"] > 0
 
 
-def test_ctrl_c_keeps_what_was_found(document: Document, fresh_results: Path) -> None:
-    arguments = ["tune", "add", *ADD, "--budget", "40"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ascendopt_tune", *arguments, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stderr is not None
-    seen = []
-    for line in process.stderr:
-        seen.append(line)
-        if line.startswith("evaluation 3/40"):
+def interrupted(arguments: list[str], folder: Path, at: list[str]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command that gets a Ctrl-C whenever stderr has the next text of ``at``."""
+    with open(folder / "stdout", "w+") as out, open(folder / "stderr", "w+") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ascendopt_tune", *arguments],
+            stdout=out,
+            stderr=errors,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        deadline = time.monotonic() + 240
+        for text in at:
+            while text not in (folder / "stderr").read_text():
+                assert process.poll() is None, (folder / "stderr").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            break
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, "".join(seen) + errors
+        process.wait(timeout=120)
+        return process.returncode, (folder / "stdout").read_text(), (folder / "stderr").read_text()
+
+
+def test_ctrl_c_keeps_what_was_found(document: Document, fresh_results: Path, tmp_path: Path) -> None:
+    arguments = ["tune", "add", *ADD, "--budget", "40"]
+    code, out, errors = interrupted([*arguments, "--json"], tmp_path, ["evaluation 3/40"])
+    assert code == 0, errors
     assert "interrupted: keeping the best pair" in errors
     found = json.loads(out)
     assert found["stop"] == "interrupted"
@@ -246,24 +263,10 @@ def test_ctrl_c_keeps_what_was_found(document: Document, fresh_results: Path) ->
     assert document(*arguments)["cached"]
 
 
-def test_a_second_ctrl_c_ends_at_once_and_nothing_is_cached(fresh_results: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ascendopt_tune", "tune", "add", *ADD, "--budget", "40"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("evaluation 2/40"):
-            process.send_signal(signal.SIGINT)
-        if line.startswith("checking the best pair once more"):
-            time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            break
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+def test_a_second_ctrl_c_ends_at_once_and_nothing_is_cached(fresh_results: Path, tmp_path: Path) -> None:
+    arguments = ["tune", "add", *ADD, "--budget", "40"]
+    code, _, errors = interrupted(arguments, tmp_path, ["evaluation 2/40", "checking the best pair once more"])
+    assert code == 130
     assert "the cache is unchanged" in errors
     assert "Traceback" not in errors
     assert not list(fresh_results.glob("entries/*/*"))

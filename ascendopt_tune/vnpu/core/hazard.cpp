@@ -137,15 +137,31 @@ void HazardTracker::local(const Range& range, bool write) {
   }
 }
 
+// Do two accesses touch a byte in common? Exact when one of them is dense or both have the same stride (columns of one
+// matrix); otherwise everything between the first and the last byte counts.
+bool HazardTracker::overlap(const GmPending& a, const GmPending& b) {
+  if (a.end <= b.begin || b.end <= a.begin) return false;
+  const GmPending& strided = a.stride > a.bytes ? a : b;
+  const GmPending& other = &strided == &a ? b : a;
+  bool dense = other.stride <= other.bytes;
+  if (strided.stride <= strided.bytes || (!dense && other.stride != strided.stride)) return true;
+  uint64_t length = dense ? other.end - other.begin : other.bytes, stride = strided.stride;
+  uint64_t offset = other.begin >= strided.begin ? (other.begin - strided.begin) % stride
+                                                 : (stride - (strided.begin - other.begin) % stride) % stride;
+  return offset < strided.bytes || offset + length > stride;
+}
+
 void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool atomic) {
   if (!report_ && !auto_sync_) return;
   current_.write = write;
   scalar_gm_ = scalar_gm_ || current_.pipe == Pipe::S;
   uint64_t begin = canonical, end = canonical + range.span();
+  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
+  GmPending now{begin, end, range.bytes, dense ? 0 : range.stride, current_epoch_, current_};
   auto check = [&](std::vector<GmPending>& pending, bool other_write) {
     size_t keep = 0;
     for (GmPending& a : pending) {
-      if (a.begin < end && begin < a.end && !ordered(a.site.pipe, a.epoch, other_write))
+      if (overlap(a, now) && !ordered(a.site.pipe, a.epoch, other_write))
         conflict(a.site.pipe, a.epoch, other_write, true, std::max(a.begin, begin), std::min(a.end, end));
       bool settled = true;  // ordered before everything that can still touch GM?
       for (Pipe p : {Pipe::MTE2, Pipe::MTE3, Pipe::S})
@@ -160,10 +176,9 @@ void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool 
   }
   auto& mine = write ? gm_writes_ : gm_reads_;
   if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
-  mine.push_back({begin, end, current_epoch_, current_});
+  mine.push_back(now);
   // For the comparison between cores only what is touched matters, piece by piece.
   if (!report_) return;
-  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
   uint32_t pieces = dense ? 1 : range.pieces;
   for (uint32_t i = 0; i < pieces; i++) {
     uint64_t b = begin + i * range.stride, e = dense ? end : b + range.bytes;

@@ -73,10 +73,12 @@ class HazardTracker {
     int count = 0;
   };
   struct GmPending {
-    uint64_t begin, end;
+    uint64_t begin, end;     // of all pieces
+    uint64_t bytes, stride;  // of one piece; from one to the next (stride <= bytes: dense)
     uint32_t epoch;
     AccessSite site;
   };
+  static bool overlap(const GmPending& a, const GmPending& b);
 
   void conflict(Pipe other, uint32_t epoch, bool other_write, bool gm, uint64_t begin, uint64_t end);
   bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;

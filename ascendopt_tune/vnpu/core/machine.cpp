@@ -171,6 +171,11 @@ void Core::barrier_all() {
 }
 
 void Core::sync_all() {
+  if (static_cast<uint32_t>(block_num) > chip.aiv)
+    throw KernelError(KernelError::kDeadlock,
+                      "SyncAll with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
+                          " cores: it needs all of them running at once and would wait for ever",
+                      "SyncAll", nullptr);
   hazards.sync_all();
   if (options.timing) {
     Record r;

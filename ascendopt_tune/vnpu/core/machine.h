@@ -76,7 +76,10 @@ class Core {
   void reset_local();
   // Where the memory begins that allocate_local has not handed out, and how much of it kernels may use.
   uint8_t* local_rest() { return local_ + local_used_; }
-  uint32_t local_rest_bytes() const { return local_bytes_ - chip.ub_reserved_bytes - local_used_; }
+  uint32_t local_rest_bytes() const {
+    uint32_t usable = local_bytes_ - chip.ub_reserved_bytes;
+    return usable > local_used_ ? usable - local_used_ : 0;
+  }
   // Event ids of one pair of pipes; throws KernelError when all are taken.
   int allocate_event(Pipe src, Pipe dst, const void* pc);
   void release_event(Pipe src, Pipe dst, int id);

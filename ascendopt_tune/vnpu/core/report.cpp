@@ -67,7 +67,8 @@ const char* kind_name(KernelError::Kind kind) {
 }  // namespace
 
 void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
-  double clock = chip.clock_mhz, n = static_cast<double>(traces.size());
+  // Means over the cores that ran: with more blocks than cores, a core runs several.
+  double clock = chip.clock_mhz, n = std::min(static_cast<double>(traces.size()), static_cast<double>(chip.aiv));
   cycles_per_us = clock;
   task_duration_us = times.cycles / clock;
   for (const CoreTimes& c : times.cores) {

@@ -128,10 +128,10 @@ struct PipeState {
 
 class CoreSim {
  public:
-  CoreSim(int index, const Trace& trace, const Chip& chip, double start, std::vector<Span>* spans)
-      : index_(index), trace_(trace), chip_(chip), scalar_(start), spans_(spans) {
-    times_.start = start;
-  }
+  CoreSim(int index, const Trace& trace, const Chip& chip, std::vector<Span>* spans)
+      : index_(index), trace_(trace), chip_(chip), spans_(spans) {}
+
+  void start(double now) { scalar_ = times_.start = now; }
 
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(std::priority_queue<Arrival>& arrivals) {
@@ -155,6 +155,7 @@ class CoreSim {
     p.queue.pop_front();
   }
 
+  double end() const { return std::max(scalar_ + trace_.scalar_tail, complete_all()); }
   bool finished() const { return next_ == trace_.records.size() && idle(); }
   bool at_sync() const { return syncing_ && idle(); }
   double sync_time() {
@@ -167,7 +168,7 @@ class CoreSim {
     next_++;
   }
   CoreTimes result() {
-    times_.end = std::max(scalar_ + trace_.scalar_tail, complete_all());
+    times_.end = end();
     times_.busy[0] += trace_.scalar_tail;
     return times_;
   }
@@ -307,7 +308,7 @@ class CoreSim {
   int index_;
   const Trace& trace_;
   const Chip& chip_;
-  double scalar_;
+  double scalar_ = 0;
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;
   std::array<PipeState, kPipes> pipes_;
@@ -341,12 +342,26 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
   TaskTimes out;
   std::vector<CoreSim> cores;
   cores.reserve(traces.size());
-  double head = chip.core_head_us * chip.clock_mhz, per_core = chip.launch_per_core_us * chip.clock_mhz;
-  for (size_t i = 0; i < traces.size(); i++)
-    cores.emplace_back(static_cast<int>(i), *traces[i], chip, head + per_core * static_cast<double>(i), spans);
+  for (size_t i = 0; i < traces.size(); i++) cores.emplace_back(static_cast<int>(i), *traces[i], chip, spans);
 
   Bandwidth bandwidth(chip);
   std::priority_queue<Arrival> arrivals;
+  // Blocks are handed out one after another. As many as there are cores run at once; each further one starts where an
+  // earlier one has ended.
+  double head = chip.core_head_us * chip.clock_mhz, per_core = chip.launch_per_core_us * chip.clock_mhz;
+  size_t started = std::min<size_t>(traces.size(), chip.aiv);
+  std::vector<bool> ended(traces.size());
+  auto advance = [&](size_t i) {
+    for (size_t block = i;;) {
+      cores[block].advance(arrivals);
+      if (ended[block] || !cores[block].finished()) return;
+      ended[block] = true;
+      if (started == cores.size()) return;
+      double free = cores[block].end();
+      block = started++;
+      cores[block].start(head + std::max(free, per_core * static_cast<double>(block)));
+    }
+  };
   auto meet = [&] {  // all cores at SyncAll: let them go together
     double latest = 0;
     for (CoreSim& c : cores) {
@@ -354,10 +369,12 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       latest = std::max(latest, c.sync_time());
     }
     for (CoreSim& c : cores) c.leave_sync(latest + chip.sync_all);
-    for (CoreSim& c : cores) c.advance(arrivals);
+    for (size_t i = 0; i < cores.size(); i++) advance(i);
     return true;
   };
-  for (CoreSim& c : cores) c.advance(arrivals);
+  size_t first_wave = started;
+  for (size_t i = 0; i < first_wave; i++) cores[i].start(head + per_core * static_cast<double>(i));
+  for (size_t i = 0; i < first_wave; i++) advance(i);
   while (true) {
     double arrival = arrivals.empty() ? kNever : arrivals.top().time;
     double completion = bandwidth.next();
@@ -375,8 +392,8 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       bandwidth.arrive(a.time, t.bytes, t.write, resident > 0.5, {a.core, a.pipe});
     } else {
       Bandwidth::Done done = bandwidth.finish();
-      cores[done.core].transfer_done(done.pipe, completion);
-      cores[done.core].advance(arrivals);
+      cores[static_cast<size_t>(done.core)].transfer_done(done.pipe, completion);
+      advance(static_cast<size_t>(done.core));
     }
   }
   double end = 0;

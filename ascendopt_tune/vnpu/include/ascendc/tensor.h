@@ -20,6 +20,12 @@ struct TensorExpression {
   const char* api;
   const LocalTensor<T>&a, &b;
 };
+// `a < b` and the like: one bit per element of `a`.
+template <typename T>
+struct TensorComparison {
+  CMPMODE mode;
+  const LocalTensor<T>&a, &b;
+};
 }  // namespace detail
 
 template <typename T>
@@ -67,6 +73,10 @@ class LocalTensor {
     lanes.count = size_;
     vnpu::binary(e.op, operand(), e.a.operand(), e.b.operand(), lanes, e.api);
   }
+  template <typename U>
+  ASCENDC_INLINE void operator=(const detail::TensorComparison<U>& e) {
+    Compare(*this, e.a, e.b, e.mode, e.a.GetSize());
+  }
   T* GetPhyAddr() const { return ptr_; }
   T* GetPhyAddr(uint32_t offset) const { return ptr_ + offset; }
   TPosition GetPosition() const { return position_; }
@@ -113,6 +123,18 @@ VNPU_TENSOR_OPERATOR(/, Div)
 VNPU_TENSOR_OPERATOR(|, Or)
 VNPU_TENSOR_OPERATOR(&, And)
 #undef VNPU_TENSOR_OPERATOR
+#define VNPU_TENSOR_COMPARISON(SYMBOL, MODE)                                                                          \
+  template <typename T>                                                                                               \
+  ASCENDC_INLINE detail::TensorComparison<T> operator SYMBOL(const LocalTensor<T>& a, const LocalTensor<T>& b) {      \
+    return {CMPMODE::MODE, a, b};                                                                                     \
+  }
+VNPU_TENSOR_COMPARISON(<, LT)
+VNPU_TENSOR_COMPARISON(>, GT)
+VNPU_TENSOR_COMPARISON(==, EQ)
+VNPU_TENSOR_COMPARISON(<=, LE)
+VNPU_TENSOR_COMPARISON(>=, GE)
+VNPU_TENSOR_COMPARISON(!=, NE)
+#undef VNPU_TENSOR_COMPARISON
 
 template <typename T>
 class GlobalTensor {
