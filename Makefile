@@ -8,14 +8,14 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e ".[torch]"
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(PIP) install -c constraints.txt -e ".[torch,test,dev]"
+	$(PIP) install -c constraints.txt -e ".[torch,dev]"
 	touch $@
 
-demo: $(VENV)/installed  ## Tune one operator on the virtual NPU and show what came out.
+demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and report go to demo-output/.
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-test  ## All tests.

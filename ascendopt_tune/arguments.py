@@ -52,7 +52,9 @@ def parse_tensor(text: str) -> tuple[str, TensorSpec]:
     """
     match = _TENSOR.match(text.replace(" ", ""))
     if match is None:
-        raise CaseError(f"can't read the tensor {text!r}.", "Write NAME=DTYPE[d0,d1,...], for example x=float16[1024,4096].")
+        raise CaseError(
+            f"can't read the tensor {text!r}.", "Write NAME=DTYPE[d0,d1,...], for example x=float16[1024,4096]."
+        )
     shape = tuple(int(n) for n in match["shape"].split(",") if n)
     dtype = _ALIASES.get(match["dtype"], match["dtype"])
     return match["name"], TensorSpec(dtype, shape, match["format"] or "ND")
@@ -202,7 +204,9 @@ def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what:
         single = tensors.get(p.name)
         if p.kind == "dynamic":
             if single is not None and listed:
-                raise CaseError(f"{p.name} is given both whole and as {p.name}.{min(listed)}.", "Number all its tensors.")
+                raise CaseError(
+                    f"{p.name} is given both whole and as {p.name}.{min(listed)}.", "Number all its tensors."
+                )
             items = [single] if single is not None else [listed[i] for i in sorted(listed)]
             if single is None and sorted(listed) != list(range(len(listed))):
                 raise CaseError(f"the list {p.name} has a gap: {sorted(listed)}.", "Number its tensors from 0.")

@@ -37,6 +37,7 @@ class Settings:
     cxx: str | None = None
     workers: int | None = None
     cann_ops: Path | None = None
+    asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
     reference: Path | None = None
 
@@ -102,6 +103,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),
     Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
     Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
+    Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable("vllm_ascend", _path, "A checkout of vllm-ascend.", "its tests are skipped", tests_only=True),
     Variable("reference", _path, "A folder of recorded hardware results.", "its tests are skipped", tests_only=True),
 )

@@ -31,7 +31,7 @@ from .search.proposer import Trial
 from .search.tiling_rules import TilingRules
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
-_MIN_GAIN = 0.001  # share of the time a change must save: smaller modelled differences are noise of the model's rounding
+_MIN_GAIN = 0.001  # share of the time a change must save: less is noise of the model's rounding
 
 _STAGES = ("compile", "tiling", "execute", "check")
 
@@ -49,7 +49,7 @@ class TuneRecord:
     history: tuple[Trial, ...] = ()
     stop: str = "cached"
     seconds: float = 0.0
-    timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, over all evaluations of this call
+    timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, of all evaluations of the call
 
     @property
     def baseline(self) -> Profile:
@@ -215,7 +215,8 @@ def _entry(
     budget: int,
     signature: Any,
 ) -> Entry:
-    assert isinstance(result.baseline.outcome, Timed) and isinstance(confirmed.outcome, Timed)
+    assert isinstance(result.baseline.outcome, Timed)
+    assert isinstance(confirmed.outcome, Timed)
     assert confirmed.tiling is not None
     by_id = {t.candidate.id: t for t in result.history}
     changes = []
@@ -236,7 +237,11 @@ def _entry(
             budget=budget,
             evaluations=result.evaluations,
             outcomes=result.outcomes,
-            tools={"ascendopt_tune": _package_version(), "toolkit": toolkit.version, "python": platform.python_version()},
+            tools={
+                "ascendopt_tune": _package_version(),
+                "toolkit": toolkit.version,
+                "python": platform.python_version(),
+            },
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             changes=tuple(reversed(changes)),
             reference="baseline" if operator.reference is None else "reference.py",

@@ -14,7 +14,14 @@ import pytest
 os.environ.setdefault(
     "ASCENDOPT_TOOLKIT_DIR", str(platformdirs.user_cache_path("ascendopt_tune", appauthor=False) / "toolkit")
 )
-_KEPT = ("ASCENDOPT_TOOLKIT_DIR", "ASCENDOPT_CXX", "ASCENDOPT_CANN_OPS", "ASCENDOPT_VLLM_ASCEND", "ASCENDOPT_REFERENCE")
+_KEPT = (
+    "ASCENDOPT_TOOLKIT_DIR",
+    "ASCENDOPT_CXX",
+    "ASCENDOPT_CANN_OPS",
+    "ASCENDOPT_ASC_DEVKIT",
+    "ASCENDOPT_VLLM_ASCEND",
+    "ASCENDOPT_REFERENCE",
+)
 
 
 @pytest.fixture(autouse=True)

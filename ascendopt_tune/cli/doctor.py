@@ -54,7 +54,9 @@ def _virtual_toolkit() -> Finding:
 def _cann() -> Finding:
     prefix = toolkits.real_cann()
     if prefix is None:
-        return Finding("CANN toolkit", "missing", "none", "On a machine with an NPU: install CANN >= 9.0, source set_env.sh.")
+        return Finding(
+            "CANN toolkit", "missing", "none", "On a machine with an NPU: install CANN >= 9.0, source set_env.sh."
+        )
     return Finding("CANN toolkit", "ok", str(prefix))
 
 
@@ -81,7 +83,9 @@ def _torch() -> Finding:
     cuda = re.search(r"^cuda.*=\s*'(.+)'", text, re.MULTILINE)
     version = importlib.metadata.version("torch")
     if cuda:
-        return Finding("torch", "error", f"{version} is a CUDA build; torch_npu aborts with it", "Install the CPU build.")
+        return Finding(
+            "torch", "error", f"{version} is a CUDA build; torch_npu aborts with it", "Install the CPU build."
+        )
     return Finding("torch", "ok", version)
 
 

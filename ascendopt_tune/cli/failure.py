@@ -18,8 +18,9 @@ def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
     if isinstance(error, AscendOptError):
         message, next_step, log = error.message, error.hint or _AGAIN, str(getattr(error, "log", ""))
     else:  # a full disk or a folder without permission, wherever it was met
-        message = f"{error.filename or 'a file'}: {error.strerror or error}."
-        next_step, log = "Free some space or permit writing there; --debug shows what was being done.", ""
+        message = f"{error.filename or 'writing a file failed'}: {error.strerror or error}."
+        next_step = "Free some space or permit writing there (the cache is in ASCENDOPT_CACHE_DIR); --debug shows where."
+        log = ""
     if debug:
         traceback.print_exception(error)
         print(log, file=sys.stderr)

@@ -74,9 +74,7 @@ Outputs = Annotated[
     Path | None,
     typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Of inputs and search.", rich_help_panel=_CASE)
-]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Of inputs and search.", rich_help_panel=_CASE)]
 ChipName = Annotated[str | None, typer.Option("--chip", help="Default: ASCENDOPT_CHIP, else ascend910b2.")]
 Target = Annotated[
     str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
@@ -120,7 +118,7 @@ def check_cache_folder() -> None:
         ) from e
     if free < _FREE_BYTES:
         raise CacheError(
-            f"the disk of the cache folder {folder} is full: {free >> 20} MiB are free, {_FREE_BYTES >> 20} are needed.",
+            f"the disk of the cache folder {folder} is full: {free >> 20} MiB free of {_FREE_BYTES >> 20} needed.",
             "Free some space, or point ASCENDOPT_CACHE_DIR at another disk.",
         )
 

@@ -57,7 +57,7 @@ class Display:
             if event.trial.duplicate_of is None:
                 self._print(_line(event, self._word))
             return
-        if event.improved or event.n <= 1:
+        if event.improved or event.trial.candidate.parent is None:
             self._print(_line(event, self._word))
         state = f"{_best(event, self._word)}  {counts_text(event.outcomes)}  ETA {event.eta_s:.0f} s"
         description = f"evaluation {event.n}/{event.budget}"

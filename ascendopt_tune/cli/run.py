@@ -102,9 +102,7 @@ def _document(subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: 
     }
 
 
-def _print(
-    subject: options.Subject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None
-) -> None:
+def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None) -> None:
     console = Console(highlight=False)
     print_case(console, subject.operator.name, evaluator.chip, evaluator.toolkit.target, subject.case)
     if isinstance(result.outcome, Timed):

@@ -16,7 +16,7 @@ from ..operator import Operator
 from ..outcome import Timed
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
-from .text import PIPES, time_word
+from .text import PIPES, counts_text, time_word
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _GREY, _GREEN, _RED = "#8a94a6", "#1a7f5a", "#c2410c"
@@ -37,6 +37,7 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
         operator=operator,
         word=time_word(record.key.target),
         pipes=PIPES,
+        counts=counts_text(record.entry.provenance.outcomes),
         figures={
             name: figure.to_html(full_html=False, include_plotlyjs=i == 0, config={"displaylogo": False})
             for i, (name, figure) in enumerate(figures.items())
@@ -78,7 +79,11 @@ def _trajectory(record: TuneRecord) -> Any:
         steps.append(best)
     figure = go.Figure()
     figure.add_scatter(
-        x=[t.candidate.id for t in timed], y=steps, mode="lines", line={"shape": "hv", "color": _GREEN}, name="best so far"
+        x=[t.candidate.id for t in timed],
+        y=steps,
+        mode="lines",
+        line={"shape": "hv", "color": _GREEN},
+        name="best so far",
     )
     figure.add_scatter(
         x=[t.candidate.id for t in timed],
@@ -107,7 +112,12 @@ def _pipes(record: TuneRecord) -> Any:
     for name, colour, profile in (("baseline", _GREY, record.baseline), ("best", _GREEN, record.best)):
         times = [getattr(profile, field) for field in PIPES]
         figure.add_bar(
-            name=name, x=names, y=times, marker={"color": colour}, text=[f"{t:.2f}" for t in times], textposition="outside"
+            name=name,
+            x=names,
+            y=times,
+            marker={"color": colour},
+            text=[f"{t:.2f}" for t in times],
+            textposition="outside",
         )
     figure.update_layout(barmode="group")
     return _laid_out(figure, "", f"{time_word(record.key.target)} time (us)")

@@ -37,8 +37,8 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def counts_text(outcomes: Mapping[str, int]) -> str:
-    """Evaluations by outcome: ``35 Timed, 3 Hazard``."""
-    return ", ".join(f"{n} {kind}" for kind, n in outcomes.items())
+    """Evaluations by outcome, most frequent first: ``35 Timed, 3 Hazard``."""
+    return ", ".join(f"{n} {kind}" for kind, n in sorted(outcomes.items(), key=lambda item: (-item[1], item[0])))
 
 
 def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
@@ -69,7 +69,9 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
         lines += [f"  {change}" for change in entry.provenance.changes]
     lines.append(f"{entry.provenance.evaluations} evaluations: {counts_text(entry.provenance.outcomes)}")
     against = "reference.py" if entry.provenance.reference == "reference.py" else "the baseline's own results"
-    lines.append(f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}")
+    lines.append(
+        f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
+    )
     if record.stop == "interrupted":
         lines.append("interrupted: this is the best found until then; --retune searches again")
     if record.cached:

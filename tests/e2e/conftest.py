@@ -1,4 +1,4 @@
-"""Command-line tests share one cache folder for compiled programs; what they tune, they tune in folders of their own."""
+"""Command-line tests share one cache folder for compiled programs."""
 
 from __future__ import annotations
 

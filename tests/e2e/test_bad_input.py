@@ -118,9 +118,7 @@ def test_a_case_the_tiling_function_refuses(refused: Refused, cli: Cli) -> None:
     assert found["profile"] is None
 
 
-def test_without_a_compiler_the_next_step_is_named(
-    refused: Refused, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_compiler_the_next_step_is_named(refused: Refused, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCENDOPT_CXX", "no-such-compiler")
     for command in ("run", "tune"):
         text = refused(command, "add", *ADD)
@@ -138,12 +136,10 @@ def test_a_cache_folder_that_cannot_be_written(refused: Refused, cli: Cli, monke
     assert "ASCENDOPT_CACHE_DIR" in cli("doctor", expect=1).stdout
 
 
-def test_a_full_disk_is_told_before_anything_is_written(
-    monkeypatch: pytest.MonkeyPatch, shared_cache: Path
-) -> None:
+def test_a_full_disk_is_told_before_anything_is_written(monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> None:
     usage = shutil.disk_usage("/")._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(CacheError, match="is full: 1 MiB are free"):
+    with pytest.raises(CacheError, match="is full: 1 MiB free"):
         options.check_cache_folder()
 
 

@@ -26,7 +26,8 @@ PROFILE = {
     "task_duration_us", "aiv_time_us", "aiv_vec_time_us", "aiv_scalar_time_us", "aiv_mte2_time_us", "aiv_mte3_time_us",
 }  # fmt: skip
 RUN = {
-    "operator", "case", "chip", "target", "outcome", "checks", "hazards", "profile", "block_dim", "tiling_key", "timings_s",
+    "operator", "case", "chip", "target", "outcome", "checks", "hazards", "profile", "block_dim", "tiling_key",
+    "timings_s",
 }  # fmt: skip
 TUNE = RUN | {"baseline", "best", "speedup", "evaluations", "outcomes", "cached", "cache_key", "history"}
 
@@ -198,9 +199,7 @@ def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cach
     assert first["evaluations"] == sum(first["outcomes"].values()) <= 4
     assert first["baseline"].keys() >= PROFILE
     assert first["best"]["task_duration_us"] <= first["baseline"]["task_duration_us"]
-    assert first["speedup"] == pytest.approx(
-        first["baseline"]["task_duration_us"] / first["best"]["task_duration_us"]
-    )
+    assert first["speedup"] == pytest.approx(first["baseline"]["task_duration_us"] / first["best"]["task_duration_us"])
     assert len(first["history"]) >= first["evaluations"]
     assert first["timings_s"]["execute"] > 0
     assert first["checks"] > 0

@@ -31,7 +31,6 @@ constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 template <typename T, typename U>
 struct IsSameType : std::is_same<T, U> {};
 
-using std::is_same;
 using TEventID = int8_t;
 
 class AscendCUtils {

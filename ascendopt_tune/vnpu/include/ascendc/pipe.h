@@ -262,7 +262,11 @@ class TPipe {
   }
   ASCENDC_INLINE void Init() {}
   ASCENDC_INLINE void Reset() { vnpu::local_reset(); }
-  ASCENDC_INLINE void Destroy() { vnpu::barrier_all(); }
+  // Gives all local memory back, to a TPipe made afterwards.
+  ASCENDC_INLINE void Destroy() {
+    vnpu::barrier_all();
+    vnpu::local_reset();
+  }
 };
 
 ASCENDC_INLINE TPipe* GetTPipePtr() { return static_cast<TPipe*>(*vnpu::user_pipe()); }

@@ -1,0 +1,115 @@
+"""The examples, and the commands and programs that README.md shows, run as they stand there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascendopt_tune import paths
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+HAVE_TORCH_NPU = all(importlib.util.find_spec(name) is not None for name in ("torch", "torch_npu"))
+needs_torch_npu = pytest.mark.skipif(not HAVE_TORCH_NPU, reason="torch or torch_npu is not installed")
+
+KERNEL = """\
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void my_kernel(GM_ADDR x, GM_ADDR y) {
+  TPipe pipe;
+  TQueBind<QuePosition::VECIN, QuePosition::VECOUT, 1> queue;
+  pipe.InitBuffer(queue, 1, N / 8 * sizeof(float));
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x + GetBlockIdx() * (N / 8), N / 8);
+  to.SetGlobalBuffer((__gm__ float*)y + GetBlockIdx() * (N / 8), N / 8);
+  LocalTensor<float> tile = queue.AllocTensor<float>();
+  DataCopy(tile, from, N / 8);
+  queue.EnQue(tile);
+  tile = queue.DeQue<float>();
+  DataCopy(to, tile, N / 8);
+  queue.FreeTensor(tile);
+}
+"""
+
+
+def shown(language: str) -> list[str]:
+    """The code blocks of README.md that are marked as tested."""
+    return re.findall(rf"<!-- tested -->\n```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder in which ``ascendopt-tune`` and the package of this tree are found."""
+    tool = tmp_path / "bin/ascendopt-tune"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ascendopt_tune "$@"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("ASCENDOPT_BUDGET", "2")
+    work = tmp_path / "work"
+    work.mkdir()
+    return work
+
+
+def execute(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_command_line(run: Path) -> None:
+    text = execute("sh", str(EXAMPLES / "01_command_line.sh"), cwd=run)
+    assert "modelled" in text
+    assert json.loads((run / "rms_norm.json").read_text())["cached"]
+    assert (run / "rms_norm.html").stat().st_size > 100_000
+
+
+@needs_torch_npu
+def test_the_decorator(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(tmp_path / "cache"))
+    text = execute(sys.executable, str(EXAMPLES / "02_decorator.py"), cwd=run)
+    assert "2 hits" in text
+    assert "1 tuned" in text
+    assert "us (modelled)" in text
+
+
+def test_a_direct_launch(run: Path) -> None:
+    assert "no hazard" in execute("sh", str(EXAMPLES / "03_direct_launch.sh"), cwd=run)
+    assert (run / "scale_shift.npz").exists()
+
+
+def test_the_demo(run: Path) -> None:
+    text = execute(sys.executable, str(EXAMPLES / "demo.py"), cwd=run)
+    assert "answered from the cache" in text
+    record = json.loads((run / "demo-output/record.json").read_text())
+    assert record["operator"] == "rms_norm"
+    assert not record["cached"]
+    assert (run / "demo-output/report.html").exists()
+
+
+def test_the_readmes_commands(run: Path) -> None:
+    for part in ("op_host", "op_kernel"):
+        shutil.copytree(paths.shipped("registry") / "add" / part, run / "path/to/my_op" / part)
+    (run / "my_kernel.cpp").write_text(KERNEL)
+    blocks = shown("sh")
+    assert blocks
+    for block in blocks:
+        execute("sh", "-euc", block, cwd=run)
+
+
+@needs_torch_npu
+def test_the_readmes_programs(run: Path) -> None:
+    programs = shown("python")
+    assert programs
+    for number, program in enumerate(programs):
+        (run / f"program{number}.py").write_text(program)
+        execute(sys.executable, f"program{number}.py", cwd=run)
