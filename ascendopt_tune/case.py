@@ -46,7 +46,9 @@ class TensorSpec:
         if self.dtype not in DTYPES:
             raise CaseError(f"unknown dtype {self.dtype!r}.", f"Known dtypes: {', '.join(DTYPES)}.")
         if any(not isinstance(n, int) or n < 0 for n in self.shape):
-            raise CaseError(f"shape {self.shape} has a negative or non-integer axis.", "Give every axis as a count >= 0.")
+            raise CaseError(
+                f"shape {self.shape} has a negative or non-integer axis.", "Give every axis as a count >= 0."
+            )
 
     @property
     def numel(self) -> int:

@@ -78,7 +78,9 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     doc: dict[str, object] = {"outcome": type(outcome).__name__}
     for name in outcome.__dataclass_fields__:
         value = getattr(outcome, name)
-        doc[name] = value.to_json() if isinstance(value, Profile) else list(value) if isinstance(value, tuple) else value
+        doc[name] = (
+            value.to_json() if isinstance(value, Profile) else list(value) if isinstance(value, tuple) else value
+        )
     return doc
 
 

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 class Profile:
     """Times are means over the cores that ran (as msprof reports them), ``task_duration_us`` is the whole task.
 
-    ``counters`` holds the toolkit's extra numbers by name, e.g. ``mte2_bytes``, ``mte3_bytes``, ``bank_conflict_cycles``,
-    ``instructions``, ``stall_*_us``; empty on hardware that was timed by events only.
+    ``counters`` holds the toolkit's extra numbers by name, e.g. ``mte2_bytes``, ``mte3_bytes``,
+    ``bank_conflict_cycles``, ``instructions``, ``stall_*_us``; empty on hardware that was timed by events only.
     """
 
     task_duration_us: float
@@ -30,11 +30,13 @@ class Profile:
         """Flat JSON document, with msprof's ``*_ratio`` columns derived from the times."""
         out: dict[str, object] = {k: v for k, v in asdict(self).items() if k != "counters"}
         for pipe in ("vec", "scalar", "mte2", "mte3"):
-            out[f"aiv_{pipe}_ratio"] = getattr(self, f"aiv_{pipe}_time_us") / self.aiv_time_us if self.aiv_time_us else 0.0
+            out[f"aiv_{pipe}_ratio"] = (
+                getattr(self, f"aiv_{pipe}_time_us") / self.aiv_time_us if self.aiv_time_us else 0.0
+            )
         out["counters"] = dict(self.counters)
         return out
 
     @staticmethod
     def from_json(doc: Mapping[str, object]) -> Profile:
-        names = {k for k in Profile.__dataclass_fields__}
+        names = set(Profile.__dataclass_fields__)
         return Profile(**{k: v for k, v in doc.items() if k in names})  # type: ignore[arg-type]

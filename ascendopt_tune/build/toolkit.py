@@ -1,7 +1,7 @@
 """Which toolkit answers: a real CANN on the machine, or the virtual NPU, built here on first use.
 
-The virtual toolkit is laid out as CANN's (``include/``, ``lib64/``) below the toolkit folder of ``paths.py``, one folder
-per content hash of its sources, the compiler and the CPU's features. It is built in a temporary folder under a lock and
+The virtual toolkit is laid out as CANN's (``include/``, ``lib64/``) below the toolkit folder of ``paths.py``, one
+folder per content hash of its sources, the compiler and the CPU's features. It is built in a temporary folder under a lock and
 renamed into place, so that many processes may ask for it at once and none sees half of it.
 """
 
@@ -28,8 +28,8 @@ from ..settings import settings
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 
 # Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
-_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
-                  "-fvisibility=default", "-w")  # fmt: skip
+_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
+                  "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-w")  # fmt: skip
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
@@ -180,7 +180,8 @@ def _run(command: list[str], what: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ToolchainError(
-            f"building the virtual toolkit failed at {what} (exit code {done.returncode}):\n{done.stderr.strip()[:4000]}\n",
+            f"building the virtual toolkit failed at {what} (exit code {done.returncode}):\n"
+            f"{done.stderr.strip()[:4000]}\n",
             "A C++17 compiler with _Float16 is needed (g++ >= 12 or clang++ >= 15); see `ascendopt-tune doctor`.",
         )
 
@@ -203,7 +204,14 @@ def _build(compiler: str, work: Path) -> None:
     launcher = [ccache] if ccache else []
 
     def compile_one(source: Path) -> None:
-        command = [*launcher, compiler, *_LIBRARY_FLAGS, f"-I{VNPU / 'include'}", f"-I{VNPU / 'host' / 'include'}", f"-I{VNPU}"]
+        command = [
+            *launcher,
+            compiler,
+            *_LIBRARY_FLAGS,
+            f"-I{VNPU / 'include'}",
+            f"-I{VNPU / 'host' / 'include'}",
+            f"-I{VNPU}",
+        ]
         command += ["-c", str(source)]
         _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
 

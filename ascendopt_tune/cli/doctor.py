@@ -12,7 +12,6 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from .. import paths
@@ -137,11 +136,11 @@ def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
     if json:
         print(json_text({"findings": [asdict(f) for f in found], "ok": ok}))
     else:
-        table = Table("", "state", "found", "next step")
         colour = {"ok": "green", "missing": "yellow", "error": "red"}
+        console = Console(highlight=False, soft_wrap=True)
         for f in found:
-            cells = (Text(f.found, overflow="fold"), Text("" if f.state == "ok" else f.next_step))
-            table.add_row(f"[{colour[f.state]}]{f.name}[/]", f"[{colour[f.state]}]{f.state}[/]", *cells)
-        Console().print(table)
+            console.print(Text(f"{f.state:8}", colour[f.state]) + Text(f"{f.name:15}{f.found}"))
+            if f.state != "ok":
+                console.print(Text(f"{'':23}{f.next_step}"))
     if not ok:
         raise typer.Exit(1)

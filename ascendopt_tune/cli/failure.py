@@ -19,7 +19,7 @@ def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
         message, next_step, log = error.message, error.hint or _AGAIN, str(getattr(error, "log", ""))
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'writing a file failed'}: {error.strerror or error}."
-        next_step = "Free some space or permit writing there (the cache is in ASCENDOPT_CACHE_DIR); --debug shows where."
+        next_step = "Free some space, or name another cache folder in ASCENDOPT_CACHE_DIR; --debug shows where it was."
         log = ""
     if debug:
         traceback.print_exception(error)

@@ -26,7 +26,7 @@ _CASE = "The case"
 
 Op = Annotated[
     str | None,
-    typer.Argument(metavar="[OP]", help="A name of the registry, or a folder with op_host/ and op_kernel/ in it."),
+    typer.Argument(metavar="OP", help="A name of the registry, or a folder with op_host/ and op_kernel/ in it."),
 ]
 Kernel = Annotated[
     Path | None,

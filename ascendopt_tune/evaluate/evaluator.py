@@ -31,6 +31,7 @@ from .protocol import EvaluateRequest, EvaluationResult, Trial
 
 __all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "Limits", "Trial"]
 
+
 class Evaluator:
     """Compiles, runs and checks pairs for one toolkit and chip, ``workers`` of them at the same time.
 

@@ -319,5 +319,3 @@ def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
 
 def _reason(outcome: Outcome) -> str:
     return "" if isinstance(outcome, Timed) else outcome.reason
-
-

@@ -266,9 +266,7 @@ class Worker:
         folder.mkdir(exist_ok=True)
         return self._run_confinement(folder, [program.path.parent])
 
-    def _run_confinement(
-        self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0
-    ) -> Confinement:
+    def _run_confinement(self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0) -> Confinement:
         device = self.toolkit.kind != "virtual"
         system = [Path("/")] if device else _system_folders()  # a driver reads where it likes
         return Confinement(
@@ -344,4 +342,3 @@ def _system_folders() -> list[Path]:
     system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu"]
     system += ["/dev/null", "/dev/zero", "/dev/urandom"]
     return [*map(Path, system), Path(sys.prefix), Path(sys.base_prefix), package]
-

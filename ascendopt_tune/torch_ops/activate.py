@@ -112,7 +112,7 @@ def _refuse_cuda_build() -> None:
     if cuda and version and (int(version[1]), int(version[2])) > (2, 9):
         raise ToolchainError(
             f"The installed torch is a CUDA {cuda[1]} build; torch_npu ends the process when it is loaded into one.",
-            "Install the CPU build of torch 2.13.0, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 to use torch without torch_npu.",
+            "Install the CPU build of torch 2.13.0, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 to use torch alone.",
         )
 
 

@@ -1,7 +1,7 @@
 """Stage I with the default budget finds verified improvements on the registry's own operators.
 
-The winner of a run has passed the gate twice, the second time in a fresh process on inputs the search never saw; what is
-asserted here is only that the search is able to find one.
+The winner of a run has passed the gate twice, the second time in a fresh process on inputs the search never saw; what
+is asserted here is only that the search is able to find one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ascendopt_tune.profile import Profile
 
 
 def test_a_request_survives_the_pipe() -> None:
-    pair = Pair({"op_host/a.cpp": "text with \"quotes\" and ü"}, {"op_kernel/a.cpp": "x\0y"})
+    pair = Pair({"op_host/a.cpp": 'text with "quotes" and ü'}, {"op_kernel/a.cpp": "x\0y"})
     spec = TensorSpec("bfloat16", (2, 3), "NCHW")
     file = ArrayFile("/a", "bfloat16", (2, 3))
     request = EvaluateRequest(

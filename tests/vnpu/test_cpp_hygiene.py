@@ -17,7 +17,9 @@ SOURCES = sorted(VNPU.rglob("*.cpp"))
 
 
 def complaints(*arguments: str) -> str:
-    done = subprocess.run([host_compiler(), *STRICT, *INCLUDES, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [host_compiler(), *STRICT, *INCLUDES, *arguments], capture_output=True, text=True, check=False
+    )
     return done.stderr
 
 

@@ -36,7 +36,7 @@ using AscendC::GetTPipePtr;
 // What the device's compiler knows without a header: branch hints, scalar minimum and maximum.
 constexpr bool likely(bool condition) { return condition; }
 constexpr bool unlikely(bool condition) { return condition; }
-#define VNPU_MIN_MAX(T)                                      \
+#define VNPU_MIN_MAX(T)                                    \
   ASCENDC_INLINE T min(T a, T b) { return b < a ? b : a; } \
   ASCENDC_INLINE T max(T a, T b) { return a < b ? b : a; }
 VNPU_MIN_MAX(int32_t)

@@ -11,9 +11,10 @@
 // The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
 // translation unit is compiled for). They have no default here: testing them would tie the precompiled header to them.
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
-#define KERNEL_TASK_TYPE(key, type)                                                                          \
-  static_assert(AscendC::detail::vector_only(type), "cube and mixed kernels are not covered by the virtual " \
-                                                    "NPU: " #type)
+#define KERNEL_TASK_TYPE(key, type)                                      \
+  static_assert(AscendC::detail::vector_only(type),                      \
+                "cube and mixed kernels are not covered by the virtual " \
+                "NPU: " #type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) KERNEL_TASK_TYPE(0, type)
 
 enum KernelMetaType {

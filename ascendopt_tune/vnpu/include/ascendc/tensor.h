@@ -123,10 +123,10 @@ VNPU_TENSOR_OPERATOR(/, Div)
 VNPU_TENSOR_OPERATOR(|, Or)
 VNPU_TENSOR_OPERATOR(&, And)
 #undef VNPU_TENSOR_OPERATOR
-#define VNPU_TENSOR_COMPARISON(SYMBOL, MODE)                                                                          \
-  template <typename T>                                                                                               \
-  ASCENDC_INLINE detail::TensorComparison<T> operator SYMBOL(const LocalTensor<T>& a, const LocalTensor<T>& b) {      \
-    return {CMPMODE::MODE, a, b};                                                                                     \
+#define VNPU_TENSOR_COMPARISON(SYMBOL, MODE)                                                                     \
+  template <typename T>                                                                                          \
+  ASCENDC_INLINE detail::TensorComparison<T> operator SYMBOL(const LocalTensor<T>& a, const LocalTensor<T>& b) { \
+    return {CMPMODE::MODE, a, b};                                                                                \
   }
 VNPU_TENSOR_COMPARISON(<, LT)
 VNPU_TENSOR_COMPARISON(>, GT)
