@@ -102,6 +102,11 @@ def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(x, approximate="tanh")
 
 
+def gelu_grad(dy: torch.Tensor, x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    leaf = x.clone().requires_grad_()
+    return torch.autograd.grad(gelu_tanh(leaf), leaf, dy)[0]
+
+
 def ge_glu(x: torch.Tensor, dim: int, approximate: int, activate_left: bool) -> tuple[torch.Tensor, torch.Tensor]:
     left, right = halves(x, dim)
     active, other = (left, right) if activate_left else (right, left)
@@ -159,12 +164,16 @@ def dynamic_quant(x: torch.Tensor, _: Any = None, __: Any = None, **___: Any) ->
 ROWS = (
     # ---- math ----
     Row("math/abs", "T[7,1000] -> T[7,1000]", torch.abs, (*FLOATS, "int32", "int64")),
-    Row("math/add_custom", "T[8,2048] T[8,2048] -> T[8,2048]", torch.add, (*HF, "int32", "int8"), domain={0: (-50, 50), 1: (-50, 50)}),
-    Row("math/addcdiv", "T[33,77] T[33,77] T[33,77] T[1] -> T[33,77]", lambda x, a, b, v: x + v * a / b, FLOATS, domain={2: (0.5, 4)}),
+    Row("math/add_custom", "T[8,2048] T[8,2048] -> T[8,2048]", torch.add, (*HF, "int32", "int8"), domain={0: (-50,
+        50), 1: (-50, 50)}),
+    Row("math/addcdiv", "T[33,77] T[33,77] T[33,77] T[1] -> T[33,77]", lambda x, a, b, v: x + v * a / b, FLOATS,
+        domain={2: (0.5, 4)}),
     Row("math/addcmul", "T[33,77] T[33,77] T[33,77] T[1] -> T[33,77]", lambda x, a, b, v: x + v * a * b, FLOATS),
-    Row("math/clip_by_value", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x, a), b), HF,
+    Row("math/clip_by_value", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x, a),
+        b), HF,
         domain={1: (-1, -0.1), 2: (0.1, 1)}),
-    Row("math/clip_by_value_v2", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x, a), b), FLOATS,
+    Row("math/clip_by_value_v2", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x,
+        a), b), FLOATS,
         domain={1: (-1, -0.1), 2: (0.1, 1)}),
     Row("math/cos", "T[17,333] -> T[17,333]", torch.cos, FLOATS),
     Row("math/sin", "T[17,333] -> T[17,333]", torch.sin, FLOATS),
@@ -181,21 +190,24 @@ ROWS = (
     Row("math/neg", "T[7,2045] -> T[7,2045]", torch.neg, (*HF, "int32", "int8")),
     Row("math/rsqrt", "T[7,2045] -> T[7,2045]", torch.rsqrt, FLOATS, domain=POSITIVE),
     Row("math/sqrt", "T[7,2045] -> T[7,2045]", torch.sqrt, FLOATS, domain={0: (0, 8)}),
-    Row("math/swish", "T[7,2045] -> T[7,2045]", lambda x, scale: x * torch.sigmoid(scale * x), FLOATS, attrs={"scale": 1.0}),
+    Row("math/swish", "T[7,2045] -> T[7,2045]", lambda x, scale: x * torch.sigmoid(scale * x), FLOATS,
+        attrs={"scale": 1.0}),
     Row("math/tanh", "T[7,2045] -> T[7,2045]", torch.tanh, FLOATS),
     Row("math/tril", "T[64,96] -> T[64,96]", torch.tril, HF, attrs={"diagonal": 0}),
     Row("math/triu", "T[64,96] -> T[64,96]", torch.triu, HF, attrs={"diagonal": 0}),
     Row("math/heaviside", "T[7,2048] T[7,2048] -> T[7,2048]", torch.heaviside, HF),
-    Row("math/gelu_grad", "T[7,2048] T[7,2048] T[7,2048] -> T[7,2048]", lambda dy, x, _: gelu_backward(dy, x), FLOATS),
+    Row("math/gelu_grad", "T[7,2048] T[7,2048] T[7,2048] -> T[7,2048]", gelu_grad, FLOATS),
     Row("math/sasum", "T[5000] -> T[1]", lambda x, n, incx: x.abs().sum(), ("float32",), attrs={"n": 5000, "incx": 1}),
     Row("math/snrm2", "T[5000] -> T[1]", lambda x, n, incx: x.norm(), ("float32",), attrs={"n": 5000, "incx": 1}),
-    Row("math/scopy", "T[5000] -> T[5000]", lambda x, n, incx, incy: x, ("float32",), attrs={"n": 5000, "incx": 1, "incy": 1}),
+    Row("math/scopy", "T[5000] -> T[5000]", lambda x, n, incx, incy: x, ("float32",), attrs={"n": 5000, "incx": 1,
+        "incy": 1}),
     Row("math/unalign_add", "T[8,2048] T[8,2048] -> T[8,2048]", torch.add),
     Row("math/sub_frameworklaunch", "T[8,2048] T[8,2048] -> T[8,2048]", torch.sub),
     Row("math/gcd", "T[16,100] T[16,100] -> T[16,100]", torch.gcd, ("int16", "int32")),
     Row("math/cast", "float32[100,100] -> float16[100,100]", lambda x, dst_type: x, attrs={"dst_type": 1}),
     Row("math/cast", "float16[100,100] -> float32[100,100]", lambda x, dst_type: x, attrs={"dst_type": 0}),
-    Row("math/cast", "float32[100,100] -> int32[100,100]", lambda x, dst_type: x.trunc().to(torch.int32), attrs={"dst_type": 3}),
+    Row("math/cast", "float32[100,100] -> int32[100,100]", lambda x, dst_type: x.trunc().to(torch.int32),
+        attrs={"dst_type": 3}),
     Row("math/kl_div_target_backward", "T[32,512] T[32,512] T[32,512] -> T[32,512]",
         lambda g, x, t, reduction, log_target: g * (t.log() + 1 - x), ("float16", "float32"),
         attrs={"reduction": 2, "log_target": False}, domain={2: (0.1, 4)}, tolerance=COARSE),
@@ -206,7 +218,8 @@ ROWS = (
     Row("activation/ge_glu_v2", "T[32,512] -> T[32,256] T[32,256]", ge_glu, FLOATS,
         attrs={"dim": -1, "approximate": 1, "activate_left": False}),
     Row("activation/gelu_quant", "T[16,512] T[512] - -> int8[16,512] float32[16]",
-        lambda x, s, o, **_: dynamic_quant(gelu_tanh(x) * s), HF, attrs={"approximate": "tanh", "quant_mode": "dynamic"},
+        lambda x, s, o, **_: dynamic_quant(gelu_tanh(x) * s), HF, attrs={"approximate": "tanh",
+        "quant_mode": "dynamic"},
         domain={1: (0.5, 2)}),
     # ---- foreach ----
     Row("foreach/foreach_abs", UNARY, each(torch.abs), FLOATS),
@@ -239,7 +252,8 @@ ROWS = (
         ("float16/float32", "float32", "bfloat16/float32"), domain={0: (0.5, 3)}),
     Row("foreach/foreach_lerp_scalar", f"{LIST} {LIST} float32[1] -> {LIST}", each(torch.lerp), FLOATS),
     Row("foreach/foreach_addcmul_scalar", TERNARY, each(lambda x, a, b, s: x + s * a * b), FLOATS_SCALAR),
-    Row("foreach/foreach_addcdiv_scalar", TERNARY, each(lambda x, a, b, s: x + s * a / b), FLOATS_SCALAR, domain={2: (0.5, 4)}),
+    Row("foreach/foreach_addcdiv_scalar", TERNARY, each(lambda x, a, b, s: x + s * a / b), FLOATS_SCALAR,
+        domain={2: (0.5, 4)}),
     Row("foreach/foreach_addcmul_list", f"{LIST} {LIST} {LIST} T[3] -> {LIST}",
         lambda x, a, b, s: [t + v * u * w for t, u, w, v in zip(x, a, b, s, strict=True)], HF),
     Row("foreach/foreach_add_scalar_list", f"{LIST} float32[3] -> {LIST}",
@@ -247,16 +261,20 @@ ROWS = (
     Row("foreach/foreach_div_scalar_list", f"{LIST} float32[3] -> {LIST}",
         lambda x, s: [t / v for t, v in zip(x, s, strict=True)], FLOATS, domain={1: (0.5, 4)}),
     # ---- norm ----
-    Row("norm/add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]", add_rms_norm, FLOATS,
+    Row("norm/add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]", add_rms_norm,
+        FLOATS,
         attrs={"epsilon": 1e-6}, tolerance=TWICE),
     Row("norm/add_rms_norm", "T[7,100] T[7,100] T[100] -> T[7,100] float32[7,1] T[7,100]", add_rms_norm, FLOATS,
         attrs={"epsilon": 1e-6}, tolerance=TWICE),
-    Row("norm/add_rms_norm_cast", "T[16,1024] T[16,1024] T[1024] -> float32[16,1024] T[16,1024] float32[16,1] T[16,1024]",
+    Row("norm/add_rms_norm_cast",
+        "T[16,1024] T[16,1024] T[1024] -> float32[16,1024] T[16,1024] float32[16,1] T[16,1024]",
         lambda a, b, g, epsilon: (add_rms_norm(a, b, g, epsilon)[0], *add_rms_norm(a, b, g, epsilon)),
         ("float16", "bfloat16"), attrs={"epsilon": 1e-6}, tolerance={"float32": 4e-3}),
-    Row("norm/inplace_add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]", add_rms_norm,
+    Row("norm/inplace_add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]",
+        add_rms_norm,
         FLOATS, attrs={"epsilon": 1e-6}, tolerance=TWICE),
-    Row("norm/rms_norm_grad", "T[16,512] T[16,512] float32[16,1] T[512] -> T[16,512] float32[512]", rms_norm_grad, FLOATS,
+    Row("norm/rms_norm_grad", "T[16,512] T[16,512] float32[16,1] T[512] -> T[16,512] float32[512]", rms_norm_grad,
+        FLOATS,
         domain={2: (0.5, 2)}),
     Row("norm/group_norm_silu", "T[2,32,8,8] T[32] T[32] -> T[2,32,8,8] T[2,8] T[2,8]", group_norm_silu, HF,
         attrs={"num_groups": 8, "eps": 1e-5, "activate_silu": True}),
@@ -280,13 +298,6 @@ KERNELS: tuple[Direct, ...] = (
 )  # fmt: skip
 
 
-def gelu_backward(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    leaf = x.clone().requires_grad_()
-    gelu_tanh(leaf).backward(dy)
-    assert leaf.grad is not None
-    return leaf.grad
-
-
 # ---- from a line to a case ----
 _TOKEN = re.compile(r"->|[()-]|(\w+)\[([\d,]*)\]")
 
@@ -294,7 +305,8 @@ _TOKEN = re.compile(r"->|[()-]|(\w+)\[([\d,]*)\]")
 def arguments(text: str, dtypes: dict[str, str]) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
     """(inputs, outputs) of a case's text."""
     sides: list[list[Argument]] = [[], []]
-    side, group = 0, None
+    side = 0
+    group: list[TensorSpec] | None = None
     for token in _TOKEN.finditer(text):
         if token[0] == "->":
             side = 1
@@ -308,7 +320,10 @@ def arguments(text: str, dtypes: dict[str, str]) -> tuple[tuple[Argument, ...], 
         else:
             shape = tuple(int(n) for n in token[2].split(",") if n)
             spec = TensorSpec(dtypes.get(token[1], token[1]), shape)
-            (sides[side] if group is None else group).append(spec)  # type: ignore[arg-type]
+            if group is None:
+                sides[side].append(spec)
+            else:
+                group.append(spec)
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -368,7 +383,8 @@ def run_kernel(kernel: Direct, evaluator: Evaluator, root: Path) -> None:
     def parameters(text: str) -> tuple[tuple[ParamDef, ...], tuple[Argument, ...]]:
         names = [word.split("=")[0] for word in text.split()]
         specs = arguments(" ".join(word.split("=")[1] for word in text.split()), {})[0]
-        return tuple(ParamDef(n, (s.dtype,)) for n, s in zip(names, specs, strict=True) if isinstance(s, TensorSpec)), specs
+        pairs = zip(names, specs, strict=True)
+        return tuple(ParamDef(n, (s.dtype,)) for n, s in pairs if isinstance(s, TensorSpec)), specs
 
     (inputs, input_specs), (outputs, output_specs) = parameters(kernel.inputs), parameters(kernel.outputs)
     operator = load_direct(root / kernel.path, kernel.entry, kernel.block_dim)
