@@ -112,8 +112,8 @@ class Operator:
     """An operator as the tuner sees it.
 
     ``root`` is the folder the pair's paths are relative to. ``kernel_main`` and ``entry`` name the kernel file (a key
-    of ``baseline.kernel``) and its ``__global__`` function. ``host_sources`` are the keys of ``baseline.tiling`` that are
-    compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
+    of ``baseline.kernel``) and its ``__global__`` function. ``host_sources`` are the keys of ``baseline.tiling`` that
+    are compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
     files really lie (foreach operators have their tiling in one common file).
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is
     the specification.

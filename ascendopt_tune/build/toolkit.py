@@ -1,8 +1,8 @@
 """Which toolkit answers: a real CANN on the machine, or the virtual NPU, built here on first use.
 
 The virtual toolkit is laid out as CANN's (``include/``, ``lib64/``) below the toolkit folder of ``paths.py``, one
-folder per content hash of its sources, the compiler and the CPU's features. It is built in a temporary folder under a lock and
-renamed into place, so that many processes may ask for it at once and none sees half of it.
+folder per content hash of its sources, the compiler and the CPU's features. It is built in a temporary folder under a
+lock and renamed into place, so that many processes may ask for it at once and none sees half of it.
 """
 
 from __future__ import annotations
