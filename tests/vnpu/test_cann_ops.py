@@ -199,7 +199,6 @@ ROWS = (
     Row("math/triu", "T[64,96] -> T[64,96]", torch.triu, HF, attrs={"diagonal": 0}),
     Row("math/heaviside", "T[7,2048] T[7,2048] -> T[7,2048]", torch.heaviside, HF),
     Row("math/gelu_grad", "T[7,2048] T[7,2048] T[7,2048] -> T[7,2048]", gelu_grad, FLOATS),
-    Row("math/sasum", "T[5000] -> T[1]", lambda x, n, incx: x.abs().sum(), ("float32",), attrs={"n": 5000, "incx": 1}),
     Row("math/snrm2", "T[5000] -> T[1]", lambda x, n, incx: x.norm(), ("float32",), attrs={"n": 5000, "incx": 1}),
     Row("math/scopy", "T[5000] -> T[5000]", lambda x, n, incx, incy: x, ("float32",), attrs={"n": 5000, "incx": 1,
         "incy": 1}),

@@ -3,8 +3,10 @@
 // The run-time compiler finds every function that carries VNPU_GLOBAL_MARK in the preprocessed source and appends
 // VNPU_EXPORT_KERNEL(name, function) for it; the loader finds the symbol `__vnpu_kernel_<name>`.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #define VNPU_GLOBAL_MARK __attribute__((noinline, used, visibility("hidden")))
 #define __global__ VNPU_GLOBAL_MARK

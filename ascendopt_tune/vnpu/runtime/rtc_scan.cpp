@@ -146,7 +146,8 @@ std::string explain(const std::string& log) {
   static const std::regex undeclared(R"(error: '(\w+)' was not declared in this scope)");
   static const std::regex overload(R"(error: no matching function for call to '(?:AscendC::)?([A-Z]\w*)[(<])");
   static const std::regex header(R"(fatal error: (\S+): No such file or directory)");
-  const std::string where = " Add it in ascendopt_tune/vnpu/include/ascendc (CONTRIBUTING.md, \"How to add an AscendC API\").\n";
+  const std::string where =
+      " Add it in ascendopt_tune/vnpu/include/ascendc (CONTRIBUTING.md, \"How to add an AscendC API\").\n";
   std::string text;
   std::set<std::string> said;
   const auto say = [&](const std::string& sentence) {
