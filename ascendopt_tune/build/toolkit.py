@@ -112,7 +112,7 @@ def host_compiler() -> str:
         if path:
             return path
     raise ToolchainError(
-        f"no C++ compiler: {wanted or 'neither g++ nor clang++'} is on PATH.",
+        f"no C++ compiler: {f'{wanted} is not' if wanted else 'neither g++ nor clang++ is'} on PATH.",
         "Install g++ 12 or newer (Debian: apt-get install g++) or name one in ASCENDOPT_CXX.",
     )
 

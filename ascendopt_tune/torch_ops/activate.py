@@ -47,27 +47,33 @@ _prepared: Toolkit | None = None
 
 
 class _Hook(MetaPathFinder):
-    """Prepares the process when torch or torch_npu is about to be imported; finds nothing but a quieter torch_npu."""
+    """Prepares the process when torch or torch_npu is executed; asking where they are does nothing."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname == "torch" and _autoload():
-            prepare()
-        if fullname != "torch_npu" or prepare() is None:
+        if fullname not in ("torch", "torch_npu"):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
 
-            def exec_module(module: ModuleType) -> None:
+        def exec_module(module: ModuleType) -> None:
+            if fullname == "torch":
+                if _autoload():
+                    prepare()
+                execute(module)
+            elif prepare() is None:
+                execute(module)
+            else:
                 with _without_notice():
                     execute(module)
                 from . import fallback  # needs torch, which importing this package must not
 
                 fallback.install()
 
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 

@@ -48,7 +48,7 @@ def test_install_is_cheap() -> None:
     run(
         "import sys\n"
         + INSTALL
-        + "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\nassert not is_virtual()"
+        + "assert 'torch' not in sys.modules\nassert not is_virtual()"
     )
 
 
@@ -109,4 +109,4 @@ def test_cuda_build_is_refused(tmp_path: Path) -> None:
     done = run(INSTALL + "import torch\n", expect=1, PYTHONPATH=path)
     assert "ToolchainError" in done.stderr
     assert "CUDA 13.0 build" in done.stderr
-    assert "cpu" in done.stderr
+    assert "CPU build" in done.stderr
