@@ -45,11 +45,7 @@ def test_activate() -> None:
 
 
 def test_install_is_cheap() -> None:
-    run(
-        "import sys\n"
-        + INSTALL
-        + "assert 'torch' not in sys.modules\nassert not is_virtual()"
-    )
+    run("import sys\n" + INSTALL + "assert 'torch' not in sys.modules\nassert not is_virtual()")
 
 
 def test_child_that_imports_torch_first(tmp_path: Path) -> None:

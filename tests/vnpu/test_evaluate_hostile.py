@@ -249,7 +249,7 @@ with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluato
         assert time.monotonic() < deadline
         time.sleep(0.05)
     tuner.send_signal(number)
-    tuner.wait(20)
+    tuner.wait(60)
     tuner.stdout.close()
     while processes_below(folder) or folder.exists():
         assert time.monotonic() < deadline
