@@ -241,7 +241,14 @@ with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluato
     Gate(load_project(Path({str(tmp_path / "twice")!r})), Case((spec,), (spec,)), evaluator).trials()
 """
     command = [sys.executable, "-c", script]
-    tuner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tuner = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored, and a Python that finds it ignored leaves it so.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert tuner.stdout is not None
     folder = Path(tuner.stdout.readline().strip())
     deadline = time.monotonic() + 60
