@@ -28,6 +28,7 @@ from ..settings import settings
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 
 # Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
+# Nobody looks at floating point exceptions; with them in mind g++ does not vectorize selections between numbers.
 _LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
                   "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-w")  # fmt: skip
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.

@@ -3,9 +3,6 @@
 // Values: the function in float, to nearest (libm, within an ulp), rounded to half for half tensors. Time: no figures
 // are published; each is the sum of the vector instructions its documented formula needs (the table below, counted by
 // us, an estimate), in pieces that fit the temporary buffer, every instruction waiting for the one before it.
-#if !defined(__clang__)
-// Nobody looks at floating point exceptions, and with them in mind g++ does not vectorize selections between numbers.
-#endif
 #include "vnpu/adv_math.h"
 
 #include "elementwise.h"

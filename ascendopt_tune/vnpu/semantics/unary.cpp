@@ -1,7 +1,4 @@
 // Vector instructions with one source. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201.
-#if !defined(__clang__)
-// Nobody looks at floating point exceptions, and with them in mind g++ does not vectorize selections between numbers.
-#endif
 #include "vnpu/unary.h"
 
 #include "elementwise.h"
