@@ -1,0 +1,1 @@
+"""The operators of cann-ops: one table per folder of theirs."""
