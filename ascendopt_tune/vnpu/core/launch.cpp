@@ -137,7 +137,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   auto finish = [&](int status, const std::string& message) {
     result.status = report.status = status;
     result.message = report.message = message;
-    publish(report);
+    publish(std::move(report));
     return result;
   };
   try {
@@ -146,6 +146,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     return finish(kInvalidParam, e.what());
   }
   const Chip& chip = s.chip;
+  report.chip = chip.name;
   if (kernel.core_type != 0)
     return finish(kInvalidParam, std::string("kernel ") + kernel.name +
                                      " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only");
@@ -184,14 +185,12 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there.
     L2State l2;
     simulate(traces, chip, l2, nullptr);
-    std::vector<Span> spans;
-    report.times = simulate(traces, chip, l2, s.trace ? &spans : nullptr);
+    report.times = simulate(traces, chip, l2, s.trace ? &report.timeline : nullptr);
     if (!report.times.deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
       return finish(kVectorCoreException, "deadlock: " + report.times.deadlock);
     }
     report.profile(traces, chip);
-    report.spans = std::move(spans);
     result.task_duration_us = report.task_duration_us;
   }
   return finish(0, "");

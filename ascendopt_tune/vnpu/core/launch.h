@@ -38,6 +38,7 @@ int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
 const char* vnpu_chip_value(const char* key);
-// Writes the last launch's timeline as Chrome-trace JSON (needs trace=1). Returns 0 or 1.
+// Writes the timeline of this thread's last launch as Chrome-trace JSON: 0, or 1 when there is none (option trace=1
+// makes one) or the file can't be written. To be called while the kernel's binary is loaded.
 int vnpu_trace_json(const char* path);
 }

@@ -4,16 +4,22 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
 #include "launch.h"
 
 namespace vnpu {
 namespace {
 
-thread_local std::string last_report = "{}";
-thread_local std::vector<Span> last_spans;
-thread_local double last_cycles_per_us = 0;
+thread_local std::string last_json = "{}";
+thread_local Report last;
+
+std::string number(double v) {
+  char b[40];
+  snprintf(b, sizeof b, "%.10g", v);
+  return b;
+}
+
+}  // namespace
 
 std::string quoted(const std::string& s) {
   std::string out = "\"";
@@ -32,18 +38,13 @@ std::string quoted(const std::string& s) {
   return out + "\"";
 }
 
-std::string number(double v) {
-  char b[40];
-  snprintf(b, sizeof b, "%.10g", v);
-  return b;
-}
-
-// Offset of a return address in the kernel binary: `addr2line -i -e <binary>` turns it into file and line.
 std::string site_offset(const void* pc) {
   Dl_info info;
   if (!pc || !dladdr(pc, &info)) return "null";
   return std::to_string(static_cast<const char*>(pc) - static_cast<const char*>(info.dli_fbase) - 1);
 }
+
+namespace {
 
 std::string site(const AccessSite& s, int core) {
   return std::string("{\"pipe\":\"") + pipe_name(s.pipe) + "\",\"api\":" + quoted(s.api ? s.api : "") +
@@ -113,34 +114,21 @@ std::string Report::json() const {
   return out + "]}";
 }
 
-void publish(const Report& report) {
-  last_report = report.json();
-  last_spans = report.spans;
-  last_cycles_per_us = report.cycles_per_us;
+void publish(Report&& report) {
+  last_json = report.json();
+  last = std::move(report);
 }
 
 }  // namespace vnpu
 
 extern "C" {
 
-const char* vnpu_last_report() { return vnpu::last_report.c_str(); }
+const char* vnpu_last_report() { return vnpu::last_json.c_str(); }
 
 int vnpu_trace_json(const char* path) {
-  using vnpu::last_cycles_per_us;
-  if (vnpu::last_spans.empty()) return 1;
-  std::ofstream out(path);
-  out << "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"time\":\"modelled\"},\"traceEvents\":[";
-  bool first = true;
-  for (const vnpu::Span& s : vnpu::last_spans) {
-    out << (first ? "" : ",\n") << "{\"ph\":\"X\",\"name\":" << vnpu::quoted(s.api ? s.api : "?")
-        << ",\"pid\":" << s.core << ",\"tid\":\"" << vnpu::pipe_name(s.pipe)
-        << "\",\"ts\":" << vnpu::number(s.begin / last_cycles_per_us)
-        << ",\"dur\":" << vnpu::number((s.end - s.begin) / last_cycles_per_us)
-        << ",\"args\":{\"pc\":" << vnpu::site_offset(s.pc) << "}}";
-    first = false;
-  }
-  out << "]}\n";
-  return out.good() ? 0 : 1;
+  const vnpu::Report& r = vnpu::last;
+  if (r.timeline.empty()) return 1;
+  return r.timeline.write(path, r.times, r.kernel, r.chip, r.cycles_per_us) ? 0 : 1;
 }
 
 }  // extern "C"

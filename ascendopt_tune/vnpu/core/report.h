@@ -11,7 +11,7 @@ namespace vnpu {
 constexpr size_t kMaxHazards = 16;
 
 struct Report {
-  std::string kernel;
+  std::string kernel, chip;
   uint32_t block_dim = 0;
   int status = 0;
   std::string message;
@@ -19,7 +19,7 @@ struct Report {
   std::vector<KernelError> errors;
   uint64_t slack_writes = 0;
   TaskTimes times;
-  std::vector<Span> spans;
+  Timeline timeline;  // empty unless it was asked for (option trace)
 
   // Fills the times below, in microseconds, from `times` (msprof's meaning: means over the cores).
   void profile(const std::vector<const Trace*>& traces, const Chip& chip);
@@ -29,7 +29,11 @@ struct Report {
   std::string json() const;
 };
 
-// Makes `report` the one vnpu_last_report() answers with, for the calling thread.
-void publish(const Report& report);
+// Makes `report` the one that vnpu_last_report() and vnpu_trace_json() answer from, for the calling thread.
+void publish(Report&& report);
+
+std::string quoted(const std::string& text);  // as a JSON string
+// Offset of a return address in the kernel binary, or "null": `addr2line -i -e <binary>` turns it into file and line.
+std::string site_offset(const void* pc);
 
 }  // namespace vnpu

@@ -128,8 +128,8 @@ struct PipeState {
 
 class CoreSim {
  public:
-  CoreSim(int index, const Trace& trace, const Chip& chip, std::vector<Span>* spans)
-      : index_(index), trace_(trace), chip_(chip), spans_(spans) {}
+  CoreSim(int index, const Trace& trace, const Chip& chip, Timeline* timeline)
+      : index_(index), trace_(trace), chip_(chip), timeline_(timeline) {}
 
   void start(double now) { scalar_ = times_.start = now; }
 
@@ -159,17 +159,17 @@ class CoreSim {
   bool finished() const { return next_ == trace_.records.size() && idle(); }
   bool at_sync() const { return syncing_ && idle(); }
   double sync_time() {
-    scalar_ = std::max(scalar_, complete_all());
+    scalar_waits(complete_all(), trace_.records[next_], Pipe::kCount);
     return scalar_;
   }
   void leave_sync(double now) {
-    scalar_ = now;
+    scalar_waits(now, trace_.records[next_], Pipe::kCount);
     syncing_ = false;
     next_++;
   }
   CoreTimes result() {
     times_.end = end();
-    times_.busy[0] += trace_.scalar_tail;
+    scalar_works(trace_.scalar_tail, nullptr);
     return times_;
   }
   std::string waiting() const {
@@ -200,7 +200,42 @@ class CoreSim {
     p.complete = std::max(p.complete, done);
     p.starts.push_back(start);
     p.dones.push_back(done);
-    if (spans_) spans_->push_back({index_, pipe, start, done, r.api, r.pc});
+    if (shown())
+      timeline_->spans.push_back({index_, pipe, Span::kInstruction, start, done, r.api, r.pc, Pipe::kCount,
+                                  r.transfer < 0 ? 0 : trace_.transfers[r.transfer].bytes});
+  }
+
+  bool shown() const { return timeline_ && timeline_->shows(index_); }
+
+  // `pipe`, free at `now`, may go on at `until`: by then `src` has got to where `r` wants it.
+  void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src) {
+    PipeState& p = pipes_[static_cast<int>(pipe)];
+    p.free = std::max(now, until);
+    if (shown() && until > now) timeline_->spans.push_back({index_, pipe, Span::kWait, now, until, r.api, r.pc, src});
+  }
+
+  void scalar_waits(double until, const Record& r, Pipe src) {
+    if (until <= scalar_) return;
+    if (shown()) timeline_->spans.push_back({index_, Pipe::S, Span::kWait, scalar_, until, r.api, r.pc, src});
+    scalar_ = until;
+  }
+
+  void scalar_works(double cycles, const void* pc) {
+    double begin = scalar_;
+    times_.busy[0] += cycles;
+    scalar_ += cycles;
+    if (cycles <= 0 || !shown()) return;
+    if (begin == scalar_end_) {
+      timeline_->spans[scalar_span_].end = scalar_;  // goes on where the last one ended
+    } else {
+      scalar_span_ = timeline_->spans.size();
+      timeline_->spans.push_back({index_, Pipe::S, Span::kScalar, begin, scalar_, "scalar", pc});
+    }
+    scalar_end_ = scalar_;
+  }
+
+  void seen(const Record& r, Pipe dst, double raised, double at) {
+    if (shown()) timeline_->flows.push_back({index_, r.src, dst, r.kind == Record::kDepend ? -1 : r.id, raised, at});
   }
 
   bool step_pipe(Pipe pipe, std::priority_queue<Arrival>& arrivals) {
@@ -224,19 +259,21 @@ class CoreSim {
         break;
       case Record::kWaitFlag:
         if (flag(r).empty()) return false;
-        p.free = std::max(now, flag(r).front());
+        pipe_waits(pipe, now, flag(r).front(), r, r.src);
+        seen(r, pipe, flag(r).front(), p.free);
         flag(r).pop_front();
         break;
       case Record::kDepend: {
         const PipeState& src = pipes_[static_cast<int>(r.src)];
         if (r.src != Pipe::S) {
           if (src.dones.size() < r.epoch) return false;
-          p.free = std::max(now, src.dones[r.epoch - 1]);
+          pipe_waits(pipe, now, src.dones[r.epoch - 1], r, r.src);
+          seen(r, pipe, src.dones[r.epoch - 1], p.free);
         }
         break;
       }
       default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
-        p.free = std::max(now, p.complete);
+        pipe_waits(pipe, now, p.complete, r, pipe);
         break;
     }
     p.queue.pop_front();
@@ -247,8 +284,7 @@ class CoreSim {
     if (next_ == trace_.records.size() || syncing_) return false;
     const Record& r = trace_.records[next_];
     if (!counted_) {
-      scalar_ += r.scalar_before;
-      times_.busy[0] += r.scalar_before;
+      scalar_works(r.scalar_before, r.pc);
       counted_ = true;
     }
     switch (r.kind) {
@@ -257,7 +293,7 @@ class CoreSim {
         if (r.epoch > chip_.queue_depth) {  // the queue is full until an older instruction has started
           size_t older = r.epoch - chip_.queue_depth - 1;
           if (p.starts.size() <= older) return false;
-          scalar_ = std::max(scalar_, p.starts[older]);
+          scalar_waits(p.starts[older], r, r.pipe);
         }
         p.queue.push_back({&r, scalar_});
         break;
@@ -271,7 +307,8 @@ class CoreSim {
       case Record::kWaitFlag:
         if (r.pipe == Pipe::S) {
           if (flag(r).empty()) return false;
-          scalar_ = std::max(scalar_, flag(r).front());
+          scalar_waits(flag(r).front(), r, r.src);
+          seen(r, Pipe::S, flag(r).front(), scalar_);
           flag(r).pop_front();
         } else {
           pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
@@ -281,7 +318,8 @@ class CoreSim {
         if (r.pipe == Pipe::S) {
           const PipeState& src = pipes_[static_cast<int>(r.src)];
           if (src.dones.size() < r.epoch) return false;
-          scalar_ = std::max(scalar_, src.dones[r.epoch - 1]);
+          scalar_waits(src.dones[r.epoch - 1], r, r.src);
+          seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
         } else {
           pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
         }
@@ -291,7 +329,7 @@ class CoreSim {
         break;
       case Record::kBarrierAll:
         if (!idle()) return false;
-        scalar_ = std::max(scalar_, complete_all());
+        scalar_waits(complete_all(), r, Pipe::kCount);
         break;
       case Record::kSyncAll:
         syncing_ = true;
@@ -314,7 +352,9 @@ class CoreSim {
   std::array<PipeState, kPipes> pipes_;
   std::unordered_map<uint32_t, std::deque<double>> flags_;  // times at which an event was raised and not yet waited for
   CoreTimes times_;
-  std::vector<Span>* spans_;
+  Timeline* timeline_;
+  size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends
+  double scalar_end_ = -1;
 };
 
 }  // namespace
@@ -338,11 +378,12 @@ double L2State::touch(const Transfer& t, const Chip& chip) {
   return pages > 0 ? hits / pages : 1;
 }
 
-TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, std::vector<Span>* spans) {
+TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, Timeline* timeline) {
   TaskTimes out;
   std::vector<CoreSim> cores;
   cores.reserve(traces.size());
-  for (size_t i = 0; i < traces.size(); i++) cores.emplace_back(static_cast<int>(i), *traces[i], chip, spans);
+  for (size_t i = 0; i < traces.size(); i++) cores.emplace_back(static_cast<int>(i), *traces[i], chip, timeline);
+  if (timeline) *timeline = Timeline(traces);
 
   Bandwidth bandwidth(chip);
   std::priority_queue<Arrival> arrivals;
@@ -358,6 +399,7 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       ended[block] = true;
       if (started == cores.size()) return;
       double free = cores[block].end();
+      if (timeline) timeline->cores[started] = timeline->cores[block];
       block = started++;
       cores[block].start(head + std::max(free, per_core * static_cast<double>(block)));
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chip.h"
+#include "timeline.h"
 #include "trace.h"
 
 namespace vnpu {
@@ -38,16 +39,7 @@ class L2State {
   double traffic_ = 0;
 };
 
-// One instruction with its modelled times, for timelines.
-struct Span {
-  int core;
-  Pipe pipe;
-  double begin, end;  // cycles
-  const char* api;
-  const void* pc;
-};
-
-// `spans` may be null. The order of cores doesn't influence the result.
-TaskTimes simulate(const std::vector<const Trace*>& cores, const Chip& chip, L2State& l2, std::vector<Span>* spans);
+// `timeline` may be null. The order of cores doesn't influence the result.
+TaskTimes simulate(const std::vector<const Trace*>& cores, const Chip& chip, L2State& l2, Timeline* timeline);
 
 }  // namespace vnpu
