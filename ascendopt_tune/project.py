@@ -19,6 +19,8 @@ _HEADERS = (".h", ".hpp", ".inc")
 _KERNEL_SOURCES = (".cpp", ".cc", ".asc")
 _ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_DEFINITION = re.compile(r"\bOP_ADD\b")
+_TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -147,17 +149,38 @@ def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
 
 
 def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/."""
+    """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/.
+
+    Definition and tiling function are needed here whichever library they were written for: an author who wants no
+    aclnn interface generated names no definition, one who relies on CANN's own tiling function names no tiling.
+    """
     own = [p.relative_to(root).as_posix() for p in rules.host_sources if p.is_relative_to(root)]
     own = [p for p in own if p in host]
     shared = [p for p in rules.host_sources if not p.is_relative_to(root)]
     sources = [p for p in host if Path(p).suffix in _SOURCES]
     if not own:
         own = sources
-    if not any("OP_ADD" in host[p] for p in own):
-        # The definition goes into no host library when its author wants no aclnn interface generated.
-        own += [p for p in sources if "OP_ADD" in host[p]]
+    shared += [p for p in _siblings(root, host) if p not in shared]
+    for registration in (_DEFINITION, _TILING):
+        texts = [*(host[p] for p in own), *map(_read, shared)]
+        if not any(registration.search(t) for t in texts):
+            own += [p for p in sources if registration.search(host[p])]
     return tuple(own), tuple(shared)
+
+
+def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
+    """Sources of neighbouring operators whose headers the host files include by a path that leads out of ``root``.
+
+    One library holds all operators of a repository, so the bodies of such a header, in the source of the same name
+    beside it, are found there.
+    """
+    found: dict[Path, None] = {}
+    for path, text in host.items():
+        for included in _INCLUDE.findall(text):
+            header = ((root / path).parent / included).resolve()
+            if not header.is_relative_to(root) and header.is_file():
+                found |= {s: None for s in map(header.with_suffix, _SOURCES) if s.is_file()}
+    return list(found)
 
 
 def _split_options(words: Iterable[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """Seeded random inputs: several distributions per dtype, inside the domain the operator declares.
 
 ``operator.settings["domain"][input]`` (op.toml) may say ``low`` and ``high`` (values stay in [low, high]), or
-``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)). ``specials = true`` in the settings
+``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)), or ``values = [...]`` (these in every
+trial, in row-major order: paddings, offsets, and what else decides about shapes). ``specials = true`` in the settings
 adds a trial with infinities and NaN.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..arguments import Array, numpy_dtype
 from ..case import Case, TensorSpec
 from ..device.launch import Arrays
+from ..errors import CaseError
 
 #: In the order they are tried. The first is the one that is measured; it and ``uniform`` and ``zeros`` are what every
 #: operator has to get right, the others may be outside of what an operator is defined for.
@@ -39,10 +41,13 @@ def make_inputs(
     domains = settings.get("domain", {})
     out: list[Arrays] = []
     for i, (name, argument) in enumerate(zip(names, case.inputs, strict=True)):
+        given = domains.get(name, {}).get("values")
         domain = _bounds(domains.get(name, {}), shapes)
         streams = np.random.SeedSequence([seed, i])
         if argument is None:
             out.append(None)
+        elif given is not None and isinstance(argument, TensorSpec):
+            out.append(_given(name, given, argument))
         elif isinstance(argument, TensorSpec):
             out.append(_tensor(argument, domain, distribution, np.random.default_rng(streams)))
         else:
@@ -56,6 +61,16 @@ def _bounds(domain: Mapping[str, Any], shapes: Mapping[str, TensorSpec]) -> tupl
     if "index" in domain:
         return 0, shapes[str(domain["index"])].shape[int(domain.get("axis", 0))] - 1
     return domain.get("low"), domain.get("high")
+
+
+def _given(name: str, values: Any, spec: TensorSpec) -> Array:
+    array = np.asarray(values)
+    if array.size != spec.numel:
+        raise CaseError(
+            f"the domain of input {name} gives {array.size} values; the case has {spec}.",
+            "Give as many values as the input has elements, or no values.",
+        )
+    return array.astype(numpy_dtype(spec.dtype)).reshape(spec.shape)
 
 
 def _tensor(

@@ -7,6 +7,7 @@ import pytest
 
 from ascendopt_tune.arguments import numpy_dtype
 from ascendopt_tune.case import DTYPES, Case, TensorSpec
+from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.inputs import DISTRIBUTIONS, make_inputs
 
 ALL = (*DISTRIBUTIONS, "specials")
@@ -70,3 +71,20 @@ def test_lists_and_absent_inputs() -> None:
     assert not np.array_equal(listed[0], listed[1])
     assert absent is None
     assert isinstance(single, np.ndarray)
+
+
+@pytest.mark.parametrize("distribution", ALL)
+def test_given_values_are_those_of_every_trial(distribution: str) -> None:
+    case = Case((TensorSpec("int64", (2, 2)), TensorSpec("bfloat16", ())), ())
+    settings = {"domain": {"pads": {"values": [1, 2, 3, 4]}, "scale": {"values": 0.5}}}
+    pads, scale = make_inputs(case, ("pads", "scale"), settings, distribution, 7)
+    assert isinstance(pads, np.ndarray)
+    assert isinstance(scale, np.ndarray)
+    assert pads.tolist() == [[1, 2], [3, 4]]
+    assert (scale.dtype, scale.shape, float(scale)) == (numpy_dtype("bfloat16"), (), 0.5)
+
+
+def test_given_values_of_another_number_are_refused() -> None:
+    case = Case((TensorSpec("int64", (4,)),), ())
+    with pytest.raises(CaseError, match=r"input pads gives 3 values; the case has int64\[4\]"):
+        make_inputs(case, ("pads",), {"domain": {"pads": {"values": [1, 2, 3]}}}, "normal", 0)

@@ -148,6 +148,15 @@ def test_a_missing_header_is_named(operator: Operator, out_dir: Path) -> None:
         compile_host(operator, pair, virtual(), out_dir)
 
 
+@pytest.mark.parametrize(
+    "use", ["matmul_tiling::MatmulApiTiling api;", "matmul_tiling::MultiCoreMatmulTiling api;", "TCubeTiling cube;"]
+)
+def test_cube_tiling_is_refused(operator: Operator, out_dir: Path, use: str) -> None:
+    text = '#include "tiling/tiling_api.h"\n' + HOST_CPP.replace("ScaleRowsTilingData data;", use, 1)
+    with pytest.raises(HostProgramError, match="cube and mix kernels are not covered"):
+        compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
+
+
 def test_an_undefined_function_is_named(operator: Operator, out_dir: Path) -> None:
     text = HOST_CPP.replace("static ge::graphStatus Parse", "int Elsewhere();\nstatic ge::graphStatus Parse", 1)
     text = text.replace("data.set_first(1);", "data.set_first(Elsewhere());")

@@ -55,6 +55,28 @@ def test_cmake_lists_decide_sources_options_and_folders(tmp_path: Path) -> None:
     assert common / "inc" in operator.host_include_dirs
 
 
+def test_bodies_of_a_neighbours_header_are_built_with_the_operator(tmp_path: Path) -> None:
+    root = write_operator(tmp_path / "math")
+    common = tmp_path / "math" / "other" / "op_host"
+    common.mkdir(parents=True)
+    (common / "common.h").write_text("int common();\n")
+    (common / "common.cc").write_text("int common() { return 1; }\n")
+    (root / "op_host" / "scale_rows_more.h").write_text('#include "../../other/op_host/common.h"\n')
+    operator = load_project(root)
+    assert operator.shared_sources == (("shared/common.cc", common / "common.cc"),)
+    assert operator.host_sources == ("op_host/scale_rows.cpp", "shared/common.cc")
+
+
+def test_definition_and_tiling_function_are_built_when_cmake_lists_leave_them_out(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    (root / "op_host" / "tiling.cc").write_text("IMPL_OP_OPTILING(ScaleRows).Tiling(Tiling);\n")
+    (root / "op_host" / "definition.cpp").write_text("OP_ADD(ScaleRows);\n")
+    (root / "op_host" / "scale_rows.cpp").write_text("// shapes\n")
+    (root / "CMakeLists.txt").write_text("target_sources(opsproto PRIVATE op_host/scale_rows.cpp)\n")
+    sources = ("op_host/scale_rows.cpp", "op_host/definition.cpp", "op_host/tiling.cc")
+    assert load_project(root).host_sources == sources
+
+
 def test_the_entry_is_found_where_it_is_not_called_as_the_folder(tmp_path: Path) -> None:
     kernel = 'extern "C" __global__ __aicore__ void other_name(GM_ADDR x) {}\n'
     assert load_project(write_operator(tmp_path, kernel=kernel)).entry == "other_name"

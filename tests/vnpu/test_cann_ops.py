@@ -81,7 +81,11 @@ def _case(row: Row, text: str, dtype: str) -> Case:
 def test_operator(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     operator = load_project(_sources() / row.path)
     signature = evaluator.describe(operator).signature
-    domain = {signature.inputs[i].name: {"low": low, "high": high} for i, (low, high) in row.domain.items()}
+    domain: dict[str, Any] = {}
+    for i, (low, high) in row.domain.items():
+        domain[signature.inputs[i].name] = {"low": low, "high": high}
+    for i, values in row.values.items():
+        domain[signature.inputs[i].name] = {"values": values}
     operator = dataclasses.replace(
         operator, reference=in_float64(row.reference), settings={"domain": domain, "tolerance": row.tolerance}
     )

@@ -1,8 +1,9 @@
 """What a line of the operator tables says, and the references several operators share.
 
 A case is ``"T[8,2048] T[8,2048] -> T[8,2048]"``: inputs and outputs in the definition's order, ``T`` for each dtype of
-``dtypes`` in turn (``"float16/float32"`` gives ``S`` a dtype of its own), ``(...)`` for a tensor list, ``-`` for an
-optional input left out. Floating inputs reach a reference as float64 on the CPU.
+``dtypes`` in turn (``"float16/float32"`` gives ``S`` a dtype of its own), ``T[8,2]:NHWC`` for a storage format other
+than ND, ``(...)`` for a tensor list, ``-`` for an optional input left out. Floating inputs reach a reference as float64
+on the CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Row:
 
     An operator needs two cases at least, one aligned and one with a tail (of one row, or of several when attributes
     differ), and every dtype column of its definition in one of them; ``columns_left_out`` names columns that can't run,
-    with the reason. ``domain``: position of an input -> (low, high); ``tolerance``: as in op.toml.
+    with the reason. ``domain``: position of an input -> (low, high); ``values``: position -> the values it has in every
+    trial; ``tolerance``: as in op.toml.
     """
 
     path: str
@@ -34,6 +36,7 @@ class Row:
     dtypes: tuple[str, ...] = ("float16",)
     attrs: dict[str, AttrValue] = field(default_factory=dict)
     domain: dict[int, tuple[float, float]] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
     tolerance: dict[str, Any] = field(default_factory=dict)
     columns_left_out: dict[int, str] = field(default_factory=dict)
 
@@ -94,7 +97,7 @@ def layer_norm(x: torch.Tensor, epsilon: float) -> tuple[torch.Tensor, torch.Ten
 
 
 # ---- from a line to a case ----
-_TOKEN = re.compile(r"->|[()-]|(\w+)\[([\d,]*)\]")
+_TOKEN = re.compile(r"->|[()-]|(\w+)\[([\d,]*)\](?::(\w+))?")
 
 
 def arguments(text: str, dtypes: dict[str, str]) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
@@ -114,7 +117,7 @@ def arguments(text: str, dtypes: dict[str, str]) -> tuple[tuple[Argument, ...], 
             sides[side].append(None)
         else:
             shape = tuple(int(n) for n in token[2].split(",") if n)
-            spec = TensorSpec(dtypes.get(token[1], token[1]), shape)
+            spec = TensorSpec(dtypes.get(token[1], token[1]), shape, token[3] or "ND")
             if group is None:
                 sides[side].append(spec)
             else:

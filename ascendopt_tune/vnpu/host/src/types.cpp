@@ -1,6 +1,12 @@
-// Names and sizes of ge::DataType and ge::Format.
+// Names and sizes of ge::DataType and ge::Format; the text of a shape.
 #pragma GCC visibility push(default)
+#include "exe_graph/runtime/shape.h"
 #include "graph/utils/type_utils.h"
+
+namespace ops {
+// No public header of CANN declares it: operators that use it write this line themselves.
+std::string ToString(const gert::Shape& shape);
+}  // namespace ops
 #pragma GCC visibility pop
 
 namespace ge {
@@ -143,3 +149,12 @@ bool TypeUtils::GetDataTypeLength(DataType data_type, uint32_t& length) {
 }
 
 }  // namespace ge
+
+std::string ops::ToString(const gert::Shape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.GetDimNum(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape.GetDim(i));
+  }
+  return text + "]";
+}

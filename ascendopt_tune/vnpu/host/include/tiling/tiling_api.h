@@ -10,6 +10,7 @@
 #include "graph/types.h"
 #include "graph/utils/type_utils.h"
 #include "register/tilingdata_base.h"
+#include "tiling/cube_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/temporary_sizes.h"
 

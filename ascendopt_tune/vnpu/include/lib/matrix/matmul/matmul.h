@@ -1,0 +1,3 @@
+// The older name of lib/matmul_intf.h.
+#pragma once
+#include "lib/matmul_intf.h"
