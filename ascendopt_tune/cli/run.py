@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from .. import arguments
 from ..build.toolkit import find
-from ..errors import HostProgramError
+from ..errors import CaseError, HostProgramError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..outcome import CompileFailed, LaunchFailed, Timed
 from ..report.text import failure_text, json_text, print_case, profile_table
+from ..report.trace import SavedTrace, save_trace
 from ..settings import settings
 from . import failure, options
 
@@ -46,6 +47,10 @@ def run(
     seed: options.Seed = 0,
     chip: options.ChipName = None,
     target: options.Target = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", help="Write the modelled timeline to this file; open it in https://ui.perfetto.dev."),
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -55,8 +60,15 @@ def run(
     """
     now = settings()
     options.check_cache_folder()
+    options.check_file(trace, "--trace")
     operator = options.find_operator(op, kernel, entry, block_dim, define)
-    with Evaluator(find(target or now.target), chip or now.chip) as evaluator:
+    toolkit = find(target or now.target)
+    if trace is not None and toolkit.target != "virtual":
+        raise CaseError(
+            f"--trace shows what the virtual NPU models, and the target is {toolkit.target}.",
+            "Add --target virtual, or use msprof for a timeline of the device.",
+        )
+    with Evaluator(toolkit, chip or now.chip) as evaluator:
         if not json:
             print(f"building, running and checking {operator.name} ...", file=sys.stderr)
         subject = options.make_subject(
@@ -64,23 +76,30 @@ def run(
         )
         gate = Gate(operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays)
         try:
-            result = gate.evaluate(operator.baseline)
+            result = gate.evaluate(operator.baseline, trace=trace is not None)
         except HostProgramError as error:
             result = Checked(EvaluationResult(LaunchFailed(error.message)), {})
         if outputs is not None and result.outputs:
             arguments.save_arrays(outputs, result.outputs)
+        saved = None
+        if trace is not None and result.result.trace_path is not None:
+            saved = save_trace(Path(result.result.trace_path), trace)
         if json:
-            print(json_text(_document(subject, gate, evaluator, seed, result)))
+            print(json_text(_document(subject, gate, evaluator, seed, result, saved)))
     outcome = result.outcome
     if isinstance(outcome, (CompileFailed, LaunchFailed)):
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
         _print(subject, gate, evaluator, result, outputs)
+        if saved is not None:
+            _print_trace(saved)
     if not isinstance(outcome, Timed):
         raise typer.Exit(1)
 
 
-def _document(subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: int, result: Checked) -> dict[str, Any]:
+def _document(
+    subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: int, result: Checked, trace: SavedTrace | None
+) -> dict[str, Any]:
     outcome, tiling = result.outcome, result.tiling
     return {
         "operator": subject.operator.name,
@@ -98,6 +117,7 @@ def _document(subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: 
         "profile": result.profile.to_json() if result.profile else None,
         "block_dim": tiling.block_dim if tiling else None,
         "tiling_key": tiling.tiling_key if tiling else None,
+        "trace": {"file": str(trace.path), "left_out": trace.left_out} if trace is not None else None,
         "timings_s": {"compile": 0.0, "tiling": 0.0, "execute": 0.0, **result.timings_s},
     }
 
@@ -117,3 +137,9 @@ def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: C
         print(f"not part of the checks, because the operator as written fails it: {text}")
     if outputs is not None and result.outputs:
         print(f"results: {outputs}")
+
+
+def _print_trace(trace: SavedTrace) -> None:
+    print(f"timeline (modelled): {trace.path}, to be opened in https://ui.perfetto.dev or MindStudio Insight")
+    if trace.left_out:
+        print(f"the timeline leaves out {trace.left_out}; a smaller case shows everything")

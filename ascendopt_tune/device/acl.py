@@ -339,6 +339,13 @@ class Acl:
         if self.virtual and self._rt.vnpu_set_option(name.encode(), value.encode()) != 0:
             raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
 
+    def write_trace(self, path: Path) -> bool:
+        """Writes the timeline of this thread's last launch (see ``vnpu_trace_json``); False when there is none.
+
+        Needs the option ``trace``, and the kernel's binary still loaded.
+        """
+        return self.virtual and self._rt.vnpu_trace_json(str(path).encode()) == 0
+
     def report(self) -> dict[str, Any]:
         """What the virtual NPU tells of this thread's last launch (see ``vnpu_last_report``); {} on a real one."""
         if not self.virtual:

@@ -43,6 +43,12 @@ class Plan:
     measure: bool
     incumbent: Launchable | None
     folder: Path
+    trace: bool = False
+
+    @property
+    def timeline(self) -> Path:
+        """Where the timeline of the first trial is written, with ``trace``."""
+        return self.folder / "timeline.json"
 
 
 def execute(plan: Plan) -> dict[str, Any]:
@@ -63,8 +69,11 @@ def execute(plan: Plan) -> dict[str, Any]:
         with _launch(acl, plan, candidate) as launch:
             for i, trial in enumerate(plan.trials):
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
+                acl.option("trace", "1" if plan.trace and i == 0 else "0")
                 inputs = [load_arrays(a) for a in trial.inputs]
                 done.append(_one(acl, launch, function, candidate.block_dim, inputs, trial, plan.folder / str(i)))
+                if plan.trace and i == 0:
+                    acl.write_trace(plan.timeline)
                 if done[-1]["error"] or done[-1]["damage"]:
                     break
             else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +124,17 @@ class Gate:
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
-    def evaluate(self, pair: Pair) -> Checked:
+    def evaluate(self, pair: Pair, *, trace: bool = False) -> Checked:
         """The pair through the gate (points 1 to 5), with the outputs of the first trial.
+
+        Args:
+            trace: the result's ``trace_path`` names the timeline of the first trial (virtual NPU only).
 
         Raises:
             CaseError: the case doesn't fit the operator.
         """
         trials = self.trials()
-        result = self._evaluator.evaluate(self._request(pair, trials, keep=True))
+        result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         arrays: dict[str, Array] = {}
         if result.outputs:

@@ -114,6 +114,7 @@ class EvaluateRequest:
     ``chip`` is a chip's name; ``target`` is ``virtual`` or ``npu`` and has to be the toolkit's. ``keep_outputs``: the
     result's output files stay until the evaluator is closed. ``incumbent`` is timed in turn with the candidate where
     times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define them).
+    ``trace``: the timeline of the first trial is kept (``virtual`` only).
     """
 
     operator: Operator
@@ -126,6 +127,7 @@ class EvaluateRequest:
     keep_outputs: bool = False
     incumbent: Launchable | None = None
     signature: Signature | None = None
+    trace: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class EvaluationResult:
     ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``. ``reused`` names what was
     found compiled already (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
     ``slack_write_bytes``: written past a tensor, but inside its last 32-byte block: harmless, and worth knowing.
+    ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
     """
 
     outcome: Outcome
@@ -149,6 +152,7 @@ class EvaluationResult:
     slack_write_bytes: int = 0
     binary_path: str | None = None
     tiling_path: str | None = None
+    trace_path: str | None = None
 
     @property
     def launchable(self) -> Launchable | None:

@@ -143,8 +143,9 @@ class Server:
         try:
             arguments = protocol.decode(request["args"])
             value = getattr(worker, request["op"])(*arguments)
-            keep = isinstance(value, protocol.EvaluationResult) and value.tiling_path is not None
-            keep = keep or bool(getattr(value, "outputs", ()))
+            keep = isinstance(value, protocol.EvaluationResult) and bool(
+                value.tiling_path or value.trace_path or value.outputs
+            )
             return {"value": protocol.encode(value)}
         except AscendOptError as error:
             return {"error": protocol.encode_error(error)}

@@ -32,6 +32,7 @@ from .compare import mismatch, tolerance
 from .execute import Plan, execute
 from .limits import Confinement, Limits, Stopped, run_confined
 from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Trial
+from .timeline import FILE_BYTES, add_sources
 from .verdict import failure_of, profile_of
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
+        self._trace_path: str | None = None
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -96,7 +98,7 @@ class Worker:
             if request.pair.hash == request.operator.baseline.hash:
                 raise
             result = replace(result, outcome=LaunchFailed(str(error)))
-        return replace(result, timings_s=self.timings, reused=tuple(self._builder.reused))
+        return replace(result, timings_s=self.timings, reused=tuple(self._builder.reused), trace_path=self._trace_path)
 
     # -- stages -------------------------------------------------------------------------------------------------------
 
@@ -122,8 +124,11 @@ class Worker:
             measure=request.measure,
             incumbent=request.incumbent,
             folder=outputs,
+            trace=request.trace,
         )
         result = self._stage("execute", lambda: self._execute(plan))
+        if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign()):
+            self._trace_path = str(self.work / "trace.json")
         checks = self._stage("check", lambda: self._check(request, plan, result, names[1]))
         if request.measure and request.trials:
             outcome: Outcome = Timed(profile_of(result, block_dim), checks)
@@ -146,6 +151,7 @@ class Worker:
             slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in result["trials"]), default=0),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
+            trace_path=self._trace_path,
         )
 
     def _stage(self, name: str, work: Callable[[], T]) -> T:
@@ -204,7 +210,7 @@ class Worker:
             plan.folder,
             [*binaries, *_input_files(plan.trials)],
             memory=_TENSOR_COPIES * tensors * max(1, len(plan.trials)),
-            file_bytes=largest,
+            file_bytes=max(largest, FILE_BYTES if plan.trace else 0),
         )
         answer = run_confined(lambda: execute(plan), how, "the kernel")
         if isinstance(answer, Stopped):
@@ -214,11 +220,10 @@ class Worker:
     def _check(self, request: EvaluateRequest, plan: Plan, result: Mapping[str, Any], outputs: Sequence[str]) -> int:
         """Number of outputs compared; raises _Failed at the first trial that doesn't hold."""
         checks = 0
-        foreign = [self.toolkit.include, self.toolkit.include.resolve(), self.work, self.work.resolve()]
         trials = list(zip(request.trials, result["trials"], strict=False))
         for i, (trial, done) in enumerate(trials):
             label = f"trial {i + 1} of {len(request.trials)}: {trial}"
-            failure = failure_of(done, Path(plan.launchable.binary_path), foreign, label)
+            failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label)
             if failure is not None:
                 raise _Failed(failure, getattr(failure, "reports", ()))
             if trial.expected is None:
@@ -236,6 +241,10 @@ class Worker:
                         raise _Failed(WrongResult(f"{text} [{label}]"))
                     checks += 1
         return checks
+
+    def _foreign(self) -> list[Path]:
+        """Folders whose source lines are not the user's."""
+        return [self.toolkit.include, self.toolkit.include.resolve(), self.work, self.work.resolve()]
 
     def _keep_tiling(self, tiling: TilingResult | None) -> str | None:
         if tiling is None:

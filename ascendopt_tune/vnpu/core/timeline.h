@@ -37,7 +37,7 @@ struct Flow {
 class Timeline {
  public:
   // Viewers open larger files slowly: blocks that would need more records are shown as one bar each.
-  static constexpr size_t kRecords = 50000;
+  static constexpr size_t kRecords = 100000;
   static constexpr size_t kSpans = 3 * kRecords;  // for a first block that needs more already
 
   Timeline() = default;
