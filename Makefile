@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast check format wheel-check clean
+.PHONY: demo test test-fast docs check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,9 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+
+docs: $(VENV)/installed-test  ## Regenerate the table of APIs; tests compare it.
+	$(BIN)/python docs/api_table.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

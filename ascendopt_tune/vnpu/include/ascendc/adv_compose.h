@@ -131,6 +131,7 @@ ASCENDC_INLINE void softmax(const LocalTensor<T>& dst, const LocalTensor<S>* sum
 }  // namespace detail
 
 // `Tiling` is SoftMaxTiling, whose values only split the work on the device.
+// Limit of SoftMax: not in NZ format.
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename Tiling>
 ASCENDC_INLINE void SoftMax(const LocalTensor<T>& dstTensor, const LocalTensor<T>& sumTensor,

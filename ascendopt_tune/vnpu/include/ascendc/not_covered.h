@@ -32,30 +32,34 @@ constexpr bool never_value = false;
 #define VNPU_NOT_ON_2201(NAME) \
   VNPU_REFUSE(NAME, " does not exist on architecture 2201 (Atlas A2 and A3), which the virtual NPU models")
 
-// Cube and mixed kernels.
-VNPU_NOT_COVERED(Mmad, "cube")
-VNPU_NOT_COVERED(MmadWithSparse, "cube")
-VNPU_NOT_COVERED(LoadData, "cube")
-VNPU_NOT_COVERED(LoadDataWithTranspose, "cube")
-VNPU_NOT_COVERED(LoadDataWithSparse, "cube")
-VNPU_NOT_COVERED(LoadImageToLocal, "cube")
-VNPU_NOT_COVERED(Fill, "cube")
-VNPU_NOT_COVERED(Fixpipe, "cube")
-VNPU_NOT_COVERED(SetFixPipeConfig, "cube")
-VNPU_NOT_COVERED(SetFixpipeNz2ndFlag, "cube")
-VNPU_NOT_COVERED(SetFixpipePreQuantFlag, "cube")
-VNPU_NOT_COVERED(SetFmatrix, "cube")
-VNPU_NOT_COVERED(SetHF32Mode, "cube")
-VNPU_NOT_COVERED(SetHF32TransMode, "cube")
-VNPU_NOT_COVERED(SetMMColumnMajor, "cube")
-VNPU_NOT_COVERED(SetMMRowMajor, "cube")
-VNPU_NOT_COVERED(SetLoadDataBoundary, "cube")
-VNPU_NOT_COVERED(SetLoadDataPaddingValue, "cube")
-VNPU_NOT_COVERED(SetLoadDataRepeat, "cube")
-VNPU_NOT_COVERED(SetAippFunctions, "cube")
-VNPU_NOT_COVERED(GetNormalConfig, "cube")
-VNPU_NOT_COVERED(GetMDLConfig, "cube")
-VNPU_NOT_COVERED(GetMMConfig, "cube")
+#define VNPU_CUBE(NAME)                                                                                           \
+  VNPU_REFUSE(NAME, ": cube and mix kernels are not covered by the virtual NPU at this stage, which runs vector " \
+                    "kernels")
+
+// Cube and mix kernels.
+VNPU_CUBE(Mmad)
+VNPU_CUBE(MmadWithSparse)
+VNPU_CUBE(LoadData)
+VNPU_CUBE(LoadDataWithTranspose)
+VNPU_CUBE(LoadDataWithSparse)
+VNPU_CUBE(LoadImageToLocal)
+VNPU_CUBE(Fill)
+VNPU_CUBE(Fixpipe)
+VNPU_CUBE(SetFixPipeConfig)
+VNPU_CUBE(SetFixpipeNz2ndFlag)
+VNPU_CUBE(SetFixpipePreQuantFlag)
+VNPU_CUBE(SetFmatrix)
+VNPU_CUBE(SetHF32Mode)
+VNPU_CUBE(SetHF32TransMode)
+VNPU_CUBE(SetMMColumnMajor)
+VNPU_CUBE(SetMMRowMajor)
+VNPU_CUBE(SetLoadDataBoundary)
+VNPU_CUBE(SetLoadDataPaddingValue)
+VNPU_CUBE(SetLoadDataRepeat)
+VNPU_CUBE(SetAippFunctions)
+VNPU_CUBE(GetNormalConfig)
+VNPU_CUBE(GetMDLConfig)
+VNPU_CUBE(GetMMConfig)
 VNPU_NOT_COVERED(GetHcclContext, "hccl")
 VNPU_NOT_COVERED(SetHcclContext, "hccl")
 
@@ -142,6 +146,7 @@ VNPU_NOT_ON_2201(Subs)
 VNPU_NOT_ON_2201(Divs)
 VNPU_NOT_ON_2201(MmadMx)
 
+#undef VNPU_CUBE
 #undef VNPU_NOT_COVERED
 #undef VNPU_NOT_ON_2201
 #undef VNPU_REFUSE

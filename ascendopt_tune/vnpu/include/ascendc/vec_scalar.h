@@ -16,6 +16,7 @@ ASCENDC_INLINE void scalar_op(vnpu::ScalarOp op, const LocalTensor<T>& dst, cons
 }  // namespace detail
 
 // The reference has a second set with the scalar's type as a parameter; it serves tensor traits, which are not covered.
+// Limit of Adds, Muls, Maxs, Mins, LeakyRelu: not with tensor traits.
 #define VNPU_SCALAR(NAME)                                                                                             \
   template <typename T, bool isSetMask = true>                                                                        \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue,                \
