@@ -32,9 +32,10 @@ constexpr bool never_value = false;
 #define VNPU_NOT_ON_2201(NAME) \
   VNPU_REFUSE(NAME, " does not exist on architecture 2201 (Atlas A2 and A3), which the virtual NPU models")
 
-#define VNPU_CUBE(NAME)                                                                                           \
-  VNPU_REFUSE(NAME, ": cube and mix kernels are not covered by the virtual NPU at this stage, which runs vector " \
-                    "kernels")
+#define VNPU_CUBE(NAME)                                                                                     \
+  VNPU_REFUSE(NAME,                                                                                         \
+              ": cube and mix kernels are not covered by the virtual NPU at this stage, which runs vector " \
+              "kernels")
 
 // Cube and mix kernels.
 VNPU_CUBE(Mmad)
