@@ -48,7 +48,8 @@ documentation of asc-devkit {release}, and what vector operators of cann-ops use
 architecture 2201 (Ascend 910B, 910_93).
 
 Of {on_2201} names that exist on 2201, {covered} are covered ({limited} of them with limits) and {refused} are not:
-{cube} of the cube core, where whole chapters wait, and {others} others. {elsewhere} names exist on other architectures only.
+{cube} of the cube core, where whole chapters wait, and {others} others. {elsewhere} names exist on other
+architectures only.
 
 * **covered**: declared with the documented signature; computes the documented values; costs modelled time.
 * **covered, with limits**: what is missing is named. Using it is refused, at build time where types tell, else at the
