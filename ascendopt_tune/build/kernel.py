@@ -89,10 +89,13 @@ def _declare(struct: TilingStruct) -> list[str]:
 
 
 def _tiling_classes(structs: Sequence[TilingStruct], key: int) -> list[str]:
-    """Declarations of all structs (nested ones come first in ``structs``) and the name GET_TILING_DATA uses."""
+    """Declarations of all structs (nested ones come first in ``structs``) and the name GET_TILING_DATA uses.
+
+    That is the operator's default struct with every key, because the branches of other keys have to compile as well;
+    a key's own struct is asked for by name, or by GET_TILING_DATA where there is no default.
+    """
     lines = [line for s in {s.name: s for s in structs}.values() for line in _declare(s)]
-    own = [s for s in structs if s.key == key]
-    default = own or [s for s in structs if s.key is None and not s.nested]
+    default = [s for s in structs if s.key is None and not s.nested] or [s for s in structs if s.key == key]
     if default:
         lines.append(f"using AotTilingDefault = {default[0].name};")
     return lines

@@ -81,7 +81,7 @@ class Worker:
     def tile(self, request: EvaluateRequest) -> TilingResult:
         """The tiling function's answer. Raises HostProgramError when it has none."""
         program = self._program(request.operator, request.pair)
-        return self._ask(lambda: _describe_and_tile(program, request)[1], "the tiling function", program)
+        return self._ask(lambda: _describe_and_tile(program, request)[1], "the tiling function", program, request.trials)
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         """Everything; what fails becomes the outcome.
@@ -170,7 +170,7 @@ class Worker:
             raise _Failed(CompileFailed(error.message, str(error), "tiling")) from None
         if isinstance(program, Stopped):
             raise _Failed(CompileFailed(program.reason, "", "tiling"))
-        how = self._host_confinement(program)
+        how = self._host_confinement(program, request.trials)
         task = functools.partial(_describe_and_tile, program, request)
         try:
             answer = self._stage("tiling", lambda: run_confined(task, how, "the tiling function"))
@@ -263,17 +263,18 @@ class Worker:
             raise HostProgramError(program.reason)
         return program
 
-    def _ask(self, task: Callable[[], T], what: str, program: HostProgram) -> T:
-        answer = run_confined(task, self._host_confinement(program), what)
+    def _ask(self, task: Callable[[], T], what: str, program: HostProgram, trials: Sequence[Trial] = ()) -> T:
+        answer = run_confined(task, self._host_confinement(program, trials), what)
         if isinstance(answer, Stopped):
             raise HostProgramError(f"{answer.reason}", "The host program has to be repaired first.")
         value: T = answer
         return value
 
-    def _host_confinement(self, program: HostProgram) -> Confinement:
+    def _host_confinement(self, program: HostProgram, trials: Sequence[Trial]) -> Confinement:
+        """A tiling function may depend on the values of inputs: those of the first trial."""
         folder = self.work / "host"
         folder.mkdir(exist_ok=True)
-        return self._run_confinement(folder, [program.path.parent])
+        return self._run_confinement(folder, [program.path.parent, *_input_files(trials[:1])])
 
     def _run_confinement(self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0) -> Confinement:
         device = self.toolkit.kind != "virtual"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
@@ -25,7 +26,7 @@ from ascendopt_tune.case import Argument, Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.operator import Operator, ParamDef, Signature
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.outcome import Hazard, Timed
 from ascendopt_tune.project import load_project
 from ascendopt_tune.settings import settings
 
@@ -85,10 +86,16 @@ def test_operator(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None
     for i, (low, high) in row.domain.items():
         domain[signature.inputs[i].name] = {"low": low, "high": high}
     for i, values in row.values.items():
-        domain[signature.inputs[i].name] = {"values": values}
+        domain[signature.inputs[i].name] = {"values": np.ravel(values).tolist()}
     operator = dataclasses.replace(
         operator, reference=in_float64(row.reference), settings={"domain": domain, "tolerance": row.tolerance}
     )
+    if row.hazard:
+        checked = Gate(operator, _case(row, case, dtype), evaluator, signature=signature).evaluate(operator.baseline)
+        assert isinstance(checked.outcome, Hazard)
+        assert row.hazard in checked.outcome.reason
+        options = (*operator.kernel_options, "--cce-auto-sync=on")
+        operator = dataclasses.replace(operator, kernel_options=options)
     check(operator, _case(row, case, dtype), evaluator, signature)
 
 

@@ -27,7 +27,8 @@ class Row:
     An operator needs two cases at least, one aligned and one with a tail (of one row, or of several when attributes
     differ), and every dtype column of its definition in one of them; ``columns_left_out`` names columns that can't run,
     with the reason. ``domain``: position of an input -> (low, high); ``values``: position -> the values it has in every
-    trial; ``tolerance``: as in op.toml.
+    trial; ``tolerance``: as in op.toml. ``hazard``: what the operator, built without the compiler's automatic
+    synchronization, forgot to order; it is checked that this is reported, and values with the automatic one.
     """
 
     path: str
@@ -39,6 +40,7 @@ class Row:
     values: dict[int, Any] = field(default_factory=dict)
     tolerance: dict[str, Any] = field(default_factory=dict)
     columns_left_out: dict[int, str] = field(default_factory=dict)
+    hazard: str = ""
 
     def runs(self) -> list[tuple[str, str]]:
         """(case, dtype) of each run."""
