@@ -81,7 +81,8 @@ class Worker:
     def tile(self, request: EvaluateRequest) -> TilingResult:
         """The tiling function's answer. Raises HostProgramError when it has none."""
         program = self._program(request.operator, request.pair)
-        return self._ask(lambda: _describe_and_tile(program, request)[1], "the tiling function", program, request.trials)
+        task = functools.partial(_describe_and_tile, program, request)
+        return self._ask(task, "the tiling function", program, request.trials)[1]
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         """Everything; what fails becomes the outcome.

@@ -45,7 +45,7 @@ def scatter_max(x: torch.Tensor, grad: torch.Tensor, argmax: torch.Tensor, **_: 
 
 
 def somewhere(shape: Triple, starts: list[list[int]], ends: list[list[int]]) -> np.ndarray:
-    """For each window [start, end) of the axes D, H, W an element of it: int32[N,C,windows ...] of indices into [D,H,W]."""
+    """An element of each window [start, end) of D, H, W: int32[N,C,windows ...] of indices into [D,H,W]."""
     rng = np.random.default_rng(0)
     n, c, _, height, width = shape
     size = (n, c, *map(len, starts))
@@ -79,17 +79,19 @@ NO_BARRIER = "CalcIndices"  # no PipeBarrier between TransDataTo5HD of the indic
 ROWS = (
     Row("pooling/adaptive_avg_pool3d_grad", ("T[2,2,4,64] T[64,4,4,8] -> T[4,4,8,64]",
         "T[3,2,5,13] T[13,4,3,7] -> T[4,3,7,13]"), adaptive_avg_pool3d_grad, ("float32",),
-        columns_left_out=dict.fromkeys((0, 2), "the tiling function never sets the dtype's key: float16 data as float32")),
-    Row("pooling/adaptive_max_pool3d", ("T[2,32,8,16,16] -> T[2,32,4,4,4] int32[2,32,4,4,4]",),
+        columns_left_out=dict.fromkeys((0, 2), "the tiling function never sets the dtype's key: half data are floats")),
+    Row("pooling/adaptive_max_pool3d", "T[2,32,8,16,16] -> T[2,32,4,4,4] int32[2,32,4,4,4]",
         lambda x, output_size: functional.adaptive_max_pool3d(x, output_size, return_indices=True), FLOATS,
         attrs={"output_size": (4, 4, 4)}),
     Row("pooling/adaptive_max_pool3d", "T[1,3,5,7,9] -> T[1,3,2,3,4] int32[1,3,2,3,4]",
         lambda x, output_size: functional.adaptive_max_pool3d(x, output_size, return_indices=True), FLOATS,
         attrs={"output_size": (2, 3, 4)}),
     Row("pooling/adaptive_max_pool3d_grad", "T[2,32,4,8,8]:NCDHW T[2,32,2,4,4]:NCDHW int32[2,32,2,4,4]:NCDHW -> "
-        "T[2,32,4,8,8]:NCDHW", scatter_max, FLOATS, hazard=NO_BARRIER, values={2: adaptive_windows((2, 32, 4, 8, 8), (2, 4, 4))}),
+        "T[2,32,4,8,8]:NCDHW", scatter_max, FLOATS, hazard=NO_BARRIER,
+        values={2: adaptive_windows((2, 32, 4, 8, 8), (2, 4, 4))}),
     Row("pooling/adaptive_max_pool3d_grad", "T[1,3,5,7,9]:NCDHW T[1,3,2,3,4]:NCDHW int32[1,3,2,3,4]:NCDHW -> "
-        "T[1,3,5,7,9]:NCDHW", scatter_max, FLOATS, hazard=NO_BARRIER, values={2: adaptive_windows((1, 3, 5, 7, 9), (2, 3, 4))}),
+        "T[1,3,5,7,9]:NCDHW", scatter_max, FLOATS, hazard=NO_BARRIER,
+        values={2: adaptive_windows((1, 3, 5, 7, 9), (2, 3, 4))}),
     Row("pooling/avg_pool3_d", "T[2,8,16,16,32] -> T[2,4,8,8,32]", avg_pool3d, FLOATS,
         attrs={**POOL, "ksize": (2, 2, 2), "strides": (2, 2, 2), "pads": (0, 0, 0)}),
     Row("pooling/avg_pool3_d", "T[1,5,7,9,13] -> T[1,3,4,5,13]", avg_pool3d, FLOATS,
