@@ -65,6 +65,33 @@ const char* kind_name(KernelError::Kind kind) {
   }
 }
 
+// `,"name":value` for each: why pipes with work stood still, in microseconds, means over the cores.
+std::string stall_fields(const TaskTimes& times, double clock, double cores) {
+  static const char* const names[] = {"scalar", "vec", "mte1", "mte2", "mte3", "cube", "fixpipe"};
+  double queue = 0, all_pipes = 0, sync = 0, shortest = 0, longest = 0;
+  double waits[kPipes][kPipes] = {};
+  for (const CoreTimes& c : times.cores) {
+    for (int p = 0; p < kPipes; p++)
+      for (int q = 0; q < kPipes; q++) waits[p][q] += c.waits[p][q];
+    queue += c.queue_full;
+    all_pipes += c.all_pipes;
+    sync += c.sync_all;
+    shortest = longest == 0 ? c.end - c.start : std::min(shortest, c.end - c.start);
+    longest = std::max(longest, c.end - c.start);
+  }
+  std::string out;
+  auto add = [&](const std::string& name, double cycles) { out += ",\"" + name + "\":" + number(cycles / clock); };
+  for (int p = 0; p < kPipes; p++)
+    for (int q = 0; q < kPipes; q++)
+      if (waits[p][q] > 0) add(std::string("stall_") + names[p] + "_on_" + names[q] + "_us", waits[p][q] / cores);
+  add("stall_scalar_on_full_queue_us", queue / cores);
+  add("stall_scalar_on_all_pipes_us", all_pipes / cores);
+  add("stall_sync_all_us", sync / cores);
+  add("block_time_min_us", shortest);
+  add("block_time_max_us", longest);
+  return out;
+}
+
 }  // namespace
 
 void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
@@ -80,11 +107,18 @@ void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) 
     mte3_us += c.busy[static_cast<int>(Pipe::MTE3)] / clock / n;
     stall_gm_us += c.stall_gm / clock / n;
   }
+  stalls = stall_fields(times, clock, n);
   for (const Trace* t : traces) {
     conflict_cycles += t->conflict_cycles;
     mte2_bytes += static_cast<double>(t->mte2_bytes);
     mte3_bytes += static_cast<double>(t->mte3_bytes);
-    for (const Record& r : t->records) instructions += r.kind == Record::kInstr;
+    for (const Record& r : t->records) {
+      if (r.kind != Record::kInstr) continue;
+      instructions++;
+      vec_instructions += r.pipe == Pipe::V;
+      mte2_copies += r.pipe == Pipe::MTE2;
+      mte3_copies += r.pipe == Pipe::MTE3;
+    }
   }
 }
 
@@ -96,7 +130,9 @@ std::string Report::json() const {
          ",\"aiv_mte2_time_us\":" + number(mte2_us) + ",\"aiv_mte3_time_us\":" + number(mte3_us) +
          ",\"block_dim\":" + std::to_string(block_dim) + ",\"counters\":{\"mte2_bytes\":" + number(mte2_bytes) +
          ",\"mte3_bytes\":" + number(mte3_bytes) + ",\"bank_conflict_cycles\":" + number(conflict_cycles) +
-         ",\"instructions\":" + number(instructions) + ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) +
+         ",\"instructions\":" + number(instructions) + ",\"vec_instructions\":" + number(vec_instructions) +
+         ",\"mte2_copies\":" + number(mte2_copies) + ",\"mte3_copies\":" + number(mte3_copies) +
+         ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
          ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
   out += ",\"slack_write_bytes\":" + std::to_string(slack_writes) + ",\"hazards\":[";
   for (size_t i = 0; i < hazards.size(); i++) {

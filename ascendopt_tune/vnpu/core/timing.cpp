@@ -159,11 +159,11 @@ class CoreSim {
   bool finished() const { return next_ == trace_.records.size() && idle(); }
   bool at_sync() const { return syncing_ && idle(); }
   double sync_time() {
-    scalar_waits(complete_all(), trace_.records[next_], Pipe::kCount);
+    scalar_waits(complete_all(), trace_.records[next_], Pipe::kCount, times_.all_pipes);
     return scalar_;
   }
   void leave_sync(double now) {
-    scalar_waits(now, trace_.records[next_], Pipe::kCount);
+    scalar_waits(now, trace_.records[next_], Pipe::kCount, times_.sync_all);
     syncing_ = false;
     next_++;
   }
@@ -211,14 +211,19 @@ class CoreSim {
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src) {
     PipeState& p = pipes_[static_cast<int>(pipe)];
     p.free = std::max(now, until);
+    times_.waits[static_cast<int>(pipe)][static_cast<int>(src)] += std::max(0.0, until - std::max(now, p.complete));
     if (shown() && until > now) timeline_->spans.push_back({index_, pipe, Span::kWait, now, until, r.api, r.pc, src});
   }
 
-  void scalar_waits(double until, const Record& r, Pipe src) {
+  // `counter` is where the waiting is counted.
+  void scalar_waits(double until, const Record& r, Pipe src, double& counter) {
     if (until <= scalar_) return;
+    counter += until - scalar_;
     if (shown()) timeline_->spans.push_back({index_, Pipe::S, Span::kWait, scalar_, until, r.api, r.pc, src});
     scalar_ = until;
   }
+
+  double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
 
   void scalar_works(double cycles, const void* pc) {
     double begin = scalar_;
@@ -293,7 +298,7 @@ class CoreSim {
         if (r.epoch > chip_.queue_depth) {  // the queue is full until an older instruction has started
           size_t older = r.epoch - chip_.queue_depth - 1;
           if (p.starts.size() <= older) return false;
-          scalar_waits(p.starts[older], r, r.pipe);
+          scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
         }
         p.queue.push_back({&r, scalar_});
         break;
@@ -307,7 +312,7 @@ class CoreSim {
       case Record::kWaitFlag:
         if (r.pipe == Pipe::S) {
           if (flag(r).empty()) return false;
-          scalar_waits(flag(r).front(), r, r.src);
+          scalar_waits(flag(r).front(), r, r.src, scalar_wait(r.src));
           seen(r, Pipe::S, flag(r).front(), scalar_);
           flag(r).pop_front();
         } else {
@@ -318,7 +323,7 @@ class CoreSim {
         if (r.pipe == Pipe::S) {
           const PipeState& src = pipes_[static_cast<int>(r.src)];
           if (src.dones.size() < r.epoch) return false;
-          scalar_waits(src.dones[r.epoch - 1], r, r.src);
+          scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
           seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
         } else {
           pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
@@ -329,7 +334,7 @@ class CoreSim {
         break;
       case Record::kBarrierAll:
         if (!idle()) return false;
-        scalar_waits(complete_all(), r, Pipe::kCount);
+        scalar_waits(complete_all(), r, Pipe::kCount, times_.all_pipes);
         break;
       case Record::kSyncAll:
         syncing_ = true;

@@ -16,9 +16,12 @@
 namespace vnpu {
 
 struct CoreTimes {
-  double start = 0, end = 0;  // cycles from the start of the task
-  double busy[kPipes] = {};   // cycles a pipe was executing
-  double stall_gm = 0;        // cycles MTE instructions spent waiting for shared bandwidth
+  double start = 0, end = 0;           // cycles from the start of the task
+  double busy[kPipes] = {};            // cycles a pipe was executing
+  double stall_gm = 0;                 // cycles MTE instructions spent waiting for shared bandwidth
+  double waits[kPipes][kPipes] = {};   // waits[p][q]: cycles in which p, with nothing under way, waited for q
+  double queue_full = 0;               // cycles the scalar unit could not issue because a pipe's queue was full
+  double all_pipes = 0, sync_all = 0;  // cycles the scalar unit waited for all pipes, and for the other cores
 };
 
 struct TaskTimes {
