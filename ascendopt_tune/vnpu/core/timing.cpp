@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <limits>
 #include <queue>
 
@@ -112,13 +111,36 @@ struct Arrival {
   }
 };
 
+// First in, first out, in one piece of memory that is used again and again.
+template <typename T>
+class Fifo {
+ public:
+  bool empty() const { return begin_ == end_; }
+  const T& front() const { return items_[begin_ & (items_.size() - 1)]; }
+  void pop_front() { begin_++; }
+  void push_back(const T& item) {
+    if (end_ - begin_ == items_.size()) grow();
+    items_[end_++ & (items_.size() - 1)] = item;
+  }
+
+ private:
+  void grow() {
+    std::vector<T> larger(std::max<size_t>(2, 2 * items_.size()));  // a power of two
+    for (size_t i = begin_; i < end_; i++) larger[i & (larger.size() - 1)] = items_[i & (items_.size() - 1)];
+    items_ = std::move(larger);
+  }
+
+  std::vector<T> items_;
+  size_t begin_ = 0, end_ = 0;
+};
+
 struct Queued {
   const Record* record;
   double issued;
 };
 
 struct PipeState {
-  std::deque<Queued> queue;
+  Fifo<Queued> queue;
   double free = 0;                    // when the next instruction may start
   double complete = 0;                // when everything so far is complete (a flag set now is raised then)
   bool moving = false;                // the head is in a GM transfer
@@ -129,7 +151,7 @@ struct PipeState {
 class CoreSim {
  public:
   CoreSim(int index, const Trace& trace, const Chip& chip, Timeline* timeline)
-      : index_(index), trace_(trace), chip_(chip), timeline_(timeline) {}
+      : index_(index), trace_(trace), chip_(chip), flags_(kPipes * kPipes * chip.event_ids), timeline_(timeline) {}
 
   void start(double now) { scalar_ = times_.start = now; }
 
@@ -178,8 +200,8 @@ class CoreSim {
   }
 
  private:
-  std::deque<double>& flag(const Record& r) {
-    return flags_[(static_cast<uint32_t>(r.src) << 16) | (static_cast<uint32_t>(r.pipe) << 8) | r.id];
+  Fifo<double>& flag(const Record& r) {
+    return flags_[(static_cast<size_t>(r.src) * kPipes + static_cast<size_t>(r.pipe)) * chip_.event_ids + r.id];
   }
 
   bool idle() const {
@@ -355,7 +377,7 @@ class CoreSim {
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;
   std::array<PipeState, kPipes> pipes_;
-  std::unordered_map<uint32_t, std::deque<double>> flags_;  // times at which an event was raised and not yet waited for
+  std::vector<Fifo<double>> flags_;  // times at which an event was raised and not yet waited for
   CoreTimes times_;
   Timeline* timeline_;
   size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends
@@ -363,6 +385,16 @@ class CoreSim {
 };
 
 }  // namespace
+
+double& L2State::last(uint64_t page) {
+  uint64_t chunk = page / kChunk;
+  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+  if (!chunks_[chunk]) {
+    chunks_[chunk].reset(new double[kChunk]);
+    std::fill_n(chunks_[chunk].get(), kChunk, -1.0);
+  }
+  return chunks_[chunk][page % kChunk];
+}
 
 double L2State::touch(const Transfer& t, const Chip& chip) {
   constexpr uint32_t kSampledBursts = 64;
@@ -374,10 +406,10 @@ double L2State::touch(const Transfer& t, const Chip& chip) {
     uint64_t begin = t.gm_addr + b * t.burst_stride;
     uint64_t last = (begin + std::max(1u, t.burst_bytes) - 1) / page_bytes;
     for (uint64_t page = begin / page_bytes; page <= last; page++) {
-      auto [it, fresh] = last_.try_emplace(page, traffic_);
+      double& touched = this->last(page);
       pages++;
-      if (!fresh && traffic_ - it->second <= chip.l2_bytes) hits++;
-      it->second = traffic_;
+      if (touched >= 0 && traffic_ - touched <= chip.l2_bytes) hits++;
+      touched = traffic_;
     }
   }
   return pages > 0 ? hits / pages : 1;

@@ -5,8 +5,8 @@
 // take the cycles written in the trace; GM transfers additionally share HBM and L2 bandwidth with every core (processor
 // sharing), and hit or miss L2 by what was touched before. Times are in cycles of the core clock.
 #pragma once
+#include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "chip.h"
@@ -38,7 +38,10 @@ class L2State {
   double touch(const Transfer& t, const Chip& chip);
 
  private:
-  std::unordered_map<uint64_t, double> last_;  // page -> traffic when last touched
+  static constexpr uint64_t kChunk = 4096;  // pages
+  double& last(uint64_t page);              // traffic when it was last touched, below 0 before
+
+  std::vector<std::unique_ptr<double[]>> chunks_;  // canonical addresses are counted up, so a plain table will do
   double traffic_ = 0;
 };
 
