@@ -14,7 +14,8 @@ class Profile:
     """Times are means over the cores that ran (as msprof reports them), ``task_duration_us`` is the whole task.
 
     ``counters`` holds the toolkit's extra numbers by name, e.g. ``mte2_bytes``, ``mte3_bytes``,
-    ``bank_conflict_cycles``, ``instructions``, ``stall_*_us``; empty on hardware that was timed by events only.
+    ``bank_conflict_cycles``, ``instructions``, ``stall_*_us`` (means over the cores); empty on hardware that was
+    timed by events only.
     """
 
     task_duration_us: float

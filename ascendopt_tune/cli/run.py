@@ -11,11 +11,13 @@ from rich.console import Console
 
 from .. import arguments
 from ..build.toolkit import find
+from ..chip import load_chip
+from ..diagnosis import diagnose
 from ..errors import CaseError, HostProgramError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..outcome import CompileFailed, LaunchFailed, Timed
-from ..report.text import failure_text, json_text, print_case, profile_table
+from ..report.text import failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
 from ..settings import settings
 from . import failure, options
@@ -25,6 +27,8 @@ EXAMPLES = """[bold]Examples[/]
 ascendopt-tune run rms_norm
 
 ascendopt-tune run add --input x=float16\\[8,2048] --input y=float16\\[8,2048] --json
+
+ascendopt-tune run softmax --profile --trace softmax.json
 
 ascendopt-tune run path/to/my_op --inputs arrays.npz --attr dim=-1 --outputs results.npz
 
@@ -51,6 +55,9 @@ def run(
         Path | None,
         typer.Option("--trace", help="Write the modelled timeline to this file; open it in https://ui.perfetto.dev."),
     ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Also tell what the pipes waited for, the bandwidth, and a diagnosis.")
+    ] = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -91,6 +98,8 @@ def run(
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
         _print(subject, gate, evaluator, result, outputs)
+        if profile and result.profile is not None:
+            print_profile(Console(highlight=False), toolkit.target, result.profile, load_chip(evaluator.chip))
         if saved is not None:
             _print_trace(saved)
     if not isinstance(outcome, Timed):
@@ -115,6 +124,7 @@ def _document(
         "skipped": gate.skipped,
         "hazards": list(result.hazards),
         "profile": result.profile.to_json() if result.profile else None,
+        "diagnosis": diagnose(result.profile, load_chip(evaluator.chip)).paragraph if result.profile else None,
         "block_dim": tiling.block_dim if tiling else None,
         "tiling_key": tiling.tiling_key if tiling else None,
         "trace": {"file": str(trace.path), "left_out": trace.left_out} if trace is not None else None,

@@ -12,6 +12,8 @@ from typing import Any
 import jinja2
 import plotly.graph_objects as go
 
+from ..chip import load_chip
+from ..diagnosis import diagnose
 from ..operator import Operator
 from ..outcome import Timed
 from ..search.proposer import Trial
@@ -37,6 +39,7 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
         operator=operator,
         word=time_word(record.key.target),
         pipes=PIPES,
+        diagnoses=_diagnoses(record),
         counts=counts_text(record.entry.provenance.outcomes),
         figures={
             name: figure.to_html(full_html=False, include_plotlyjs=i == 0, config={"displaylogo": False})
@@ -121,6 +124,13 @@ def _pipes(record: TuneRecord) -> Any:
         )
     figure.update_layout(barmode="group")
     return _laid_out(figure, "", f"{time_word(record.key.target)} time (us)")
+
+
+def _diagnoses(record: TuneRecord) -> list[tuple[str, str]]:
+    """(which pair, what bounds it)."""
+    chip = load_chip(record.key.chip)
+    profiles = [("baseline", record.baseline), ("best", record.best)]
+    return [(name, diagnose(profile, chip).paragraph) for name, profile in profiles]
 
 
 def _laid_out(figure: Any, x: str, y: str) -> Any:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..case import Case
+from ..chip import Chip, load_chip
+from ..diagnosis import bandwidths, cores_used, diagnose, stalls
 from ..entry import finite
 from ..operator import Operator
 from ..outcome import Failure
@@ -24,6 +26,7 @@ PIPES = {
     "aiv_mte2_time_us": "MTE2 (in)",
     "aiv_mte3_time_us": "MTE3 (out)",
 }
+_WHOLE = ("task_duration_us", "aiv_time_us")
 
 
 def time_word(target: str) -> str:
@@ -52,6 +55,39 @@ def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
     return table
 
 
+_LONGEST = 6  # stalls that are shown
+
+
+def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -> None:
+    """Where the time goes in detail: pipes, what they waited for, bandwidth against the peak, and the diagnosis."""
+    core, counters = profile.aiv_time_us, profile.counters
+    if core:
+        table = Table(f"{time_word(target)}, mean over the cores", "us", "of core time")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        rows = [(f"{title} busy", getattr(profile, field)) for field, title in PIPES.items() if field not in _WHOLE]
+        rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
+        if conflicts := counters.get("bank_conflict_cycles", 0.0):
+            per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
+            rows.append(("in vector: UB bank conflicts", per_core))
+        for name, us in rows:
+            table.add_row(name, f"{us:.2f}", f"{100 * us / core:.0f} %")
+        console.print(table)
+    lines = []
+    for pipe, way in (("mte2", "in"), ("mte3", "out")):
+        if count := counters.get(f"{pipe}_copies"):
+            moved = counters[f"{pipe}_bytes"]
+            lines.append(f"moved {way}: {moved / 1e6:.3f} MB in {count:.0f} copies of {moved / count:.0f} bytes each")
+    for memory in bandwidths(profile, chip):
+        lines.append(
+            f"bandwidth of {memory.name}: {memory.achieved / 1e3:.1f} GB/s of {memory.peak / 1e3:.0f} at its peak "
+            f"({100 * memory.share:.0f} %)"
+        )
+    lines.append(f"cores: {cores_used(profile, chip)} of {chip.values['core.aiv']} used, {profile.block_dim} blocks")
+    lines.append(f"diagnosis: {diagnose(profile, chip).paragraph}")
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
 def print_case(console: Console, name: str, chip: str, target: str, case: Case) -> None:
     """What the numbers below are about."""
     console.print(f"{name} on {chip} ({target}): {case}", markup=False, soft_wrap=True)
@@ -72,6 +108,7 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     lines.append(
         f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
     )
+    lines.append(f"what bounds the best pair: {diagnose(record.best, load_chip(key.chip)).paragraph}")
     if record.stop == "interrupted":
         lines.append("interrupted: this is the best found until then; --retune searches again")
     if record.cached:

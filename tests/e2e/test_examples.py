@@ -40,9 +40,9 @@ extern "C" __global__ __aicore__ void my_kernel(GM_ADDR x, GM_ADDR y) {
 """
 
 
-def shown(language: str) -> list[str]:
-    """The code blocks of README.md that are marked as tested."""
-    return re.findall(rf"<!-- tested -->\n```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def shown(language: str, document: str = "README.md") -> list[str]:
+    """The code blocks of a document that are marked as tested."""
+    return re.findall(rf"<!-- tested -->\n```{language}\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -104,6 +104,15 @@ def test_the_readmes_commands(run: Path) -> None:
     assert blocks
     for block in blocks:
         execute("sh", "-euc", block, cwd=run)
+
+
+def test_the_command_at_the_end_of_the_life_of_a_datacopy(run: Path) -> None:
+    shutil.copytree(EXAMPLES, run / "examples")
+    (block,) = shown("sh", "docs/life_of_a_datacopy.md")
+    text = execute("sh", "-euc", block, cwd=run)
+    assert "diagnosis: " in text
+    copies = [e for e in json.loads((run / "scale_shift.json").read_text())["traceEvents"] if e["name"] == "DataCopy"]
+    assert any("scale_shift.cpp:24 " in e["args"]["source"] for e in copies)
 
 
 @needs_torch_npu

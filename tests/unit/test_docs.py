@@ -23,5 +23,24 @@ def test_links_lead_somewhere() -> None:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+def test_the_life_of_a_datacopy_names_what_exists() -> None:
+    text = (ROOT / "docs/life_of_a_datacopy.md").read_text()
+    package = ROOT / "ascendopt_tune"
+    steps = re.findall(r"^### `([\w./]+)`: (`.+`)$", text, re.MULTILINE)
+    assert len(steps) >= 15
+    for file, names in steps:
+        source = (package / file).read_text()
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b{name}\(|\b(struct|class) {name}\b|\b{name} =", source), f"{file}: {name}"
+    # Files in running text, from the repository's or the package's root, with what is to be found there.
+    for name, file in re.findall(r"`(\w+)`\s+\(`([\w./]+\.\w+)`\)", text):
+        assert re.search(rf"\b{name}\b", (package / file).read_text()), f"{file}: {name}"
+    for file in re.findall(r"`([\w/]+\.(?:py|h|cpp|toml|so))`", text):
+        assert (package / file).exists() or (ROOT / file).exists() or file.startswith("lib"), file
+    assert "DataCopy(x, from_[begin], count);" in (ROOT / "examples/scale_shift.cpp").read_text()
+    line = (ROOT / "examples/scale_shift.cpp").read_text().splitlines().index("      DataCopy(x, from_[begin], count);")
+    assert f"`scale_shift.cpp:{line + 1}`" in text
+
+
 def test_no_placeholder_is_left_in_the_readme() -> None:
     assert "DEMO_OUTPUT" not in (ROOT / "README.md").read_text()

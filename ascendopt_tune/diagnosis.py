@@ -1,0 +1,274 @@
+"""What bounds a kernel, in one paragraph of plain words, by rules from its profile.
+
+The paragraph is what ``run --profile`` prints and what Stage II looks experience up with: it names the bottleneck, the
+numbers that show it, and what usually helps. Rules look at shares of time only; no operator has a name here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .chip import Chip
+from .profile import Profile
+
+# Shares from which on something counts as the bound. Chosen so that the kernels of tests/vnpu/test_diagnosis.py, each
+# built around one bottleneck, are told apart with room on both sides.
+_LAUNCH, _IMBALANCE, _SYNC, _BUSY, _WAITS, _BANDWIDTH, _PART = 0.5, 0.25, 0.25, 0.65, 0.2, 0.6, 0.25
+_FEW_CORES = 0.5  # of the chip's cores
+_SMALL_COPY = 4096  # bytes; a copy of less can't reach a core's bandwidth (issue cost against bytes per cycle)
+_PIPES = {"vec": "the vector pipe", "scalar": "the scalar unit", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that holds the kernel back. ``bound``: a keyword; ``text``: the evidence; ``advice``: what to try."""
+
+    bound: str
+    text: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``findings``: the most important one first; empty when nothing stands out, or the profile is too poor to tell."""
+
+    findings: tuple[Finding, ...]
+    paragraph: str
+
+    @property
+    def bound(self) -> str:
+        """The keyword of the most important finding, or ``none``."""
+        return self.findings[0].bound if self.findings else "none"
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes per microsecond (1e-3 GB/s) of one memory: what the task moved, and the chip's peak."""
+
+    name: str
+    achieved: float
+    peak: float
+
+    @property
+    def share(self) -> float:
+        return self.achieved / self.peak if self.peak else 0.0
+
+
+def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
+    """Traffic of all cores over the time they ran: everything through L2, and the part that L2 didn't hold from HBM."""
+    counters = profile.counters
+    us = counters.get("cores_active_us", 0.0)
+    moved = counters.get("mte2_bytes", 0.0) + counters.get("mte3_bytes", 0.0)
+    hbm = counters.get("l2_miss_bytes", 0.0)
+    if us <= 0:
+        return ()
+    return (
+        Bandwidth("L2", moved / us, 1e3 * float(chip.values["memory.l2_gb_per_s"])),
+        Bandwidth("HBM", hbm / us, 1e3 * float(chip.values["memory.hbm_gb_per_s"])),
+    )
+
+
+def cores_used(profile: Profile, chip: Chip) -> int:
+    """Cores that had a block to run."""
+    return min(profile.block_dim, int(chip.values["core.aiv"]))
+
+
+def stalls(profile: Profile) -> list[tuple[str, float]]:
+    """(who waited for what, microseconds: mean over the cores), the longest first; no zeros."""
+    names = {
+        "stall_gm_bandwidth_us": "copies, for GM bandwidth that other cores used",
+        "stall_scalar_on_full_queue_us": "scalar unit, for room in an instruction queue",
+        "stall_scalar_on_all_pipes_us": "scalar unit, for all pipes (PipeBarrier<PIPE_ALL>)",
+        "stall_sync_all_us": "cores, for each other (SyncAll)",
+    }
+    pipes = {"vec": "V", "scalar": "scalar unit", "mte2": "MTE2", "mte3": "MTE3"}
+    found = []
+    for key, us in profile.counters.items():
+        waiting, _, awaited = key.removeprefix("stall_").removesuffix("_us").partition("_on_")
+        if key in names:
+            found.append((names[key], us))
+        elif key.startswith("stall_") and waiting in pipes and awaited in pipes:
+            own = "its own earlier instructions" if waiting == awaited else pipes[awaited]
+            found.append((f"{pipes[waiting]}, for {own}", us))
+    return sorted(((n, us) for n, us in found if us > 0), key=lambda item: -item[1])
+
+
+def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
+    """The findings and the paragraph. ``chip`` is the one the profile was taken on."""
+    if not profile.aiv_time_us or "cores_active_us" not in profile.counters:
+        text = "Only the task's duration is known, not where it went."
+        return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
+    findings = tuple(_findings(profile, chip))
+    if not findings:
+        return Diagnosis((), f"Nothing stands out: {_shares(profile)}, and waits are spread over several causes.")
+    first = findings[0]
+    sentences = [f"{first.text}. {first.advice}."]
+    if len(findings) > 1:
+        sentences.append(f"Then: {findings[1].text[0].lower()}{findings[1].text[1:]}. {findings[1].advice}.")
+    sentences.append(f"In all, {_shares(profile)}.")
+    return Diagnosis(findings, " ".join(sentences))
+
+
+def _shares(profile: Profile) -> str:
+    core = profile.aiv_time_us
+    parts = (f"{title} is busy {_percent(_time(profile, pipe) / core)}" for pipe, title in _PIPES.items())
+    return f"of {core:.1f} us per core, " + ", ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _time(profile: Profile, pipe: str) -> float:
+    return float(getattr(profile, f"aiv_{pipe}_time_us"))
+
+
+def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
+    task, core, counters = profile.task_duration_us, profile.aiv_time_us, profile.counters
+    longest = counters["block_time_max_us"]
+    used, there = cores_used(profile, chip), int(chip.values["core.aiv"])
+    one_wave = profile.block_dim <= there  # with several, a block's time is not a core's
+    active = counters["cores_active_us"]  # from the first core's start to the last one's end
+    starts = (active - longest) if one_wave else 0.0  # cores start one after another
+    if (task - active + starts) / task > _LAUNCH:
+        yield Finding(
+            "launch",
+            f"Launch bound: the task takes {task:.1f} us, of which a core works {core:.1f} us; the rest is launching "
+            f"the task and starting {used} cores",
+            "Start fewer cores, or do more in one launch (fuse operators, take larger inputs)",
+        )
+    elif used <= _FEW_CORES * there:
+        yield Finding(
+            "few cores",
+            f"Few cores: {used} of {there} cores work",
+            "Split the work over more blocks, along another axis if the first is too short",
+        )
+    if one_wave and used > 1 and (longest - core) / longest > _IMBALANCE:
+        yield Finding(
+            "imbalance",
+            f"Load imbalance: the longest block takes {longest:.1f} us, the mean is {core:.1f} us, the shortest "
+            f"{counters['block_time_min_us']:.1f} us",
+            "Give every core the same amount of work: spread the remainder over all cores, cut finer",
+        )
+    if (sync := counters.get("stall_sync_all_us", 0.0)) / core > _SYNC:
+        yield Finding(
+            "synchronization",
+            f"Bound by meetings of all cores: SyncAll takes {_percent(sync / core)} of a core's time",
+            "Meet less often: let each core finish its own part, reduce across cores once",
+        )
+    yield from _on_one_core(profile, chip)
+
+
+def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
+    core = profile.aiv_time_us
+    pipe = max(_PIPES, key=lambda p: _time(profile, p))
+    share = _time(profile, pipe) / core
+    memory = max(bandwidths(profile, chip), key=lambda b: b.share)
+    stalled = profile.counters.get("stall_gm_bandwidth_us", 0.0) / core
+    if memory.share > _BANDWIDTH or stalled > _PART:
+        waiting = f"; copies wait {_percent(stalled)} of the time for bandwidth that other cores use" if stalled else ""
+        yield Finding(
+            "memory bandwidth",
+            f"Memory bound: {memory.achieved / 1e3:.0f} GB/s from {memory.name}, {_percent(memory.share)} of its peak"
+            f"{waiting}",
+            "Move fewer bytes: keep what is used again in UB or L2, fuse with the operator before or behind, use a "
+            "smaller dtype",
+        )
+    if share < _BUSY:
+        yield from _waiting(profile, _PIPES[pipe], share)
+    elif pipe == "vec":
+        yield _vector(profile, chip, share)
+    elif pipe == "scalar":
+        yield Finding(
+            "scalar",
+            f"Scalar bound: the scalar unit is busy {_percent(share)} of the time, the pipes wait for instructions",
+            "Replace element-wise GetValue/SetValue and address arithmetic by vector instructions (masks, Gather, "
+            "Select), make each instruction handle more data, move invariant work out of loops",
+        )
+    elif memory.share <= _BANDWIDTH and stalled <= _PART:
+        yield _copies(profile, chip, pipe, share)
+
+
+def _vector(profile: Profile, chip: Chip, share: float) -> Finding:
+    counters, vec = profile.counters, profile.aiv_vec_time_us
+    cycles = vec * float(chip.values["core.clock_mhz"]) * cores_used(profile, chip)  # of all cores
+    conflicts = counters.get("bank_conflict_cycles", 0.0) / cycles
+    count = counters.get("vec_instructions", 0.0)
+    heads = count * float(chip.values["vector.head_cycles"]) / cycles
+    if conflicts > _PART:
+        return Finding(
+            "bank conflicts",
+            f"Bank conflicts in UB: the vector pipe is busy {_percent(share)} of the time, {_percent(conflicts)} of it "
+            "waiting for banks that two operands of one instruction share",
+            "Move one operand by 32 bytes or more (pad buffers so that sources and destination start in different bank "
+            "groups), or change the stride between rows",
+        )
+    if heads > _BUSY:
+        return Finding(
+            "short vector instructions",
+            f"Short vector instructions: the vector pipe is busy {_percent(share)} of the time, {_percent(heads)} of "
+            f"it starting {count:.0f} instructions, not computing",
+            "Let one instruction handle more data: several rows by repeats and strides, counts instead of loops",
+        )
+    return Finding(
+        "vector",
+        f"Vector bound: the vector pipe is busy {_percent(share)} of the time, with {count:.0f} instructions, "
+        f"{_percent(heads)} of it starting them",
+        "Compute less: fused instructions (Axpy, MulAddDst, FusedMulAdd), fewer passes over the data and fewer casts, "
+        "lower precision where the result allows it",
+    )
+
+
+def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
+    counters = profile.counters
+    count, moved = counters.get(f"{pipe}_copies", 0.0), counters.get(f"{pipe}_bytes", 0.0)
+    mean = moved / count if count else 0.0
+    rate = moved / max(_time(profile, pipe), 1e-9) / cores_used(profile, chip) / 1e3
+    head = (
+        f"{_PIPES[pipe]} is busy {_percent(share)} of the time with {count:.0f} copies of {mean:.0f} bytes in the mean"
+    )
+    if mean < _SMALL_COPY:
+        return Finding(
+            "small copies",
+            f"Small copies: {head}; each costs more to start than to move, {rate:.1f} GB/s per core",
+            "Copy larger tiles (16 KiB or more), many rows in one strided DataCopy, whole blocks of 512 bytes",
+        )
+    return Finding(
+        "copies",
+        f"Bound by the copies of each core: {head}, {rate:.1f} GB/s per core, while memory has bandwidth to spare",
+        "Use more cores, or move fewer bytes per core: keep data in UB between steps, a smaller dtype",
+    )
+
+
+def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
+    """No pipe is busy for long: somebody waits for somebody."""
+    core, counters = profile.aiv_time_us, profile.counters
+
+    def waits(*pairs: str) -> float:
+        return sum(counters.get(f"stall_{pair}_us", 0.0) for pair in pairs) / core
+
+    data = waits("vec_on_mte2", "vec_on_mte3", "mte2_on_vec", "mte2_on_mte3", "mte3_on_vec", "mte3_on_mte2") / 2
+    scalar = waits("scalar_on_vec", "scalar_on_mte2", "scalar_on_mte3", "scalar_on_all_pipes")
+    if max(data, scalar) < _WAITS:
+        return
+    idle = f"{busiest} is the busiest pipe and works only {_percent(share)} of the time"
+    pairs = ("vec_on_mte2", "mte2_on_vec", "mte2_on_mte3", "mte3_on_vec")
+    if scalar > 2 * data:
+        yield Finding(
+            "scalar round trips",
+            f"Round trips through the scalar unit: {idle}; the scalar unit waits {_percent(scalar)} of it for results "
+            "or barriers, and meanwhile issues nothing",
+            "Keep results in vectors (Duplicate, Brcb, Broadcast of a reduction instead of GetValue), replace "
+            "PipeBarrier<PIPE_ALL> by the one flag that is needed, issue the next tile's copy before waiting",
+        )
+    else:
+        longest = max(pairs, key=lambda pair: waits(pair))
+        waiting, _, awaited = longest.partition("_on_")
+        yield Finding(
+            "no overlap",
+            f"Copies and computation take turns instead of overlapping: {idle}, and {_PIPES[waiting]} waits "
+            f"{_percent(waits(longest))} of it for {_PIPES[awaited]}",
+            "Double buffering: two buffers per queue (InitBuffer with 2), smaller tiles if UB is short, the next "
+            "tile's copy issued before this tile is computed",
+        )

@@ -1,0 +1,103 @@
+"""The diagnosis names the bottleneck of kernels that were built around one."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.chip import DEFAULT_CHIP, load_chip
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.diagnosis import bandwidths, diagnose, stalls
+from ascendopt_tune.profile import Profile
+
+SOURCE = Path(__file__).resolve().parent / "kernels" / "bottlenecks.cpp"
+CHIP = load_chip(DEFAULT_CHIP)
+TILE, ALL = 4096, 48
+BYTES = 64 * ALL * TILE * 4  # up to 64 tiles of each block
+
+
+@cache
+def device() -> tuple[Acl, Binary]:
+    acl = Acl(toolkit.virtual())
+    return acl, acl.load(acl.compile(SOURCE.read_text(), SOURCE.name, ["--cce-auto-sync=off"]))
+
+
+@cache
+def profile(kernel: str, cores: int, *numbers: int) -> Profile:
+    acl, binary = device()
+    acl.option("chip", DEFAULT_CHIP)
+    x, y = acl.malloc(BYTES), acl.malloc(BYTES)
+    try:
+        acl.launch(binary.function(kernel), cores, [x, y, *(ctypes.c_uint32(n) for n in numbers)])
+        acl.synchronize()
+        report: dict[str, Any] = acl.report()
+        assert not report["hazards"]
+        return Profile.from_json(report["profile"])
+    finally:
+        acl.free(x)
+        acl.free(y)
+
+
+# What bounds it; kernel, cores, numbers; words of the paragraph: the evidence and the advice.
+STREAM = ("stream", ALL, TILE)
+CASES: list[tuple[str, tuple[Any, ...], tuple[str, ...]]] = [
+    ("memory bandwidth", (*STREAM, 60, 2, 1, 1), ("GB/s from L2", "Move fewer bytes")),
+    ("vector", (*STREAM, 8, 2, 20, 1), ("Vector bound", "fewer passes")),
+    ("no overlap", ("stream", 30, TILE, 12, 1, 4, 1), ("take turns", "Double buffering")),
+    ("imbalance", (*STREAM, 4, 2, 20, 10), ("longest block", "same amount")),
+    ("few cores", ("stream", 4, TILE, 16, 2, 20, 1), ("4 of 48 cores", "more blocks", "vector bound")),
+    ("few cores", ("stream", 4, TILE, 32, 2, 1, 1), ("bound by the copies of each core",)),
+    ("launch", (*STREAM, 1, 1, 1, 1), ("Launch bound", "Start fewer cores")),
+    ("small copies", ("rows", ALL, 1024), ("64 bytes", "larger tiles")),
+    ("scalar", ("elements", ALL, 1024), ("Scalar bound", "GetValue/SetValue")),
+    ("scalar round trips", ("round_trips", ALL, 200), ("issues nothing", "Duplicate, Brcb")),
+    ("short vector instructions", ("vectors", ALL, 500, 64, 32768 + 256), ("starting 2", "repeats and strides")),
+    ("bank conflicts", ("vectors", ALL, 200, TILE, 32768), ("banks that two operands", "32 bytes")),
+    ("vector", ("vectors", ALL, 200, TILE, 32768 + 256), ("Vector bound",)),
+    ("synchronization", ("meetings", ALL, 10), ("SyncAll takes", "reduce across cores once")),
+]
+
+
+@pytest.mark.parametrize(("bound", "run", "words"), CASES, ids=[f"{c[0]}-{c[1][0]}-{c[1][1]}" for c in CASES])
+def test_the_bottleneck_is_named(bound: str, run: tuple[Any, ...], words: tuple[str, ...]) -> None:
+    found = diagnose(profile(*run), CHIP)
+    assert found.bound == bound, found.paragraph
+    assert "\n" not in found.paragraph
+    for word in words:
+        assert word in found.paragraph
+
+
+def test_double_buffering_is_what_the_diagnosis_says_it_is() -> None:
+    single, double = (profile("stream", 30, TILE, 12, buffers, 4, 1) for buffers in (1, 2))
+    assert double.task_duration_us < 0.8 * single.task_duration_us
+    assert diagnose(double, CHIP).bound != "no overlap"
+
+
+def test_stalls_and_bandwidth_are_those_of_the_kernel() -> None:
+    single = profile("stream", 30, TILE, 12, 1, 4, 1)
+    assert stalls(single)[0][0] in ("MTE2, for V", "V, for MTE2", "MTE3, for V")
+    assert sum(us for _, us in stalls(single)) > 0.5 * single.aiv_time_us
+    l2, hbm = bandwidths(profile(*STREAM, 60, 2, 1, 1), CHIP)
+    moved = 48 * 60 * 2 * 4 * TILE
+    assert l2.achieved == pytest.approx(moved / profile(*STREAM, 60, 2, 1, 1).counters["cores_active_us"])
+    assert 0.6 < l2.share <= 1.0
+    assert hbm.achieved == 0.0  # warm: all of it is in L2
+
+
+def test_without_a_profile_nothing_is_claimed() -> None:
+    found = diagnose(Profile(12.5, block_dim=8), CHIP)
+    assert found.findings == ()
+    assert "Only the task's duration is known" in found.paragraph
+
+
+def test_a_balanced_profile_has_no_bound() -> None:
+    even = replace(
+        Profile(20.0, 19.0, 8.0, 7.0, 8.0, 8.0, 48), counters={"block_time_max_us": 19.0, "cores_active_us": 19.0}
+    )
+    assert diagnose(even, CHIP).paragraph.startswith("Nothing stands out")
