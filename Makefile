@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs check format wheel-check clean
+.PHONY: demo test test-fast docs opinfo check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,10 @@ test: $(VENV)/installed-test  ## All tests.
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
 	$(BIN)/python -m pytest -n 2 tests/unit
+
+opinfo: $(VENV)/installed-test  ## torch's operators on device npu against the CPU, all samples; minutes.
+	mkdir -p build
+	$(BIN)/python tests/torch/opinfo.py --json build/opinfo.json
 
 check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from .case import Case, TensorSpec
 from .errors import AscendOptError
 from .torch_ops.activate import install as _install
 from .torch_ops.activate import is_virtual
-from .torch_ops.decorator import stats, status, tune
+from .torch_ops.decorator import not_modelled, stats, status, tune
 from .tuner import TuneRecord, tune_case
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "TensorSpec",
     "TuneRecord",
     "is_virtual",
+    "not_modelled",
     "stats",
     "status",
     "tune",

@@ -6,6 +6,7 @@ The function stays what it was: it serves whatever is not tuned, needs a gradien
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -99,11 +100,20 @@ def stats() -> dict[str, dict[str, Any]]:
     return total
 
 
+def not_modelled() -> dict[str, int]:
+    """Calls by operator that torch's CPU kernels served on the virtual NPU: no modelled time stands for them."""
+    served = sys.modules.get(f"{__package__}.cpu_call")  # loaded with the virtual NPU's torch_npu
+    return dict(served.calls) if served is not None else {}
+
+
 def status() -> str:
-    """The same for people: a line per operator, and one per reason why the original served."""
+    """Both for people: a line per operator, one per reason why the original served, one for what is not modelled."""
     lines = []
     for name, row in stats().items():
         counts = ", ".join(f"{row[k]} {k}" for k in ("hits", "kept", "misses", "tuned"))
         lines.append(f"{name}: {counts}, {sum(row['fallbacks'].values())} fallbacks")
         lines += [f"  {number} x {reason}" for reason, number in row["fallbacks"].items()]
-    return "\n".join(lines) or "no tuned operators"
+    lines = lines or ["no tuned operators"]
+    if calls := not_modelled():
+        lines.append(f"on the CPU, not modelled: {sum(calls.values())} calls of {len(calls)} torch operators")
+    return "\n".join(lines)

@@ -1,9 +1,10 @@
-"""ATen operators on npu tensors of the virtual NPU, computed by torch's own CPU kernels.
+"""ATen operators on npu tensors of the virtual NPU: the CPU's results, for what has no kernel there.
 
 No operator library ships with the virtual NPU, so torch_npu alone moves tensors and launches kernels but can't add.
-Here the kernels registered for the ``PrivateUse1`` key are overridden by ones that run the CPU's over the same bytes:
-device memory is host memory, so an npu tensor and its CPU alias share storage and nothing is copied in. Results are the
-CPU's, and take no modelled time. Never install this beside a real CANN.
+Here the kernels registered for the ``PrivateUse1`` key are overridden by ones that run the CPU's over the same bytes
+(``cpu_call.py``). Results are the CPU's, and take no modelled time (``ascendopt_tune.not_modelled()``). Operators of
+torch_npu's own (``npu_*``), which torch has no kernel for, raise an error that names them. Never install this beside a
+real CANN.
 
 The rules below were each needed to make a class of operators right; the comment beside a rule names its class.
 """
@@ -11,120 +12,28 @@ The rules below were each needed to make a class of operators right; the comment
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from ..errors import DeviceError
 from .activate import is_virtual
+from .cpu_call import Kernel, run_on_cpu
 
-# Structure, not arithmetic: torch_npu's own kernels work, and the ones below are built from them.
+# Structure, not arithmetic: torch_npu's own kernels work, and the ones here are built from them.
 _KEEP = frozenset({
-    "_lazy_clone", "_pin_memory", "_reshape_alias", "as_strided", "detach", "empty.memory_format", "empty_strided",
-    "is_pinned", "is_set_to", "lift", "lift_fresh", "npu_format_cast", "record_stream", "resize_", "set_",
-    "set_.source_Storage", "set_.source_Storage_storage_offset", "set_.source_Tensor", "unfold", "view",
-    "view_as_complex", "view_as_real",
+    "_efficientzerotensor", "_lazy_clone", "_pin_memory", "_reshape_alias", "as_strided", "detach",
+    "empty.memory_format", "empty_strided", "is_pinned", "is_set_to", "lift", "lift_fresh", "npu_format_cast",
+    "record_stream", "resize_", "set_", "set_.source_Storage", "set_.source_Storage_storage_offset",
+    "set_.source_Tensor", "unfold", "view", "view_as_complex", "view_as_real",
 })  # fmt: skip
-_CPU = torch.device("cpu")
-
-Kernel = Callable[..., Any]
 
 
-def alias(tensor: torch.Tensor) -> torch.Tensor:
-    """A CPU tensor over the bytes of an npu tensor: same dtype, size, strides, offset. Valid while its storage is."""
-    storage = tensor.untyped_storage()
-    if storage.nbytes() == 0:
-        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
-    view = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), _CPU, storage.nbytes())
-    result = torch.empty(0, dtype=tensor.dtype)
-    result.set_(view, tensor.storage_offset(), tensor.size(), tensor.stride())
-    if tensor.is_conj():
-        result = torch.conj(result)
-    if tensor.is_neg():
-        result = torch._neg_view(result)
-    return result
-
-
-class _Call:
-    """One operator call: npu tensors become aliases on the way in, results find their way back."""
-
-    def __init__(self) -> None:
-        self._aliases: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # id(alias) -> alias, npu tensor
-
-    def enter(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            if value.device.type != "npu":
-                return value
-            inside = alias(value)
-            self._aliases[id(inside)] = (inside, value)
-            return inside
-        if isinstance(value, (list, tuple)):
-            return [self.enter(item) for item in value]
-        if isinstance(value, torch.device):
-            return _CPU
-        if isinstance(value, torch.Generator):
-            return value if value.device.type == "cpu" else None
-        return value
-
-    def leave(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            items = [self.leave(item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
-            return value
-        if id(value) in self._aliases:  # in-place and out= variants
-            return self._aliases[id(value)][1]
-        pointer = value.untyped_storage().data_ptr()
-        for inside, outside in self._aliases.values():  # views
-            if pointer and inside.untyped_storage().data_ptr() == pointer and inside.dtype == value.dtype:
-                return torch.as_strided(outside, value.size(), value.stride(), value.storage_offset())
-        result = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="npu")
-        if value.numel():
-            alias(result).copy_(value)
-        return result
-
-    def settle(self) -> None:
-        """Carries over what an operator did to its arguments' shapes: transpose_, squeeze_, a resized out=."""
-        for inside, outside in self._aliases.values():
-            shape = (inside.size(), inside.stride(), inside.storage_offset())
-            if shape == (outside.size(), outside.stride(), outside.storage_offset()):
-                continue
-            theirs, ours = inside.untyped_storage(), outside.untyped_storage()
-            if (theirs.data_ptr(), theirs.nbytes()) == (ours.data_ptr(), ours.nbytes()):
-                outside.set_(ours, inside.storage_offset(), inside.size(), inside.stride())
-            else:
-                outside.resize_(inside.size())
-                alias(outside).copy_(inside)
-
-
-def _on_cpu(op: Any) -> Kernel:
-    """The kernel that runs ``op`` over aliases."""
-    names_device = any(argument.name == "device" for argument in op._schema.arguments)
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        call = _Call()
-        device = kwargs.get("device")
-        stays = device is not None and torch.device(device).type != "npu"  # _to_copy to the CPU, empty_like on it
-        inputs = [call.enter(argument) for argument in args]
-        named = {name: call.enter(argument) for name, argument in kwargs.items()}
-        if names_device:
-            if not call._aliases or device is not None:
-                named["device"] = _CPU
-            if named.get("pin_memory"):
-                named["pin_memory"] = False
-        result = op(*inputs, **named)
-        if not stays:
-            result = call.leave(result)
-        call.settle()
-        return result
-
-    return kernel
-
-
-def _decomposed(op: Any) -> Kernel:
+def _decomposed(op: Any, key: str = "CompositeImplicitAutograd") -> Kernel:
     """The kernel that runs a composite operator's own decomposition, instead of torch_npu's fused form."""
-    return lambda *args, **kwargs: op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    composite = getattr(torch._C.DispatchKey, key)
+    return lambda *args, **kwargs: op._op_dk(composite, *args, **kwargs)
 
 
 def _core_autograd(name: str) -> Kernel:
@@ -144,6 +53,66 @@ def _registered(key: str) -> set[str]:
     return {name for name in names if name.startswith("aten::") and name.partition("::")[2] not in _KEEP}
 
 
+def _fused_lstm_cell(
+    input_gates: torch.Tensor,
+    hidden_gates: torch.Tensor,
+    cell: torch.Tensor,
+    input_bias: torch.Tensor | None = None,
+    hidden_bias: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """aten::_thnn_fused_lstm_cell, which torch has for accelerators alone: hidden state, cell state, workspace."""
+    gates = input_gates + hidden_gates
+    for bias in (input_bias, hidden_bias):
+        gates = gates if bias is None else gates + bias
+    enter, forget, candidate, leave = gates.chunk(4, 1)
+    cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+    return leave.sigmoid() * cell.tanh(), cell, gates
+
+
+# Operators without a CPU kernel that torch's own composites call for tensors that are not the CPU's.
+_COMPOSED: dict[str, Kernel] = {"aten::_thnn_fused_lstm_cell": _fused_lstm_cell}
+
+# Composites that put some of their results on the CPU, whatever the device: the batch sizes of a packed sequence.
+_GENERIC = frozenset({"aten::_pack_padded_sequence"})
+
+
+def _has(name: str, *keys: str) -> bool:
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
+
+
+def _is_out(op: Any) -> bool:
+    return any(argument.is_out for argument in op._schema.arguments)
+
+
+def _kernels() -> Iterator[tuple[str, str, Kernel, dict[str, bool]]]:
+    """What is overridden: operator, dispatch key, kernel, options of ``Library.impl``."""
+    npu, autograd, explicit = (
+        _registered(k) for k in ("PrivateUse1", "AutogradPrivateUse1", "CompositeExplicitAutograd")
+    )
+    for name in sorted(npu | _registered("CPU") | autograd | explicit):
+        op = _operator(name)
+        if op is None:
+            continue
+        cpu = _has(name, "CPU")
+        if name in _COMPOSED:
+            yield name, "PrivateUse1", _COMPOSED[name], {}
+            yield name, "AutogradPrivateUse1", _COMPOSED[name], {}
+        elif _has(name, "CompositeImplicitAutograd") and not (cpu and _has(name, "Autograd")):
+            # Only where torch_npu replaced it. A composite that merely has a CPU kernel (true_divide) must stay
+            # composite, or it loses its gradient.
+            for key, registered in (("PrivateUse1", npu), ("AutogradPrivateUse1", npu | autograd)):
+                if name in registered:
+                    yield name, key, _decomposed(op), {}
+        elif cpu or _has(name, "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"):
+            # Composites that work for every device need no kernel, but some out= forms ask for the CPU (mode).
+            if name in _GENERIC:
+                yield name, "PrivateUse1", _decomposed(op, "CompositeExplicitAutograd"), {}
+            elif cpu or name in npu or _is_out(op):
+                yield name, "PrivateUse1", run_on_cpu(op), {}
+            if name in autograd and _has(name, "CPU", "CompositeExplicitAutograd"):
+                yield name, "AutogradPrivateUse1", _core_autograd(name), {"with_keyset": True}
+
+
 class Fallback:
     """The overrides. Install once per process; removing them brings torch_npu's own kernels back."""
 
@@ -161,38 +130,13 @@ class Fallback:
         if self._library is not None:
             return 0
         make_library: Any = torch.library.Library
-        self._library = library = make_library("aten", "IMPL")
-        count = 0
-
-        def override(name: str, kernel: Kernel, key: str, **options: Any) -> None:
-            nonlocal count
-            library.impl(name.partition("::")[2], kernel, key, allow_override=True, **options)
-            count += 1
-
-        def has(name: str, *keys: str) -> bool:
-            return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
-
+        self._library = make_library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns about every override
-            npu, autograd = _registered("PrivateUse1"), _registered("AutogradPrivateUse1")
-            for name in sorted(npu | _registered("CPU") | autograd):
-                op = _operator(name)
-                if op is None:
-                    continue
-                if has(name, "CompositeImplicitAutograd"):
-                    # Only where torch_npu replaced it. A composite that merely has a CPU kernel (true_divide) must
-                    # stay composite, or it loses its gradient.
-                    for key, registered in (("PrivateUse1", npu), ("AutogradPrivateUse1", npu | autograd)):
-                        if name in registered:
-                            override(name, _decomposed(op), key)
-                    continue
-                if not has(name, "CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"):
-                    continue
-                if name in npu or has(name, "CPU"):
-                    override(name, _on_cpu(op), "PrivateUse1")
-                if name in autograd and has(name, "CPU", "CompositeExplicitAutograd"):
-                    override(name, _core_autograd(name), "AutogradPrivateUse1", with_keyset=True)
-        return count
+            kernels = list(_kernels())
+            for name, key, kernel, options in kernels:
+                self._library.impl(name.partition("::")[2], kernel, key, allow_override=True, **options)
+        return len(kernels)
 
     def remove(self) -> None:
         """Takes the overrides back. Harmless when nothing is installed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,13 +17,6 @@ pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
     pytest.mark.filterwarnings("ignore:Cannot create tensor with internal format:UserWarning"),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def installed() -> Iterator[None]:
-    fallback.install()
-    yield
-    fallback.remove()
 
 
 def both(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = torch.float32) -> None:
