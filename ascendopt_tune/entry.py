@@ -214,13 +214,14 @@ class Entry:
             kind: {n.removeprefix(f"{kind}/"): b.decode() for n, b in contents.items() if n.startswith(f"{kind}/")}
             for kind in ("tiling", "kernel")
         }
+        launch = {**document["launch"], "initial_values": tuple(document["launch"].get("initial_values", ()))}
         provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
         return Entry(
             key=Key.from_json(document["key"]),
             pair=Pair(sources["tiling"], sources["kernel"]),
             binary=contents["kernel.bin"],
             kernel_name=document["kernel_name"],
-            tiling=TilingResult(data=contents["tiling.bin"], **document["launch"]),
+            tiling=TilingResult(data=contents["tiling.bin"], **launch),
             baseline=Profile.from_json(document["baseline"]),
             best=Profile.from_json(document["best"]),
             provenance=Provenance(**provenance),
@@ -283,7 +284,8 @@ def signature_from_json(document: Mapping[str, Any] | None) -> Signature | None:
         return None
 
     def param(d: Mapping[str, Any]) -> ParamDef:
-        return ParamDef(**{**d, "dtypes": tuple(d["dtypes"]), "formats": tuple(d["formats"])})
+        lists = {name: tuple(d[name]) for name in ("dtypes", "formats", "init_values") if name in d}
+        return ParamDef(**{**d, **lists})
 
     def attr(d: Mapping[str, Any]) -> AttrDef:
         default: AttrValue | None = tuple(d["default"]) if isinstance(d["default"], list) else d["default"]

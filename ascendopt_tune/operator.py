@@ -17,7 +17,8 @@ class ParamDef:
 
     ``dtypes[i]`` and ``formats[i]`` belong to dtype column i: the same index over all parameters is one supported
     combination. ``kind`` is ``required``, ``optional`` or ``dynamic`` (a tensor list). ``value_depend``: the tiling
-    function reads the values on the host.
+    function reads the values on the host. ``init_values``: what an output holds before the kernel runs, one value or
+    one per column.
     """
 
     name: str
@@ -25,6 +26,7 @@ class ParamDef:
     kind: str = "required"
     formats: tuple[str, ...] = ()
     value_depend: bool = False
+    init_values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,14 @@ class Operator:
     def auto_sync(self) -> bool:
         """Built with the compiler's automatic synchronization? CANN's default is on (mechanics: --cce-auto-sync)."""
         return "--cce-auto-sync=off" not in self.kernel_options
+
+    @property
+    def in_place(self) -> tuple[str, ...]:
+        """Inputs the kernel changes without the definition having an output for them (op.toml: ``in_place``).
+
+        A case lists them as outputs after those of the definition; they are no kernel parameters of their own.
+        """
+        return tuple(self.settings.get("in_place", ()))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ class TilingResult:
     """What a tiling function decided.
 
     ``workspace_bytes`` is the sum of the sizes it asked for; ``data`` the tiling bytes as the kernel reads them;
-    ``schedule_mode`` 1 asks that all cores run at once.
+    ``schedule_mode`` 1 asks that all cores run at once. ``initial_values``: what each output is filled with before the
+    kernel runs, None where nothing is promised (OpDef's InitValue, for a tiling function that calls SetNeedAtomic).
     """
 
     block_dim: int
@@ -54,6 +55,7 @@ class TilingResult:
     workspace_bytes: int
     data: bytes
     schedule_mode: int = 0
+    initial_values: tuple[float | None, ...] = ()
 
 
 class HostProgram:
@@ -149,6 +151,7 @@ class HostProgram:
                 workspace_bytes=sum(lib.vnpu_ctx_workspace(handle, i) for i in range(count)),
                 data=ctypes.string_at(lib.vnpu_ctx_tiling_data(handle), size),
                 schedule_mode=lib.vnpu_ctx_schedule_mode(handle),
+                initial_values=_initial_values(signature, case) if lib.vnpu_ctx_need_atomic(handle) else (),
             )
 
     def close(self) -> None:
@@ -241,6 +244,17 @@ class _Context:
         return tuple(tuple(next(it) for _ in a) if isinstance(a, tuple) else next(it) for a in outputs)
 
 
+def _initial_values(signature: Signature, case: Case) -> tuple[float | None, ...]:
+    """What each output of the case is filled with before the kernel runs; None: nothing."""
+    column = dtype_column(signature, case.inputs, case.outputs)
+
+    def value(values: tuple[float, ...]) -> float | None:
+        return values[min(column, len(values) - 1)] if values else None
+
+    found = tuple(value(p.init_values) for p in signature.outputs)
+    return found if any(v is not None for v in found) else ()
+
+
 def _tensors(argument: Argument) -> tuple[TensorSpec, ...]:
     return () if argument is None else argument if isinstance(argument, tuple) else (argument,)
 
@@ -292,6 +306,7 @@ def _load_library(path: str) -> ctypes.CDLL:
         "vnpu_ctx_block_dim": (u32, [pointer]),
         "vnpu_ctx_tiling_key": (u64, [pointer]),
         "vnpu_ctx_schedule_mode": (u32, [pointer]),
+        "vnpu_ctx_need_atomic": (u32, [pointer]),
         "vnpu_ctx_workspace_count": (u32, [pointer]),
         "vnpu_ctx_workspace": (u64, [pointer, u32]),
         "vnpu_ctx_tiling_size": (u64, [pointer]),

@@ -8,6 +8,7 @@ as in "how to develop operators with dynamic inputs").
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -61,6 +62,8 @@ class Launch:
         tiling: tiling bytes, or None for a kernel without tiling function (direct launch).
         workspace_bytes: what the tiling function asked for.
         order: for a direct launch, the kernel's parameters: names of inputs and outputs, or ctypes values.
+        unlisted: how many outputs, the last ones, are no parameters of their own: inputs that the kernel changes.
+        initial_values: what each output is filled with before a launch; None, or no entry: with poison.
 
     Raises:
         DeviceError: no device memory.
@@ -74,8 +77,11 @@ class Launch:
         tiling: bytes | None = None,
         workspace_bytes: int = 0,
         order: Sequence[str | ctypes._SimpleCData[Any]] | None = None,
+        unlisted: int = 0,
+        initial_values: Sequence[float | None] = (),
     ) -> None:
         self._acl = acl
+        self._initial_values = initial_values
         self._owned: list[int] = []
         try:
             self._inputs = [self._allocate(n, a) for n, a in zip(names[0], case.inputs, strict=True)]
@@ -94,7 +100,7 @@ class Launch:
             ]
             self._args: list[LaunchArgument]
             if order is None:
-                self._args = [*(arguments[n] for n in names[0]), *results]
+                self._args = [*(arguments[n] for n in names[0]), *results[: len(results) - unlisted]]
                 self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"")]
             else:
                 arguments.update(zip(names[1], results, strict=True))
@@ -154,10 +160,15 @@ class Launch:
     # -- one launch ---------------------------------------------------------------------------------------------------
 
     def load(self, inputs: Sequence[Arrays], poison: int) -> None:
-        """Copies the inputs in, and fills outputs, guards and the user's workspace with the byte ``poison``."""
-        for buffers in self._outputs:
+        """Copies the inputs in, and fills outputs, guards and the user's workspace with the byte ``poison``.
+
+        Outputs with an initial value are filled with that.
+        """
+        for buffers, value in itertools.zip_longest(self._outputs, self._initial_values):
             for b in buffers:
-                if b.spec.nbytes:
+                if value is not None:
+                    self._acl.memcpy_h2d(b.pointer, np.full(b.spec.shape, value, numpy_dtype(b.spec.dtype)))
+                elif b.spec.nbytes:
                     self._acl.memset(b.pointer, poison, b.spec.nbytes)
         for buffers, arrays in zip(self._inputs, inputs, strict=True):
             for b, array in zip(buffers, _as_list(arrays), strict=True):

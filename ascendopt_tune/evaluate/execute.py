@@ -113,7 +113,16 @@ def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:
         return Launch(acl, plan.case, plan.names, order=_order(plan.operator, dict(plan.case.attrs), plan.names))
     tiling = what.tiling
     assert tiling is not None
-    return Launch(acl, plan.case, plan.names, tiling.data, tiling.workspace_bytes)
+    unlisted = len(plan.operator.in_place)
+    return Launch(
+        acl,
+        plan.case,
+        plan.names,
+        tiling.data,
+        tiling.workspace_bytes,
+        unlisted=unlisted,
+        initial_values=tiling.initial_values,
+    )
 
 
 def _order(

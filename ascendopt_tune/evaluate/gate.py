@@ -136,6 +136,7 @@ class Gate:
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
+        names += self.operator.in_place
         arrays: dict[str, Array] = {}
         if result.outputs:
             names = names or [f"output{i}" for i in range(len(result.outputs[0]))]

@@ -310,7 +310,8 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[
             array = given.load()
             if array.nbytes <= _INPUT_LIMIT:
                 values[i] = np.array(array)
-    return description, program.tiling(request.case, chip, values)
+    case = replace(request.case, outputs=request.case.outputs[: len(description.signature.outputs)])
+    return description, program.tiling(case, chip, values)
 
 
 def _short_soc(chip: str) -> str:
@@ -320,7 +321,8 @@ def _short_soc(chip: str) -> str:
 def _names(request: EvaluateRequest, signature: Signature | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of inputs and outputs. Without signature: a direct kernel's pointers, inputs before outputs."""
     if signature is not None:
-        return tuple(p.name for p in signature.inputs), tuple(p.name for p in signature.outputs)
+        outputs = (*(p.name for p in signature.outputs), *request.operator.in_place)
+        return tuple(p.name for p in signature.inputs), outputs
     case, direct = request.case, request.operator.direct
     attrs = dict(case.attrs)
     pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"] if direct is not None else []

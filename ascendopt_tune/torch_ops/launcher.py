@@ -75,6 +75,10 @@ class Launcher:
         made = [
             [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in specs] for _, specs in self._outputs
         ]
+        for tensors, value in zip(made, self.entry.tiling.initial_values, strict=False):
+            if value is not None:
+                for tensor in tensors:
+                    tensor.fill_(value)
         for (is_list, _), tensors in zip(self._outputs, made, strict=True):
             words.append(self._address(tensors if is_list else tensors[0] if tensors else None, blocks))
         workspace = torch.empty(self._workspace, dtype=torch.uint8, device=device)

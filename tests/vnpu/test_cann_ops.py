@@ -87,9 +87,9 @@ def test_operator(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None
         domain[signature.inputs[i].name] = {"low": low, "high": high}
     for i, values in row.values.items():
         domain[signature.inputs[i].name] = {"values": np.ravel(values).tolist()}
-    operator = dataclasses.replace(
-        operator, reference=in_float64(row.reference), settings={"domain": domain, "tolerance": row.tolerance}
-    )
+    in_place = [signature.inputs[i].name for i in row.in_place]
+    settings = {"domain": domain, "in_place": in_place, "tolerance": row.tolerance}
+    operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings=settings)
     if row.hazard:
         checked = Gate(operator, _case(row, case, dtype), evaluator, signature=signature).evaluate(operator.baseline)
         assert isinstance(checked.outcome, Hazard)

@@ -39,6 +39,7 @@ void sync_all() { core().sync_all(); }
 void queue_cost() { core().scalar(core().chip.scalar_queue); }
 void scalar_cost(double cycles) { core().scalar(cycles); }
 void** user_pipe() { return &core().user_pipe; }
+void** system_workspace() { return &core().system_workspace; }
 
 void misuse(const char* api, const char* what) {
   throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, VNPU_PC);

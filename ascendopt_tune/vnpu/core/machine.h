@@ -99,9 +99,9 @@ class Core {
   uint64_t va[8][8] = {};             // address registers of the transposing instructions (set_va_reg_sb)
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
-  void* user_pipe = nullptr;  // GetTPipePtr()
-  uint8_t* workspace = nullptr;
-  uint64_t slack_writes = 0;  // bytes written past a tensor but inside its allocation
+  void* user_pipe = nullptr;         // GetTPipePtr()
+  void* system_workspace = nullptr;  // GetSysWorkSpacePtr()
+  uint64_t slack_writes = 0;         // bytes written past a tensor but inside its allocation
 
   Trace trace;
   HazardTracker hazards;

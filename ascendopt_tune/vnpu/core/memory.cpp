@@ -12,6 +12,7 @@ struct Table {
   std::shared_mutex mutex;
   std::map<uint64_t, std::unique_ptr<Allocation>> by_base;
   uint64_t next_canonical = 1 << 20;
+  uint64_t next_constant = 1ull << 48;  // beyond all tensors
   int next_index = 0;
 };
 
@@ -20,19 +21,30 @@ Table& table() {
   return *t;
 }
 
+// Takes canonical addresses from `next`, with a gap behind; the caller holds the lock.
+void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, int index) {
+  auto a = std::make_unique<Allocation>();
+  a->base = reinterpret_cast<uint64_t>(p);
+  a->payload = payload;
+  a->allocated = allocated;
+  a->canonical = next;
+  a->index = index;
+  next += (allocated + 4095) / 4096 * 4096 + 4096;
+  t.by_base[a->base] = std::move(a);
+}
+
 }  // namespace
 
 void gm_register(void* p, size_t payload, size_t allocated) {
   Table& t = table();
   std::unique_lock lock(t.mutex);
-  auto a = std::make_unique<Allocation>();
-  a->base = reinterpret_cast<uint64_t>(p);
-  a->payload = payload;
-  a->allocated = allocated;
-  a->canonical = t.next_canonical;
-  a->index = t.next_index++;
-  t.next_canonical += (allocated + 4095) / 4096 * 4096 + 4096;
-  t.by_base[a->base] = std::move(a);
+  add(t, p, payload, allocated, t.next_canonical, t.next_index++);
+}
+
+void gm_register_constants(void* p, size_t bytes) {
+  Table& t = table();
+  std::unique_lock lock(t.mutex);
+  add(t, p, bytes, bytes, t.next_constant, -1);
 }
 
 void gm_unregister(void* p) {

@@ -18,6 +18,9 @@ struct Allocation {
 
 // Thread-safe. `payload` bytes are the tensor, up to `allocated` may be read and written without harm on silicon.
 void gm_register(void* p, size_t payload, size_t allocated);
+// Constants of a loaded kernel binary (`const __gm__` arrays), which lie in GM on the device. They have addresses of
+// their own, so that loading a binary moves no tensor's canonical address.
+void gm_register_constants(void* p, size_t bytes);
 void gm_unregister(void* p);
 // The allocation that holds host address `addr`, or nullptr. The result stays valid until it is unregistered.
 const Allocation* gm_find(uint64_t addr);

@@ -6,6 +6,7 @@
 #include "ascendc/pipe.h"
 #include "ascendc/system.h"
 #include "ascendc/data_copy.h"
+#include "ascendc/data_copy_slice.h"
 #include "ascendc/vec_binary.h"
 #include "ascendc/vec_unary.h"
 #include "ascendc/vec_scalar.h"

@@ -11,9 +11,11 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <iterator>
+#include <link.h>
 #include <set>
 #include <unistd.h>
 
+#include "../core/memory.h"
 #include "state.h"
 
 namespace vnpu_acl {
@@ -55,6 +57,32 @@ void* open_library(const void* data, size_t size, std::string* error) {
   }
   unlink(path.c_str());
   return library;
+}
+
+// Tells the machine where the binary's constants lie: kernels copy from `const __gm__` arrays as from any tensor.
+std::vector<void*> register_constants(void* library) {
+  link_map* map = nullptr;
+  std::vector<void*> registered;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return registered;
+  struct Search {
+    ElfW(Addr) base;
+    std::vector<void*>* registered;
+  } search{map->l_addr, &registered};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto* s = static_cast<Search*>(data);
+        if (info->dlpi_addr != s->base) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr) & segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_W | PF_X)) != 0) continue;
+          void* begin = reinterpret_cast<void*>(info->dlpi_addr + segment.p_vaddr);
+          vnpu::gm_register_constants(begin, segment.p_memsz);
+          s->registered->push_back(begin);
+        }
+        return 1;
+      },
+      &search);
+  return registered;
 }
 
 Binary* find_binary(void* handle, const char* caller) {
@@ -111,6 +139,7 @@ aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBin
   }
   auto created = std::make_unique<Binary>();
   created->library = library;
+  created->constants = register_constants(library);
   const Lock lock(state_mutex());
   *handle = created.get();
   binaries().live[*handle] = std::move(created);
@@ -134,6 +163,7 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle handle) {
     binaries().live.erase(handle);
     for (const auto& entry : binary->functions) binaries().functions.erase(entry.second.get());
   }
+  for (void* constants : binary->constants) vnpu::gm_unregister(constants);
   dlclose(binary->library);
   return ACL_SUCCESS;
 }

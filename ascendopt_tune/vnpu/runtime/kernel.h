@@ -21,6 +21,7 @@ struct Function {
 
 struct Binary {
   void* library = nullptr;
+  std::vector<void*> constants;  // its read-only data, known to the machine as global memory
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 

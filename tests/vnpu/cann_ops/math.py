@@ -1,4 +1,4 @@
-"""Operators of cann-ops's folder ``math``."""
+"""Operators of cann-ops's folder ``math`` that work element by element."""
 
 from __future__ import annotations
 
@@ -12,52 +12,132 @@ def gelu_grad(dy: torch.Tensor, x: torch.Tensor, _: torch.Tensor) -> torch.Tenso
     return torch.autograd.grad(gelu_tanh(leaf), leaf, dy)[0]
 
 
+def angle(x: torch.Tensor) -> torch.Tensor:
+    return torch.angle(x) if x.is_complex() or x.is_floating_point() else torch.where(x < 0, torch.pi, 0.0)
+
+
+def kl_div_target_grad(
+    g: torch.Tensor, x: torch.Tensor, t: torch.Tensor, reduction: int, log_target: bool
+) -> torch.Tensor:
+    scale = 1 / x.numel() if reduction == 1 else 1.0
+    return scale * g * (t.exp() * (t + 1 - x) if log_target else torch.where(t > 0, t.log() + 1 - x, 0.0))
+
+
+def spence(x: torch.Tensor) -> torch.Tensor:
+    """The integral of log(t) / (1 - t) from 1 to x, by Simpson's rule over 4096 steps."""
+    steps = torch.linspace(0, 1, 4097, dtype=torch.float64)
+    t = 1 + (x.reshape(-1, 1) - 1) * steps
+    values = torch.where((t - 1).abs() < 1e-12, -1.0, t.log() / (1 - t).where((t - 1).abs() >= 1e-12, 1.0))
+    weights = torch.full((4097,), 2.0, dtype=torch.float64)
+    weights[1::2] = 4
+    weights[0] = weights[-1] = 1
+    return ((values * weights).sum(1) * (x.reshape(-1) - 1) / 4096 / 3).reshape(x.shape)
+
+
+BOUNDS = {1: (-1.0, -0.1), 2: (0.1, 1.0)}
+INT_BOUNDS = {1: (-50, -10), 2: (10, 50)}
+# dtype -> number of ge::DataType, what the attribute dst_type holds.
+NUMBERS = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "int64": 9, "bool": 12,
+           "bfloat16": 27}  # fmt: skip
+CASTS = {
+    "float16": "float32 int8 int32 int16 uint8 bool bfloat16",
+    "float32": "float16 bfloat16 int32 int64 bool int8 uint8 int16",
+    "int32": "float32 float16 bfloat16 int8 uint8 int16 int64 bool",
+    "int8": "float16 float32 int32 uint8 bool bfloat16 int16 int64",
+    "uint8": "float16 float32 int32 int8 int16 bfloat16 int64",
+    "bool": "float16 float32 int32 int8 uint8 bfloat16 int64",
+    "int64": "float16 float32 int8 int32 uint8 bool int16 bfloat16",
+    "bfloat16": "float16 float32 int8 int32 uint8 bool",
+    "int16": "float16 float32 int8 int32 uint8 int64",
+}
+
+
+def cast(x: torch.Tensor, dst_type: int) -> torch.Tensor:
+    target = next(name for name, number in NUMBERS.items() if number == dst_type)
+    return x.to(getattr(torch, target))
+
+
+CAST_ROWS = tuple(
+    Row("math/cast", "S[8,2048] -> T[8,2048]", cast, (f"{target}/{source}",), attrs={"dst_type": NUMBERS[target]},
+        domain={0: (0, 100)} if "uint8" in (source, target) else {})
+    for source, targets in CASTS.items() for target in targets.split()
+)  # fmt: skip
+
+TAIL = "T[7,2045] -> T[7,2045]"
+WHOLE = "T[8,2048] -> T[8,2048]"
+BOTH = (WHOLE, TAIL)
+WHOLE2 = "T[8,2048] T[8,2048] -> T[8,2048]"
+TAIL2 = "T[7,2045] T[7,2045] -> T[7,2045]"
+# Tails of less than whole blocks are read past the tensor's allocation: these operators round up to 256 bytes.
+COMPARED = ("T[8,2048] T[8,2048] -> bool[8,2048]", "T[4,96] T[4,96] -> bool[4,96]")
+TERMS = tuple(f"T{s} T{s} T{s} T[1] -> T{s}" for s in ("[32,64]", "[33,77]"))
+POWERS = tuple(f"T{s} T[1] -> T{s}" for s in ("[8,2048]", "[7,2045]"))
+CLIPPED = tuple(f"T{s} T[1] T[1] -> T{s}" for s in ("[8,2048]", "[7,2045]"))
+GRADS = tuple(f"T{s} T{s} T{s} -> T{s}" for s in ("[32,512]", "[33,77]"))
+
+
+def clip(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    return torch.minimum(torch.maximum(x, low), high)
+
+
 ROWS = (
-    Row("math/abs", "T[7,1000] -> T[7,1000]", torch.abs, (*FLOATS, "int32", "int64")),
-    Row("math/add_custom", "T[8,2048] T[8,2048] -> T[8,2048]", torch.add, (*HF, "int32", "int8"),
-        domain={0: (-50, 50), 1: (-50, 50)}),
-    Row("math/addcdiv", "T[33,77] T[33,77] T[33,77] T[1] -> T[33,77]", lambda x, a, b, v: x + v * a / b, FLOATS,
-        domain={2: (0.5, 4)}),
-    Row("math/addcmul", "T[33,77] T[33,77] T[33,77] T[1] -> T[33,77]", lambda x, a, b, v: x + v * a * b, FLOATS),
-    Row("math/clip_by_value", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x, a),
-        b), HF,
-        domain={1: (-1, -0.1), 2: (0.1, 1)}),
-    Row("math/clip_by_value_v2", "T[7,2045] T[1] T[1] -> T[7,2045]", lambda x, a, b: torch.minimum(torch.maximum(x,
-        a), b), FLOATS,
-        domain={1: (-1, -0.1), 2: (0.1, 1)}),
-    Row("math/cos", "T[17,333] -> T[17,333]", torch.cos, FLOATS),
-    Row("math/sin", "T[17,333] -> T[17,333]", torch.sin, FLOATS),
-    Row("math/equal", "T[8,2048] T[8,2048] -> bool[8,2048]", torch.eq, (*FLOATS, "int8", "int32")),
-    Row("math/less", "T[8,2048] T[8,2048] -> bool[8,2048]", torch.lt, (*FLOATS, "int8", "int32", "int64")),
-    Row("math/fast_gelu", "T[7,2045] -> T[7,2045]", lambda x: x * torch.sigmoid(1.702 * x), HF, tolerance=COARSE),
-    Row("math/gelu", "T[7,2045] -> T[7,2045]", gelu_tanh, FLOATS, tolerance={"float32": 1e-3}),
-    Row("math/is_finite", "T[7,2045] -> bool[7,2045]", torch.isfinite, FLOATS),
-    Row("math/is_inf", "T[7,2045] -> bool[7,2045]", torch.isinf, FLOATS),
-    Row("math/lerp", "T[33,77] T[33,77] T[33,77] -> T[33,77]", torch.lerp, FLOATS),
-    Row("math/logical_not", "bool[7,2045] -> bool[7,2045]", torch.logical_not),
-    Row("math/logical_or", "bool[7,2045] bool[7,2045] -> bool[7,2045]", torch.logical_or),
-    Row("math/muls", "T[7,2045] float32[1] -> T[7,2045]", torch.mul, FLOATS),
-    Row("math/neg", "T[7,2045] -> T[7,2045]", torch.neg, (*HF, "int32", "int8")),
-    Row("math/rsqrt", "T[7,2045] -> T[7,2045]", torch.rsqrt, FLOATS, domain=POSITIVE),
-    Row("math/sqrt", "T[7,2045] -> T[7,2045]", torch.sqrt, FLOATS, domain={0: (0, 8)}),
-    Row("math/swish", "T[7,2045] -> T[7,2045]", lambda x, scale: x * torch.sigmoid(scale * x), FLOATS,
-        attrs={"scale": 1.0}),
-    Row("math/tanh", "T[7,2045] -> T[7,2045]", torch.tanh, FLOATS),
-    Row("math/tril", "T[64,96] -> T[64,96]", torch.tril, HF, attrs={"diagonal": 0}),
-    Row("math/triu", "T[64,96] -> T[64,96]", torch.triu, HF, attrs={"diagonal": 0}),
-    Row("math/heaviside", "T[7,2048] T[7,2048] -> T[7,2048]", torch.heaviside, HF),
-    Row("math/gelu_grad", "T[7,2048] T[7,2048] T[7,2048] -> T[7,2048]", gelu_grad, FLOATS),
-    Row("math/snrm2", "T[5000] -> T[1]", lambda x, n, incx: x.norm(), ("float32",), attrs={"n": 5000, "incx": 1}),
-    Row("math/scopy", "T[5000] -> T[5000]", lambda x, n, incx, incy: x, ("float32",), attrs={"n": 5000, "incx": 1,
-        "incy": 1}),
-    Row("math/unalign_add", "T[8,2048] T[8,2048] -> T[8,2048]", torch.add),
-    Row("math/sub_frameworklaunch", "T[8,2048] T[8,2048] -> T[8,2048]", torch.sub),
-    Row("math/gcd", "T[16,100] T[16,100] -> T[16,100]", torch.gcd, ("int16", "int32")),
-    Row("math/cast", "float32[100,100] -> float16[100,100]", lambda x, dst_type: x, attrs={"dst_type": 1}),
-    Row("math/cast", "float16[100,100] -> float32[100,100]", lambda x, dst_type: x, attrs={"dst_type": 0}),
-    Row("math/cast", "float32[100,100] -> int32[100,100]", lambda x, dst_type: x.trunc().to(torch.int32),
-        attrs={"dst_type": 3}),
-    Row("math/kl_div_target_backward", "T[32,512] T[32,512] T[32,512] -> T[32,512]",
-        lambda g, x, t, reduction, log_target: g * (t.log() + 1 - x), ("float16", "float32"),
-        attrs={"reduction": 2, "log_target": False}, domain={2: (0.1, 4)}, tolerance=COARSE),
+    Row("math/abs", BOTH, torch.abs, (*FLOATS, "int32", "int64", "complex64")),
+    Row("math/add_custom", (WHOLE2, TAIL2), torch.add, (*HF, "int32", "int8"), domain={0: (-50, 50), 1: (-50, 50)}),
+    Row("math/addcdiv", TERMS, lambda x, a, b, v: x + v * a / b, FLOATS, domain={2: (0.5, 4)}),
+    Row("math/addcmul", TERMS, lambda x, a, b, v: x + v * a * b, (*FLOATS, "int32")),
+    Row("math/angle_v2", BOTH, angle, HF),
+    # Complex numbers: whole tiles of 2816 on 40 cores, the last tile's offset is wrong otherwise.
+    Row("math/angle_v2", "complex64[40,2816] -> float32[40,2816]", angle),
+    Row("math/angle_v2", "T[40,256] -> float32[40,256]", angle,
+        ("bool", "uint8", "int8", "int16", "int32", "int64")),
+    Row("math/clip_by_value", CLIPPED, clip, HF, domain=BOUNDS),
+    Row("math/clip_by_value", CLIPPED[0], clip, ("int32",), domain=INT_BOUNDS),
+    Row("math/clip_by_value_v2", CLIPPED, clip, FLOATS, domain=BOUNDS),
+    Row("math/clip_by_value_v2", CLIPPED[0], clip, ("int32",), domain=INT_BOUNDS),
+    Row("math/cos", BOTH, torch.cos, FLOATS),
+    Row("math/sin", BOTH, torch.sin, FLOATS),
+    Row("contrib/math/exp", BOTH, lambda x, base, scale, shift: torch.exp(x * scale + shift), FLOATS,
+        attrs={"base": -1.0, "scale": 1.0, "shift": 0.0}),
+    Row("contrib/math/exp", WHOLE, lambda x, base, scale, shift: base ** (x * scale + shift),
+        attrs={"base": 2.0, "scale": 0.5, "shift": 0.25}, tolerance=COARSE),
+    Row("math/equal", COMPARED, torch.eq, (*FLOATS, "int8", "uint8", "int32", "uint32"),
+        domain={0: (0, 3), 1: (0, 3)}),
+    Row("math/greater_equal", COMPARED, torch.ge, (*HF, "int32")),
+    Row("math/less", COMPARED, torch.lt, (*FLOATS, "int8", "uint8", "int32", "int64")),
+    Row("math/less_equal", COMPARED, torch.le, (*HF, "int8", "int32")),
+    Row("math/fast_gelu", BOTH, lambda x: x * torch.sigmoid(1.702 * x), HF, tolerance=COARSE),
+    Row("math/gcd", (WHOLE2, "T[16,100] T[16,100] -> T[16,100]"), torch.gcd, ("int16", "int32", "int64")),
+    Row("math/gelu", BOTH, gelu_tanh, FLOATS, tolerance={"float32": 1e-3}),
+    Row("math/gelu_grad", GRADS, gelu_grad, FLOATS),
+    Row("math/heaviside", (WHOLE2, "T[5,256] T[5,256] -> T[5,256]"), torch.heaviside, HF),
+    Row("math/is_finite", tuple(c.replace("> T", "> bool") for c in BOTH), torch.isfinite, FLOATS),
+    Row("math/is_inf", tuple(c.replace("> T", "> bool") for c in BOTH), torch.isinf, FLOATS),
+    Row("math/kl_div_target_backward", GRADS, kl_div_target_grad, FLOATS, attrs={"reduction": 2, "log_target": False},
+        domain={2: (0.1, 4)}, tolerance=COARSE),
+    Row("math/kl_div_target_backward", GRADS[0], kl_div_target_grad, attrs={"reduction": 1, "log_target": True},
+        domain={2: (-4, 1)}, tolerance=COARSE),
+    Row("math/lerp", GRADS, torch.lerp, FLOATS),
+    Row("math/logical_not", tuple(c.replace("T", "bool") for c in BOTH), torch.logical_not),
+    Row("math/logical_or", tuple(c.replace("T", "bool") for c in (WHOLE2, TAIL2)), torch.logical_or),
+    Row("math/muls", ("T[8,2048] float32[1] -> T[8,2048]", "T[7,2045] float32[1] -> T[7,2045]"), torch.mul,
+        (*FLOATS, "complex64")),
+    Row("math/muls", "T[8,2048] float32[1] -> T[8,2048]", lambda x, v: x * v.to(x.dtype), ("int16", "int32", "int64"),
+        values={1: [3]}),
+    Row("math/neg", BOTH, torch.neg, (*FLOATS, "int32", "int8")),
+    # The exponent is one number, of -2, -1, -1/2, 1/2, 2 and 3.
+    Row("math/pows", POWERS, torch.pow, FLOATS, values={1: [3]}),
+    Row("math/pows", POWERS, torch.pow, FLOATS, values={1: [-0.5]}, domain={0: (0.1, 4)}),
+    Row("math/rsqrt", BOTH, torch.rsqrt, FLOATS, domain=POSITIVE),
+    # Compare's unit are whole 256 bytes, here of float32.
+    Row("math/spence", (WHOLE, "T[11,64] -> T[11,64]"), spence, HF, domain={0: (0.05, 1.95)}),
+    Row("math/sqrt", BOTH, torch.sqrt, FLOATS, domain={0: (0, 8)}),
+    Row("math/sub_frameworklaunch", (WHOLE2, "T[8,2000] T[8,2000] -> T[8,2000]"), torch.sub),
+    Row("math/swish", BOTH, lambda x, scale: x * torch.sigmoid(scale * x), FLOATS, attrs={"scale": 1.0}),
+    Row("math/tanh", BOTH, torch.tanh, FLOATS),
+    # 8 cores of 16 pieces each, whatever is left is not computed.
+    Row("math/unalign_add", (WHOLE2, "T[3,2048] T[3,2048] -> T[3,2048]"), torch.add),
+    # One tile: tiles of more are no whole 256 bytes, the unit of Compare.
+    Row("math/xlogy", ("T[2,2048] T[2,2048] -> T[2,2048]", "T[9,128] T[9,128] -> T[9,128]"), torch.xlogy, HF,
+        domain={1: (0.1, 8)}),
+    *CAST_ROWS,
 )  # fmt: skip

@@ -27,8 +27,10 @@ class Row:
     An operator needs two cases at least, one aligned and one with a tail (of one row, or of several when attributes
     differ), and every dtype column of its definition in one of them; ``columns_left_out`` names columns that can't run,
     with the reason. ``domain``: position of an input -> (low, high); ``values``: position -> the values it has in every
-    trial; ``tolerance``: as in op.toml. ``hazard``: what the operator, built without the compiler's automatic
-    synchronization, forgot to order; it is checked that this is reported, and values with the automatic one.
+    trial; ``in_place``: positions of inputs that the kernel changes though the definition has no output for them (the
+    case then ends with these); ``tolerance``: as in op.toml. ``hazard``: what the operator, built without the
+    compiler's automatic synchronization, forgot to order; it is checked that this is reported, and values with the
+    automatic one.
     """
 
     path: str
@@ -38,6 +40,7 @@ class Row:
     attrs: dict[str, AttrValue] = field(default_factory=dict)
     domain: dict[int, tuple[float, float]] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
+    in_place: tuple[int, ...] = ()
     tolerance: dict[str, Any] = field(default_factory=dict)
     columns_left_out: dict[int, str] = field(default_factory=dict)
     hazard: str = ""

@@ -201,6 +201,7 @@ VNPU_API uint32_t vnpu_ctx_tiling(void* context, size_t capacity) {
   node->tiling_key = 0;
   node->block_dim = 0;
   node->schedule_mode = 0;
+  node->need_atomic = false;
   gert::TilingContext view(node);
   return Guarded([&] { return node->functions.tiling(&view); });
 }
@@ -222,6 +223,7 @@ VNPU_API int vnpu_ctx_output_data_type(void* context, uint32_t index) {
 VNPU_API uint32_t vnpu_ctx_block_dim(void* context) { return AsNode(context)->block_dim; }
 VNPU_API uint64_t vnpu_ctx_tiling_key(void* context) { return AsNode(context)->tiling_key; }
 VNPU_API uint32_t vnpu_ctx_schedule_mode(void* context) { return AsNode(context)->schedule_mode; }
+VNPU_API uint32_t vnpu_ctx_need_atomic(void* context) { return AsNode(context)->need_atomic ? 1 : 0; }
 VNPU_API uint32_t vnpu_ctx_workspace_count(void* context) {
   return static_cast<uint32_t>(AsNode(context)->workspaces.size());
 }

@@ -52,6 +52,7 @@ std::string ParamJson(const ops::OpParamDef& p) {
   return "{\"name\":" + Quote(p.name) + ",\"kind\":\"" + kinds[p.param_type] +
          "\",\"dtypes\":" + List(p.types, number) + ",\"dtype_list\":" + List(p.type_list, number) +
          ",\"formats\":" + List(p.formats, number) + ",\"format_list\":" + List(p.format_list, number) +
+         ",\"init_values\":" + List(p.init_values, [](double value) { return Number(static_cast<float>(value)); }) +
          ",\"follow\":" + Quote(p.follow) + ",\"value_depend\":" + Boolean(p.value_depend != ops::IGNORE) +
          ",\"shape_from_kernel\":" + Boolean(p.shape_from_kernel) + "}";
 }

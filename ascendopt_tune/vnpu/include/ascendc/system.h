@@ -13,9 +13,12 @@ ASCENDC_INLINE int64_t GetTaskRatio() { return 1; }
 ASCENDC_INLINE int64_t GetTaskRation() { return 1; }
 // The user's part of the workspace is what the kernel gets already.
 ASCENDC_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
-ASCENDC_INLINE void SetSysWorkspace(GM_ADDR) {}
-ASCENDC_INLINE void SetSysWorkspaceForce(GM_ADDR) {}
-ASCENDC_INLINE GM_ADDR GetSysWorkSpacePtr() { return nullptr; }
+// The system's part: only handed on, no covered API stores anything there.
+ASCENDC_INLINE void SetSysWorkspaceForce(GM_ADDR workspace) { *vnpu::system_workspace() = workspace; }
+ASCENDC_INLINE GM_ADDR GetSysWorkSpacePtr() { return static_cast<GM_ADDR>(*vnpu::system_workspace()); }
+ASCENDC_INLINE void SetSysWorkspace(GM_ADDR workspace) {
+  if (GetSysWorkSpacePtr() == nullptr) SetSysWorkspaceForce(workspace);
+}
 constexpr uint32_t GetDataBlockSizeInBytes() { return 32; }
 ASCENDC_INLINE uint32_t GetUBSizeInBytes() { return vnpu::local_bytes(); }
 ASCENDC_INLINE int64_t GetSystemCycle() {

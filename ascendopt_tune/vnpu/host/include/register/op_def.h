@@ -22,12 +22,10 @@ enum class ScalarType { UINT64, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8
 
 struct ScalarVar {
   ScalarVar() = default;
-  ScalarVar(ScalarType scalar_type, uint64_t scalar_value) : type(scalar_type), value(scalar_value) {}
-  ScalarVar(ScalarType scalar_type, int scalar_value) : type(scalar_type), value(static_cast<uint64_t>(scalar_value)) {}
-  ScalarVar(ScalarType scalar_type, double scalar_value)
-      : type(scalar_type), value(static_cast<uint64_t>(scalar_value)) {}
+  template <typename T>
+  ScalarVar(ScalarType scalar_type, T scalar_value) : type(scalar_type), value(static_cast<double>(scalar_value)) {}
   ScalarType type = ScalarType::UINT64;
-  uint64_t value = 0;
+  double value = 0;
 };
 
 class OpParamDef {
@@ -51,12 +49,18 @@ class OpParamDef {
     return type == FollowType::SHAPE || type == FollowType::FORMAT ? *this : Follow(parameter);
   }
   OpParamDef& OutputShapeDependOnCompute() { return Set(shape_from_kernel, true); }
+  // What the output holds before the kernel runs, if the tiling function calls SetNeedAtomic(true): one value, or one
+  // per column.
+  OpParamDef& InitValue(uint64_t value) { return Set(init_values, std::vector<double>{static_cast<double>(value)}); }
+  OpParamDef& InitValue(const ScalarVar& value) { return Set(init_values, std::vector<double>{value.value}); }
+  OpParamDef& InitValue(const std::vector<ScalarVar>& values) {
+    init_values.clear();
+    for (const ScalarVar& value : values) init_values.push_back(value.value);
+    return *this;
+  }
   // The next ones steer graph building or the generated aclnn interface; neither exists here.
   OpParamDef& AutoContiguous() { return *this; }
   OpParamDef& IgnoreContiguous() { return *this; }
-  OpParamDef& InitValue(uint64_t) { return *this; }
-  OpParamDef& InitValue(const ScalarVar&) { return *this; }
-  OpParamDef& InitValue(const std::vector<ScalarVar>&) { return *this; }
   OpParamDef& To(ge::DataType) { return *this; }
   OpParamDef& To(const char*) { return *this; }
   OpParamDef& Version(uint32_t) { return *this; }
@@ -68,6 +72,7 @@ class OpParamDef {
   std::vector<ge::DataType> types, type_list;  // one per column; or all, to be combined with the other parameters
   std::vector<ge::Format> formats, format_list;
   std::string follow;
+  std::vector<double> init_values;
   bool scalar = false, scalar_list = false, shape_from_kernel = false;
 
  private:

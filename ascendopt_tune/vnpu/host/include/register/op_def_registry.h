@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/ascend_string.h"
+#include "graph/operator.h"
 #include "register/op_def.h"
 #include "register/op_impl_registry.h"
 
