@@ -80,8 +80,8 @@ def _has(name: str, *keys: str) -> bool:
     return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
 
 
-def _is_out(op: Any) -> bool:
-    return any(argument.is_out for argument in op._schema.arguments)
+def _writes(op: Any) -> bool:
+    return bool(op._schema.is_mutable) and torch.Tag.inplace_view not in op.tags
 
 
 def _kernels() -> Iterator[tuple[str, str, Kernel, dict[str, bool]]]:
@@ -104,10 +104,11 @@ def _kernels() -> Iterator[tuple[str, str, Kernel, dict[str, bool]]]:
                 if name in registered:
                     yield name, key, _decomposed(op), {}
         elif cpu or _has(name, "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"):
-            # Composites that work for every device need no kernel, but some out= forms ask for the CPU (mode).
+            # Composites that work for every device need no kernel, but some that write ask for the CPU (mode's out=
+            # form, conj_physical_).
             if name in _GENERIC:
                 yield name, "PrivateUse1", _decomposed(op, "CompositeExplicitAutograd"), {}
-            elif cpu or name in npu or _is_out(op):
+            elif cpu or name in npu or _writes(op):
                 yield name, "PrivateUse1", run_on_cpu(op), {}
             if name in autograd and _has(name, "CPU", "CompositeExplicitAutograd"):
                 yield name, "AutogradPrivateUse1", _core_autograd(name), {"with_keyset": True}

@@ -78,28 +78,30 @@ def entries(dtype: torch.dtype = torch.float32) -> dict[str, Any]:
 CPU_ARGUMENTS = frozenset({"tensor_split"})
 
 
+def copied(tensor: torch.Tensor, device: str) -> torch.Tensor:
+    """The same strides and offset, and the same lazy conjugation and negation, over a copy of the storage."""
+    if tensor.layout != torch.strided:
+        return tensor.to(device)
+    bare = tensor.detach()
+    whole = torch.empty(0, dtype=bare.dtype).set_(bare.untyped_storage()).clone().to(device)
+    copy = whole.as_strided(bare.size(), bare.stride(), bare.storage_offset())
+    copy = copy.conj() if bare.is_conj() else copy
+    copy = torch._neg_view(copy) if bare.is_neg() else copy
+    return copy.requires_grad_(tensor.requires_grad)
+
+
 def moved(value: Any) -> Any:
-    """A CPU argument for device npu: tensors with the same strides and offset over a copy of their storage."""
+    """A CPU argument for device npu."""
     if isinstance(value, torch.Tensor) and value.device.type == "cpu":
-        if value.layout != torch.strided:
-            return value.to("npu")
-        bare = value.detach()
-        flat = bare.resolve_conj().resolve_neg()
-        whole = torch.empty(0, dtype=flat.dtype).set_(flat.untyped_storage())
-        copy = whole.npu().as_strided(flat.size(), flat.stride(), flat.storage_offset())
-        return copy.requires_grad_(value.requires_grad)
+        return copied(value, "npu")
     if isinstance(value, torch.device) and value.type == "cpu":
         return torch.device("npu:0")
     return "npu:0" if isinstance(value, str) and value == "cpu" else value
 
 
 def cloned(value: Any) -> Any:
-    """A copy with the same strides, for calls that change their arguments."""
-    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
-        return value
-    bare = value.detach()
-    whole = torch.empty(0, dtype=bare.dtype, device=bare.device).set_(bare.untyped_storage()).clone()
-    return whole.as_strided(bare.size(), bare.stride(), bare.storage_offset()).requires_grad_(value.requires_grad)
+    """A CPU argument for a call that may change it."""
+    return copied(value, "cpu") if isinstance(value, torch.Tensor) and value.layout == torch.strided else value
 
 
 def dirty_memory() -> None:
