@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,12 @@ KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fn
                 "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes")  # fmt: skip
 # The library every kernel binary and host program needs, and those torch_npu looks up by name.
 _STUBS = ("libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
+
+_DECLARATION = re.compile(
+    r"^(?!constexpr|inline|template|using|static|namespace|struct|class|enum)"
+    r"(?:\[\[\w+\]\] )?[A-Za-z][\w:<>]*(?:[\s*&]+[A-Za-z][\w:<>]*)*[\s*&]+(\w+)\(",
+    re.MULTILINE,
+)
 
 Progress = Callable[[str], None]
 
@@ -219,15 +226,16 @@ def _build(compiler: str, work: Path) -> None:
     sources = sorted({s for group in libraries.values() for s in group}, key=lambda s: -s.stat().st_size)
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         list(pool.map(compile_one, sources))
+    (objects / "libvnpu.map").write_text(_version_script(machine_functions()))
     for name, group in libraries.items():
         needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libacl_rtc.so": ["-ldl"]}.get(name, ["-ldl"])
         inputs = [str(objects / _object(s)) for s in sorted(group)]
-        _link(compiler, lib64, name, [*inputs, *needs])
+        _link(compiler, lib64, name, [*inputs, *needs], objects)
     empty = work / "stub.cpp"
     empty.write_text("")
     for name in _STUBS:
         # torch_npu looks functions up through these names; they only lead to libascendcl.
-        _link(compiler, lib64, name, [str(empty), "-Wl,--no-as-needed", "-lascendcl"])
+        _link(compiler, lib64, name, [str(empty), "-Wl,--no-as-needed", "-lascendcl"], objects)
     empty.unlink()
     shutil.rmtree(objects)
 
@@ -236,11 +244,29 @@ def _object(source: Path) -> str:
     return "-".join(source.relative_to(VNPU).parts) + ".o"
 
 
-def _link(compiler: str, lib64: Path, name: str, rest: list[str]) -> None:
+def machine_functions() -> list[str]:
+    """What libvnpu.so offers, read from the headers that declare it: to kernels, and to libascendcl.so."""
+    headers = sorted((VNPU / "include" / "vnpu").glob("*.h")) + [VNPU / "core" / n for n in ("launch.h", "memory.h")]
+    found: set[str] = set()
+    for header in headers:
+        # A declaration begins in the first column: type words, the name, an opening parenthesis.
+        found.update(_DECLARATION.findall(re.sub(r"//.*", "", header.read_text())))
+    return sorted(found)
+
+
+def _version_script(names: list[str]) -> str:
+    """C functions as they are, others in namespace vnpu; everything else stays inside the library."""
+    plain = "".join(f"  {name};\n" for name in names if name.startswith("vnpu_"))
+    cpp = "".join(f"    vnpu::{name}[!_a-z0-9]*;\n" for name in names if not name.startswith("vnpu_"))
+    return f'{{\nglobal:\n{plain}  extern "C++" {{\n{cpp}  }};\nlocal:\n  *;\n}};\n'
+
+
+def _link(compiler: str, lib64: Path, name: str, rest: list[str], generated: Path) -> None:
     command = [compiler, "-shared", f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", f"-L{lib64}"]
-    exports = VNPU / "runtime" / name.replace(".so", ".map")
-    if exports.exists():
-        command.append(f"-Wl,--version-script={exports}")
+    script = name.replace(".so", ".map")
+    for exports in (VNPU / "runtime" / script, VNPU / "host" / script, generated / script):
+        if exports.exists():
+            command.append(f"-Wl,--version-script={exports}")
     _run([*command, "-o", str(lib64 / name), *rest], f"linking {name}")
 
 

@@ -129,8 +129,6 @@ VNPU_API void vnpu_ctx_chip(void* context, const char* key, const char* value) {
   AsNode(context)->chip.values[key] = value;
 }
 
-VNPU_API void vnpu_ctx_deterministic(void* context, int on) { AsNode(context)->deterministic = on != 0; }
-
 // Tensors in order, each with its parameter's position in the definition; a list is several calls with one position.
 // `data`: nullptr, or the values, which must stay alive until the context is freed.
 VNPU_API void vnpu_ctx_input(void* context, uint32_t ir_index, int data_type, int format, uint32_t rank,

@@ -79,7 +79,7 @@ Tensor* ExtendedKernelContext::IrOutput(size_t ir_index, size_t k) const { retur
 
 const void* TilingContext::CompileInfo() const { return node_->compile_info; }
 fe::PlatFormInfos* TilingContext::GetPlatformInfo() const { return &node_->platform; }
-int32_t TilingContext::GetDeterministic() const { return node_->deterministic ? 1 : 0; }
+int32_t TilingContext::GetDeterministic() const { return 0; }  // aclnn: off unless a program asks for it
 ge::graphStatus TilingContext::SetTilingKey(uint64_t key) {
   node_->tiling_key = key;
   return ge::GRAPH_SUCCESS;

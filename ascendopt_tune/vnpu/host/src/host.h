@@ -65,7 +65,6 @@ struct Node {
   fe::PlatFormInfos platform;
   Tensors inputs, outputs;
   std::vector<std::vector<uint64_t>> attrs;  // one blob per attribute, aligned to 8 bytes
-  bool deterministic = false;
 
   void* compile_info = nullptr;
   std::unique_ptr<gert::TilingData> tiling_data;
