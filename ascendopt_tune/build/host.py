@@ -4,7 +4,8 @@ They are compiled against the project's own host headers (``vnpu/host/include``)
 CANN's part: contexts, registries, tiling data, platform queries. The same library serves a machine with a real CANN,
 because tiling functions run on the host in both cases.
 
-Everything is content-addressed, one object per source: a candidate that changes one tiling source compiles that one.
+Everything is content-addressed, one object per source: a candidate that changes one tiling source compiles that one,
+and one that changes only numbers compiles nothing (knobs.py).
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import HostProgramError, ToolchainError
 from ..operator import Operator, Pair
+from . import knobs
 from .host_program import HostProgram, TilingResult
 from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
 from .toolkit import Toolkit, host_compiler, virtual
@@ -45,7 +48,7 @@ _FLAGS = (
     "-fno-gnu-unique",
     "-ffp-contract=off",
     "-w",
-    "-fmax-errors=5",
+    "-fmax-errors=20",
     "-DOP_TILING_LIB",
     "-DOP_PROTO_LIB",
     "-DLOG_CPP",
@@ -59,6 +62,7 @@ _WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected b
 # muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
 _TIMEOUT_S = 180
+_LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none
 
 
 def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> HostProgram:
@@ -76,13 +80,55 @@ def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path
             f"operator {operator.name} has no host sources.", "Put a tiling function into op_host/, or launch directly."
         )
     home = toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
-    build = _Build(operator, pair, home, out_dir)
-    sources = [(build.staged / s, s) for s in operator.host_sources]
-    build.stage()
-    with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda s: build.object_of(*s), sources))
-    program = build.link(objects)
-    return HostProgram(program, home.lib64 / _LIBRARY, (operator.entry, operator.name))
+    shared = _Build(operator, pair, home, out_dir)
+    files = dict(pair.tiling)
+    inline = _Inline(out_dir, _digest(shared.common_key, json.dumps(knobs.lift(files).files, sort_keys=True)))
+    for _ in range(_LIFTS):
+        lifted = knobs.lift(files, inline.places)
+        try:
+            program = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).program()
+        except _CompilerError as error:
+            if not lifted.table:
+                raise _told(operator, error.log) from None
+            inline.add(files, operator, error.log)
+        else:
+            inline.keep()
+            return HostProgram(program, home.lib64 / _LIBRARY, (operator.entry, operator.name), lifted.table)
+    raise AssertionError("a text without knobs compiles or is refused")
+
+
+class _CompilerError(Exception):
+    """A compiler or linker refused; ``log`` names the user's files."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+
+
+class _Inline:
+    """The literals of one text that have to stay in it, as compilers told; remembered for the next values."""
+
+    def __init__(self, out_dir: Path, key: str) -> None:
+        self._file = out_dir / "knobs" / f"{key}.json"
+        known = json.loads(self._file.read_text()) if self._file.exists() else []
+        self.places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known)
+        self._tries, self._changed = 0, False
+
+    def add(self, files: dict[str, str], operator: Operator, log: str) -> None:
+        """What the messages are about; all literals when they name none, or at the last try."""
+        self._tries += 1
+        self._changed = True
+        lines = re.findall(r"^(?:\s+from |In file included from )?(\S+?):(\d+)", log, re.MULTILINE)
+        at = [(path.removeprefix(f"{operator.root}/"), int(line)) for path, line in lines]
+        more = knobs.blamed(files, at, knobs.names_in(log)) - self.places
+        self.places |= more if more and self._tries < _LIFTS - 1 else knobs.every(files)
+
+    def keep(self) -> None:
+        if self._changed:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as file:
+                json.dump(sorted(self.places), file)
+            os.replace(file.name, self._file)
 
 
 class _Build:
@@ -102,6 +148,13 @@ class _Build:
         headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
         common = [toolkit.version, _compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
         self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
+
+    def program(self) -> Path:
+        """The linked program. Raises _CompilerError."""
+        self.stage()
+        with ThreadPoolExecutor(2) as pool:
+            objects = list(pool.map(lambda s: self.object_of(self.staged / s, s), self.operator.host_sources))
+        return self.link(objects)
 
     def stage(self) -> None:
         """Writes the pair's files; renamed into place at once, so that nobody compiles half of them."""
@@ -179,29 +232,30 @@ class _Build:
             log = done.stderr.replace(str(self.staged), str(self.operator.root))
             for key, path in self.operator.shared_sources:
                 log = log.replace(str(self.operator.root / key), str(path))
-            raise self._error(log)
+            raise _CompilerError(log)
 
-    def _error(self, log: str) -> HostProgramError:
-        """One paragraph with the first error; a missing header or function is told as what it is."""
-        name = self.operator.name
-        missing = re.search(r"(\S+:\d+):\d+: fatal error: (\S+): No such file", log)
-        if missing:
-            return HostProgramError(
-                f"the host program of {name} includes {missing[2]!r} ({missing[1]}), which is neither the operator's "
-                "nor among the host headers.",
-                "Add its folder to the operator's include folders; CANN headers belong to vnpu/host/include.",
-            )
-        undefined = sorted(set(re.findall(r"undefined reference to `([^']+)'", log)))
-        if undefined:
-            return HostProgramError(
-                f"the host program of {name} uses what none of its sources defines: {', '.join(undefined[:5])}.",
-                "Add the source that defines it to op_host/ or to target_sources(optiling ...) in CMakeLists.txt.",
-            )
-        errors = re.findall(r"^(\S+:\d+):\d+: (?:fatal )?error: (.*)$", log, re.MULTILINE)
-        if not errors:
-            return HostProgramError(f"the host program of {name} doesn't build: {log.strip()[-800:]}")
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return HostProgramError(f"the host program of {name} doesn't compile: {errors[0][0]}: {errors[0][1]}{more}.")
+
+def _told(operator: Operator, log: str) -> HostProgramError:
+    """One paragraph with the first error; a missing header or function is told as what it is."""
+    name = operator.name
+    missing = re.search(r"(\S+:\d+):\d+: fatal error: (\S+): No such file", log)
+    if missing:
+        return HostProgramError(
+            f"the host program of {name} includes {missing[2]!r} ({missing[1]}), which is neither the operator's "
+            "nor among the host headers.",
+            "Add its folder to the operator's include folders; CANN headers belong to vnpu/host/include.",
+        )
+    undefined = sorted(set(re.findall(r"undefined reference to `([^']+)'", log)))
+    if undefined:
+        return HostProgramError(
+            f"the host program of {name} uses what none of its sources defines: {', '.join(undefined[:5])}.",
+            "Add the source that defines it to op_host/ or to target_sources(optiling ...) in CMakeLists.txt.",
+        )
+    errors = re.findall(r"^(\S+:\d+):\d+: (?:fatal )?error: (.*)$", log, re.MULTILINE)
+    if not errors:
+        return HostProgramError(f"the host program of {name} doesn't build: {log.strip()[-800:]}")
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return HostProgramError(f"the host program of {name} doesn't compile: {errors[0][0]}: {errors[0][1]}{more}.")
 
 
 def _precompiled(compiler: str, toolkit: Toolkit) -> Path:

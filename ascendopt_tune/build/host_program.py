@@ -6,10 +6,13 @@ refuses a case. A program that crashes takes its process with it: run candidates
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,9 +64,14 @@ class TilingResult:
 class HostProgram:
     """A compiled host program. Loaded on first use; not thread safe."""
 
-    def __init__(self, path: Path, library: Path, names: Sequence[str]) -> None:
-        """``names``: what the operator may be called; picks the definition when the sources hold several."""
+    def __init__(self, path: Path, library: Path, names: Sequence[str], knobs: Sequence[int] = ()) -> None:
+        """
+        Args:
+            names: what the operator may be called; picks the definition when the sources hold several.
+            knobs: the numbers that the program reads from its table (knobs.py).
+        """
         self.path = path
+        self.knobs = tuple(knobs)
         self._library_path = library
         self._names = tuple(names)
         self._handle: int | None = None
@@ -167,11 +175,23 @@ class HostProgram:
     def _open(self) -> int:
         if self._handle is None:
             error = ctypes.create_string_buffer(2048)
-            handle = self._library.vnpu_host_open(str(self.path).encode(), error, len(error))
+            knobs = (ctypes.c_uint64 * len(self.knobs))(*self.knobs)
+            with self._file() as file:
+                handle = self._library.vnpu_host_open(str(file).encode(), knobs, len(knobs), error, len(error))
             if not handle:
                 raise HostProgramError(f"the host program {self.path} can't be loaded: {error.value.decode()}")
             self._handle = int(handle)
         return self._handle
+
+    @contextlib.contextmanager
+    def _file(self) -> Iterator[Path]:
+        """What to load: with knobs a copy, because a process loads a file once, with one table."""
+        if not self.knobs:
+            yield self.path
+            return
+        with tempfile.NamedTemporaryFile(suffix=".so") as copy:
+            shutil.copyfile(self.path, copy.name)
+            yield Path(copy.name)
 
     def _check(
         self,
@@ -281,7 +301,7 @@ def _load_library(path: str) -> ctypes.CDLL:
     pointer, u32, u64, i32, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p
     i64s = ctypes.POINTER(ctypes.c_int64)
     signatures: dict[str, tuple[Any, list[Any]]] = {
-        "vnpu_host_open": (pointer, [text, text, ctypes.c_size_t]),
+        "vnpu_host_open": (pointer, [text, ctypes.POINTER(u64), ctypes.c_size_t, text, ctypes.c_size_t]),
         "vnpu_host_close": (None, [pointer]),
         "vnpu_host_describe": (text, [pointer, text]),
         "vnpu_ctx_new": (pointer, [pointer, text]),

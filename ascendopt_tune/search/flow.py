@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from .source import Function, Program, SourceFile, declared_name, walk
+from ..source import Function, Program, SourceFile, declared_name, walk
 
 Key = tuple[str, str]  # (function scope or "", name)
 

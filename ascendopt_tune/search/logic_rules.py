@@ -15,13 +15,13 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from ..source import Edit, Function, walk
 from .flow import arguments_of
 from .mutation import Context, Mutation
 from .parameter_rules import core_counts
 from .proposer import Move
 from .roles import CAP, SCALE
 from .slice import EvolvableSite, Template, statement_of
-from .source import Edit, Function, walk
 
 # (multiplier, divisor, promise) applied to the UB size a program reckons with. Above 1: many programs count buffers
 # their kernel doesn't have.

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..case import DTYPES, flatten
+from ..source import Edit
 from .proposer import Move, SearchState
 from .slice import EvolvableSite
-from .source import Edit
 
 
 @dataclass(frozen=True)

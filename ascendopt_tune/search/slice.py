@@ -20,9 +20,9 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from ..source import Function, Program, program_of, walk
 from .flow import Definition, Flow, Key, analyse
 from .roles import CAP, SCALE, number_role, rank_of
-from .source import Function, Program, program_of, walk
 from .usage import integer, usage
 
 

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..operator import Pair
+from ..source import apply_edits, breaks_syntax
 from . import logic_rules, parameter_rules
 from .learning import FASTER, Boundaries, verdict
 from .merge import merge
 from .mutation import Context, Mutation
 from .proposer import Move, Proposal, SearchState, Trial
 from .slice import Template, synthesize
-from .source import apply_edits, breaks_syntax
 
 RULES = (
     parameter_rules.single,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from ..source import Function
 from .flow import Flow
-from .source import Function
 
 _THROUGH = ("parenthesized_expression", "cast_expression", "condition_clause")
 _OPERATORS = {"*": "multiplies", "%": "modulus", "+": "adds", "-": "subtracts", "/": "divides"}

@@ -200,7 +200,7 @@ def test_only_what_changed_is_compiled_again(
     assert len(commands) == 3  # two objects, one link
     assert compile_host(operator, operator.baseline, virtual(), tmp_path / "out").path == first.path
     assert len(commands) == 3
-    pair = operator.baseline.with_tiling("op_host/second.cpp", "int unrelated() { return 2; }\n")
+    pair = operator.baseline.with_tiling("op_host/second.cpp", "int unrelated() { return 2 - 1; }\n")
     assert compile_host(operator, pair, virtual(), tmp_path / "out").path != first.path
     assert len(commands) == 5
 

@@ -20,8 +20,8 @@ from ascendopt_tune.search.merge import merge_text
 from ascendopt_tune.search.mutation import Context, Mutation
 from ascendopt_tune.search.proposer import Move, Proposal, SearchState, Trial
 from ascendopt_tune.search.slice import synthesize
-from ascendopt_tune.search.source import apply_edits, breaks_syntax
 from ascendopt_tune.search.tiling_rules import TilingRules, mutations
+from ascendopt_tune.source import apply_edits, breaks_syntax
 
 DATA = Path(__file__).parent / "data" / "tiling"
 REGISTRY = Path(__file__).parents[2] / "registry"

@@ -20,6 +20,7 @@ struct Host {
 };
 
 std::mutex open_mutex;
+const uint64_t* loading_knobs = nullptr;  // of the program being loaded
 
 // The loader runs a library's constructors once, however often it is opened: later opens share its registry.
 std::map<void*, std::weak_ptr<vnpu_host::Registry>>& Loaded() {
@@ -71,10 +72,17 @@ vnpu_host::Node* AsNode(void* context) { return static_cast<vnpu_host::Node*>(co
 
 #define VNPU_API extern "C" __attribute__((visibility("default")))
 
-// nullptr with the loader's text in `error` (at most `error_size` bytes) when the library can't be loaded.
-VNPU_API void* vnpu_host_open(const char* path, char* error, size_t error_size) {
+// Asked by every source of a program while it is loaded: the values of its knobs.
+VNPU_API const uint64_t* vnpu_host_knobs() { return loading_knobs; }
+
+// nullptr with the loader's text in `error` (at most `error_size` bytes) when the library can't be loaded. `knobs`:
+// `knob_count` values that the program reads from then on; a file that is loaded already keeps those it has.
+VNPU_API void* vnpu_host_open(const char* path, const uint64_t* knobs, size_t knob_count, char* error,
+                              size_t error_size) {
   std::lock_guard<std::mutex> lock(open_mutex);
   auto registry = std::make_shared<vnpu_host::Registry>();
+  registry->knobs.assign(knobs, knobs + knob_count);
+  loading_knobs = registry->knobs.data();
   vnpu_host::ClearLog();
   vnpu_host::SetCurrentRegistry(registry.get());
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -19,8 +19,9 @@
 
 namespace vnpu_host {
 
-// Everything the sources of one .so registered while it was loaded.
+// Everything the sources of one .so registered while it was loaded, and the values of the knobs they read.
 struct Registry {
+  std::vector<uint64_t> knobs;
   std::map<std::string, OpFunctions> functions;
   std::vector<std::pair<std::string, OpDefMaker>> op_defs;
   std::vector<std::pair<std::string, optiling::TilingClassMaker>> tiling_classes;
