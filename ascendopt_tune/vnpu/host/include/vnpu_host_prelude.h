@@ -44,8 +44,8 @@
 #include "tiling/tiling_api.h"
 
 // The numbers that were lifted out of a program's text (build/knobs.py), as they are when it is loaded.
-extern "C" const uint64_t* vnpu_host_knobs();
-static const uint64_t* const vnpu_knobs = vnpu_host_knobs();
+extern "C" const uint64_t* vnpu_knob_table();
+static const uint64_t* const vnpu_knobs = vnpu_knob_table();
 static inline double vnpu_knob_real(size_t i) {
   double value;
   std::memcpy(&value, vnpu_knobs + i, sizeof value);

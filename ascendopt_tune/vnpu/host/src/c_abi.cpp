@@ -73,7 +73,7 @@ vnpu_host::Node* AsNode(void* context) { return static_cast<vnpu_host::Node*>(co
 #define VNPU_API extern "C" __attribute__((visibility("default")))
 
 // Asked by every source of a program while it is loaded: the values of its knobs.
-VNPU_API const uint64_t* vnpu_host_knobs() { return loading_knobs; }
+VNPU_API const uint64_t* vnpu_knob_table() { return loading_knobs; }
 
 // nullptr with the loader's text in `error` (at most `error_size` bytes) when the library can't be loaded. `knobs`:
 // `knob_count` values that the program reads from then on; a file that is loaded already keeps those it has.
