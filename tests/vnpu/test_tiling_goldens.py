@@ -31,8 +31,6 @@ DTYPES = {
     "bool": "bool",
     "c64": "complex64",
 }
-# What the host headers don't cover: size functions of the high-level API.
-NOT_COVERED = {"math/mul_mul_reduce_mean_d_twice"}
 
 
 def _goldens() -> dict[str, list[Any]]:
@@ -67,7 +65,7 @@ def _attr(raw: Any) -> AttrValue:
 
 
 @pytest.mark.skipif(not GOLDENS, reason="ASCENDOPT_CANN_OPS and ASCENDOPT_REFERENCE are not both set")
-@pytest.mark.parametrize("path", sorted(set(GOLDENS) - NOT_COVERED))
+@pytest.mark.parametrize("path", sorted(GOLDENS))
 def test_tiling_equals_the_recorded_results(path: str, tmp_path: Path) -> None:
     cann_ops, reference = settings().cann_ops, settings().reference
     assert cann_ops is not None

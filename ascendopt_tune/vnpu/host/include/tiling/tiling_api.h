@@ -11,6 +11,7 @@
 #include "graph/utils/type_utils.h"
 #include "register/tilingdata_base.h"
 #include "tiling/cube_tiling.h"
+#include "tiling/math_sizes.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/temporary_sizes.h"
 
