@@ -172,6 +172,59 @@ def test_an_exception_in_the_tiling_function_is_a_refusal(operator: Operator, ou
         program.tiling(Case((X, None, ()), (X,), (("axes", (1,)),)), chip)
 
 
+def test_initial_values_count_when_the_tiling_function_asks_for_them(
+    operator: Operator, out_dir: Path, chip: Chip
+) -> None:
+    case = Case((TensorSpec("float16", (4, 8)), None, ()), (TensorSpec("bfloat16", (4, 8)),), (("axes", (1,)),))
+    values = "InitValue({{ScalarType::FLOAT32, 0}, {ScalarType::FLOAT32, 1.5}})"
+    defined = HOST_CPP.replace('this->Output("y")', f'this->Output("y").{values}')
+    asked = defined.replace("context->SetBlockDim(", "context->SetNeedAtomic(true);\n  context->SetBlockDim(", 1)
+    for text, expected in ((HOST_CPP, ()), (defined, ()), (asked, (1.5,))):
+        pair = operator.baseline.with_tiling("op_host/scale_rows.cpp", text)
+        program = compile_host(operator, pair, virtual(), out_dir)
+        assert program.tiling(case, chip).initial_values == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "elements", "bytes_each", "most", "least"),
+    [
+        ("Tanh", 1000, 2, 8000, 1024),
+        ("Tanh", 1000, 4, 4000, 256),
+        ("Sin", 1000, 4, 12000, 768),
+        ("Erfc", 10, 2, 4096, 4096),
+        ("Floor", 1000, 4, 0, 0),
+    ],
+)
+def test_temporary_sizes(
+    operator: Operator, out_dir: Path, chip: Chip, function: str, elements: int, bytes_each: int, most: int, least: int
+) -> None:
+    call = f"AscendC::Get{function}MaxMinTmpSize(ge::Shape({{{elements}}}), {bytes_each}, false, most, least);"
+    text = HOST_CPP.replace(
+        "ScaleRowsTilingData data;", f"uint32_t most = 1, least = 1; {call} ScaleRowsTilingData data;"
+    )
+    text = text.replace("[0] = 64", "[0] = most").replace("[1] = 32", "[1] = 100000 * least")
+    program = compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
+    result = program.tiling(Case((X, None, ()), (X,), (("axes", (1,)),)), chip)
+    assert result.workspace_bytes == most + 100000 * least
+
+
+def test_a_support_check_may_ask_the_graph_engine(operator: Operator, out_dir: Path) -> None:
+    check = """
+static ge::graphStatus Check(const ge::Operator& op, ge::AscendString& result) {
+  int64_t axis = 0;
+  ge::Tensor values;
+  if (op.GetAttr("axis", axis) != ge::GRAPH_SUCCESS) return ge::GRAPH_FAILED;
+  const bool known = op.GetInputConstData("k", values) == ge::GRAPH_SUCCESS;
+  result = known && op.GetInputDescByName("x").GetShape().GetDim(axis) > 0 ? "yes" : "no";
+  return ge::GRAPH_SUCCESS;
+}
+"""
+    text = HOST_CPP.replace("static ge::graphStatus Parse", f"{check}static ge::graphStatus Parse", 1)
+    text = text.replace("SetTiling(optiling::Tiling)", "SetTiling(optiling::Tiling).SetCheckSupport(optiling::Check)")
+    pair = operator.baseline.with_tiling("op_host/scale_rows.cpp", text)
+    assert compile_host(operator, pair, virtual(), out_dir).describe().signature.op_type == "ScaleRows"
+
+
 def test_without_tiling_or_shape_function(operator: Operator, out_dir: Path, chip: Chip) -> None:
     text = HOST_CPP.replace("IMPL_OP_OPTILING(ScaleRows).Tiling(Tiling).TilingParse<CompileInfo>(Parse);", "")
     text = text.replace("SetTiling(optiling::Tiling).", "").replace("this->SetInferShape(optiling::InferShape);", "")
