@@ -15,6 +15,7 @@ from ascendopt_tune.errors import CaseError, HostProgramError
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.execute import Plan, measure
 from ascendopt_tune.evaluate.gate import Checked, Gate
+from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.operator import Operator, Pair
 from ascendopt_tune.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
 from ascendopt_tune.project import load_direct, load_project
@@ -270,6 +271,33 @@ def test_tensor_lists_and_outputs_in_place(evaluator: Evaluator) -> None:
         assert isinstance(y, tuple)
         np.testing.assert_array_equal(checked.outputs[f"z.{i}"], -x[i].load())
         np.testing.assert_array_equal(checked.outputs[f"y.{i}"], -y[i].load())
+
+
+def test_an_operator_without_outputs_changes_its_input(operator: Operator, evaluator: Evaluator) -> None:
+    pair = changed(operator.baseline, KERNEL, "GM_ADDR x, GM_ADDR y, GM_ADDR workspace", "GM_ADDR x, GM_ADDR workspace")
+    pair = changed(pair, KERNEL, "(__gm__ DTYPE_X*)y", "(__gm__ DTYPE_X*)x")
+    host = operator.baseline.tiling[HOST]
+    output = host[host.index("this->Output") : host.index("this->SetInferShape")]
+    pair = changed(changed(pair, HOST, output, ""), HOST, "this->SetInferShape(ge::InferShape);", "")
+    undeclared = Case(CASE.inputs, ())
+    refused = Gate(replace(operator, baseline=pair), undeclared, evaluator).evaluate(pair).outcome
+    assert isinstance(refused, OutOfBounds)
+    assert "the input x" in refused.reason
+    gate = Gate(replace(operator, baseline=pair, settings={"in_place": ["x"]}), CASE, evaluator)
+    checked = gate.evaluate(pair)
+    assert isinstance(checked.outcome, Timed), checked.outcome
+    first = gate.trials()[0].inputs[0]
+    assert isinstance(first, ArrayFile)
+    np.testing.assert_array_equal(checked.outputs["x"], first.load() * np.float16(2))
+
+
+def test_initial_values_are_there_before_the_kernel(operator: Operator, evaluator: Evaluator) -> None:
+    pair = changed(operator.baseline, KERNEL, "const uint32_t begin =", "return;\n  const uint32_t begin =")
+    pair = changed(pair, HOST, 'this->Output("y")', 'this->Output("y").InitValue(ScalarVar(ScalarType::FLOAT32, 1.5))')
+    pair = changed(pair, HOST, "context->SetBlockDim(", "context->SetNeedAtomic(true);\n  context->SetBlockDim(")
+    checked = Gate(replace(operator, baseline=pair), CASE, evaluator).evaluate(pair)
+    assert isinstance(checked.outcome, Timed), checked.outcome
+    assert np.all(checked.outputs["y"] == 1.5)
 
 
 def test_direct_launch_with_a_scalar(evaluator: Evaluator, tmp_path: Path) -> None:
