@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -228,8 +228,11 @@ def build_case(
     attrs: Mapping[str, AttrValue],
     outputs: Mapping[str, TensorSpec],
     infer: InferOutputs | None,
+    in_place: Sequence[str] = (),
 ) -> Case:
     """The case for these tensors; outputs not given come from ``infer`` (the operator's own InferShape).
+
+    ``in_place``: inputs that the kernel changes (:attr:`Operator.in_place`); they end the case's outputs.
 
     Raises:
         CaseError: unknown or missing names, a missing required attribute, outputs that can't be inferred.
@@ -259,7 +262,11 @@ def build_case(
             f"the shape of {', '.join(missing)} can't be inferred: {signature.op_type} has no InferShape for it.",
             f"Give --output {missing[0]}=DTYPE[d0,d1,...].",
         )
-    return Case(in_args, tuple(out_args), attr_items)
+    by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
+    unknown = [name for name in in_place if name not in by_name]
+    if unknown:
+        raise CaseError(f"in_place names {', '.join(unknown)}, which {signature.op_type} has no input for.")
+    return Case(in_args, (*out_args, *(by_name[name] for name in in_place)), attr_items)
 
 
 def direct_signature(

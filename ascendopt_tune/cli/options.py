@@ -217,7 +217,7 @@ def make_subject(
         def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
             return evaluator.infer_outputs(operator, inputs, attrs)
 
-        case = arguments.build_case(signature, specs, attrs, given, infer)
+        case = arguments.build_case(signature, specs, attrs, given, infer, operator.in_place)
     if outputs is not None:
         arguments.check_output_file(outputs, flatten(case.outputs))
     return Subject(operator, signature, case, arrays)

@@ -72,6 +72,15 @@ def test_a_spec_is_written_as_it_is_read(dtype: str, shape: list[int], form: str
     assert arguments.parse_tensor(f"x={spec}") == ("x", spec)
 
 
+def test_inputs_that_change_in_place_end_the_outputs() -> None:
+    x, more = TensorSpec("float16", (2, 3)), TensorSpec("float16", (4,))
+    inputs = {"x": x, "more.0": more}
+    case = arguments.build_case(NORM, inputs, {"dim": 0}, {}, infer, ("more", "x"))
+    assert case.outputs == (x, (more,), x)
+    with pytest.raises(CaseError, match="in_place names z"):
+        arguments.build_case(NORM, inputs, {"dim": 0}, {}, infer, ("z",))
+
+
 def test_a_name_given_twice() -> None:
     with pytest.raises(CaseError, match="--input x is given twice"):
         arguments.parse_tensors(["x=int8[1]", "x=int8[2]"], "--input")
