@@ -14,13 +14,14 @@ struct Chip {
   std::string text(const char* key) const;
 
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
-  double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes, l2_page_bytes;
-  double mte2_issue, mte2_latency, mte2_burst, mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
-  double mte3_issue, mte3_latency, mte3_burst, mte3_bytes_per_cycle, mte3_l2_bytes_per_cycle;
-  double gm_request_bytes;
-  double vec_head, vec_bytes_per_cycle, conflict_read_read, conflict_read_write;
+  double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
+  double mte2_issue, mte2_latency, mte2_request_cycles, mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
+  double mte3_issue, mte3_latency, mte3_request_cycles, mte3_bytes_per_cycle, mte3_l2_bytes_per_cycle;
+  double gm_request_bytes, gm_request_overhead, write_back_cost, write_back_share, same_window_cycles;
+  double vec_head, vec_bytes_per_cycle, vec_write_delay, vec_repeats_in_flight;
   double scalar_issue, scalar_local_access, scalar_gm_hit, scalar_gm_miss, scalar_flag, scalar_mask, scalar_queue;
-  double sync_all, launch_base_us, launch_per_core_us, core_head_us;
+  double sync_all, launch_base_us, launch_per_core_us, core_head_us, core_fetch_us;
+  uint32_t writes_in_flight;
   uint32_t queue_depth;
   uint32_t aiv, aic;
   uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;

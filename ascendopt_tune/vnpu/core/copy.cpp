@@ -24,8 +24,16 @@ Range pieces(const void* p, uint64_t bytes, uint32_t n, uint64_t stride) {
   return {reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), n, stride};
 }
 
-// GM traffic as the memory system sees it: unaligned pieces round up to whole 32-byte sectors.
-Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bool write) {
+// What an access to [begin, end) occupies of one 512-byte window, the unit in which GM addresses are handled
+// (asc-devkit, same-address access): its bytes where it is cut at 128, and the whole window where it is not
+// (architecture 2201, constraints: "cut into 128, 256 or 512 bytes, unaligned rounds up").
+uint64_t occupied(uint64_t begin, uint64_t end, uint64_t window) {
+  constexpr uint64_t kCut = 128;
+  return begin % kCut == 0 && end % kCut == 0 ? end - begin : window;
+}
+
+// GM traffic as the memory system sees it.
+Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bool write, const Chip& chip) {
   Transfer t;
   t.gm_addr = canonical;
   t.bursts = s.bursts;
@@ -33,6 +41,23 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   t.burst_stride = stride;
   t.bytes = round_up(s.burst_bytes, kBlockBytes) * s.bursts;
   t.write = write;
+  t.cached = s.cached;
+  const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
+  uint64_t requests = 0, bytes = 0;
+  bool alike = stride % window == 0;  // every piece lies in its windows as the first does
+  for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
+    uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;
+    uint64_t first = begin / window, last = (end - 1) / window;
+    requests += last - first + 1;
+    if (first == last) {
+      bytes += occupied(begin, end, window);
+    } else {
+      bytes += occupied(begin, (first + 1) * window, window) + occupied(last * window, end, window) +
+               (last - first - 1) * window;
+    }
+  }
+  t.requests = static_cast<uint32_t>(alike ? requests * s.bursts : requests);
+  t.gm_bytes = static_cast<uint32_t>(alike ? bytes * s.bursts : bytes);
   return t;
 }
 
@@ -93,9 +118,8 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
     for (uint64_t b = 0; b < right; b += s.element_bytes)
       std::memcpy(d + left + s.burst_bytes + b, &s.pad_value, s.element_bytes);
   }
-  Transfer t = transfer_of(canonical, s, s.src_stride, false);
-  double cycles = c.chip.mte2_issue + c.chip.mte2_burst * (s.bursts - 1);
-  c.issue(Pipe::MTE2, api, pc, cycles, {{local, true, false, false}, {gm, false, true, false}}, &t);
+  Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
+  c.issue(Pipe::MTE2, api, pc, c.chip.mte2_issue, {{local, true, false, false}, {gm, false, true, false}}, &t);
 }
 
 void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -111,9 +135,8 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
   bool atomic = c.atomic != Atomic::None;
-  Transfer t = transfer_of(canonical, s, s.dst_stride, true);
-  double cycles = c.chip.mte3_issue + c.chip.mte3_burst * (s.bursts - 1);
-  c.issue(Pipe::MTE3, api, pc, cycles, {{local, false, false, false}, {gm, true, true, atomic}}, &t);
+  Transfer t = transfer_of(canonical, s, s.dst_stride, true, c.chip);
+  c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{local, false, false, false}, {gm, true, true, atomic}}, &t);
 }
 
 void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {
@@ -132,7 +155,7 @@ void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char
     for (uint64_t b = 0; b + size <= piece; b += size) std::memcpy(out + done + b, value, size);
     CopyShape s;
     s.burst_bytes = piece;
-    Transfer t = transfer_of(canonical, s, 0, true);
+    Transfer t = transfer_of(canonical, s, 0, true, c.chip);
     c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{gm, true, true, false}}, &t);
   }
   c.barrier_all();

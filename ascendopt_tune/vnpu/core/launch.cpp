@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "l2.h"
 #include "machine.h"
 #include "report.h"
 #include "timing.h"
@@ -24,7 +25,7 @@ constexpr size_t kStackBytes = 8 << 20;       // a kernel's stack; host compiler
 struct Settings {
   std::mutex mutex;
   Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false;
+  bool loaded = false, timing = true, hazards = true, trace = false, warm = true;
 };
 
 Settings& settings() {
@@ -183,9 +184,10 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   if (s.timing) {
     std::vector<const Trace*> traces;
     for (auto& f : fibers) traces.push_back(&f->core->trace);
-    // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there.
+    // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there. Profilers that empty L2
+    // before they replay a kernel measure it cold.
     L2State l2;
-    simulate(traces, chip, l2, nullptr);
+    if (s.warm) simulate(traces, chip, l2, nullptr);
     report.times = simulate(traces, chip, l2, s.trace ? &report.timeline : nullptr);
     if (!report.times.deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
@@ -217,10 +219,14 @@ int vnpu_set_option(const char* name, const char* value) {
     vnpu::last_error = e.what();
     return 1;
   }
-  bool* flag = n == "timing" ? &s.timing : n == "hazards" ? &s.hazards : n == "trace" ? &s.trace : nullptr;
+  bool* flag = n == "timing"    ? &s.timing
+               : n == "hazards" ? &s.hazards
+               : n == "trace"   ? &s.trace
+               : n == "warm"    ? &s.warm
+                                : nullptr;
   if (!flag || (v != "0" && v != "1")) {
-    vnpu::last_error =
-        "unknown option or value `" + n + "=" + v + "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1";
+    vnpu::last_error = "unknown option or value `" + n + "=" + v +
+                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1";
     return 1;
   }
   *flag = v == "1";

@@ -2,10 +2,9 @@
 //
 // A core's scalar unit walks its trace in program order and hands instructions to one FIFO per pipe. A pipe starts its
 // head when the scalar unit has issued it, the pipe is free and the flags it waits for are set. Vector instructions
-// take the cycles written in the trace; GM transfers additionally share HBM and L2 bandwidth with every core (processor
-// sharing), and hit or miss L2 by what was touched before. Times are in cycles of the core clock.
+// take the cycles written in the trace; GM transfers additionally share HBM and L2 bandwidth with every core
+// (bandwidth.h), and hit or miss L2 by what was touched before (l2.h). Times are in cycles of the core clock.
 #pragma once
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,19 +30,7 @@ struct TaskTimes {
   std::string deadlock;  // not empty: what waits for what
 };
 
-// What is in L2, page by page: a page is resident while less than the L2's size was moved since it was last touched.
-class L2State {
- public:
-  // Moves the bytes of `t` through L2; returns the part of them (0..1) that was resident.
-  double touch(const Transfer& t, const Chip& chip);
-
- private:
-  static constexpr uint64_t kChunk = 4096;  // pages
-  double& last(uint64_t page);              // traffic when it was last touched, below 0 before
-
-  std::vector<std::unique_ptr<double[]>> chunks_;  // canonical addresses are counted up, so a plain table will do
-  double traffic_ = 0;
-};
+class L2State;
 
 // `timeline` may be null. The order of cores doesn't influence the result.
 TaskTimes simulate(const std::vector<const Trace*>& cores, const Chip& chip, L2State& l2, Timeline* timeline);

@@ -67,41 +67,41 @@ void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_
   if (tail) access(range_of(rest, 1, tail), write, name, align);
 }
 
-// UB banks of architecture 2201 (asc-devkit, bank_conflict_ub): address bits 5..8 choose one of 16 bank groups, bits
-// 16..17 one of 3 banks in it. Two sources whose blocks meet in a bank group cost a cycle a repeat; a source and the
-// destination that meet in a bank at different blocks cost a part of one (when they meet block by block the write is
-// delayed by one repeat and nothing is lost).
-double VectorCall::conflicts() const {
-  const Operand *dst = nullptr, *src[4];
-  uint32_t sources = 0;
-  for (uint32_t i = 0; i < n_; i++) {
-    if (operands_[i].write)
-      dst = dst ? dst : &operands_[i].operand;
-    else
-      src[sources++] = &operands_[i].operand;
+BankOperand VectorCall::banks_of(const Operand& o) const {
+  const uint32_t per_block = kBlockBytes / std::max(1u, dtype_size(o.dtype));
+  BankOperand out;
+  out.row = core_.local_offset(o.ptr) / kBlockBytes;
+  out.blocks = 0;
+  const uint32_t in_repeat = std::min(kBlocksPerRepeat, (per_repeat_ + per_block - 1) / per_block);
+  for (uint32_t b = 0; b < in_repeat; b++) {
+    uint32_t first = b * per_block, last = std::min(per_repeat_, first + per_block);
+    bool touched = count_ > 0;
+    for (uint32_t lane = first; lane < last && !touched; lane++) touched = enabled(lane);
+    if (touched) out.blocks |= 1u << b;
   }
-  if (!dst || sources == 0) return 0;
-  auto block = [&](const Operand& o, uint32_t b) { return core_.local_offset(o.ptr) / kBlockBytes + b * o.blk_stride; };
-  auto group_mask = [&](const Operand& o) {
-    uint32_t mask = 0;
-    for (uint32_t b = 0; b < kBlocksPerRepeat; b++) mask |= 1u << (block(o, b) % 16);
-    return mask;
-  };
-  auto bank = [&](const Operand& o) { return core_.local_offset(o.ptr) >> 16; };
-  double extra = 0;
-  if (sources >= 2 && src[0]->ptr != src[1]->ptr && (group_mask(*src[0]) & group_mask(*src[1])))
-    extra += core_.chip.conflict_read_read;
-  for (uint32_t i = 0; i < sources; i++)
-    if (bank(*src[i]) == bank(*dst) && (block(*src[i], 0) ^ block(*dst, 0)) % 16 != 0 &&
-        (group_mask(*src[i]) & group_mask(*dst))) {
-      extra += core_.chip.conflict_read_write;
-      break;
+  bool count_form = lanes_.count && lanes_.repeat == 0;
+  out.blk_stride = count_form ? 1 : o.blk_stride;
+  out.rep_stride = count_form ? in_repeat : o.rep_stride;
+  return out;
+}
+
+double VectorCall::conflicts(double cycles_per_repeat) const {
+  BankOperand destination, sources[4];
+  uint32_t n = 0;
+  bool written = false;
+  for (uint32_t i = 0; i < n_; i++) {
+    if (!operands_[i].write) {
+      if (n < 4) sources[n++] = banks_of(operands_[i].operand);
+    } else if (!written) {
+      destination = banks_of(operands_[i].operand);
+      written = true;
     }
-  return extra * repeats();
+  }
+  return written ? bank_stalls(sources, n, destination, repeats(), cycles_per_repeat, core_.chip) : 0;
 }
 
 void VectorCall::issue(double cycles_per_repeat) {
-  double conflict = conflicts();
+  double conflict = core_.options.timing ? conflicts(cycles_per_repeat) : 0;
   core_.trace.conflict_cycles += conflict;
   core_.trace.vector_repeats += repeats();
   core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_,

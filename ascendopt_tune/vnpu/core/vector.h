@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "vnpu/device.h"
+#include "bank.h"
 #include "machine.h"
 
 namespace vnpu {
@@ -94,7 +95,8 @@ class VectorCall {
   // What the first `last` lanes of each of `repeats` repeats of `o` cover.
   Range range_of(const Operand& o, uint32_t repeats, uint32_t last) const;
   void access(const Range& range, bool write, const char* name, uint32_t align);
-  double conflicts() const;
+  BankOperand banks_of(const Operand& o) const;
+  double conflicts(double cycles_per_repeat) const;
 
   Core& core_;
   const char* api_;

@@ -74,6 +74,12 @@ ASCENDC_INLINE vnpu::CopyShape shape_of_pad(const P& p, bool to_local) {
   s.dst_stride = to_local ? local + uint64_t(p.dstStride) * 32 : p.blockLen + uint64_t(p.dstStride);
   return s;
 }
+// The L2 policy of the global tensor that is read or written.
+template <typename T>
+ASCENDC_INLINE vnpu::CopyShape cached_as(const GlobalTensor<T>& gm, vnpu::CopyShape s) {
+  s.cached = gm.IsCached();
+  return s;
+}
 template <typename T, typename P>
 ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_gap_blocks) {
   s.element_bytes = sizeof(T);
@@ -98,23 +104,25 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
 // ---- GM -> UB ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(src, detail::shape_of_count<T>(count)),
+                         "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(src, detail::shape_of(params)),
+                         "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
                                 const DataCopyPadParams& pad) {
-  vnpu::CopyShape s = detail::shape_of_pad(params, true);
+  vnpu::CopyShape s = detail::cached_as(src, detail::shape_of_pad(params, true));
   detail::add_padding<T>(s, pad, params.dstStride);
   vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& params,
                                 const DataCopyPadExtParams<T>& pad) {
-  vnpu::CopyShape s = detail::shape_of_pad(params, true);
+  vnpu::CopyShape s = detail::cached_as(src, detail::shape_of_pad(params, true));
   detail::add_padding<T>(s, pad, params.dstStride);
   vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
 }
@@ -122,20 +130,24 @@ ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>
 // ---- UB -> GM ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(dst, detail::shape_of_count<T>(count)),
+                         "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(dst, detail::shape_of(params)),
+                         "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_pad(params, false), "DataCopyPad");
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(),
+                         detail::cached_as(dst, detail::shape_of_pad(params, false)), "DataCopyPad");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyExtParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_pad(params, false), "DataCopyPad");
+  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(),
+                         detail::cached_as(dst, detail::shape_of_pad(params, false)), "DataCopyPad");
 }
 
 // ---- UB -> UB ----

@@ -174,6 +174,7 @@ class GlobalTensor {
   void SetL2CacheHint(CacheMode mode) {
     cache_mode_ = mode;
   }
+  bool IsCached() const { return cache_mode_ != CacheMode::CACHE_MODE_DISABLE; }  // of the virtual NPU, not of CANN
 
  private:
   T* ptr_ = nullptr;

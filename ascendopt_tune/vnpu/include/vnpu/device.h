@@ -51,6 +51,7 @@ struct CopyShape {
   uint32_t left_pad = 0, right_pad = 0;
   uint64_t pad_value = 0;
   uint32_t element_bytes = 1;
+  bool cached = true;       // through L2 (SetL2CacheHint of the global tensor)
   bool byte_exact = false;  // DataCopyPad: pieces need no 32-byte alignment on the GM side
   DType dtype = DType::None;
 };

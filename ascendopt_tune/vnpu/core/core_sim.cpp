@@ -1,0 +1,259 @@
+#include "core_sim.h"
+
+#include <algorithm>
+
+namespace vnpu {
+
+void CoreSim::advance(Arrivals& arrivals) {
+  bool progress = true;
+  while (progress) {
+    progress = false;
+    for (int p = kPipes - 1; p > 0; p--)  // MTE3 before MTE2: a write that can begin now goes first
+      while (step_pipe(static_cast<Pipe>(p), arrivals)) progress = true;
+    while (step_scalar()) progress = true;
+  }
+}
+
+double CoreSim::request_cycles(const Record& r) const {
+  // Requests of several cores to one window of GM are served one after another.
+  double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
+  double own = r.pipe == Pipe::MTE2 ? chip_.mte2_request_cycles : chip_.mte3_request_cycles;
+  return sharers > 1 ? std::max(own, sharers * chip_.same_window_cycles) : own;
+}
+
+void CoreSim::transfer_done(Pipe pipe, double now, bool write_back) {
+  PipeState& p = pipes_[static_cast<int>(pipe)];
+  const Record& r = *p.queue.front().record;
+  const Transfer& t = trace_.transfers[r.transfer];
+  const bool in = pipe == Pipe::MTE2;
+  p.moving = false;
+  double requested = p.start + r.cycles + t.requests * request_cycles(r), free = std::max(now, requested);
+  double alone = p.start + r.cycles + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
+  times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
+  finish(pipe, p, r, p.start, free, free + (in ? chip_.mte2_latency : chip_.mte3_latency));
+  if (write_back) {
+    p.dones.back() = kNever;
+    p.in_flight++;
+  }
+  p.queue.pop_front();
+}
+
+void CoreSim::written_back(Pipe pipe, uint32_t number, double now) {
+  PipeState& p = pipes_[static_cast<int>(pipe)];
+  p.complete = std::max(p.complete, now);
+  p.dones[number - 1] = std::max(now, p.complete);
+  p.in_flight--;
+  while (!p.raised.empty()) {
+    const Raised& f = p.raised.front();
+    for (size_t n = f.after - std::min<size_t>(f.after, chip_.writes_in_flight) + 1; n <= f.after; n++)
+      if (!done(p, n)) return;
+    flag(*f.record).push_back(std::max(f.at, p.complete));
+    p.raised.pop_front();
+  }
+}
+
+double CoreSim::sync_time() {
+  scalar_waits(complete_all(), trace_.records[next_], Pipe::kCount, times_.all_pipes);
+  return scalar_;
+}
+
+void CoreSim::leave_sync(double now) {
+  scalar_waits(now, trace_.records[next_], Pipe::kCount, times_.sync_all);
+  syncing_ = false;
+  next_++;
+}
+
+CoreTimes CoreSim::result() {
+  times_.end = end();
+  scalar_works(trace_.scalar_tail, nullptr);
+  return times_;
+}
+
+std::string CoreSim::waiting() const {
+  const Record& r = trace_.records[std::min(next_, trace_.records.size() - 1)];
+  return "core " + std::to_string(index_) + " at " + (r.api ? r.api : "?");
+}
+
+bool CoreSim::idle() const {
+  for (const PipeState& p : pipes_)
+    if (!p.queue.empty() || p.in_flight) return false;
+  return true;
+}
+
+double CoreSim::complete_all() const {
+  double t = 0;
+  for (const PipeState& p : pipes_) t = std::max(t, p.complete);
+  return t;
+}
+
+void CoreSim::finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done) {
+  double until = pipe == Pipe::MTE3 ? free : done;  // a write is out of the pipe's hands when L2 has it
+  times_.busy[static_cast<int>(pipe)] += std::max(0.0, until - std::max(start, p.busy_until));
+  p.busy_until = std::max(p.busy_until, until);
+  p.free = p.copied = free;
+  p.complete = std::max(p.complete, done);
+  p.starts.push_back(start);
+  p.dones.push_back(done);
+  if (shown())
+    timeline_->spans.push_back({index_, pipe, Span::kInstruction, start, done, r.api, r.pc, Pipe::kCount,
+                                r.transfer < 0 ? 0 : trace_.transfers[r.transfer].bytes});
+}
+
+// `pipe`, free at `now`, may go on at `until`: by then `src` has got to where `r` wants it.
+void CoreSim::pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src) {
+  PipeState& p = pipes_[static_cast<int>(pipe)];
+  p.free = std::max(now, until);
+  times_.waits[static_cast<int>(pipe)][static_cast<int>(src)] += std::max(0.0, until - std::max(now, p.complete));
+  if (shown() && until > now) timeline_->spans.push_back({index_, pipe, Span::kWait, now, until, r.api, r.pc, src});
+}
+
+// `counter` is where the waiting is counted.
+void CoreSim::scalar_waits(double until, const Record& r, Pipe src, double& counter) {
+  if (until <= scalar_) return;
+  counter += until - scalar_;
+  if (shown()) timeline_->spans.push_back({index_, Pipe::S, Span::kWait, scalar_, until, r.api, r.pc, src});
+  scalar_ = until;
+}
+
+void CoreSim::scalar_works(double cycles, const void* pc) {
+  double begin = scalar_;
+  times_.busy[0] += cycles;
+  scalar_ += cycles;
+  if (cycles <= 0 || !shown()) return;
+  if (begin == scalar_end_) {
+    timeline_->spans[scalar_span_].end = scalar_;  // goes on where the last one ended
+  } else {
+    scalar_span_ = timeline_->spans.size();
+    timeline_->spans.push_back({index_, Pipe::S, Span::kScalar, begin, scalar_, "scalar", pc});
+  }
+  scalar_end_ = scalar_;
+}
+
+void CoreSim::seen(const Record& r, Pipe dst, double raised, double at) {
+  if (shown()) timeline_->flows.push_back({index_, r.src, dst, r.kind == Record::kDepend ? -1 : r.id, raised, at});
+}
+
+// Write data and read requests leave a core through one port. While HBM is contended, a copy in that finds its pipe
+// idle waits until the copy out under way has pushed its data; requests of back-to-back copies left in time. Derived
+// from the published add cases: with one core, copies in and out overlap; with 48 cores and one buffer they follow each
+// other (core time = MTE2 + V + MTE3); with two buffers they overlap.
+bool CoreSim::held_by_write(double now, PipeState& in, const Record& r) {
+  const PipeState& out = pipes_[static_cast<int>(Pipe::MTE3)];
+  if (out.moving && now > in.copied && bandwidth_.contended()) return in.held = true;
+  if (in.held) pipe_waits(Pipe::MTE2, now, out.free, r, Pipe::MTE3);
+  return in.held = false;
+}
+
+bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
+  PipeState& p = pipes_[static_cast<int>(pipe)];
+  if (p.queue.empty() || p.moving) return false;
+  Queued q = p.queue.front();
+  const Record& r = *q.record;
+  double now = std::max(q.issued, p.free);
+  switch (r.kind) {
+    case Record::kInstr:
+      if (r.transfer >= 0) {
+        if (p.in_flight >= chip_.writes_in_flight) return false;
+        if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;
+        now = std::max(now, p.free);
+        p.moving = true;
+        p.start = now;
+        arrivals.push({now + r.cycles, index_, pipe, r.epoch, &trace_.transfers[r.transfer]});
+        return false;
+      }
+      finish(pipe, p, r, now, now + r.cycles, now + r.cycles);
+      break;
+    case Record::kSetFlag:
+      if (p.in_flight)
+        p.raised.push_back({&r, now, p.dones.size()});
+      else
+        flag(r).push_back(std::max(now, p.complete));
+      break;
+    case Record::kWaitFlag:
+      if (flag(r).empty()) return false;
+      pipe_waits(pipe, now, flag(r).front(), r, r.src);
+      seen(r, pipe, flag(r).front(), p.free);
+      flag(r).pop_front();
+      break;
+    case Record::kDepend: {
+      const PipeState& src = pipes_[static_cast<int>(r.src)];
+      if (r.src != Pipe::S) {
+        if (!done(src, r.epoch)) return false;
+        pipe_waits(pipe, now, src.dones[r.epoch - 1], r, r.src);
+        seen(r, pipe, src.dones[r.epoch - 1], p.free);
+      }
+      break;
+    }
+    default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
+      if (p.in_flight) return false;
+      pipe_waits(pipe, now, p.complete, r, pipe);
+      break;
+  }
+  p.queue.pop_front();
+  return true;
+}
+
+bool CoreSim::step_scalar() {
+  if (next_ == trace_.records.size() || syncing_) return false;
+  const Record& r = trace_.records[next_];
+  if (!counted_) {
+    scalar_works(r.scalar_before, r.pc);
+    counted_ = true;
+  }
+  switch (r.kind) {
+    case Record::kInstr: {
+      PipeState& p = pipes_[static_cast<int>(r.pipe)];
+      if (r.epoch > chip_.queue_depth) {  // the queue is full until an older instruction has started
+        size_t older = r.epoch - chip_.queue_depth - 1;
+        if (p.starts.size() <= older) return false;
+        scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
+      }
+      p.queue.push_back({&r, scalar_});
+      break;
+    }
+    case Record::kSetFlag:
+      if (r.src == Pipe::S)
+        flag(r).push_back(scalar_);
+      else
+        pipes_[static_cast<int>(r.src)].queue.push_back({&r, scalar_});
+      break;
+    case Record::kWaitFlag:
+      if (r.pipe == Pipe::S) {
+        if (flag(r).empty()) return false;
+        scalar_waits(flag(r).front(), r, r.src, scalar_wait(r.src));
+        seen(r, Pipe::S, flag(r).front(), scalar_);
+        flag(r).pop_front();
+      } else {
+        pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+      }
+      break;
+    case Record::kDepend:
+      if (r.pipe == Pipe::S) {
+        const PipeState& src = pipes_[static_cast<int>(r.src)];
+        if (!done(src, r.epoch)) return false;
+        scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
+        seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
+      } else {
+        pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+      }
+      break;
+    case Record::kBarrier:
+      pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+      break;
+    case Record::kBarrierAll:
+      if (!idle()) return false;
+      scalar_waits(complete_all(), r, Pipe::kCount, times_.all_pipes);
+      break;
+    case Record::kSyncAll:
+      syncing_ = true;
+      counted_ = false;
+      return true;
+    case Record::kScalar:
+      break;
+  }
+  next_++;
+  counted_ = false;
+  return true;
+}
+
+}  // namespace vnpu

@@ -1,0 +1,148 @@
+// One core in the pipe timing model: its scalar unit walks the trace in program order and hands instructions to one
+// FIFO per pipe. GM transfers that can start go to the shared memory system, which says when they are done.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "bandwidth.h"
+#include "chip.h"
+#include "timeline.h"
+#include "timing.h"
+#include "trace.h"
+
+namespace vnpu {
+
+// A transfer whose instruction has begun: the memory system gets it at `time`.
+struct Arrival {
+  double time;
+  int core;
+  Pipe pipe;
+  uint32_t number;  // of the instruction on its pipe, from 1
+  const Transfer* transfer;
+  bool operator<(const Arrival& o) const {
+    return time != o.time ? time > o.time : core != o.core ? core > o.core : pipe > o.pipe;
+  }
+};
+using Arrivals = std::priority_queue<Arrival>;
+
+// First in, first out, in one piece of memory that is used again and again.
+template <typename T>
+class Fifo {
+ public:
+  bool empty() const { return begin_ == end_; }
+  const T& front() const { return items_[begin_ & (items_.size() - 1)]; }
+  void pop_front() { begin_++; }
+  void push_back(const T& item) {
+    if (end_ - begin_ == items_.size()) grow();
+    items_[end_++ & (items_.size() - 1)] = item;
+  }
+
+ private:
+  void grow() {
+    std::vector<T> larger(std::max<size_t>(2, 2 * items_.size()));  // a power of two
+    for (size_t i = begin_; i < end_; i++) larger[i & (larger.size() - 1)] = items_[i & (items_.size() - 1)];
+    items_ = std::move(larger);
+  }
+
+  std::vector<T> items_;
+  size_t begin_ = 0, end_ = 0;
+};
+
+class CoreSim {
+ public:
+  // `sharers`: how many cores make each transfer of the trace with the same address; empty where it shares none.
+  CoreSim(int index, const Trace& trace, const std::vector<uint16_t>& sharers, const Bandwidth& bandwidth,
+          const Chip& chip, Timeline* timeline)
+      : index_(index),
+        trace_(trace),
+        sharers_(sharers),
+        bandwidth_(bandwidth),
+        chip_(chip),
+        flags_(kPipes * kPipes * chip.event_ids),
+        timeline_(timeline) {}
+
+  // The block is handed to a core at `now`; its first instruction is there at `fetched`.
+  void start(double now, double fetched) {
+    times_.start = now;
+    scalar_ = fetched;
+  }
+  // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
+  void advance(Arrivals& arrivals);
+  // The data of the copy that `pipe` is executing have been moved at `now`; it goes on when its requests are through,
+  // too. `write_back`: dirty lines still have to leave L2 to make room.
+  void transfer_done(Pipe pipe, double now, bool write_back);
+  void written_back(Pipe pipe, uint32_t number, double now);
+
+  double end() const { return std::max(scalar_ + trace_.scalar_tail, complete_all()); }
+  bool finished() const { return next_ == trace_.records.size() && idle(); }
+  bool at_sync() const { return syncing_ && idle(); }
+  double sync_time();
+  void leave_sync(double now);
+  CoreTimes result();
+  std::string waiting() const;
+
+ private:
+  struct Queued {
+    const Record* record;
+    double issued;
+  };
+  struct Raised {  // a flag set behind a write that is not in memory yet
+    const Record* record;
+    double at;
+    size_t after;  // number of instructions that must be done
+  };
+  struct PipeState {
+    Fifo<Queued> queue;
+    double free = 0;                    // when the next instruction may start
+    double complete = 0;                // when everything that is done was done
+    double copied = 0;                  // when its last instruction ended, without what it waited for since
+    bool held = false;                  // MTE2: behind a write (held_by_write)
+    double busy_until = 0;              // as the pipe's busy time counts it
+    bool moving = false;                // the head is in a GM transfer
+    double start = 0;                   // of the head, while it is moving
+    std::vector<double> starts, dones;  // per instruction; done is kNever while it is under way
+    uint32_t in_flight = 0;             // writes that have left the pipe and are not in memory
+    Fifo<Raised> raised;
+  };
+
+  Fifo<double>& flag(const Record& r) {
+    return flags_[(static_cast<size_t>(r.src) * kPipes + static_cast<size_t>(r.pipe)) * chip_.event_ids + r.id];
+  }
+  static bool done(const PipeState& p, size_t number) {
+    return p.dones.size() >= number && p.dones[number - 1] != kNever;
+  }
+  bool idle() const;
+  double complete_all() const;
+  bool shown() const { return timeline_ && timeline_->shows(index_); }
+  double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
+
+  double request_cycles(const Record& r) const;  // from one request of a copy to its next
+  void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
+  void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
+  void scalar_waits(double until, const Record& r, Pipe src, double& counter);
+  void scalar_works(double cycles, const void* pc);
+  void seen(const Record& r, Pipe dst, double raised, double at);
+  bool held_by_write(double now, PipeState& in, const Record& r);
+  bool step_pipe(Pipe pipe, Arrivals& arrivals);
+  bool step_scalar();
+
+  int index_;
+  const Trace& trace_;
+  const std::vector<uint16_t>& sharers_;
+  const Bandwidth& bandwidth_;
+  const Chip& chip_;
+  double scalar_ = 0;
+  size_t next_ = 0;
+  bool counted_ = false, syncing_ = false;
+  std::array<PipeState, kPipes> pipes_;
+  std::vector<Fifo<double>> flags_;  // times at which an event was raised and not yet waited for
+  CoreTimes times_;
+  Timeline* timeline_;
+  size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends
+  double scalar_end_ = -1;
+};
+
+}  // namespace vnpu

@@ -1,0 +1,64 @@
+#include "l2.h"
+
+#include <algorithm>
+
+namespace vnpu {
+namespace {
+
+// Windows of 512 bytes (four lines) in which `lines` has a bit.
+uint64_t windows(uint64_t lines) {
+  lines |= lines >> 2;
+  return static_cast<uint64_t>(__builtin_popcountll((lines | lines >> 1) & 0x1111111111111111ull));
+}
+
+}  // namespace
+
+L2State::Page& L2State::page(uint64_t number) {
+  uint64_t chunk = number / kChunk;
+  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+  if (!chunks_[chunk]) chunks_[chunk].reset(new Page[kChunk]);
+  return chunks_[chunk][number % kChunk];
+}
+
+L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
+  uint64_t found = 0, requests = 0;
+  for (uint32_t b = 0; b < t.bursts; b++) {
+    uint64_t first = (t.gm_addr + b * t.burst_stride) / kLine;
+    uint64_t last = (t.gm_addr + b * t.burst_stride + std::max(1u, t.burst_bytes) - 1) / kLine;
+    while (first <= last) {
+      uint64_t number = first * kLine / kPage, begin = first % 64, end = std::min<uint64_t>(63, begin + last - first);
+      uint64_t mask = (~0ull >> (63 - end)) & (~0ull << begin);
+      Page& page = this->page(number);
+      found += windows(mask) - windows(mask & ~page.present);
+      if (t.cached) {
+        lines_ += static_cast<uint64_t>(__builtin_popcountll(mask & ~page.present));
+        page.present |= mask;
+        if (t.write) page.dirty |= mask;
+        if (uses_.empty() || uses_.back().page != number) uses_.push_back({number, ++now_});
+        page.used = now_;
+      }
+      requests += windows(mask);
+      first += end - begin + 1;
+    }
+  }
+  Touched out;
+  out.resident = requests ? static_cast<double>(found) / static_cast<double>(requests) : 1;
+  out.dirty_bytes = make_room(chip);
+  return out;
+}
+
+double L2State::make_room(const Chip& chip) {
+  double dirty = 0;
+  while (static_cast<double>(lines_ * kLine) > chip.l2_bytes) {
+    Use use = uses_.front();
+    uses_.pop_front();
+    Page& page = this->page(use.page);
+    if (page.used != use.when) continue;
+    dirty += static_cast<double>(static_cast<uint64_t>(__builtin_popcountll(page.dirty)) * kLine);
+    lines_ -= static_cast<uint64_t>(__builtin_popcountll(page.present));
+    page = Page();
+  }
+  return dirty;
+}
+
+}  // namespace vnpu

@@ -1,0 +1,41 @@
+// What is in L2, line by line, and what must leave it: least recently used first.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "chip.h"
+#include "vnpu/types.h"
+
+namespace vnpu {
+
+class L2State {
+ public:
+  struct Touched {
+    double resident = 1;     // part of the transfer (0..1) that was in L2
+    double dirty_bytes = 0;  // that had to be written back to make room for it
+  };
+  // Moves `t` through L2, or past it when it is not cached.
+  Touched touch(const Transfer& t, const Chip& chip);
+
+ private:
+  static constexpr uint64_t kLine = 128;  // bytes; one miss of the published cache counters is 128 bytes
+  static constexpr uint64_t kPage = 64 * kLine;
+  struct Page {
+    uint64_t present = 0, dirty = 0;  // a bit per line
+    uint64_t used = 0;                // when it was touched last
+  };
+  struct Use {
+    uint64_t page, when;
+  };
+  static constexpr uint64_t kChunk = 4096;  // pages
+  Page& page(uint64_t number);
+  double make_room(const Chip& chip);  // returns the dirty bytes that left
+
+  std::vector<std::unique_ptr<Page[]>> chunks_;  // canonical addresses are counted up, so a plain table will do
+  std::deque<Use> uses_;                         // in the order of time; a page that was touched again later is skipped
+  uint64_t now_ = 0, lines_ = 0;
+};
+
+}  // namespace vnpu
