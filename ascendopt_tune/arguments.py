@@ -252,21 +252,28 @@ def build_case(
             raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
     attr_items = tuple(sorted(values.items()))
     out_args = collect(signature.outputs, outputs, "output", signature.op_type)
-    missing = [p.name for p, a in zip(signature.outputs, out_args, strict=True) if not a and p.kind != "optional"]
+    missing = _missing(signature, out_args)
     if missing and infer is not None and signature.has_infer_shape:
         inferred = infer(in_args, attr_items)
         out_args = [given or found for given, found in zip(out_args, inferred, strict=True)]
-        missing = [p.name for p, a in zip(signature.outputs, out_args, strict=True) if not a and p.kind != "optional"]
+        missing = _missing(signature, out_args)
     if missing:
+        first = f"{missing[0].name}{'.0' if missing[0].kind == 'dynamic' else ''}"
+        names = ", ".join(p.name for p in missing)
         raise CaseError(
-            f"the shape of {', '.join(missing)} can't be inferred: {signature.op_type} has no InferShape for it.",
-            f"Give --output {missing[0]}=DTYPE[d0,d1,...].",
+            f"the shape of {names} can't be inferred: {signature.op_type} has no InferShape for it.",
+            f"Give --output {first}=DTYPE[d0,d1,...].",
         )
     by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
     unknown = [name for name in in_place if name not in by_name]
     if unknown:
         raise CaseError(f"in_place names {', '.join(unknown)}, which {signature.op_type} has no input for.")
     return Case(in_args, (*out_args, *(by_name[name] for name in in_place)), attr_items)
+
+
+def _missing(signature: Signature, outputs: Sequence[Argument]) -> list[ParamDef]:
+    """Outputs that the operator needs and that nobody gave."""
+    return [p for p, a in zip(signature.outputs, outputs, strict=True) if not a and p.kind != "optional"]
 
 
 def direct_signature(

@@ -14,6 +14,7 @@ from .cmake_lists import BuildRules, read_build_rules
 from .errors import OperatorError
 from .operator import DirectLaunch, Operator, Pair
 
+_SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
 _HEADERS = (".h", ".hpp", ".inc")
 _KERNEL_SOURCES = (".cpp", ".cc", ".asc")
@@ -38,9 +39,11 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
     for part in ("op_host", "op_kernel"):
         if not (root / part).is_dir():
+            below = _operators_below(root)
+            there = f"There are operators below it, for example {', '.join(below[:_SHOWN])}. " if below else ""
             raise OperatorError(
                 f"{root} has no {part}/ folder, so it is no operator in CANN's project layout.",
-                "Give the folder that has op_host/ and op_kernel/; for a single kernel file use --kernel.",
+                f"{there}Give the folder that has op_host/ and op_kernel/; for a single kernel file use --kernel.",
             )
     kernel = _read_files(root, "op_kernel", _KERNEL_SOURCES + _HEADERS)
     main, entry = _find_entry(root, kernel)
@@ -65,6 +68,12 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         kernel_include_dirs=kernel_includes,
         kernel_options=options,
     )
+
+
+def _operators_below(root: Path) -> list[str]:
+    """Folders with ``op_host/`` and ``op_kernel/``, up to three levels down."""
+    hosts = (p for depth in range(1, 4) for p in sorted(root.glob("/".join(["*"] * depth + ["op_host"]))))
+    return [str(p.parent) for p in hosts if (p.parent / "op_kernel").is_dir()]
 
 
 def load_direct(
@@ -97,6 +106,26 @@ def load_direct(
         kernel_include_dirs=(file.parent,),
         direct=DirectLaunch(block_dim, tuple(defines), _parameters(files[file.name], entry)),
     )
+
+
+def kernels_in(kernel_file: Path) -> dict[str, int | None]:
+    """The ``__global__`` functions of a file, each with the number of blocks its ``<<<>>>`` launch there says, if any.
+
+    Raises:
+        OperatorError: no such file.
+    """
+    file = kernel_file.expanduser()
+    if not file.is_file():
+        raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
+    text = _COMMENT.sub(" ", _read(file))
+    found: dict[str, int | None] = {}
+    for entry in _entries(text):
+        launch = re.search(rf"\b{entry}\s*(?:<[^<>]*>)?\s*<<<\s*(\w+)", text)
+        value = launch[1] if launch is not None else ""
+        named = re.search(rf"\b{value}\s*=\s*(\d+)\s*[;,]", text) if value and not value.isdigit() else None
+        number = value if value.isdigit() else named[1] if named is not None else ""
+        found[entry] = int(number) if number else None
+    return found
 
 
 def _parameters(text: str, entry: str) -> tuple[tuple[str, str], ...]:

@@ -45,6 +45,8 @@ def load_operator(name: str) -> Operator:
         return load_folder(folder)
     if "/" in name and Path(name).is_dir():
         return load_folder(Path(name))
+    if "/" in name:
+        raise OperatorError(f"there is no folder {name}.", "Check the path: it names a folder with op_host/ in it.")
     raise OperatorError(
         f"unknown operator {name!r}.",
         f"The registry has: {', '.join(operator_names()) or 'nothing'}; or give the path of an operator folder.",

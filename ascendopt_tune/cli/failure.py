@@ -11,12 +11,13 @@ from ..report.text import json_text
 
 EXIT_CODE = 2
 _AGAIN = "Correct it there and run the command again."
+_NOT_COVERED = "The virtual NPU can't run it at this stage; docs/api.md lists what it covers."
 
 
 def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
     """Prints ``error``, with the traceback if ``debug``; returns the exit code."""
     if isinstance(error, AscendOptError):
-        message, next_step, log = error.message, error.hint or _AGAIN, str(getattr(error, "log", ""))
+        message, next_step, log = error.message, error.hint or _next_step(error.message), str(getattr(error, "log", ""))
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'writing a file failed'}: {error.strerror or error}."
         next_step = "Free some space, or name another cache folder in ASCENDOPT_CACHE_DIR; --debug shows where it was."
@@ -39,8 +40,14 @@ def tell_unbuilt(outcome: CompileFailed | LaunchFailed, *, debug: bool) -> int:
     else:
         if debug:
             print(outcome.log, file=sys.stderr)
-        paragraph(outcome.reason, f"Correct the {outcome.part} source there; --debug shows the compiler's whole text.")
+        again = f"Correct the {outcome.part} source there; --debug shows the compiler's whole text."
+        paragraph(outcome.reason, _next_step(outcome.reason, again))
     return EXIT_CODE
+
+
+def _next_step(message: str, again: str = _AGAIN) -> str:
+    """A source that is right, but beyond the virtual NPU, is not to be corrected."""
+    return _NOT_COVERED if "not covered by the virtual NPU" in message else again
 
 
 def paragraph(message: str, next_step: str) -> None:

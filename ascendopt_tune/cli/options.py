@@ -18,7 +18,7 @@ from ..case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
 from ..operator import Operator, Signature
-from ..project import load_direct
+from ..project import kernels_in, load_direct
 from ..registry import load_folder, load_operator, operator_names
 
 _OPERATOR = "What to work on"
@@ -34,11 +34,18 @@ Kernel = Annotated[
 ]
 Entry = Annotated[
     str | None,
-    typer.Option("--entry", help="With --kernel: its __global__ function.", rich_help_panel=_OPERATOR),
+    typer.Option(
+        "--entry", help="With --kernel: its __global__ function, if there are several.", rich_help_panel=_OPERATOR
+    ),
 ]
 BlockDim = Annotated[
     int | None,
-    typer.Option("--block-dim", help="With --kernel: number of blocks.", min=1, rich_help_panel=_OPERATOR),
+    typer.Option(
+        "--block-dim",
+        help="With --kernel: number of blocks. Default: that of the file's own <<<>>> launch.",
+        min=1,
+        rich_help_panel=_OPERATOR,
+    ),
 ]
 Define = Annotated[
     list[str],
@@ -152,10 +159,7 @@ def find_operator(
     if kernel is not None:
         if op is not None:
             raise OperatorError(f"both an operator ({op}) and --kernel {kernel} are given.", "Give one of them.")
-        if entry is None or block_dim is None:
-            raise OperatorError(
-                "--kernel needs --entry and --block-dim.", "Name the __global__ function and the number of blocks."
-            )
+        entry, block_dim = _entry_and_blocks(kernel, entry, block_dim)
         pairs = tuple((d.partition("=")[0], d.partition("=")[2] or "1") for d in defines)
         return load_direct(kernel, entry, block_dim, pairs)
     if entry is not None or block_dim is not None or defines:
@@ -173,6 +177,28 @@ def find_operator(
         print(f"note: {text}", file=sys.stderr)
         operator = replace(operator, reference=None)
     return operator
+
+
+def _entry_and_blocks(kernel: Path, entry: str | None, block_dim: int | None) -> tuple[str, int]:
+    """What is not given is read from the file: its only kernel, and the blocks of its ``<<<>>>`` launch.
+
+    Raises:
+        OperatorError: it can't be read there.
+    """
+    kernels = kernels_in(kernel)
+    if entry is None:
+        if len(kernels) != 1:
+            known = f"has the kernels {', '.join(kernels)}" if kernels else "has no __global__ function"
+            raise OperatorError(f"{kernel} {known}.", "Name the one to launch with --entry, and its --block-dim.")
+        (entry,) = kernels
+    if block_dim is None:
+        block_dim = kernels.get(entry)
+    if block_dim is None:
+        raise OperatorError(
+            f"on how many blocks {entry} of {kernel} is to run is not said.",
+            "Give --block-dim; it can be left out where the file launches it with <<<NUMBER, ...>>>.",
+        )
+    return entry, block_dim
 
 
 def make_subject(
@@ -223,6 +249,26 @@ def make_subject(
     return Subject(operator, signature, case, arrays)
 
 
+def _how_to_call(signature: Signature) -> str:
+    """Which inputs and attributes an operator takes, and a command line with all it requires."""
+    takes = []
+    for p in signature.inputs:
+        kind = {"optional": ", optional", "dynamic": ", a list"}.get(p.kind, "")
+        takes.append(f"{p.name} ({', '.join(dict.fromkeys(p.dtypes))}{kind})")
+    words = [
+        f"--input {p.name}{'.0' if p.kind == 'dynamic' else ''}={p.dtypes[0]}[64,1024]"
+        for p in signature.inputs
+        if p.kind != "optional"
+    ]
+    for a in signature.attrs:
+        if a.default is None:
+            takes.append(f"the attribute {a.name} ({a.type})")
+            words.append(f"--attr {a.name}=...")
+    if not signature.has_infer_shape:
+        words += [f"--output {p.name}={p.dtypes[0]}[64,1024]" for p in signature.outputs]
+    return f"It takes {', '.join(takes)}. For example, with shapes of yours: {' '.join(words)}."
+
+
 def _example(
     operator: Operator, signature: Signature
 ) -> tuple[dict[str, TensorSpec], dict[str, AttrValue], dict[str, TensorSpec]]:
@@ -233,12 +279,7 @@ def _example(
     """
     examples = operator.settings.get("case", [])
     if not examples:
-        first = signature.inputs[0]
-        raise CaseError(
-            f"no inputs are given for {operator.name}.",
-            f"Give --input for {', '.join(p.name for p in signature.inputs)}, for example "
-            f"--input {first.name}={first.dtypes[0]}[1024,1024].",
-        )
+        raise CaseError(f"no inputs are given for {operator.name}.", _how_to_call(signature))
 
     def tensors(part: str) -> dict[str, TensorSpec]:
         return arguments.parse_tensors([f"{n}={t}" for n, t in examples[0].get(part, {}).items()], part)

@@ -33,7 +33,9 @@ Refused = Callable[..., str]
         (["run"], ["no operator", "rms_norm"]),
         (["run", "add", "--kernel", "k.cpp"], ["both", "k.cpp"]),
         (["run", "--kernel", "/no/such.cpp", "--entry", "k", "--block-dim", "1"], ["/no/such.cpp"]),
-        (["run", "--kernel", "k.cpp"], ["--entry", "--block-dim"]),
+        (["run", "--kernel", "k.cpp"], ["k.cpp", "does not exist"]),
+        (["run", "./no/such/folder"], ["no folder ./no/such/folder"]),
+        (["run", str(paths.shipped("registry"))], ["op_host/", "operators below", "registry/add"]),
         (["run", "add", "--block-dim", "3"], ["--kernel"]),
         (["run", "add", "--input", "z=float16[8]"], ["'z'", "x, y"]),
         (["run", "add", "--input", "x=float16[8]"], ["--input y="]),
@@ -79,6 +81,33 @@ def test_a_kernel_that_does_not_compile_shows_the_users_file_and_line(
     assert found["outcome"] == "CompileFailed"
     assert f"{kernel}:3" in found["reason"]
     assert "AscendC::NoSuchThing(x, y);" in found["log"]
+
+
+def test_a_kernel_file_says_itself_what_to_launch(refused: Refused, tmp_path: Path) -> None:
+    kernel = tmp_path / "two.cpp"
+    kernel.write_text(BROKEN + BROKEN.replace("broken", "other") + "void host() { other<<<7, nullptr, 0>>>(0, 0); }")
+    text = refused("run", "--kernel", str(kernel))
+    for word in ("broken, other", "--entry"):
+        assert word in text
+    assert "--block-dim" in refused("run", "--kernel", str(kernel), "--entry", "broken")
+    assert "other needs x" in refused("run", "--kernel", str(kernel), "--entry", "other")
+
+
+def test_a_cube_kernel_is_refused_with_the_reason(refused: Refused, tmp_path: Path) -> None:
+    kernel = tmp_path / "cube.cpp"
+    kernel.write_text(BROKEN.replace("NoSuchThing", "Mmad"))
+    case = ["--input", "x=float32[8]", "--output", "y=float32[8]"]
+    text = refused("run", "--kernel", str(kernel), "--block-dim", "1", *case)
+    for word in ("AscendC::Mmad", "cube and mix kernels are not covered", "at this stage", "docs/api.md"):
+        assert word in text
+
+
+def test_without_inputs_the_operator_tells_what_it_takes(refused: Refused, operator: Path) -> None:
+    (operator / "op.toml").unlink()
+    (operator / "reference.py").unlink()
+    text = refused("run", str(operator))
+    for word in ("It takes x (float16", "y (float16", "--input x=float16[64,1024] --input y=float16[64,1024]"):
+        assert word in text
 
 
 @pytest.fixture
