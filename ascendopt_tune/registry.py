@@ -6,6 +6,7 @@
     specials = true      infinities and NaN are defined for this operator
     [tolerance.float16]  rtol, atol, ratio (share of elements that may miss both), per output dtype
     [domain.x]           the values input x may have (see evaluate/inputs.py)
+    [initial]            y = 0.0: what output y has to be filled with before a launch, where no InitValue says so
     [[case]]             inputs = {x = "float16[1024,4096]"}, attrs = {eps = 1e-6}: shapes; the first is the default
 
 ``reference.py`` defines ``reference(*inputs, **attrs)`` on CPU torch tensors, in the definition's order (a list for a
@@ -26,7 +27,7 @@ from .errors import OperatorError
 from .operator import Operator
 from .project import load_project
 
-_KEYS = {"name", "entry", "torch_op", "summary", "options", "specials", "tolerance", "domain", "case"}
+_KEYS = {"name", "entry", "torch_op", "summary", "options", "specials", "tolerance", "domain", "initial", "case"}
 
 
 def operator_names() -> list[str]:

@@ -7,6 +7,7 @@ confined processes it forks, and answers through a pipe.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
 import sys
@@ -311,7 +312,12 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[
             if array.nbytes <= _INPUT_LIMIT:
                 values[i] = np.array(array)
     case = replace(request.case, outputs=request.case.outputs[: len(description.signature.outputs)])
-    return description, program.tiling(case, chip, values)
+    tiling = program.tiling(case, chip, values)
+    initial = request.operator.settings.get("initial", {})
+    if initial:
+        defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
+        tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
+    return description, tiling
 
 
 def _short_soc(chip: str) -> str:

@@ -19,7 +19,7 @@ import pytest
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 import cann_ops
-from cann_ops.table import Row, arguments, in_float64
+from cann_ops.table import Fault, Row, arguments, in_float64
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.case import Argument, Case, TensorSpec
@@ -31,13 +31,14 @@ from ascendopt_tune.project import load_project
 from ascendopt_tune.settings import settings
 
 
-def _rows() -> Iterator[Row]:
+def _listed(name: str) -> Iterator[Any]:
+    """What the tables hold under this name."""
     for module in pkgutil.iter_modules(cann_ops.__path__):
-        yield from getattr(importlib.import_module(f"cann_ops.{module.name}"), "ROWS", ())
+        yield from getattr(importlib.import_module(f"cann_ops.{module.name}"), name, ())
 
 
 OPERATORS: dict[str, list[Row]] = {}
-for _row in _rows():
+for _row in _listed("ROWS"):
     OPERATORS.setdefault(_row.path, []).append(_row)
 
 
@@ -72,23 +73,31 @@ def _sources() -> Path:
     return root / "src"
 
 
-def _case(row: Row, text: str, dtype: str) -> Case:
+def _case(row: Row | Fault, text: str, dtype: str) -> Case:
     tensor, _, scalar = dtype.partition("/")
     inputs, outputs = arguments(text, {"T": tensor, "S": scalar or tensor})
     return Case(inputs, outputs, tuple(sorted(row.attrs.items())))
+
+
+def _domain(row: Row | Fault, signature: Signature) -> dict[str, dict[str, Any]]:
+    domain: dict[str, dict[str, Any]] = {}
+    for i, (low, high) in row.domain.items():
+        domain[signature.inputs[i].name] = {"low": low, "high": high}
+    for i, values in row.values.items():
+        domain[signature.inputs[i].name] = {"values": np.ravel(values).tolist()}
+    return domain
 
 
 @pytest.mark.parametrize(("row", "case", "dtype"), tuple(_runs()))
 def test_operator(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     operator = load_project(_sources() / row.path)
     signature = evaluator.describe(operator).signature
-    domain: dict[str, Any] = {}
-    for i, (low, high) in row.domain.items():
-        domain[signature.inputs[i].name] = {"low": low, "high": high}
-    for i, values in row.values.items():
-        domain[signature.inputs[i].name] = {"values": np.ravel(values).tolist()}
-    in_place = [signature.inputs[i].name for i in row.in_place]
-    settings = {"domain": domain, "in_place": in_place, "tolerance": row.tolerance}
+    settings = {
+        "domain": _domain(row, signature),
+        "in_place": [signature.inputs[i].name for i in row.in_place],
+        "initial": {signature.outputs[i].name: value for i, value in row.initial.items()},
+        "tolerance": row.tolerance,
+    }
     operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings=settings)
     if row.hazard:
         checked = Gate(operator, _case(row, case, dtype), evaluator, signature=signature).evaluate(operator.baseline)
@@ -97,6 +106,18 @@ def test_operator(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None
         options = (*operator.kernel_options, "--cce-auto-sync=on")
         operator = dataclasses.replace(operator, kernel_options=options)
     check(operator, _case(row, case, dtype), evaluator, signature)
+
+
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.path) for fault in _listed("FAULTS")])
+def test_an_operator_is_left_out_for_a_fault_of_its_own(fault: Fault, evaluator: Evaluator) -> None:
+    assert fault.path not in OPERATORS
+    operator = load_project(_sources() / fault.path)
+    signature = evaluator.describe(operator).signature
+    operator = dataclasses.replace(operator, settings={"domain": _domain(fault, signature)})
+    case = _case(fault, fault.case, fault.dtype)
+    outcome = Gate(operator, case, evaluator, signature=signature).evaluate(operator.baseline).outcome
+    assert not isinstance(outcome, Timed)
+    assert fault.text in outcome.reason
 
 
 @pytest.mark.parametrize("path", OPERATORS)

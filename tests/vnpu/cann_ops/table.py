@@ -28,9 +28,9 @@ class Row:
     differ), and every dtype column of its definition in one of them; ``columns_left_out`` names columns that can't run,
     with the reason. ``domain``: position of an input -> (low, high); ``values``: position -> the values it has in every
     trial; ``in_place``: positions of inputs that the kernel changes though the definition has no output for them (the
-    case then ends with these); ``tolerance``: as in op.toml. ``hazard``: what the operator, built without the
-    compiler's automatic synchronization, forgot to order; it is checked that this is reported, and values with the
-    automatic one.
+    case then ends with these); ``initial``: position of an output -> what its caller has to fill it with;
+    ``tolerance``: as in op.toml. ``hazard``: what the operator, built without the compiler's automatic synchronization,
+    forgot to order; it is checked that this is reported, and values with the automatic one.
     """
 
     path: str
@@ -41,6 +41,7 @@ class Row:
     domain: dict[int, tuple[float, float]] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
     in_place: tuple[int, ...] = ()
+    initial: dict[int, float] = field(default_factory=dict)
     tolerance: dict[str, Any] = field(default_factory=dict)
     columns_left_out: dict[int, str] = field(default_factory=dict)
     hazard: str = ""
@@ -49,6 +50,19 @@ class Row:
         """(case, dtype) of each run."""
         first, *others = (self.cases,) if isinstance(self.cases, str) else self.cases
         return [(first, dtype) for dtype in self.dtypes] + [(case, self.dtypes[0]) for case in others]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An operator that is left out for a fault of its own: a case of it, and part of the text that tells the fault."""
+
+    path: str
+    case: str
+    text: str
+    dtype: str = "float32"
+    attrs: dict[str, AttrValue] = field(default_factory=dict)
+    domain: dict[int, tuple[float, float]] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
 
 
 FLOATS = ("float16", "float32", "bfloat16")
