@@ -117,6 +117,11 @@ class TQueBind {
   ASCENDC_INLINE LocalTensor<T> DeQue() {
     return DeQue<T>();
   }
+  // Without a type: for who waits for the buffer but has its tensor already.
+  ASCENDC_INLINE void DeQue() {
+    LocalTensor<uint8_t> t;
+    DeQue(t);
+  }
   template <typename T>
   ASCENDC_INLINE void DeQue(LocalTensor<T>& tensor) {
     vnpu::queue_cost();
