@@ -52,6 +52,20 @@ def read_build_rules(folder: Path) -> BuildRules:
     return BuildRules(tuple(sources), tuple(includes), tuple(o for o in options if "${" not in o))
 
 
+def shared_include_dirs(folder: Path) -> tuple[Path, ...]:
+    """Folders called ``include`` or ``inc`` of the repository ``folder`` lies in, at most one level below an ancestor.
+
+    A repository adds them to all its operators by statements of its own, which this module doesn't read.
+    """
+    found: dict[Path, None] = {}
+    for parent in folder.resolve().parents:
+        if not (parent / "CMakeLists.txt").is_file():
+            break
+        for pattern in ("include", "inc", "*/include", "*/inc"):
+            found |= {p: None for p in sorted(parent.glob(pattern)) if p.is_dir()}
+    return tuple(found)
+
+
 def _variables(folder: Path) -> dict[str, str]:
     """CMake's folder variables, and OP_COMMON_DIR as the enclosing repository sets it."""
     variables = {"CMAKE_CURRENT_SOURCE_DIR": str(folder), "CMAKE_CURRENT_LIST_DIR": str(folder)}

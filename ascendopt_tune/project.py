@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .cmake_lists import BuildRules, read_build_rules
+from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 from .errors import OperatorError
 from .operator import DirectLaunch, Operator, Pair
 
@@ -20,8 +20,11 @@ _HEADERS = (".h", ".hpp", ".inc")
 _KERNEL_SOURCES = (".cpp", ".cc", ".asc")
 _ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+)\)(.*__global__.*)$", re.MULTILINE)
+_ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
 _TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
+_OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -47,7 +50,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
             )
     kernel = _read_files(root, "op_kernel", _KERNEL_SOURCES + _HEADERS)
     main, entry = _find_entry(root, kernel)
-    host = {p: t for p, t in _read_files(root, "op_host", _SOURCES + _HEADERS).items() if not _is_aclnn(Path(p))}
+    host = {p: t for p, t in _read_files(root, "op_host", _SOURCES + _HEADERS).items() if not _is_foreign(Path(p), t)}
     rules = read_build_rules(root)
     own, shared = _host_sources(root, host, rules)
     if not own and not shared:
@@ -56,6 +59,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     common = tuple((f"shared/{p.name}", p) for p in shared)
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
+    repository = _used(shared_include_dirs(root), {**host, **kernel})
     return Operator(
         name=root.name,
         root=root,
@@ -64,8 +68,8 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common,
-        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs])),
-        kernel_include_dirs=kernel_includes,
+        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
+        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
         kernel_options=options,
     )
 
@@ -130,7 +134,7 @@ def kernels_in(kernel_file: Path) -> dict[str, int | None]:
 
 def _parameters(text: str, entry: str) -> tuple[tuple[str, str], ...]:
     """(name, C type) of the kernel's parameters, as written in its definition."""
-    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _COMMENT.sub(" ", text))
+    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(_COMMENT.sub(" ", text)))
     found = []
     for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
         words = re.findall(r"\w+|\*", part.partition("=")[0])
@@ -151,19 +155,33 @@ def _read(file: Path) -> str:
         raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
 
 
-def _is_aclnn(path: Path) -> bool:
-    """Hand-written aclnn interfaces belong to another library and need headers nobody else does."""
-    return path.name.startswith("aclnn_") or path.stem.endswith("_l0")
+def _is_foreign(path: Path, text: str) -> bool:
+    """Hand-written aclnn interfaces and graph nodes belong to other libraries and need headers nobody else does."""
+    return path.name.startswith("aclnn_") or path.stem.endswith("_l0") or bool(_OTHER_LIBRARIES.search(text))
 
 
 def _entries(text: str) -> list[str]:
-    return list(dict.fromkeys(_ENTRY.findall(_COMMENT.sub(" ", text))))
+    return list(dict.fromkeys(_ENTRY.findall(_pasted(_COMMENT.sub(" ", text)))))
+
+
+def _pasted(text: str) -> str:
+    """The text and, behind it, the bodies of its macros of one parameter that define kernels, for every use of them.
+
+    So are kernels written that exist for several types: ``DECLARE(half)`` defines ``scale_half``.
+    """
+    text = re.sub(r"\\\s*\n", " ", text)
+    parts = [text]
+    for name, parameter, body in _KERNEL_MACRO.findall(text):
+        for argument in re.findall(rf"^\s*{name}\(\s*(\w+)\s*\)", text, re.MULTILINE):
+            parts.append(re.sub(rf"\s*##\s*{parameter}\b|\b{parameter}\b", argument, body))
+    return "\n".join(parts)
 
 
 def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
     """(path, function) of the kernel: the one called as the folder or as its file, else the only one there is."""
     found = [(p, e) for p, t in kernel.items() if Path(p).suffix in _KERNEL_SOURCES for e in _entries(t)]
     preferred = [f for f in found if f[1] == root.name] or [f for f in found if f[1] == Path(f[0]).stem] or found
+    preferred = [f for f in preferred if Path(f[0]).stem == f[1]] or preferred  # not <name>_apt.cpp, for other chips
     if len(preferred) == 1:
         return preferred[0]
     if not preferred:
@@ -195,6 +213,12 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
         if not any(registration.search(t) for t in texts):
             own += [p for p in sources if registration.search(host[p])]
     return tuple(own), tuple(shared)
+
+
+def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:
+    """All of ``folders`` if a file includes something from one of them (a header of one may include one of another)."""
+    included = {name for text in files.values() for name in _ANY_INCLUDE.findall(text)}
+    return folders if any((folder / name).is_file() for folder in folders for name in included) else ()
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

@@ -104,7 +104,13 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
     Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
-    Variable("vllm_ascend", _path, "A checkout of vllm-ascend.", "its tests are skipped", tests_only=True),
+    Variable(
+        "vllm_ascend",
+        _path,
+        "Sources of vllm-ascend.",
+        "its tests are skipped",
+        tests_only=True,
+    ),
     Variable("reference", _path, "A folder of recorded hardware results.", "its tests are skipped", tests_only=True),
 )
 _BY_NAME = {v.name: v for v in VARIABLES}

@@ -150,3 +150,39 @@ def test_an_unknown_key_in_op_toml(tmp_path: Path) -> None:
     (root / "op.toml").write_text('sumary = "x"\n')
     with pytest.raises(OperatorError, match="unknown key 'sumary'"):
         load_folder(root)
+
+
+def test_kernels_that_macros_define(tmp_path: Path) -> None:
+    kernel = tmp_path / "scale.cpp"
+    kernel.write_text(
+        "#define DECLARE(TYPE)   \\\n"
+        '  extern "C" __global__ __aicore__ void scale_##TYPE(__gm__ void* x, uint32_t n, \\\n'
+        "                                                     float a) { run<TYPE>(x, n, a); }\n"
+        "DECLARE(half)\nDECLARE(float)\n"
+    )
+    operator = load_direct(kernel, "scale_half", 2)
+    assert operator.direct is not None
+    assert operator.direct.parameters == (("x", "void *"), ("n", "uint32_t"), ("a", "float"))
+    with pytest.raises(OperatorError, match="Its kernels: scale_half, scale_float"):
+        load_direct(kernel, "scale_int", 2)
+
+
+def test_headers_and_sources_of_the_repository(tmp_path: Path) -> None:
+    operator = tmp_path / "repository" / "group" / "scale"
+    for path, text in {
+        "CMakeLists.txt": "",
+        "utils/inc/log.h": "",
+        "group/CMakeLists.txt": "",
+        "group/scale/op_host/scale_def.cpp": '#include "log.h"\nOP_ADD(Scale);\nIMPL_OP_OPTILING(Scale)',
+        "group/scale/op_host/scale.cpp": '#include "opdev/make_op_executor.h"',
+        "group/scale/op_host/scale_proto.cpp": "REG_OP(Scale)",
+        "group/scale/op_kernel/scale.cpp": 'extern "C" __global__ __aicore__ void scale(GM_ADDR x) {}',
+        "group/scale/op_kernel/scale_apt.cpp": 'extern "C" __global__ __aicore__ void scale(GM_ADDR x) {}',
+    }.items():
+        file = tmp_path / "repository" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    loaded = load_project(operator)
+    assert loaded.kernel_main == "op_kernel/scale.cpp"
+    assert loaded.host_sources == ("op_host/scale_def.cpp",), "aclnn interfaces and graph nodes are other libraries'"
+    assert tmp_path / "repository" / "utils" / "inc" in loaded.host_include_dirs

@@ -27,6 +27,7 @@
 #if __has_include("ascendc/not_covered.h")
 #include "ascendc/not_covered.h"
 #endif
+#include "ascendc/unqualified.h"
 #include "vnpu_export.h"
 
 // CANN's header makes these visible without their namespace.

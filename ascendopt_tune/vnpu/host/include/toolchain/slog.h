@@ -1,0 +1,3 @@
+// The toolchain's name of the logging interface.
+#pragma once
+#include "base/alog_pub.h"

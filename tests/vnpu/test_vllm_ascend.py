@@ -1,0 +1,135 @@
+"""Kernels of vllm-ascend, unmodified, against formulas written here: kernels for direct launch and operator projects.
+
+The sources are found through ``ASCENDOPT_VLLM_ASCEND``, the unpacked source distribution, which
+tests/fetch_vllm_ascend.py fetches; without it these tests are skipped.
+
+get_masked_input_and_mask_kernel is not among them: it calls And on int8_t, which the documentation doesn't list for
+architecture 2201, and which is refused at the launch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
+import torch
+from cann_ops.table import Row, arguments, in_float64
+from direct_launch import Direct, run_kernel
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.case import Case
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.outcome import Timed
+from ascendopt_tune.project import load_project
+from ascendopt_tune.settings import settings
+
+Tensor = torch.Tensor
+
+#: Which adapter each token uses, and for segments of tokens: which one each segment uses, and its length.
+TOKENS = [1, 0, 2, 2, 1, 0, 1]
+SEGMENTS, LENGTHS = [2, 0, 1], [3, 1, 3]
+TOKEN_DOMAIN = {"indices": {"values": TOKENS}}
+SEGMENT_DOMAIN = {"loraIndices": {"values": SEGMENTS}, "seqLen": {"values": LENGTHS}}
+SCALE = 0.5
+
+
+def shrink(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
+    return SCALE * torch.einsum("th,trh->tr", x, weight[indices])
+
+
+def expand(x: Tensor, weight: Tensor, indices: Tensor, y: Tensor) -> Tensor:
+    return y + torch.einsum("tr,thr->th", x, weight[indices])
+
+
+def lora(kind: str, dtype: str, rank: int = 16) -> Direct:
+    c_type = {"float16": "half", "bfloat16": "bfloat16_t"}[dtype]
+    segmented = kind.startswith("sgmv")
+    where = "loraIndices=int64[3] seqLen=int64[3]" if segmented else "indices=int64[7]"
+    attrs: dict[str, Any] = {"batchSize": 7, "numTokensPerCore": 2, "maxLoRARank": rank}
+    attrs |= {"loraIndicesSize": 3, "seqLenSize": 3} if segmented else {"indicesSize": 7}
+    if kind.endswith("shrink"):
+        inputs, outputs = f"x={dtype}[7,256] weight={dtype}[3,{rank},256] {where}", f"y=float32[7,{rank}]"
+        attrs |= {"inputHiddenDim": 256, "scale": SCALE}
+    else:
+        inputs = f"x=float32[7,{rank}] weight={dtype}[3,512,{rank}] {where} yIn={dtype}[7,512]"
+        outputs = f"yOut={dtype}[7,512]"
+        attrs |= {"outputHiddenDim": 512, "sliceOffset": 0, "outputFullDim": 512}
+
+    def reference(x: Tensor, weight: Tensor, *rest: Tensor) -> Tensor:
+        indices, *others = (torch.repeat_interleave(rest[0], rest[1]), *rest[2:]) if segmented else rest
+        return shrink(x, weight, indices) if kind.endswith("shrink") else expand(x, weight, indices, *others)
+
+    domain = SEGMENT_DOMAIN if segmented else TOKEN_DOMAIN
+    return Direct(f"csrc/kernels/{kind}.cpp", f"{kind}_{c_type}", 4, inputs, outputs, reference, attrs, domain)
+
+
+KERNELS = (
+    *(lora(f"{letter}gmv_{kind}", dtype) for letter in "bs" for kind in ("shrink", "expand")
+      for dtype in ("float16", "bfloat16")),
+    lora("bgmv_expand", "float16", 64),
+)  # fmt: skip
+
+
+def gdn_gating(a_log: Tensor, a: Tensor, b: Tensor, dt_bias: Tensor, beta: float, threshold: float) -> Any:
+    return (-a_log.exp() * torch.nn.functional.softplus(a + dt_bias, beta, threshold))[None], b.sigmoid()[None]
+
+
+def inverse_rms(x: Tensor, epsilon: float) -> Tensor:
+    return torch.rsqrt(x.flatten(1).square().mean(-1) + epsilon)[:, None]
+
+
+def mix_streams(x: Tensor, residual: Tensor, post: Tensor, comb: Tensor) -> Tensor:
+    return post[..., None] * x[..., None, :] + torch.einsum("tij,tid->tjd", comb, residual)
+
+
+ROWS = (
+    Row("attention/fused_gdn_gating",
+        ("float32[32] T[64,32] T[64,32] float32[32] -> float32[1,64,32] T[1,64,32]",
+         "float32[12] T[37,12] T[37,12] float32[12] -> float32[1,37,12] T[1,37,12]"),
+        gdn_gating, ("bfloat16", "float16"), attrs={"beta": 1.0, "threshold": 20.0}),
+    # Its sum of partial sums reads 4 x 64 of them, as 4 x 4096 columns have: others make it read past its buffer.
+    Row("moe/hc_pre_inv_rms", ("T[16,4,4096] -> float32[16,1]", "T[5,4,4096] -> float32[5,1]"), inverse_rms,
+        ("float32", "float16", "bfloat16"), attrs={"epsilon": 1e-6}),
+    Row("moe/hc_post", ("T[16,1024] T[16,4,1024] S[16,4] S[16,4,4] -> T[16,4,1024]",
+                        "T[5,512] T[5,4,512] S[5,4] S[5,4,4] -> T[5,4,512]"), mix_streams,
+        ("bfloat16/float32", "float16/float32", "float16", "bfloat16")),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    with Evaluator(toolkit.virtual(), "ascend910b3", workers=1, build_dir=tmp_path_factory.mktemp("build")) as opened:
+        yield opened
+
+
+def sources() -> Path:
+    root = settings().vllm_ascend
+    if root is None:
+        pytest.skip("ASCENDOPT_VLLM_ASCEND is not set")
+    return root
+
+
+@pytest.mark.parametrize("kernel", [pytest.param(k, id=f"{k.entry}-{k.inputs.split()[0]}") for k in KERNELS])
+def test_direct_launch(kernel: Direct, evaluator: Evaluator) -> None:
+    run_kernel(kernel, evaluator, sources())
+
+
+@pytest.mark.parametrize(
+    ("row", "case", "dtype"),
+    [pytest.param(r, c, d, id=f"{r.path}-{d.replace('/', '-')}-{c.split()[0]}") for r in ROWS for c, d in r.runs()],
+)
+def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
+    operator = load_project(sources() / "csrc" / row.path)
+    signature = evaluator.describe(operator).signature
+    operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings={"tolerance": row.tolerance})
+    tensor, _, scalar = dtype.partition("/")
+    inputs, outputs = arguments(case, {"T": tensor, "S": scalar or tensor})
+    checked = Case(inputs, outputs, tuple(sorted(row.attrs.items())))
+    outcome = Gate(operator, checked, evaluator, signature=signature).evaluate(operator.baseline).outcome
+    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
