@@ -111,9 +111,14 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
 
 
 def _shares(profile: Profile) -> str:
-    core = profile.aiv_time_us
+    core = working(profile)
     parts = (f"{title} is busy {_percent(_time(profile, pipe) / core)}" for pipe, title in _PIPES.items())
-    return f"of {core:.1f} us per core, " + ", ".join(parts)
+    return f"of {core:.1f} us that a core works, " + ", ".join(parts)
+
+
+def working(profile: Profile) -> float:
+    """Microseconds a core worked: its time without its start. Mean over the cores."""
+    return profile.aiv_time_us - profile.counters.get("core_start_us", 0.0)
 
 
 def _percent(share: float) -> str:
@@ -125,13 +130,12 @@ def _time(profile: Profile, pipe: str) -> float:
 
 
 def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
-    task, core, counters = profile.task_duration_us, profile.aiv_time_us, profile.counters
+    task, core, counters = profile.task_duration_us, working(profile), profile.counters
     longest = counters["block_time_max_us"]
     used, there = cores_used(profile, chip), int(chip.values["core.aiv"])
     one_wave = profile.block_dim <= there  # with several, a block's time is not a core's
-    active = counters["cores_active_us"]  # from the first core's start to the last one's end
-    starts = (active - longest) if one_wave else 0.0  # cores start one after another
-    if (task - active + starts) / task > _LAUNCH:
+    works = longest if one_wave else counters["cores_active_us"]
+    if (task - works) / task > _LAUNCH:  # also: cores start one after another
         yield Finding(
             "launch",
             f"Launch bound: the task takes {task:.1f} us, of which a core works {core:.1f} us; the rest is launching "
@@ -144,24 +148,24 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             f"Few cores: {used} of {there} cores work",
             "Split the work over more blocks, along another axis if the first is too short",
         )
-    if one_wave and used > 1 and (longest - core) / longest > _IMBALANCE:
-        yield Finding(
-            "imbalance",
-            f"Load imbalance: the longest block takes {longest:.1f} us, the mean is {core:.1f} us, the shortest "
-            f"{counters['block_time_min_us']:.1f} us",
-            "Give every core the same amount of work: spread the remainder over all cores, cut finer",
-        )
     if (sync := counters.get("stall_sync_all_us", 0.0)) / core > _SYNC:
         yield Finding(
             "synchronization",
             f"Bound by meetings of all cores: SyncAll takes {_percent(sync / core)} of a core's time",
             "Meet less often: let each core finish its own part, reduce across cores once",
         )
+    elif one_wave and used > 1 and (longest - core) / longest > _IMBALANCE:
+        yield Finding(
+            "imbalance",
+            f"Load imbalance: the longest block takes {longest:.1f} us, the mean is {core:.1f} us, the shortest "
+            f"{counters['block_time_min_us']:.1f} us",
+            "Give every core the same amount of work: spread the remainder over all cores, cut finer",
+        )
     yield from _on_one_core(profile, chip)
 
 
 def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
-    core = profile.aiv_time_us
+    core = working(profile)
     pipe = max(_PIPES, key=lambda p: _time(profile, p))
     share = _time(profile, pipe) / core
     memory = max(bandwidths(profile, chip), key=lambda b: b.share)
@@ -243,7 +247,7 @@ def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
 
 def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     """No pipe is busy for long: somebody waits for somebody."""
-    core, counters = profile.aiv_time_us, profile.counters
+    core, counters = working(profile), profile.counters
 
     def waits(*pairs: str) -> float:
         return sum(counters.get(f"stall_{pair}_us", 0.0) for pair in pairs) / core

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..case import Case
 from ..chip import Chip, load_chip
-from ..diagnosis import bandwidths, cores_used, diagnose, stalls
+from ..diagnosis import bandwidths, cores_used, diagnose, stalls, working
 from ..entry import finite
 from ..operator import Operator
 from ..outcome import Failure
@@ -60,12 +60,14 @@ _LONGEST = 6  # stalls that are shown
 
 def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -> None:
     """Where the time goes in detail: pipes, what they waited for, bandwidth against the peak, and the diagnosis."""
-    core, counters = profile.aiv_time_us, profile.counters
+    core, counters = working(profile), profile.counters
     if core:
-        table = Table(f"{time_word(target)}, mean over the cores", "us", "of core time")
+        table = Table(f"{time_word(target)}, mean over the cores", "us", "of the time a core works")
         for column in table.columns[1:]:
             column.justify = "right"
         rows = [(f"{title} busy", getattr(profile, field)) for field, title in PIPES.items() if field not in _WHOLE]
+        if start := counters.get("core_start_us"):
+            rows.insert(0, ("start of a core (before it works)", start))
         rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
         if conflicts := counters.get("bank_conflict_cycles", 0.0):
             per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)

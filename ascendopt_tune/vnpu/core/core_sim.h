@@ -67,7 +67,8 @@ class CoreSim {
   // The block is handed to a core at `now`; its first instruction is there at `fetched`.
   void start(double now, double fetched) {
     times_.start = now;
-    scalar_ = fetched;
+    scalar_ = times_.first = fetched;
+    if (shown()) timeline_->spans.push_back({index_, Pipe::S, Span::kWait, now, fetched, "start of the core", nullptr});
   }
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(Arrivals& arrivals);

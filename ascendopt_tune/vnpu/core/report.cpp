@@ -68,7 +68,7 @@ const char* kind_name(KernelError::Kind kind) {
 // `,"name":value` for each: why pipes with work stood still, in microseconds, means over the cores.
 std::string stall_fields(const TaskTimes& times, double clock, double cores) {
   static const char* const names[] = {"scalar", "vec", "mte1", "mte2", "mte3", "cube", "fixpipe"};
-  double queue = 0, all_pipes = 0, sync = 0, shortest = 0, longest = 0, first = times.cycles, last = 0;
+  double queue = 0, all_pipes = 0, sync = 0, shortest = 0, longest = 0, first = times.cycles, last = 0, starts = 0;
   double waits[kPipes][kPipes] = {};
   for (const CoreTimes& c : times.cores) {
     for (int p = 0; p < kPipes; p++)
@@ -76,9 +76,10 @@ std::string stall_fields(const TaskTimes& times, double clock, double cores) {
     queue += c.queue_full;
     all_pipes += c.all_pipes;
     sync += c.sync_all;
-    shortest = longest == 0 ? c.end - c.start : std::min(shortest, c.end - c.start);
-    longest = std::max(longest, c.end - c.start);
-    first = std::min(first, c.start);
+    shortest = longest == 0 ? c.end - c.first : std::min(shortest, c.end - c.first);
+    longest = std::max(longest, c.end - c.first);
+    starts += c.first - c.start;
+    first = std::min(first, c.first);
     last = std::max(last, c.end);
   }
   std::string out;
@@ -89,6 +90,7 @@ std::string stall_fields(const TaskTimes& times, double clock, double cores) {
   add("stall_scalar_on_full_queue_us", queue / cores);
   add("stall_scalar_on_all_pipes_us", all_pipes / cores);
   add("stall_sync_all_us", sync / cores);
+  add("core_start_us", starts / cores);
   add("block_time_min_us", shortest);
   add("block_time_max_us", longest);
   add("cores_active_us", last - first);

@@ -15,6 +15,7 @@
 namespace vnpu {
 
 struct CoreTimes {
+  double first = 0;                    // when the block's first instruction was there; until then the core starts
   double start = 0, end = 0;           // cycles from the start of the task
   double busy[kPipes] = {};            // cycles a pipe was executing
   double stall_gm = 0;                 // cycles MTE instructions spent waiting for shared bandwidth

@@ -39,6 +39,18 @@ extern "C" __global__ __aicore__ void stream(GM_ADDR x, GM_ADDR y, uint32_t tile
   }
 }
 
+// Loads of 16 KiB, all from L2.
+extern "C" __global__ __aicore__ void loads(GM_ADDR x, GM_ADDR y, uint32_t count) {
+  LocalTensor<float> a(TPosition::VECCALC, 0, 4 * 4096);
+  for (uint32_t i = 0; i < count; i++) {
+    if (i % 4 == 0) PipeBarrier<PIPE_MTE2>();
+    DataCopy(a[i % 4 * 4096], global(x, (GetBlockIdx() * 16 + i % 16) * 4096), 4096);
+  }
+  SetFlag<HardEvent::MTE2_MTE3>(0);
+  WaitFlag<HardEvent::MTE2_MTE3>(0);
+  DataCopy(global(y, GetBlockIdx() * 4096), a, 4096);
+}
+
 extern "C" __global__ __aicore__ void rows(GM_ADDR x, GM_ADDR y, uint32_t count) {
   LocalTensor<float> a(TPosition::VECCALC, 0, 16 * 256);
   for (uint32_t i = 0; i < count; i++) {
