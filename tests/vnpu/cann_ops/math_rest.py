@@ -1,16 +1,11 @@
-"""Operators of cann-ops's folder ``math`` that reduce, move, scatter or generate.
-
-Left out: ``math/trunc``, whose tiling passes the number of tiles where its kernel takes the length of one, so that its
-buffers have 0 to 64 bytes; ``math/mul_sigmoid_mul_add_custom``, whose two work buffers overlap (it gives GetWithOffset
-elements, which takes bytes).
-"""
+"""Operators of cann-ops's folder ``math`` that reduce, move, scatter or generate."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from .table import COARSE, FLOATS, HF, Reference, Row
+from .table import COARSE, FLOATS, HF, Fault, Reference, Row
 
 
 def blas(path: str, reference: Reference, case: str, hazard: str = "") -> tuple[Row, ...]:
@@ -150,6 +145,13 @@ INTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"
 ONE_TYPE = {1: "the kernel's type is half whatever the column says", 2: "as column 1"}
 GRID = [[i % 6, i // 6 % 2, *[0] * 38] for i in range(24)]  # every point twice
 UNORDERED = "is not ordered after the write by LocalTensor::SetValue"
+
+FAULTS = (
+    # The two work buffers overlap: GetWithOffset is given elements, it takes bytes.
+    Fault("math/mul_sigmoid_mul_add_custom", "T[3,400] T[1] T[1] T[1] -> T[3,400]", "Sigmoid", "float16"),
+    # The tiling passes the number of tiles where the kernel takes the length of one: buffers of 0 to 64 bytes.
+    Fault("math/trunc", "T[8,2048] -> T[8,2048]", "past the end of its buffer"),
+)
 
 ROWS = (
     *blas("math/icamax", lambda x, n, incx: one_norm(x).argmax() + 1, "complex64[N] -> int32[1]", UNORDERED),
