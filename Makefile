@@ -34,6 +34,9 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 	$(BIN)/mypy
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 
+bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
+	$(BIN)/python benchmarks/vnpu.py
+
 docs: $(VENV)/installed-test  ## Regenerate the table of APIs; tests compare it.
 	$(BIN)/python docs/api_table.py
 

@@ -37,6 +37,7 @@ __all__ = [
     "TilingStruct",
     "compile_host",
     "dtype_column",
+    "find_host",
 ]
 
 # CANN defines OP_TILING_LIB when it builds the tiling library and OP_PROTO_LIB for the shape library; one library is
@@ -75,26 +76,40 @@ def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path
             and line.
         ToolchainError: no compiler, or the toolkit lacks the host library.
     """
+    home = _home(operator, toolkit)
+    inline = _Inline(operator, pair, home, out_dir)
+    for _ in range(_LIFTS):
+        lifted = inline.lifted()
+        try:
+            path = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).program()
+        except _CompilerError as error:
+            if not lifted.table:
+                raise _told(operator, error.log) from None
+            inline.add(error.log)
+        else:
+            inline.keep()
+            return _program(operator, home, path, lifted)
+    raise AssertionError("a text without knobs compiles or is refused")
+
+
+def find_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> HostProgram | None:
+    """What :func:`compile_host` gives, if it has nothing to compile; else None. Writes nothing."""
+    home = _home(operator, toolkit)
+    lifted = _Inline(operator, pair, home, out_dir).lifted()
+    path = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).found()
+    return _program(operator, home, path, lifted) if path is not None else None
+
+
+def _home(operator: Operator, toolkit: Toolkit) -> Toolkit:
     if not operator.host_sources:
         raise HostProgramError(
             f"operator {operator.name} has no host sources.", "Put a tiling function into op_host/, or launch directly."
         )
-    home = toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
-    shared = _Build(operator, pair, home, out_dir)
-    files = dict(pair.tiling)
-    inline = _Inline(out_dir, _digest(shared.common_key, json.dumps(knobs.lift(files).files, sort_keys=True)))
-    for _ in range(_LIFTS):
-        lifted = knobs.lift(files, inline.places)
-        try:
-            program = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).program()
-        except _CompilerError as error:
-            if not lifted.table:
-                raise _told(operator, error.log) from None
-            inline.add(files, operator, error.log)
-        else:
-            inline.keep()
-            return HostProgram(program, home.lib64 / _LIBRARY, (operator.entry, operator.name), lifted.table)
-    raise AssertionError("a text without knobs compiles or is refused")
+    return toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
+
+
+def _program(operator: Operator, home: Toolkit, path: Path, lifted: knobs.Lifted) -> HostProgram:
+    return HostProgram(path, home.lib64 / _LIBRARY, (operator.entry, operator.name), lifted.table)
 
 
 class _CompilerError(Exception):
@@ -108,26 +123,31 @@ class _CompilerError(Exception):
 class _Inline:
     """The literals of one text that have to stay in it, as compilers told; remembered for the next values."""
 
-    def __init__(self, out_dir: Path, key: str) -> None:
+    def __init__(self, operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> None:
+        self._files, self._root = dict(pair.tiling), operator.root
+        lifted = replace(pair, tiling=knobs.lift(self._files).files)
+        key = _digest(_Build(operator, lifted, toolkit, out_dir).common_key, lifted.tiling_hash)
         self._file = out_dir / "knobs" / f"{key}.json"
         known = json.loads(self._file.read_text()) if self._file.exists() else []
-        self.places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known)
-        self._tries, self._changed = 0, False
+        self._places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known)
+        self._tries = 0
 
-    def add(self, files: dict[str, str], operator: Operator, log: str) -> None:
+    def lifted(self) -> knobs.Lifted:
+        return knobs.lift(self._files, self._places)
+
+    def add(self, log: str) -> None:
         """What the messages are about; all literals when they name none, or at the last try."""
         self._tries += 1
-        self._changed = True
         lines = re.findall(r"^(?:\s+from |In file included from )?(\S+?):(\d+)", log, re.MULTILINE)
-        at = [(path.removeprefix(f"{operator.root}/"), int(line)) for path, line in lines]
-        more = knobs.blamed(files, at, knobs.names_in(log)) - self.places
-        self.places |= more if more and self._tries < _LIFTS - 1 else knobs.every(files)
+        at = [(path.removeprefix(f"{self._root}/"), int(line)) for path, line in lines]
+        more = knobs.blamed(self._files, at, knobs.names_in(log)) - self._places
+        self._places |= more if more and self._tries < _LIFTS - 1 else knobs.every(self._files)
 
     def keep(self) -> None:
-        if self._changed:
+        if self._tries:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as file:
-                json.dump(sorted(self.places), file)
+                json.dump(sorted(self._places), file)
             os.replace(file.name, self._file)
 
 
@@ -146,15 +166,24 @@ class _Build:
         self.flags = [*_FLAGS, *(f"-I{self.staged / d}" for d in own), *includes, f"-I{toolkit.include}"]
         self.flags.append(f"-fmacro-prefix-map={self.staged}={operator.root}")
         headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
-        common = [toolkit.version, _compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
+        common = [toolkit.version, compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
         self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
 
     def program(self) -> Path:
         """The linked program. Raises _CompilerError."""
+        found = self.found()
+        if found is not None:
+            return found
         self.stage()
         with ThreadPoolExecutor(2) as pool:
             objects = list(pool.map(lambda s: self.object_of(self.staged / s, s), self.operator.host_sources))
         return self.link(objects)
+
+    def found(self) -> Path | None:
+        """The linked program, if it is there."""
+        objects = [self._object(s) for s in self.operator.host_sources]
+        target = self._target(objects) if all(map(self._current, objects)) else None
+        return target if target is not None and target.exists() else None
 
     def stage(self) -> None:
         """Writes the pair's files; renamed into place at once, so that nobody compiles half of them."""
@@ -175,13 +204,10 @@ class _Build:
 
     def object_of(self, source: Path, name: str) -> Path:
         """The compiled object of one source."""
-        key = _digest(self.common_key, name, self.pair.tiling[name])
-        target = self.out_dir / "objects" / f"{key}.o"
+        target = self._object(name)
+        if self._current(target):
+            return target
         record = target.with_suffix(".deps.json")
-        if target.exists() and record.exists():
-            known: dict[str, str] = json.loads(record.read_text())
-            if all(_file_digest(Path(p)) == h for p, h in known.items()):
-                return target
         target.parent.mkdir(parents=True, exist_ok=True)
         prelude = _precompiled(self.compiler, self.toolkit)
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
@@ -192,6 +218,17 @@ class _Build:
             record.write_text(json.dumps({p: _file_digest(Path(p)) for p in self._shared_files(deps)}))
         return target
 
+    def _object(self, name: str) -> Path:
+        return self.out_dir / "objects" / f"{_digest(self.common_key, name, self.pair.tiling[name])}.o"
+
+    def _current(self, target: Path) -> bool:
+        """Is the object there, and are the files beside the pair's still those it was made of?"""
+        record = target.with_suffix(".deps.json")
+        if not target.exists() or not record.exists():
+            return False
+        known: dict[str, str] = json.loads(record.read_text())
+        return all(_file_digest(Path(p)) == h for p, h in known.items())
+
     def _shared_files(self, deps: Path) -> list[str]:
         """The files a source included that are neither the pair's nor the toolkit's nor the system's."""
         words = deps.read_text().replace("\\\n", " ").split()[1:]
@@ -199,9 +236,7 @@ class _Build:
         return sorted(w for w in words if not w.startswith(own))
 
     def link(self, objects: Sequence[Path]) -> Path:
-        # Objects are named by what went in, so their contents only change with a shared header.
-        key = _digest(*_LINK_FLAGS, str(self.toolkit.lib64), *(_file_digest(o) for o in objects))
-        target = self.out_dir / "programs" / f"{key}.so"
+        target = self._target(objects)
         if target.exists():
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -212,6 +247,11 @@ class _Build:
             self._run([*command, f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"])
             os.replace(built, target)
         return target
+
+    def _target(self, objects: Sequence[Path]) -> Path:
+        # Objects are named by what went in, so their contents only change with a shared header.
+        key = _digest(*_LINK_FLAGS, str(self.toolkit.lib64), *(_file_digest(o) for o in objects))
+        return self.out_dir / "programs" / f"{key}.so"
 
     def _run(self, command: list[str]) -> None:
         try:
@@ -277,7 +317,8 @@ def _precompiled(compiler: str, toolkit: Toolkit) -> Path:
 
 
 @functools.cache
-def _compiler_version(compiler: str) -> str:
+def compiler_version(compiler: str) -> str:
+    """What the compiler says of itself; part of the name of all it makes."""
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
 
 

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +190,8 @@ class HostProgram:
         if not self.knobs:
             yield self.path
             return
-        with tempfile.NamedTemporaryFile(suffix=".so") as copy:
+        # Not the folder that tempfile remembers: a confined process has another one than its parent.
+        with tempfile.NamedTemporaryFile(suffix=".so", dir=os.environ.get("TMPDIR")) as copy:
             shutil.copyfile(self.path, copy.name)
             yield Path(copy.name)
 

@@ -16,6 +16,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -152,6 +153,7 @@ def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)  # a text is asked for again with other literals inline, and mostly only one file changes
 def _read(path: str, text: str) -> _File:
     out = _File(parse(path, text))
     _visit(out, out.source.tree.root_node, None, False, False)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..build.host import HostDescription, HostProgram, TilingResult, compile_host
+from ..build.host import HostDescription, HostProgram, TilingResult, compile_host, find_host
 from ..build.kernel import KernelUnit, kernel_unit
 from ..build.toolkit import Toolkit
 from ..case import Case
@@ -45,18 +45,16 @@ class Builder:
         """
         out = self.folder / "host"
         out.mkdir(parents=True, exist_ok=True)
-        before = _entries(out / "programs")
+        found = find_host(operator, pair, self.toolkit, out)
+        if found is not None:
+            self.reused.append("tiling")
+            return found
 
         def task() -> None:
             compile_host(operator, pair, self.toolkit, out)
 
         built = run_confined(task, self._compiler(out, self.limits.compile_s), "compiling the tiling program")
-        if isinstance(built, Stopped):
-            return built
-        if _entries(out / "programs") == before:
-            self.reused.append("tiling")
-        program = compile_host(operator, pair, self.toolkit, out)  # found: only names it
-        return program
+        return built if isinstance(built, Stopped) else compile_host(operator, pair, self.toolkit, out)
 
     def kernel(
         self,
@@ -115,10 +113,6 @@ class Builder:
             tools=True,
             device=self.toolkit.kind != "virtual",
         )
-
-
-def _entries(folder: Path) -> set[str]:
-    return set(os.listdir(folder)) if folder.exists() else set()
 
 
 def _store(path: Path, data: bytes) -> None:

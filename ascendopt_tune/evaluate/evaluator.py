@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,7 +27,7 @@ from ..errors import DeviceError
 from ..operator import Operator, Pair
 from .connection import Connection
 from .limits import Limits
-from .protocol import EvaluateRequest, EvaluationResult, Trial
+from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial
 
 __all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "Limits", "Trial"]
 
@@ -65,6 +65,7 @@ class Evaluator:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._descriptions: dict[tuple[str, str], HostDescription] = {}
+        self._tiled: dict[tuple[object, ...], Tiled] = {}
         atexit.register(self.close)
 
     # -- what can be asked --------------------------------------------------------------------------------------------
@@ -95,12 +96,14 @@ class Evaluator:
 
     def tile(self, request: EvaluateRequest) -> TilingResult:
         """What the pair's tiling function decides. Raises HostProgramError when it doesn't compile, or refuses."""
-        result: TilingResult = self._ask("tile", request).result()
-        return result
+        key = _tiling_key(request)
+        if key not in self._tiled:
+            self._tiled[key] = self._ask("tile", request).result()
+        return self._tiled[key].result
 
     def submit(self, request: EvaluateRequest) -> Future[EvaluationResult]:
         """Starts an evaluation. The future raises CaseError when the case doesn't fit the operator's baseline."""
-        return self._ask("evaluate", request)
+        return self._ask("evaluate", replace(request, tiled=self._tiled.get(_tiling_key(request))))
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         """One evaluation, to its end. Raises CaseError when the case doesn't fit the operator's baseline."""
@@ -111,6 +114,11 @@ class Evaluator:
         futures = {self.submit(r): i for i, r in enumerate(requests)}
         for future in as_completed(futures):
             yield futures[future], future.result()
+
+    @property
+    def server_pid(self) -> int | None:
+        """Process id of the evaluation server, where one runs."""
+        return self._connection.process.pid if self._connection is not None else None
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -156,3 +164,9 @@ class Evaluator:
             "workers": self.workers,
         }
         return Connection(config, self.folder)
+
+
+def _tiling_key(request: EvaluateRequest) -> tuple[object, ...]:
+    """What a tiling function's answer depends on."""
+    values = request.trials[0].inputs if request.trials else ()
+    return str(request.operator.root), request.pair.tiling_hash, request.case, request.chip, values

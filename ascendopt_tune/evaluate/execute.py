@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import statistics
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ def execute(plan: Plan) -> dict[str, Any]:
     """Launches every trial, up to the first that fails; measures on the first one.
 
     Returns:
-        ``trials``: per trial ``report``, ``error`` ("" or the device's text), ``damage`` and ``outputs``;
+        ``trials``: per trial ``report``, ``error`` ("" or the device's text), ``damage``, ``outputs`` and ``launch_s``
+        (wall clock, processor time);
         ``measured``: the event measurement on a real NPU, else None.
     """
     acl = Acl(plan.toolkit)
@@ -87,12 +89,14 @@ def _one(
 ) -> dict[str, Any]:
     launch.load(inputs, trial.poison)
     error = ""
+    started, worked = time.perf_counter(), time.process_time()
     try:
         launch.run(function, block_dim)
         acl.synchronize()
     except DeviceError as e:
         error = str(e)
-    result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "outputs": None}
+    took = time.perf_counter() - started, time.process_time() - worked
+    result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "outputs": None, "launch_s": took}
     if not error:
         result["damage"] = launch.damage(inputs)
         folder.mkdir()

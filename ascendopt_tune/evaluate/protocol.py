@@ -108,13 +108,22 @@ class Launchable:
 
 
 @dataclass(frozen=True)
+class Tiled:
+    """What a pair's host program says of a case."""
+
+    description: HostDescription
+    result: TilingResult
+
+
+@dataclass(frozen=True)
 class EvaluateRequest:
     """Compile, tile, launch, check and (with ``measure``) time one pair on one case.
 
     ``chip`` is a chip's name; ``target`` is ``virtual`` or ``npu`` and has to be the toolkit's. ``keep_outputs``: the
     result's output files stay until the evaluator is closed. ``incumbent`` is timed in turn with the candidate where
     times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define them).
-    ``trace``: the timeline of the first trial is kept (``virtual`` only).
+    ``trace``: the timeline of the first trial is kept (``virtual`` only). ``tiled``: what this pair's program said of
+    this case before, so that it isn't asked again.
     """
 
     operator: Operator
@@ -128,15 +137,17 @@ class EvaluateRequest:
     incumbent: Launchable | None = None
     signature: Signature | None = None
     trace: bool = False
+    tiled: Tiled | None = None
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
     """What became of a request. ``outputs``: per trial, one entry per output (only with ``keep_outputs``).
 
-    ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``. ``reused`` names what was
-    found compiled already (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
-    ``slack_write_bytes``: written past a tensor, but inside its last 32-byte block: harmless, and worth knowing.
+    ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``; of ``execute`` the part in
+    launches, ``launch``, and that in processor time, ``launch_cpu``. ``reused`` names what was found compiled already
+    (``tiling``, ``kernel``). ``checks`` counts outputs that were compared. ``slack_write_bytes``: written past a
+    tensor, but inside its last 32-byte block: harmless, and worth knowing.
     ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
     """
 
@@ -165,7 +176,7 @@ class EvaluationResult:
 _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
-        *(ArrayFile, Trial, Launchable, EvaluateRequest, EvaluationResult),
+        *(ArrayFile, Trial, Launchable, Tiled, EvaluateRequest, EvaluationResult),
         *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
         *(TilingResult, TilingStruct, TilingField, HostDescription),
     )

@@ -8,6 +8,7 @@ End of input, or a signal, ends it and everything it started.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import selectors
 import shutil
@@ -19,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..build.toolkit import Toolkit
+from ..build.host import compiler_version
+from ..build.toolkit import Toolkit, host_compiler
 from ..device.acl import load_library
 from ..errors import AscendOptError, DeviceError
 from . import protocol, sandbox
@@ -58,6 +60,9 @@ class Server:
         self._input = bytearray()
         for name in ("libascendcl.so", "libacl_rtc.so"):  # warm: forked processes find them loaded
             load_library(name, self._toolkit.lib64)
+        compiler_version(host_compiler())  # and this asked
+        gc.collect()
+        gc.freeze()  # what is there stays; collecting it in every forked process would copy its pages
 
     def run(self) -> None:
         self._selector.register(0, selectors.EVENT_READ)
@@ -113,6 +118,7 @@ class Server:
     def _job(self, request: dict[str, Any], writer: int) -> NoReturn:
         code = 1
         try:
+            gc.disable()  # it ends soon
             os.setsid()
             sandbox.die_with_parent(signal.SIGTERM)
             signal.signal(signal.SIGTERM, _exit_cleanly)

@@ -32,7 +32,7 @@ from .build import Builder
 from .compare import mismatch, tolerance
 from .execute import Plan, execute
 from .limits import Confinement, Limits, Stopped, run_confined
-from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Trial
+from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Tiled, Trial
 from .timeline import FILE_BYTES, add_sources
 from .verdict import failure_of, profile_of
 
@@ -79,11 +79,11 @@ class Worker:
         program = self._program(operator, operator.baseline)
         return tuple(self._ask(lambda: program.infer_shape(inputs, dict(attrs)), "the shape function", program))
 
-    def tile(self, request: EvaluateRequest) -> TilingResult:
-        """The tiling function's answer. Raises HostProgramError when it has none."""
+    def tile(self, request: EvaluateRequest) -> Tiled:
+        """The host program's answer. Raises HostProgramError when it has none."""
         program = self._program(request.operator, request.pair)
         task = functools.partial(_describe_and_tile, program, request)
-        return self._ask(task, "the tiling function", program, request.trials)[1]
+        return self._ask(task, "the tiling function", program, request.trials)
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         """Everything; what fails becomes the outcome.
@@ -129,6 +129,8 @@ class Worker:
             trace=request.trace,
         )
         result = self._stage("execute", lambda: self._execute(plan))
+        for i, name in enumerate(("launch", "launch_cpu")):
+            self.timings[name] = sum(t["launch_s"][i] for t in result["trials"])
         if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign()):
             self._trace_path = str(self.work / "trace.json")
         checks = self._stage("check", lambda: self._check(request, plan, result, names[1]))
@@ -166,6 +168,9 @@ class Worker:
     def _tile(self, request: EvaluateRequest) -> tuple[HostDescription | None, TilingResult | None]:
         if request.operator.direct is not None:
             return None, None
+        if request.tiled is not None:
+            self._builder.reused.append("tiling")
+            return _launchable(request.tiled)
         try:
             program = self._stage("compile", lambda: self._builder.host(request.operator, request.pair))
         except HostProgramError as error:
@@ -180,10 +185,7 @@ class Worker:
             raise _Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
         if isinstance(answer, Stopped):
             raise _Failed(_stopped(answer))
-        description, tiling = answer
-        if not 1 <= tiling.block_dim <= 65535:
-            raise _Failed(LaunchFailed(f"the tiling function set block dim {tiling.block_dim}; it has to be 1..65535"))
-        return description, tiling
+        return _launchable(answer)
 
     def _kernel(
         self, request: EvaluateRequest, description: HostDescription | None, tiling: TilingResult | None
@@ -301,7 +303,15 @@ def _check_paths(pair: Pair) -> None:
                 raise _Failed(CompileFailed(f"the source path {path} leads out of the operator's folder.", "", part))
 
 
-def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[HostDescription, TilingResult]:
+def _launchable(tiled: Tiled) -> tuple[HostDescription, TilingResult]:
+    """Both answers; raises _Failed for a launch that can't be."""
+    block_dim = tiled.result.block_dim
+    if not 1 <= block_dim <= 65535:
+        raise _Failed(LaunchFailed(f"the tiling function set block dim {block_dim}; it has to be 1..65535"))
+    return tiled.description, tiled.result
+
+
+def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> Tiled:
     chip = load_chip(request.chip)
     description = program.describe(_short_soc(request.chip))
     values: dict[int, Array] = {}
@@ -317,7 +327,7 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> tuple[
     if initial:
         defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
         tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
-    return description, tiling
+    return Tiled(description, tiling)
 
 
 def _short_soc(chip: str) -> str:

@@ -67,7 +67,7 @@ def test_the_good_kernel_is_timed_and_correct(gate: Gate) -> None:
     assert checked.profile is not None
     assert checked.profile.block_dim == 4
     assert checked.checks >= 5
-    assert set(checked.timings_s) == {"compile", "tiling", "execute", "check"}
+    assert set(checked.timings_s) == {"compile", "tiling", "execute", "launch", "launch_cpu", "check"}
     first = gate.trials()[0].inputs[0]
     assert not isinstance(first, tuple)
     assert first is not None
@@ -79,11 +79,20 @@ def test_the_good_kernel_is_timed_and_correct(gate: Gate) -> None:
 
 def test_a_changed_tiling_program_finds_the_kernel_compiled(gate: Gate) -> None:
     gate.evaluate(gate.operator.baseline)
-    other = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 512"))
+    other = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 1024 / 2"))
     assert isinstance(other.outcome, Timed)
     assert other.result.reused == ("kernel",)
-    again = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 512"))
+    again = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 1024 / 2"))
     assert again.result.reused == ("tiling", "kernel")
+
+
+def test_another_number_in_the_tiling_program_compiles_nothing(gate: Gate) -> None:
+    baseline = gate.evaluate(gate.operator.baseline)
+    other = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 512"))
+    assert other.result.reused == ("tiling", "kernel")
+    assert baseline.tiling is not None
+    assert other.tiling is not None
+    assert other.tiling.data != baseline.tiling.data
 
 
 def test_modelled_time_is_the_same_every_time(gate: Gate) -> None:

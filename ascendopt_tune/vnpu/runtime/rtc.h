@@ -26,6 +26,9 @@ struct Program {
 // Compiler options after translation from those of the device compiler.
 struct Options {
   std::vector<std::string> arguments;
+  // -D, -U and -include, as text in front of the program: given as arguments they would come before the precompiled
+  // header, which compilers then don't accept.
+  std::string preamble;
   bool auto_sync = true;  // CANN's default
 };
 

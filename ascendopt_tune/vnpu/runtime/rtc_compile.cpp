@@ -129,6 +129,19 @@ std::string in_quotes(const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+// The directive that an option stands for: ("-D", "N(x)=x") -> "#define N(x) x".
+std::string directive(const std::string& option, const std::string& value) {
+  if (option == "-include") return "#include " + in_quotes(value) + "\n";
+  if (option == "-U") return "#undef " + value + "\n";
+  const size_t equals = value.find('=');
+  if (equals == std::string::npos) return "#define " + value + " 1\n";
+  return "#define " + value.substr(0, equals) + " " + value.substr(equals + 1) + "\n";
+}
+
+}  // namespace
+
 bool translate_options(const std::vector<std::string>& options, Options* translated, std::string* error) {
   static const char* const paired[] = {"-D", "-U", "-I", "-include", "-isystem"};
   for (size_t i = 0; i < options.size(); ++i) {
@@ -140,14 +153,19 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
           *error = "aclrtc: option " + option + " has no value";
           return false;
         }
-        translated->arguments.insert(translated->arguments.end(), {option, options[++i]});
+        const std::string& value = options[++i];
+        if (option == "-I" || option == "-isystem")
+          translated->arguments.insert(translated->arguments.end(), {option, value});
+        else
+          translated->preamble += directive(option, value);
         done = true;
         break;
       }
     }
     if (done) continue;
-    if (starts_with(option, "-D") || starts_with(option, "-U") || starts_with(option, "-I") ||
-        starts_with(option, "-std=")) {
+    if (starts_with(option, "-D") || starts_with(option, "-U")) {
+      translated->preamble += directive(option.substr(0, 2), option.substr(2));
+    } else if (starts_with(option, "-I") || starts_with(option, "-std=")) {
       translated->arguments.push_back(option);
     } else if (starts_with(option, "--npu-arch=")) {
       if (option != "--npu-arch=dav-2201") {
@@ -178,7 +196,7 @@ int compile(Program* program, const Options& options) {
   const WorkFolder folder;
   const fs::path source = folder.path() / "aclrtc_source.cpp";
   const fs::path log = folder.path() / "aclrtc_log";
-  const std::string text = "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n";
+  const std::string text = options.preamble + "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n";
   // Undefined, the mark in __global__ survives preprocessing, and the first pass can see it.
   bool written = !folder.path().empty() && write_file(source, "#undef VNPU_GLOBAL_MARK\n" + text);
   for (const auto& header : program->headers) {

@@ -1,0 +1,297 @@
+"""How fast the virtual NPU and the evaluation around it are, as ratios taken within one run: ``make bench-vnpu``.
+
+Times are what this machine needs (processor time of user code and of the system, and wall clock), not modelled ones;
+a modelled time that is printed says so. Ratios are of processor time, medians of pairs measured in turn, because
+machines are shared; with several threads a wall clock says more, so it is printed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ascendopt_tune.arguments import numpy_dtype
+from ascendopt_tune.build import toolkit as toolkits
+from ascendopt_tune.build.kernel import kernel_unit
+from ascendopt_tune.build.toolkit import Toolkit
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.launch import Launch
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.evaluate.protocol import EvaluateRequest, EvaluationResult
+from ascendopt_tune.operator import Operator, Pair
+from ascendopt_tune.outcome import Timed
+from ascendopt_tune.registry import load_operator
+
+CHIP = "ascend910b2"
+HOST = "op_host/add.cpp"
+TILE = "TILE_LENGTH = 2048"
+#: What a kernel sees of the standard library: the headers that kernel_operator.h includes.
+TRIVIAL = "int main() { return 0; }\n"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a piece of work took: seconds of wall clock, of user code and of the system, children included."""
+
+    wall: float
+    user: float
+    system: float
+
+    @property
+    def cpu(self) -> float:
+        return self.user + self.system
+
+
+def measured(work: Callable[[], object]) -> Cost:
+    def now() -> tuple[float, float, float]:
+        own, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        user, system = own.ru_utime + children.ru_utime, own.ru_stime + children.ru_stime
+        return time.perf_counter(), user, system
+
+    before = now()
+    work()
+    return Cost(*(b - a for a, b in zip(before, now(), strict=True)))
+
+
+def in_turn(repeats: int, **works: Callable[[], object]) -> dict[str, list[Cost]]:
+    """Costs of each work, measured one after another ``repeats`` times after one round that doesn't count."""
+    costs: dict[str, list[Cost]] = {name: [] for name in works}
+    for repeat in range(repeats + 1):
+        for name, work in works.items():
+            cost = measured(work)
+            if repeat:
+                costs[name].append(cost)
+    return costs
+
+
+def ratio(costs: dict[str, list[Cost]], a: str, b: str) -> float:
+    return statistics.median(x.cpu / max(y.cpu, 1e-6) for x, y in zip(costs[a], costs[b], strict=True))
+
+
+def median(costs: list[Cost], what: str = "cpu") -> float:
+    return float(statistics.median(getattr(c, what) for c in costs))
+
+
+def line(name: str, value: float, unit: str = "x", limit: float | None = None) -> None:
+    verdict = "" if limit is None else f"   limit {limit:g}: {'holds' if value <= limit else 'MISSED'}"
+    print(f"  {name:<66}{value:10.3f} {unit}{verdict}")
+
+
+# -- simulation -------------------------------------------------------------------------------------------------------
+
+
+def built(operator: Operator, case: Case, evaluator: Evaluator) -> EvaluationResult:
+    """The baseline, compiled and tiled."""
+    request = EvaluateRequest(operator, operator.baseline, case, CHIP, trials=(), measure=False)
+    result = evaluator.evaluate(request)
+    assert isinstance(result.outcome, Timed), result.outcome
+    return result
+
+
+def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits: tuple[float, float] | None) -> None:
+    """Add on 48 cores against numpy's add of the same arrays."""
+    operator = load_operator("add")
+    spec = TensorSpec(dtype, (side, side))
+    case = Case((spec, spec), (spec,))
+    result = built(operator, case, evaluator)
+    assert result.tiling is not None
+    acl = Acl(evaluator.toolkit)
+    acl.option("chip", CHIP)
+    random = np.random.default_rng(0)
+    x, y = (random.random((side, side), np.float32).astype(numpy_dtype(dtype)) for _ in range(2))
+    out = np.empty_like(x)
+    with ExitStack() as stack:
+        binary = stack.enter_context(acl.load(Path(str(result.binary_path)).read_bytes()))
+        function = binary.function(result.entry)
+        names = (("x", "y"), ("z",))
+        launch = stack.enter_context(Launch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes))
+        launch.load([x, y], 0xFF)
+
+        def simulate(timing: bool, hazards: bool) -> Callable[[], None]:
+            def run() -> None:
+                acl.option("timing", str(int(timing)))
+                acl.option("hazards", str(int(hazards)))
+                launch.run(function, result.block_dim)
+                acl.synchronize()
+
+            return run
+
+        costs = in_turn(
+            repeats,
+            add=lambda: x + y,
+            add_out=lambda: np.add(x, y, out=out),
+            function=simulate(False, False),
+            timing=simulate(True, False),
+            hazards=simulate(False, True),
+            both=simulate(True, True),
+        )
+        simulate(True, True)()
+        report = acl.report()
+        (z,) = launch.outputs()
+        assert isinstance(z, np.ndarray)
+        assert z.tobytes() == (x + y).tobytes(), "the simulation computes something else than numpy"
+    print(
+        f"\nadd {dtype}[{side},{side}] on {result.block_dim} cores, {median(costs['both'], 'wall') * 1e3:.0f} ms",
+        end="",
+    )
+    print(f" (modelled task duration {report['profile']['task_duration_us']:.1f} us)")
+    line("function and time, hazards off / numpy x + y", ratio(costs, "timing", "add"), limit=limits and limits[0])
+    line("function and time, hazards on  / numpy x + y", ratio(costs, "both", "add"), limit=limits and limits[1])
+    line("function and time, hazards off / numpy add into an array at hand", ratio(costs, "timing", "add_out"))
+    line("function and time, hazards on  / numpy add into an array at hand", ratio(costs, "both", "add_out"))
+    instructions = report["profile"]["counters"]["instructions"]
+    line("instructions simulated", instructions / median(costs["both"]) / 1e6, "million/s of processor time")
+    total, base = median(costs["both"]), median(costs["function"])
+    line("processor time: execution", base * 1e3, "ms")
+    line("processor time: hazards", max(0.0, median(costs["hazards"]) - base) * 1e3, "ms")
+    line("processor time: timing model", max(0.0, median(costs["timing"]) - base) * 1e3, "ms")
+    line("processor time: all", total * 1e3, "ms")
+
+
+# -- building ---------------------------------------------------------------------------------------------------------
+
+
+def building(toolkit: Toolkit, evaluator: Evaluator, repeats: int) -> None:
+    """Compiling a kernel candidate against compiling a program that only includes what it includes."""
+    operator = load_operator("add")
+    spec = TensorSpec("float32", (1024, 1024))
+    case = Case((spec, spec), (spec,))
+    kernel = operator.baseline.kernel["op_kernel/add.cpp"]
+    headers = standard_headers(toolkit)
+    folder, acl = Path(tempfile.mkdtemp()), Acl(toolkit)
+    description, tiling = evaluator.describe(operator), built(operator, case, evaluator).tiling
+    unit = kernel_unit(
+        operator, operator.baseline, description.signature, case, tiling, description.tiling_structs, folder / "kernel"
+    )
+    numbers = iter(range(1 << 20))
+
+    def candidate() -> None:
+        text = kernel.replace("uint32_t tileLength = 0;", f"uint32_t tileLength = {next(numbers)};")
+        pair = operator.baseline.with_kernel("op_kernel/add.cpp", text)
+        result = evaluator.evaluate(EvaluateRequest(operator, pair, case, CHIP, trials=(), measure=False))
+        assert isinstance(result.outcome, Timed), result.outcome
+        assert "kernel" not in result.reused
+
+    def compiling() -> None:
+        acl.compile(f"{unit.source}// {next(numbers)}\n", unit.name, unit.options)
+
+    def trivial() -> None:
+        (folder / "trivial.cpp").write_text("".join(f"#include <{h}>\n" for h in headers) + TRIVIAL)
+        command = [toolkits.host_compiler(), "-std=c++17", "-O1", "trivial.cpp", "-o", "trivial"]
+        subprocess.run(command, cwd=folder, check=True)
+
+    costs = in_turn(repeats, trivial=trivial, compiling=compiling, candidate=candidate)
+    shutil.rmtree(folder)
+    print(f"\nbuilding (trivial program: includes {', '.join(headers)})")
+    line("g++ -O1 of the trivial program", median(costs["trivial"], "wall") * 1e3, "ms wall")
+    line("compiling a kernel", median(costs["compiling"], "wall") * 1e3, "ms wall")
+    walls = [c.wall / t.wall for c, t in zip(costs["compiling"], costs["trivial"], strict=True)]
+    line("a kernel / the trivial program, wall clock", statistics.median(walls), limit=2)
+    line("a kernel / the trivial program, processor time", ratio(costs, "compiling", "trivial"), limit=2)
+    walls = [c.wall / t.wall for c, t in zip(costs["candidate"], costs["trivial"], strict=True)]
+    line("a whole kernel candidate through the evaluation server, wall clock", statistics.median(walls), limit=2)
+
+
+def standard_headers(toolkit: Toolkit) -> list[str]:
+    """The standard headers that a kernel gets with kernel_operator.h, those it is compiled with."""
+    command = [toolkits.host_compiler(), "-std=c++17", "-M", str(toolkit.include / "kernel_operator.h")]
+    done = subprocess.run([*command, f"-I{toolkit.include}"], capture_output=True, text=True, check=True)
+    found = {Path(w).name for w in done.stdout.split() if "/c++/" in w and Path(w).parent.name.isdigit()}
+    return sorted(found)
+
+
+# -- tuning -----------------------------------------------------------------------------------------------------------
+
+
+def with_tile(operator: Operator, elements: int) -> Pair:
+    text = operator.baseline.tiling[HOST]
+    assert TILE in text
+    return operator.baseline.with_tiling(HOST, text.replace(TILE, f"TILE_LENGTH = {elements}"))
+
+
+def with_logic(operator: Operator, number: int) -> Pair:
+    text = operator.baseline.tiling[HOST]
+    old = "std::min(TILE_LENGTH, ubTileLength)"
+    assert old in text
+    return operator.baseline.with_tiling(
+        HOST, text.replace(old, f"std::min(TILE_LENGTH{' + 8' * number}, ubTileLength)")
+    )
+
+
+def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
+    """What an evaluation costs beside the launches: numbers changed, logic changed."""
+    operator = load_operator("add")
+    spec = TensorSpec("float32", (side, side))
+    gate = Gate(operator, Case((spec, spec), (spec,)), evaluator)
+    gate.trials()
+    gate.evaluate(operator.baseline)
+    print(f"\none evaluation of add float32[{side},{side}], {len(gate.trials())} launches each")
+    kinds: dict[str, Callable[[int], Pair]] = {
+        "other numbers in the tiling program": lambda i: with_tile(operator, 2048 - 8 * i),
+        "other logic in the tiling program": lambda i: with_logic(operator, i),
+    }
+    for name, pair_of in kinds.items():
+        rows: list[tuple[float, ...]] = []
+        reused = set()
+        for i in range(1, repeats + 1):
+            pair = pair_of(i)
+            before = time.perf_counter(), processor_time(evaluator)
+            gate.fingerprint(pair)
+            ((_, checked),) = gate.evaluate_many({0: pair})
+            wall, cpu = time.perf_counter() - before[0], processor_time(evaluator) - before[1]
+            assert isinstance(checked.outcome, Timed), checked.outcome
+            spent = checked.timings_s
+            rows.append((wall, spent["launch"], wall - spent["launch"], cpu, cpu - spent["launch_cpu"]))
+            reused.add(", ".join(checked.result.reused))
+        print(f" {name} (found compiled: {' or '.join(sorted(reused))})")
+        whole, launches, beside, cpu, cpu_beside = (
+            statistics.median(column) * 1e3 for column in zip(*rows, strict=True)
+        )
+        line("whole evaluation, wall clock", whole, "ms")
+        line("the launches of it, wall clock", launches, "ms")
+        line("beside the launches, wall clock", beside, "ms")
+        line("whole evaluation, processor time", cpu, "ms")
+        line("beside the launches, processor time", cpu_beside, "ms", 100 if "numbers" in name else None)
+
+
+def processor_time(evaluator: Evaluator) -> float:
+    """Seconds of this process, the evaluation server and all that it has started and seen end."""
+    words = Path(f"/proc/{evaluator.server_pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return time.process_time() + sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, one repeat: does it run?")
+    quick = parser.parse_args(arguments).quick
+    repeats, side = (1, 512) if quick else (7, 8192)
+    toolkit = toolkits.virtual()
+    print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; numpy {np.__version__}")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Evaluator(toolkit, CHIP, workers=1, build_dir=Path(folder)) as evaluator,
+    ):
+        simulation(evaluator, "float32", side, repeats, None if quick else (4, 8))
+        simulation(evaluator, "float16", side, repeats, None if quick else (2, 4))
+        building(toolkit, evaluator, repeats)
+        tuning(evaluator, 256 if quick else 1024, repeats)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
