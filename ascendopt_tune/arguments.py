@@ -40,8 +40,8 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """numpy's dtype for torch's name; ml_dtypes' for bfloat16."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    """numpy's dtype for torch's name; ml_dtypes' for bfloat16 and int4."""
+    return np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", "int4") else name)
 
 
 def parse_tensor(text: str) -> tuple[str, TensorSpec]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .errors import CaseError
 
-# name -> (bytes per element, CANN's ge::DataType number, C type in a kernel).
+# name -> (bytes per element in an array, CANN's ge::DataType number, C type in a kernel).
 # Source of the numbers: CANN aclDataType / ge::DataType documentation.
 DTYPES: dict[str, tuple[int, int, str]] = {
     "float32": (4, 0, "float"),
@@ -29,6 +29,7 @@ DTYPES: dict[str, tuple[int, int, str]] = {
     "bool": (1, 12, "bool"),
     "complex64": (8, 16, "complex64"),
     "bfloat16": (2, 27, "bfloat16_t"),
+    "int4": (1, 29, "int4b_t"),
 }
 
 AttrValue = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
@@ -56,6 +57,9 @@ class TensorSpec:
 
     @property
     def nbytes(self) -> int:
+        """Bytes on the device, where two elements of int4 share a byte."""
+        if self.dtype == "int4":
+            return -(-self.numel // 2)
         return self.numel * DTYPES[self.dtype][0]
 
     def __str__(self) -> str:

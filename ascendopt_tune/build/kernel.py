@@ -22,7 +22,7 @@ _GE_DTYPE = {
     "float64": "DT_DOUBLE", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64", "bfloat16": "DT_BF16",
     "int4": "DT_INT4", "complex32": "DT_COMPLEX32",
 }  # fmt: skip
-_C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "int4": "int4b_t", "complex32": "complex32"}
+_C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "complex32": "complex32"}
 
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Array, numpy_dtype
+from ..arguments import Array, dtype_name, numpy_dtype
 from ..case import Argument, Case, TensorSpec
 from .acl import Acl
 from .acl import Argument as LaunchArgument
@@ -167,12 +167,12 @@ class Launch:
         for buffers, value in itertools.zip_longest(self._outputs, self._initial_values):
             for b in buffers:
                 if value is not None:
-                    self._acl.memcpy_h2d(b.pointer, np.full(b.spec.shape, value, numpy_dtype(b.spec.dtype)))
+                    self._acl.memcpy_h2d(b.pointer, _packed(np.full(b.spec.shape, value, numpy_dtype(b.spec.dtype))))
                 elif b.spec.nbytes:
                     self._acl.memset(b.pointer, poison, b.spec.nbytes)
         for buffers, arrays in zip(self._inputs, inputs, strict=True):
             for b, array in zip(buffers, _as_list(arrays), strict=True):
-                self._acl.memcpy_h2d(b.pointer, np.ascontiguousarray(array))
+                self._acl.memcpy_h2d(b.pointer, _packed(array))
         for b in self._all():
             self._acl.memset(b.guard, poison, _BLOCK)
         if self._workspace[1]:
@@ -194,7 +194,13 @@ class Launch:
         return arrays if buffers[0].name.endswith(".0") else arrays[0]
 
     def _read(self, b: _Buffer) -> Array:
-        array = np.empty(b.spec.shape, numpy_dtype(b.spec.dtype))
+        dtype = numpy_dtype(b.spec.dtype)
+        if b.spec.dtype == "int4":
+            pairs = np.empty(b.spec.nbytes, np.int8)
+            self._acl.memcpy_d2h(pairs, b.pointer)
+            halves = np.stack([pairs << 4 >> 4, pairs >> 4], 1).reshape(-1)
+            return halves[: b.spec.numel].astype(dtype).reshape(b.spec.shape)
+        array = np.empty(b.spec.shape, dtype)
         self._acl.memcpy_d2h(array, b.pointer)
         return array
 
@@ -226,6 +232,15 @@ class Launch:
     def _all(self) -> list[_Buffer]:
         unshared = [b for b, shared in zip(self._outputs, self.in_place, strict=True) if shared is None]
         return [b for buffers in (*self._inputs, *unshared) for b in buffers]
+
+
+def _packed(array: Array) -> Array:
+    """The array as it lies on the device: two elements of int4 a byte, the first in the low half."""
+    if dtype_name(array.dtype) != "int4":
+        return np.ascontiguousarray(array)
+    flat = np.zeros(-(-array.size // 2) * 2, np.uint8)
+    flat[: array.size] = array.reshape(-1).astype(np.int8).view(np.uint8) & 0xF
+    return flat[0::2] | flat[1::2] << 4
 
 
 def _bytes(array: Array) -> Array:

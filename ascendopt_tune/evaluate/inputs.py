@@ -80,7 +80,7 @@ def _tensor(
     values: Array
     if spec.dtype == "bool":
         values = np.zeros(spec.shape) if distribution == "zeros" else rng.integers(0, 2, spec.shape)
-    elif dtype.kind in "iu":
+    elif dtype.kind in "iu" or spec.dtype == "int4":
         return _integers(spec, dtype, domain, distribution, rng)
     elif dtype.kind == "c":
         values = np.empty(spec.shape, dtype)
@@ -137,11 +137,12 @@ def _integers(
     distribution: str,
     rng: np.random.Generator,
 ) -> Array:
-    info = np.iinfo(dtype)
-    lowest = max(int(info.min), -_SMALL_INT) if domain[0] is None else int(domain[0])
-    highest = min(int(info.max), _SMALL_INT) if domain[1] is None else int(domain[1])
+    drawn = np.dtype(np.int8) if spec.dtype == "int4" else dtype
+    smallest, largest = (-8, 7) if spec.dtype == "int4" else (int(np.iinfo(drawn).min), int(np.iinfo(drawn).max))
+    lowest = max(smallest, -_SMALL_INT) if domain[0] is None else int(domain[0])
+    highest = min(largest, _SMALL_INT) if domain[1] is None else int(domain[1])
     if distribution == "zeros":
-        return np.full(spec.shape, min(max(0, lowest), highest), dtype)
+        return np.full(spec.shape, min(max(0, lowest), highest)).astype(dtype)
     if distribution == "large" and domain == (None, None):
-        lowest, highest = int(info.min), int(info.max)
-    return rng.integers(lowest, max(lowest, highest), spec.shape, dtype, endpoint=True)
+        lowest, highest = smallest, largest
+    return rng.integers(lowest, max(lowest, highest), spec.shape, drawn, endpoint=True).astype(dtype)

@@ -47,7 +47,7 @@ void CoreSim::written_back(Pipe pipe, uint32_t number, double now) {
     const Raised& f = p.raised.front();
     for (size_t n = f.after - std::min<size_t>(f.after, chip_.writes_in_flight) + 1; n <= f.after; n++)
       if (!done(p, n)) return;
-    flag(*f.record).push_back(std::max(f.at, p.complete));
+    raise(*f.record, std::max(f.at, p.complete));
     p.raised.pop_front();
   }
 }
@@ -133,6 +133,14 @@ void CoreSim::seen(const Record& r, Pipe dst, double raised, double at) {
   if (shown()) timeline_->flows.push_back({index_, r.src, dst, r.kind == Record::kDepend ? -1 : r.id, raised, at});
 }
 
+// The flag that `r` sets is there at `at`.
+void CoreSim::raise(const Record& r, double at) {
+  if (r.kind == Record::kCrossSet)
+    cross_.raise(index_, r.id, at);
+  else
+    flag(r).push_back(at);
+}
+
 // Write data and read requests leave a core through one port. While HBM is contended, a copy in that finds its pipe
 // idle waits until the copy out under way has pushed its data; requests of back-to-back copies left in time. Derived
 // from the published add cases: with one core, copies in and out overlap; with 48 cores and one buffer they follow each
@@ -164,10 +172,11 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
       finish(pipe, p, r, now, now + r.cycles, now + r.cycles);
       break;
     case Record::kSetFlag:
+    case Record::kCrossSet:
       if (p.in_flight)
         p.raised.push_back({&r, now, p.dones.size()});
       else
-        flag(r).push_back(std::max(now, p.complete));
+        raise(r, std::max(now, p.complete));
       break;
     case Record::kWaitFlag:
       if (flag(r).empty()) return false;
@@ -237,7 +246,15 @@ bool CoreSim::step_scalar() {
         pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
       }
       break;
+    case Record::kCrossWait: {
+      double raised = cross_.raised(r.id, awaited_[r.id]);
+      if (raised == kNever) return false;
+      awaited_[r.id]++;
+      scalar_waits(raised + chip_.sync_all, r, Pipe::kCount, times_.sync_all);
+      break;
+    }
     case Record::kBarrier:
+    case Record::kCrossSet:
       pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
       break;
     case Record::kBarrierAll:

@@ -9,6 +9,7 @@
 
 #include "bandwidth.h"
 #include "chip.h"
+#include "cross_flags.h"
 #include "timeline.h"
 #include "timing.h"
 #include "trace.h"
@@ -55,11 +56,12 @@ class CoreSim {
  public:
   // `sharers`: how many cores make each transfer of the trace with the same address; empty where it shares none.
   CoreSim(int index, const Trace& trace, const std::vector<uint16_t>& sharers, const Bandwidth& bandwidth,
-          const Chip& chip, Timeline* timeline)
+          CrossFlags& cross, const Chip& chip, Timeline* timeline)
       : index_(index),
         trace_(trace),
         sharers_(sharers),
         bandwidth_(bandwidth),
+        cross_(cross),
         chip_(chip),
         flags_(kPipes * kPipes * chip.event_ids),
         timeline_(timeline) {}
@@ -126,6 +128,7 @@ class CoreSim {
   void scalar_waits(double until, const Record& r, Pipe src, double& counter);
   void scalar_works(double cycles, const void* pc);
   void seen(const Record& r, Pipe dst, double raised, double at);
+  void raise(const Record& r, double at);
   bool held_by_write(double now, PipeState& in, const Record& r);
   bool step_pipe(Pipe pipe, Arrivals& arrivals);
   bool step_scalar();
@@ -134,12 +137,14 @@ class CoreSim {
   const Trace& trace_;
   const std::vector<uint16_t>& sharers_;
   const Bandwidth& bandwidth_;
+  CrossFlags& cross_;
   const Chip& chip_;
   double scalar_ = 0;
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;
   std::array<PipeState, kPipes> pipes_;
-  std::vector<Fifo<double>> flags_;  // times at which an event was raised and not yet waited for
+  std::vector<Fifo<double>> flags_;   // times at which an event was raised and not yet waited for
+  size_t awaited_[kCrossFlags] = {};  // how often this core has waited for each flag between cores
   CoreTimes times_;
   Timeline* timeline_;
   size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends

@@ -36,6 +36,8 @@ void wait_flag(Pipe src, Pipe dst, int id) {
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
 void sync_all() { core().sync_all(); }
+void cross_set(Pipe pipe, int id) { core().cross_set(pipe, id, VNPU_PC); }
+void cross_wait(int id) { core().cross_wait(id, VNPU_PC); }
 void queue_cost() { core().scalar(core().chip.scalar_queue); }
 void scalar_cost(double cycles) { core().scalar(cycles); }
 void** user_pipe() { return &core().user_pipe; }

@@ -184,13 +184,15 @@ void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool 
     uint64_t b = begin + i * range.stride, e = dense ? end : b + range.bytes;
     for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
       GmAccess& a = gm_accesses[k];
-      if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b) {
+      if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b &&
+          a.until == kOpen) {
         a.end = e;
+        a.epoch = current_epoch_;
         b = e;
         break;
       }
     }
-    if (b != e) gm_accesses.push_back({b, e, current_, interval_, atomic});
+    if (b != e) gm_accesses.push_back({b, e, current_, interval_, atomic, current_epoch_});
   }
 }
 
@@ -225,9 +227,38 @@ void HazardTracker::barrier_all() {
   }
 }
 
+void HazardTracker::complete_at(int barrier, const Clock& clock) {
+  size_t open = gm_accesses.size();
+  for (size_t i = gm_accesses.size(); i-- > first_open_;) {
+    GmAccess& a = gm_accesses[i];
+    if (a.until == kOpen && clock[static_cast<int>(a.site.pipe)] >= a.epoch) a.until = barrier;
+    if (a.until == kOpen) open = i;
+  }
+  first_open_ = open;
+}
+
 void HazardTracker::sync_all() {
   barrier_all();
-  interval_++;
+  complete_at(++barriers_, issued_);
+  interval_ = barriers_;
+}
+
+void HazardTracker::cross_set(Pipe pipe, int id) {
+  int p = static_cast<int>(pipe);
+  Clock clock = known_[p];
+  for (int q = 0; q < kPipes; q++) clock[q] = std::max(clock[q], known_[0][q]);
+  clock[p] = issued_[p];
+  clock[0] = issued_[0];
+  complete_at(++barriers_, clock);
+  crossings_[id].push_back({barriers_, clock});
+}
+
+void HazardTracker::cross_wait(int id) {
+  const Crossing& c = crossings_[id].front();
+  for (int p = 0; p < kPipes; p++)
+    for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], c.clock[q]);
+  interval_ = std::max(interval_, c.barrier);
+  crossings_[id].pop_front();
 }
 
 std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit) {
@@ -235,14 +266,21 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
     uint64_t begin, end;
     int core;
     const HazardTracker::GmAccess* access;
+    int interval;
   };
+  int last = 0;
+  for (const HazardTracker* core : cores)
+    for (const auto& a : core->gm_accesses) last = std::max(last, a.interval);
+  // An access that a barrier doesn't cover goes on in the intervals behind it.
   std::vector<Item> items;
   for (size_t c = 0; c < cores.size(); c++)
-    for (const auto& a : cores[c]->gm_accesses) items.push_back({a.begin, a.end, static_cast<int>(c), &a});
+    for (const auto& a : cores[c]->gm_accesses)
+      for (int i = a.interval; i <= last && (i == a.interval || i < a.until); i++)
+        items.push_back({a.begin, a.end, static_cast<int>(c), &a, i});
   std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return a.access->interval != b.access->interval ? a.access->interval < b.access->interval
-           : a.begin != b.begin                     ? a.begin < b.begin
-                                                    : a.core < b.core;
+    return a.interval != b.interval ? a.interval < b.interval
+           : a.begin != b.begin     ? a.begin < b.begin
+                                    : a.core < b.core;
   });
   std::vector<HazardReport> out;
   // Sweep with the furthest-reaching write and read seen so far, per core of origin: two of each are enough to find
@@ -263,8 +301,8 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
     if (item.end > weakest.end) weakest = {item.end, &item};
   };
   for (const Item& item : items) {
-    if (item.access->interval != interval) {
-      interval = item.access->interval;
+    if (item.interval != interval) {
+      interval = item.interval;
       for (auto& r : writes) r = {};
       for (auto& r : all) r = {};
     }

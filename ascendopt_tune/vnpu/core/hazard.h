@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class HazardTracker {
   void barrier(Pipe pipe);
   void barrier_all();
   void sync_all();  // after a barrier over all cores: a new interval for the comparison between cores
+  // A barrier over all cores in two halves: what `pipe` has done is known everywhere once all cores have set the flag.
+  void cross_set(Pipe pipe, int id);
+  void cross_wait(int id);
   uint32_t epoch(Pipe pipe) const { return issued_[static_cast<int>(pipe)]; }
 
   std::vector<HazardReport> reports;
@@ -62,9 +66,12 @@ class HazardTracker {
   struct GmAccess {
     uint64_t begin, end;  // canonical
     AccessSite site;
-    int interval;  // number of SyncAll calls before it
+    int interval;  // number of barriers between cores before it
     bool atomic;
+    uint32_t epoch;
+    int until = kOpen;  // number of the barrier that it is complete at
   };
+  static constexpr int kOpen = 0x7fffffff;
   std::vector<GmAccess> gm_accesses;
 
  private:
@@ -106,6 +113,14 @@ class HazardTracker {
   std::array<std::vector<uint32_t>, kPipes> written_;  // which bytes of the block the last write touched, a bit each
   std::vector<Flag> flags_;
   std::vector<GmPending> gm_reads_, gm_writes_;
+  struct Crossing {
+    int barrier;  // its number
+    Clock clock;
+  };
+  void complete_at(int barrier, const Clock& clock);  // tells it the accesses that `clock` covers
+  std::deque<Crossing> crossings_[kCrossFlags];       // flags set and not yet waited for
+  size_t first_open_ = 0;                             // accesses before it are complete at some barrier
+  int barriers_ = 0;
   int interval_ = 0;
   bool scalar_gm_ = false;  // the scalar unit has touched GM
 };

@@ -50,6 +50,8 @@ struct Fiber {
   void* stack = nullptr;
   std::unique_ptr<Core> core;
   bool done = false, waiting = false;
+  int flag = -1;  // waiting for this cross-core flag, for the `times`-th time; -1: at SyncAll
+  uint32_t times = 0;
   std::unique_ptr<KernelError> error;
 
   Fiber() {
@@ -87,6 +89,24 @@ void resume(Fiber& f) {
   set_current_core(nullptr);
 }
 
+// Nobody can go on: an error of the first core that waits.
+KernelError* stuck(std::vector<std::unique_ptr<Fiber>>& fibers, size_t at_sync) {
+  Fiber& f = **std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
+  std::string all = std::to_string(fibers.size()), what = "SyncAll";
+  size_t there = at_sync;
+  if (f.flag >= 0) {
+    what = "CrossCoreSetFlag(" + std::to_string(f.flag) + ")";
+    there = static_cast<size_t>(std::count_if(fibers.begin(), fibers.end(),
+                                              [&](const auto& g) { return g->core->crossed(f.flag) >= f.times; }));
+  }
+  f.error = std::make_unique<KernelError>(KernelError::kDeadlock,
+                                          what + " was reached by " + std::to_string(there) + " of " + all +
+                                              " cores, the others have returned or wait for something else: the " +
+                                              "waiting cores would wait for ever",
+                                          f.flag >= 0 ? "CrossCoreWaitFlag" : "SyncAll", nullptr);
+  return f.error.get();
+}
+
 // Runs all cores to their end, core by core between meetings. Returns the first error in core order.
 KernelError* execute(std::vector<std::unique_ptr<Fiber>>& fibers) {
   for (auto& f : fibers) {
@@ -96,35 +116,46 @@ KernelError* execute(std::vector<std::unique_ptr<Fiber>>& fibers) {
     f->context.uc_link = nullptr;
     makecontext(&f->context, fiber_main, 0);
   }
+  auto may_go = [&](const Fiber& f) {
+    if (!f.waiting) return true;
+    return f.flag >= 0 && std::all_of(fibers.begin(), fibers.end(),
+                                      [&](const auto& other) { return other->core->crossed(f.flag) >= f.times; });
+  };
   while (true) {
-    size_t done = 0, waiting = 0;
+    size_t done = 0, at_sync = 0;
+    bool progress = false;
     for (auto& f : fibers) {
-      if (!f->done && !f->waiting) resume(*f);
+      if (!f->done && may_go(*f)) {
+        f->waiting = false;
+        resume(*f);
+        progress = true;
+      }
       if (f->error) return f->error.get();
       done += f->done;
-      waiting += f->waiting;
+      at_sync += f->waiting && f->flag < 0;
     }
     if (done == fibers.size()) return nullptr;
-    if (done > 0) {
-      for (auto& f : fibers)
-        if (f->waiting) {
-          f->error = std::make_unique<KernelError>(
-              KernelError::kDeadlock,
-              "SyncAll was reached by " + std::to_string(waiting) + " of " + std::to_string(fibers.size()) +
-                  " cores, the others have returned: the waiting cores would wait for ever",
-              "SyncAll", nullptr);
-          return f->error.get();
-        }
-    }
-    for (auto& f : fibers) f->waiting = false;
+    if (at_sync == fibers.size())
+      for (auto& f : fibers) f->waiting = false;
+    else if (!progress)
+      return stuck(fibers, at_sync);
   }
 }
 
 }  // namespace
 
+void meet_flag(int id, uint32_t times) {
+  Fiber& f = *run->active;
+  f.waiting = true;
+  f.flag = id;
+  f.times = times;
+  swapcontext(&f.context, &run->scheduler);
+}
+
 void meet_all_cores() {
   Fiber& f = *run->active;
   f.waiting = true;
+  f.flag = -1;
   swapcontext(&f.context, &run->scheduler);
 }
 

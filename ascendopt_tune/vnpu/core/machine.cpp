@@ -187,6 +187,48 @@ void Core::sync_all() {
   meet_all_cores();
 }
 
+void Core::cross_set(Pipe pipe, int id, const void* pc) {
+  constexpr uint32_t kMostRaised = 15;  // AscendC reference, CrossCoreSetFlag: the range of a flag's counter
+  if (++crossed_[id] - awaited_[id] > kMostRaised)
+    throw KernelError(KernelError::kMisuse,
+                      "CrossCoreSetFlag(" + std::to_string(id) + ") more than " + std::to_string(kMostRaised) +
+                          " times without CrossCoreWaitFlag: the flag's counter overflows",
+                      "CrossCoreSetFlag", pc);
+  hazards.cross_set(pipe, id);
+  if (!options.timing) return;
+  scalar_pending_ += chip.scalar_flag;
+  Record r;
+  r.kind = Record::kCrossSet;
+  r.pipe = pipe;
+  r.id = static_cast<uint8_t>(id);
+  r.api = "CrossCoreSetFlag";
+  r.pc = pc;
+  record(r);
+}
+
+void Core::cross_wait(int id, const void* pc) {
+  std::string call = "CrossCoreWaitFlag(" + std::to_string(id) + ")";
+  if (awaited_[id] == crossed_[id])
+    throw KernelError(KernelError::kDeadlock,
+                      call + " has no CrossCoreSetFlag before it on its own core: the core would wait for ever",
+                      "CrossCoreWaitFlag", pc);
+  if (static_cast<uint32_t>(block_num) > chip.aiv)
+    throw KernelError(KernelError::kDeadlock,
+                      call + " with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
+                          " cores: it needs all of them running at once and would wait for ever",
+                      "CrossCoreWaitFlag", pc);
+  hazards.cross_wait(id);
+  if (options.timing) {
+    Record r;
+    r.kind = Record::kCrossWait;
+    r.id = static_cast<uint8_t>(id);
+    r.api = "CrossCoreWaitFlag";
+    r.pc = pc;
+    record(r);
+  }
+  meet_flag(id, ++awaited_[id]);
+}
+
 void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const {
   uint64_t base = reinterpret_cast<uint64_t>(local_);
   if (range.addr >= base + local_bytes_ && range.addr < base + local_used_)

@@ -60,6 +60,9 @@ class Core {
   void barrier(Pipe pipe);
   void barrier_all();
   void sync_all();
+  void cross_set(Pipe pipe, int id, const void* pc);
+  void cross_wait(int id, const void* pc);
+  uint32_t crossed(int id) const { return crossed_[id]; }  // how often this core has set the flag
 
   // ---- memory ----
   // Checks a local range: inside local memory, inside one buffer, `align` bytes aligned. Throws KernelError.
@@ -116,6 +119,7 @@ class Core {
   uint32_t local_used_ = 0;
   std::map<uint32_t, uint32_t> buffers_;  // offset -> bytes, buffers handed out by allocate_local
   uint64_t events_[kPipes][kPipes] = {};
+  uint32_t crossed_[kCrossFlags] = {}, awaited_[kCrossFlags] = {};
   double scalar_pending_ = 0;
   const Allocation* recent_[4] = {};
   std::vector<uint64_t> dcache_;
@@ -126,5 +130,7 @@ Core& core();
 void set_current_core(Core* core);
 // Waits until every core of the launch has called it (machine side of SyncAll). Set by launch.cpp.
 void meet_all_cores();
+// Waits until every core has set cross-core flag `id` `times` times.
+void meet_flag(int id, uint32_t times);
 
 }  // namespace vnpu

@@ -4,6 +4,7 @@
 
 #include "bandwidth.h"
 #include "core_sim.h"
+#include "cross_flags.h"
 #include "l2.h"
 
 namespace vnpu {
@@ -66,10 +67,11 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
   TaskTimes out;
   std::vector<std::vector<uint16_t>> sharers = sharers_of(traces);
   Bandwidth bandwidth(chip);
+  CrossFlags cross(traces.size());
   std::vector<CoreSim> cores;
   cores.reserve(traces.size());
   for (size_t i = 0; i < traces.size(); i++)
-    cores.emplace_back(static_cast<int>(i), *traces[i], sharers[i], bandwidth, chip, timeline);
+    cores.emplace_back(static_cast<int>(i), *traces[i], sharers[i], bandwidth, cross, chip, timeline);
   if (timeline) *timeline = Timeline(traces);
 
   std::vector<double> backs(traces.size() * kPipes);  // what the transfer under way on a pipe will write back
@@ -113,6 +115,10 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
   }
   for (size_t i = 0; i < first_wave; i++) advance(i);
   while (true) {
+    if (cross.news()) {
+      for (size_t i = 0; i < cores.size(); i++) advance(i);
+      continue;
+    }
     double arrival = arrivals.empty() ? kNever : arrivals.top().time;
     double completion = bandwidth.next();
     if (arrival == kNever && completion == kNever) {

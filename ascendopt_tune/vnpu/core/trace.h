@@ -15,6 +15,8 @@ struct Record {
     kBarrierAll,  // the scalar unit waits for every pipe
     kDepend,      // `pipe` waits for instruction number `epoch` of `src` (the compiler's automatic synchronization)
     kSyncAll,     // all cores meet
+    kCrossSet,    // `pipe` raises flag `id` for all cores when its earlier instructions are complete
+    kCrossWait,   // the scalar unit waits until every core has raised flag `id` once more
     kScalar,      // scalar work only
   };
   Kind kind = kInstr;

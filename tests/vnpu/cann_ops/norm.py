@@ -1,60 +1,225 @@
-"""Operators of cann-ops's folder ``norm``."""
+"""Operators of cann-ops's folder ``norm``.
+
+Not here, or not with every shape: operators (paths of operators) that take a sum from ``GetAccVal()`` behind
+``ReduceSum(x, x, x, n)`` where ``n`` is a number of repeats. The count form sets its own mask: it sums ``n`` elements
+(AscendC reference, ReduceSum, template parameter isSetMask), so these operators are wrong for rows of more than one
+element.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
-from .table import FLOATS, HF, TWICE, Row, layer_norm
+from .table import FLOATS, TWICE, Row, layer_norm
+
+Tensor = torch.Tensor
+Tensors = tuple[Tensor, ...]
+HB = ("float16", "bfloat16")
+MIXED = ("float16/float32", "bfloat16/float32")  # parameters in float32 beside shorter data
+POSITIVE_RSTD = (0.5, 2.0)
 
 
-def rms(x: torch.Tensor, epsilon: float) -> torch.Tensor:
+# ---- root mean square ----
+def rms(x: Tensor, epsilon: float) -> Tensor:
     return torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
 
 
-def add_rms_norm(a: torch.Tensor, b: torch.Tensor, gamma: torch.Tensor, epsilon: float) -> tuple[torch.Tensor, ...]:
+def add_rms_norm(a: Tensor, b: Tensor, gamma: Tensor, epsilon: float) -> Tensors:
     x = a + b
     return x * rms(x, epsilon) * gamma, rms(x, epsilon), x
 
 
-def rms_norm_grad(
-    dy: torch.Tensor, x: torch.Tensor, rstd: torch.Tensor, gamma: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def rms_norm_grad(dy: Tensor, x: Tensor, rstd: Tensor, gamma: Tensor) -> Tensors:
     g = dy * gamma
     dx = rstd * (g - x * rstd * (g * x * rstd).mean(-1, keepdim=True))
     return dx, (dy * x * rstd).sum(0)
 
 
-def group_norm(
-    x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, groups: int, eps: float
-) -> tuple[torch.Tensor, ...]:
+# ---- layer norm ----
+def affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None) -> Tensor:
+    return (x if gamma is None else x * gamma) + (0 if beta is None else beta)
+
+
+def layer_norm_v4(x: Tensor, shape: Tensor, gamma: Tensor | None, beta: Tensor | None, epsilon: float) -> Tensors:
+    dims = tuple(range(x.dim() - shape.numel(), x.dim()))
+    mean = x.mean(dims, keepdim=True)
+    rstd = torch.rsqrt(x.var(dims, correction=0, keepdim=True) + epsilon)
+    return affine((x - mean) * rstd, gamma, beta), mean, rstd
+
+
+def add_layer_norm(
+    a: Tensor, b: Tensor, gamma: Tensor, beta: Tensor, bias: Tensor | None, epsilon: float, additional_output: bool
+) -> Tensors:
+    x = a + b + (0 if bias is None else bias)
+    y, mean, rstd = layer_norm(x, epsilon)
+    return y * gamma + beta, mean, rstd, x
+
+
+def norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """Gradient of ``(x - mean) * rstd`` over the last axis, for the gradient ``g`` of the result."""
+    xhat = (x - mean) * rstd
+    return rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+
+
+def deep_norm(x: Tensor, gx: Tensor, beta: Tensor, gamma: Tensor, alpha: float, epsilon: float) -> Tensors:
+    y, mean, rstd = layer_norm(alpha * x + gx, epsilon)
+    return mean, rstd, y * gamma + beta
+
+
+def deep_norm_grad(
+    dy: Tensor, x: Tensor, gx: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, alpha: float
+) -> Tensors:
+    sums = alpha * x + gx
+    dgx = norm_grad(dy * gamma, sums, mean, rstd)
+    return alpha * dgx, dgx, dy.sum(0), (dy * (sums - mean) * rstd).sum(0)
+
+
+# ---- group norm ----
+def group_norm(x: Tensor, gamma: Tensor | None, beta: Tensor | None, groups: int, eps: float) -> Tensors:
     flat = x.reshape(x.shape[0], groups, -1)
     _, mean, rstd = layer_norm(flat, eps)
     return torch.nn.functional.group_norm(x, groups, gamma, beta, eps), mean, rstd
 
 
 def group_norm_silu(
-    x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, num_groups: int, eps: float, activate_silu: bool
-) -> tuple[torch.Tensor, ...]:
+    x: Tensor, gamma: Tensor | None, beta: Tensor | None, num_groups: int, eps: float, activate_silu: bool
+) -> Tensors:
     y, mean, rstd = group_norm(x, gamma, beta, num_groups, eps)
     return (torch.nn.functional.silu(y) if activate_silu else y), mean, rstd
 
 
+def group_norm_swish(
+    x: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, eps: float, activate_swish: bool, swish_scale: float,
+    **_: Any,
+) -> Tensors:  # fmt: skip
+    y, mean, rstd = group_norm(x, gamma, beta, num_groups, eps)
+    return (y * torch.sigmoid(swish_scale * y) if activate_swish else y), mean, rstd
+
+
+def group_norm_grad(
+    dy: Tensor, mean: Tensor, rstd: Tensor, x: Tensor, gamma: Tensor, num_groups: int, **_: Any
+) -> Tensors:
+    n, c = x.shape[:2]
+    per_group = (n, num_groups, -1)
+    m, r = mean.reshape(n, num_groups, 1), rstd.reshape(n, num_groups, 1)
+    xhat = ((x.reshape(per_group) - m) * r).reshape(n, c, -1)
+    g = dy.reshape(n, c, -1)
+    dx = norm_grad((g * gamma[:, None]).reshape(per_group), x.reshape(per_group), m, r)
+    return dx.reshape(x.shape), (g * xhat).sum((0, 2)), g.sum((0, 2))
+
+
+def group_norm_swish_grad(
+    dy: Tensor, mean: Tensor, rstd: Tensor, x: Tensor, gamma: Tensor, beta: Tensor, num_groups: int,
+    swish_scale: float, **_: Any,
+) -> Tensors:  # fmt: skip
+    n, c = x.shape[:2]
+    m, r = mean.reshape(n, num_groups, 1), rstd.reshape(n, num_groups, 1)
+    xhat = ((x.reshape(n, num_groups, -1) - m) * r).reshape(n, c, -1)
+    y = xhat * gamma[:, None] + beta[:, None]
+    s = torch.sigmoid(swish_scale * y)
+    g = dy.reshape(n, c, -1) * (s + swish_scale * y * s * (1 - s))
+    return group_norm_grad(g.reshape(x.shape), mean, rstd, x, gamma, num_groups)
+
+
+def batch_norm_v3(
+    x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, epsilon: float, momentum: float,
+    is_training: bool,
+) -> Tensors:  # fmt: skip
+    over, shape = (0, *range(2, x.dim())), (1, -1, *[1] * (x.dim() - 2))
+    batch_mean, batch_var = x.mean(over), x.var(over, correction=0)
+    rstd = torch.rsqrt(batch_var + epsilon)
+    y = (x - batch_mean.reshape(shape)) * rstd.reshape(shape) * weight.reshape(shape) + bias.reshape(shape)
+    n = x.numel() // x.shape[1]
+    running_var = (1 - momentum) * var + momentum * batch_var * n / (n - 1)
+    # The last output is called save_rstd; what this operator saves is the variance.
+    return y, (1 - momentum) * mean + momentum * batch_mean, running_var, batch_mean, batch_var
+
+
+def cases(pattern: str, *sizes: dict[str, int]) -> tuple[str, ...]:
+    """The pattern with its letters in brackets replaced, once for every set of sizes."""
+    texts = []
+    for size in sizes:
+        text = pattern
+        for name, n in size.items():
+            text = text.replace(f"{{{name}}}", str(n))
+        texts.append(text)
+    return tuple(texts)
+
+
+def sizes(**columns: tuple[int, ...]) -> tuple[dict[str, int], ...]:
+    return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+ND = sizes(n=(16, 7), d=(1024, 100))
+SHORT = sizes(n=(16, 7), d=(96, 100))
+GROUPS = {"num_groups": 8, "eps": 1e-5}
+SWISH = {**GROUPS, "data_format": "NCHW", "activate_swish": True, "swish_scale": 1.0}
+GROUP_GRAD = {"num_groups": 4, "data_format": "NCHW", "dx_is_require": True, "dgamma_is_require": True,
+              "dbeta_is_require": True}  # fmt: skip
+SWISH_GRAD = {"num_groups": 4, "data_format": "NCHW", "swish_scale": 1.0, "dgamma_is_require": True,
+              "dbeta_is_require": True}  # fmt: skip
+NCHW = sizes(n=(2, 3), c=(32, 16), h=(8, 5), w=(8, 7))
+
+
+def cast(reference: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    """The first output twice: in float32, and in the dtype of the data."""
+
+    def both(*arguments: Any, **attrs: Any) -> Tensors:
+        outputs = reference(*arguments, **attrs)
+        return outputs[0], *outputs
+
+    return both
+
+
 ROWS = (
-    Row("norm/add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]", add_rms_norm,
-        FLOATS,
-        attrs={"epsilon": 1e-6}, tolerance=TWICE),
-    Row("norm/add_rms_norm", "T[7,100] T[7,100] T[100] -> T[7,100] float32[7,1] T[7,100]", add_rms_norm, FLOATS,
-        attrs={"epsilon": 1e-6}, tolerance=TWICE),
+    Row("norm/add_rms_norm", cases("T[{n},{d}] T[{n},{d}] T[{d}] -> T[{n},{d}] float32[{n},1] T[{n},{d}]", *ND),
+        add_rms_norm, FLOATS, attrs={"epsilon": 1e-6}, tolerance=TWICE),
     Row("norm/add_rms_norm_cast",
-        "T[16,1024] T[16,1024] T[1024] -> float32[16,1024] T[16,1024] float32[16,1] T[16,1024]",
-        lambda a, b, g, epsilon: (add_rms_norm(a, b, g, epsilon)[0], *add_rms_norm(a, b, g, epsilon)),
-        ("float16", "bfloat16"), attrs={"epsilon": 1e-6}, tolerance={"float32": 4e-3}),
-    Row("norm/inplace_add_rms_norm", "T[16,1024] T[16,1024] T[1024] -> T[16,1024] float32[16,1] T[16,1024]",
-        add_rms_norm,
-        FLOATS, attrs={"epsilon": 1e-6}, tolerance=TWICE),
-    Row("norm/rms_norm_grad", "T[16,512] T[16,512] float32[16,1] T[512] -> T[16,512] float32[512]", rms_norm_grad,
-        FLOATS,
-        domain={2: (0.5, 2)}),
-    Row("norm/group_norm_silu", "T[2,32,8,8] T[32] T[32] -> T[2,32,8,8] T[2,8] T[2,8]", group_norm_silu, HF,
-        attrs={"num_groups": 8, "eps": 1e-5, "activate_silu": True}),
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] -> float32[{n},{d}] T[{n},{d}] float32[{n},1] T[{n},{d}]", *ND),
+        cast(add_rms_norm), HB, attrs={"epsilon": 1e-6}, tolerance={"float32": 4e-3}),
+    Row("norm/inplace_add_rms_norm",
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] -> T[{n},{d}] float32[{n},1] T[{n},{d}]", *ND),
+        add_rms_norm, FLOATS, attrs={"epsilon": 1e-6}, tolerance=TWICE),
+    Row("norm/rms_norm_grad",
+        cases("T[{n},{d}] T[{n},{d}] float32[{n},1] S[{d}] -> T[{n},{d}] float32[{d}]", *ND),
+        rms_norm_grad, (*FLOATS, *MIXED), domain={2: POSITIVE_RSTD}),
+    *(
+        Row("norm/layer_norm_v4",
+            f"T[{n},{d}] int32[1] S[{d}] S[{d}] -> T[{n},{d}] float32[{n},1] float32[{n},1]",
+            layer_norm_v4, ("float32", "float16/float32", "float16", "bfloat16/float32", "bfloat16"),
+            attrs={"epsilon": 1e-5}, values={1: d})
+        for n, d in ((256, 44), (300, 13))
+    ),
+    Row("norm/inplace_add_layer_norm",
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] - -> T[{n},{d}] float32[{n},1] float32[{n},1] T[{n},{d}]", *SHORT),
+        add_layer_norm, ("float16", "bfloat16", "float32"), attrs={"epsilon": 1e-5, "additional_output": True}),
+    Row("norm/deep_norm",
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] -> float32[{n},1] float32[{n},1] T[{n},{d}]", *SHORT),
+        deep_norm, FLOATS, attrs={"alpha": 0.3, "epsilon": 1e-6}),
+    Row("norm/deep_norm_grad",
+        cases("T[{n},{d}] T[{n},{d}] T[{n},{d}] T[{d}] float32[{n},1] float32[{n},1] -> T[{n},{d}] T[{n},{d}] "
+              "float32[{d}] float32[{d}]", *SHORT),
+        deep_norm_grad, FLOATS, attrs={"alpha": 0.3}, domain={5: POSITIVE_RSTD}),
+    Row("norm/group_norm_silu",
+        cases("T[{n},{c},{h},{w}] S[{c}] S[{c}] -> T[{n},{c},{h},{w}] T[{n},8] T[{n},8]", *NCHW),
+        group_norm_silu, (*FLOATS, *MIXED), attrs={**GROUPS, "activate_silu": True}),
+    Row("norm/group_norm_swish",
+        cases("T[{n},{c},{h},{w}] S[{c}] S[{c}] -> T[{n},{c},{h},{w}] S[{n},8] S[{n},8]", *NCHW),
+        group_norm_swish, (*FLOATS, *MIXED), attrs=SWISH),
+    Row("norm/group_norm_grad",
+        cases("T[{n},{c},{h},{w}] T[{n},4] T[{n},4] T[{n},{c},{h},{w}] T[{c}] -> T[{n},{c},{h},{w}] T[{c}] T[{c}]",
+              *NCHW),
+        group_norm_grad, FLOATS, attrs=GROUP_GRAD, domain={2: POSITIVE_RSTD}),
+    Row("norm/group_norm_swish_grad",
+        cases("T[{n},{c},{h},{w}] T[{n},4] T[{n},4] T[{n},{c},{h},{w}] T[{c}] T[{c}] -> T[{n},{c},{h},{w}] T[{c}] "
+              "T[{c}]", *NCHW),
+        group_norm_swish_grad, FLOATS, attrs=SWISH_GRAD, domain={2: POSITIVE_RSTD}),
+    Row("norm/batch_norm_v3",
+        cases("T[{n},{c},{h},{w}]:NCHW S[{c}] S[{c}] float32[{c}] float32[{c}] -> T[{n},{c},{h},{w}]:NCHW float32[{c}] "
+              "float32[{c}] float32[{c}] float32[{c}]", *NCHW),
+        batch_norm_v3, (*FLOATS, *MIXED), attrs={"epsilon": 1e-5, "momentum": 0.1, "is_training": True},
+        domain={4: (0.5, 2)}),
 )  # fmt: skip

@@ -67,28 +67,9 @@ class Fault:
 
 FLOATS = ("float16", "float32", "bfloat16")
 HF = ("float16", "float32")
-LIST = "(T[3,37] T[1024] T[5])"
-UNARY = f"{LIST} -> {LIST}"
-BINARY = f"{LIST} {LIST} -> {LIST}"
-TERNARY = f"{LIST} {LIST} {LIST} S[1] -> {LIST}"
-SCALAR = f"{LIST} S[1] -> {LIST}"
-# bfloat16 lists take their scalar as float32 in most operators.
-FLOATS_SCALAR = ("float16", "float32", "bfloat16/float32")
 POSITIVE = {0: (0.05, 8.0)}
 TWICE = {"bfloat16": 1.2e-2, "float32": 1e-3}  # rounds what it normalizes to bfloat16 before it does
 COARSE = {"float16": 4e-3}  # computes in float16 throughout, with a rounding at every step
-
-
-def each(function: Callable[..., torch.Tensor]) -> Reference:
-    """The function of one tensor (and what else there is) for every tensor of the list."""
-
-    def apply(tensors: list[torch.Tensor], *rest: Any) -> list[torch.Tensor]:
-        def at(i: int, argument: Any) -> Any:
-            return argument[i] if isinstance(argument, list) else argument
-
-        return [function(t, *(at(i, r) for r in rest)) for i, t in enumerate(tensors)]
-
-    return apply
 
 
 def halves(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:

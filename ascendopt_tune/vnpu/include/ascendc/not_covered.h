@@ -65,8 +65,6 @@ VNPU_NOT_COVERED(GetHcclContext, "hccl")
 VNPU_NOT_COVERED(SetHcclContext, "hccl")
 
 // Synchronization and system.
-VNPU_NOT_COVERED(CrossCoreSetFlag, "sync")
-VNPU_NOT_COVERED(CrossCoreWaitFlag, "sync")
 VNPU_NOT_COVERED(IBSet, "sync")
 VNPU_NOT_COVERED(IBWait, "sync")
 VNPU_NOT_COVERED(NotifyNextBlock, "sync")

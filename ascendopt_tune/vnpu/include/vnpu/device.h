@@ -25,6 +25,9 @@ void wait_flag(Pipe src, Pipe dst, int id);
 void barrier(Pipe pipe);
 void barrier_all();
 void sync_all();
+// CrossCoreSetFlag and CrossCoreWaitFlag, mode 0: between all vector cores of the launch.
+void cross_set(Pipe pipe, int id);
+void cross_wait(int id);
 void queue_cost();  // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);
 void** user_pipe();
