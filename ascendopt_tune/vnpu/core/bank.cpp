@@ -51,7 +51,7 @@ struct Key {
   size_t slot(size_t slots) const {
     uint64_t h = repeats * 0x9e3779b97f4a7c15ull + destination.row;
     for (uint32_t i = 0; i < n; i++) h = h * 0x100000001b3ull + sources[i].row;
-    return (h ^ h >> 29) % slots;
+    return (h * 0x9e3779b97f4a7c15ull >> 32) % slots;  // rows of buffers differ in high bits only
   }
 };
 
