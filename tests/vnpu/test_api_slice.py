@@ -1,4 +1,4 @@
-"""DataCopy of slices against numpy, and copies from constant tables of a kernel."""
+"""DataCopy of slices against numpy, copies from constant tables of a kernel, and LocalMemAllocator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ascendopt_tune.errors import DeviceError
 
 Array = npt.NDArray[Any]
-IN, OUT, TABLE = range(3)
+IN, OUT, TABLE, ALLOCATOR = range(4)
 BLOCK = 8  # elements of int32
 
 
@@ -114,3 +114,18 @@ def test_burst_lengths_have_to_agree(kernel: ApiKernel) -> None:
 def test_a_constant_table_is_global_memory(kernel: ApiKernel) -> None:
     got = kernel.run([TABLE], np.zeros(8, np.int32), np.zeros(16, np.int32))
     assert got.tolist() == [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]
+
+
+def test_the_allocator_hands_out_blocks_one_behind_the_other(kernel: ApiKernel) -> None:
+    x = np.arange(24, dtype=np.int32)
+    got = kernel.run([ALLOCATOR, 24], x, np.zeros(24, np.int32))
+    assert got.tolist() == [*range(23), 32 + 96]  # 5 elements take a block of 32 bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(16, "past the end of its buffer"), (65536, "LocalMemAllocator::Alloc: the Unified Buffer is full")],
+)
+def test_more_than_was_allocated(kernel: ApiKernel, size: int, text: str) -> None:
+    with pytest.raises(DeviceError, match=text):
+        kernel.run([ALLOCATOR, size], np.zeros(24, np.int32), np.zeros(24, np.int32))

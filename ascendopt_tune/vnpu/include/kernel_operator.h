@@ -7,6 +7,7 @@
 #include "ascendc/system.h"
 #include "ascendc/data_copy.h"
 #include "ascendc/data_copy_slice.h"
+#include "ascendc/local_allocator.h"
 #include "ascendc/vec_binary.h"
 #include "ascendc/vec_unary.h"
 #include "ascendc/vec_scalar.h"
