@@ -102,8 +102,8 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   Core& c = core();
   check_shape(s, api, pc);
   uint64_t left = uint64_t(s.left_pad) * s.element_bytes, right = uint64_t(s.right_pad) * s.element_bytes;
-  // Every piece fills whole 32-byte blocks of UB; what padding doesn't name stays undefined (old bytes).
-  uint64_t padded = left + s.burst_bytes + right;
+  uint64_t rest = uint64_t(s.rest) * s.element_bytes;  // up to the end of the last 32-byte block
+  uint64_t padded = left + s.burst_bytes + right + rest;
   if ((s.left_pad || s.right_pad) && (left > kBlockBytes || right > kBlockBytes))
     throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
   Range local = pieces(dst, s.bursts > 1 ? round_up(padded, kBlockBytes) : padded, s.bursts, s.dst_stride);
@@ -115,8 +115,9 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
     const uint8_t* from = static_cast<const uint8_t*>(src) + i * s.src_stride;
     for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, &s.pad_value, s.element_bytes);
     std::memcpy(d + left, from, s.burst_bytes);
-    for (uint64_t b = 0; b < right; b += s.element_bytes)
-      std::memcpy(d + left + s.burst_bytes + b, &s.pad_value, s.element_bytes);
+    for (uint64_t b = 0; b < right + rest; b += s.element_bytes)
+      std::memcpy(d + left + s.burst_bytes + b, left || right ? static_cast<const void*>(&s.pad_value) : from,
+                  s.element_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
   c.issue(Pipe::MTE2, api, pc, c.chip.mte2_issue, {{local, true, false, false}, {gm, false, true, false}}, &t);

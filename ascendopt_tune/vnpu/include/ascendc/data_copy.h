@@ -83,17 +83,16 @@ ASCENDC_INLINE vnpu::CopyShape cached_as(const GlobalTensor<T>& gm, vnpu::CopySh
 template <typename T, typename P>
 ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_gap_blocks) {
   s.element_bytes = sizeof(T);
+  s.left_pad = pad.leftPadding;
+  s.right_pad = pad.rightPadding;
+  // Without isPad the device pads with a random value, which nobody may rely on: all bits set here, a NaN.
+  s.pad_value = ~0ull;
   if (pad.isPad) {
-    s.left_pad = pad.leftPadding;
-    s.right_pad = pad.rightPadding;
-    uint64_t value = 0;
-    std::memcpy(&value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
-    s.pad_value = value;
-  } else {  // the device fills the rest of the last block with a value nobody may rely on: zero here
-    uint64_t rest = (32 - s.burst_bytes % 32) % 32;
-    s.right_pad = static_cast<uint32_t>(rest / sizeof(T));
+    s.pad_value = 0;
+    std::memcpy(&s.pad_value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
   }
-  uint64_t padded = (s.burst_bytes + uint64_t(s.left_pad + s.right_pad) * sizeof(T) + 31) / 32 * 32;
+  uint64_t used = s.burst_bytes + (uint64_t(s.left_pad) + s.right_pad) * sizeof(T), padded = (used + 31) / 32 * 32;
+  s.rest = static_cast<uint32_t>((padded - used) / sizeof(T));
   s.dst_stride = padded + uint64_t(dst_gap_blocks) * 32;
 }
 

@@ -52,6 +52,8 @@ struct CopyShape {
   uint64_t src_stride = 0, dst_stride = 0;
   // Padding of every piece on the local side (DataCopyPad), in elements of `element_bytes`.
   uint32_t left_pad = 0, right_pad = 0;
+  // Elements that fill up the last block; with nothing to pad they are the piece's first element, else pad_value.
+  uint32_t rest = 0;
   uint64_t pad_value = 0;
   uint32_t element_bytes = 1;
   bool cached = true;       // through L2 (SetL2CacheHint of the global tensor)
