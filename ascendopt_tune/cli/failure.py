@@ -47,7 +47,7 @@ def tell_unbuilt(outcome: CompileFailed | LaunchFailed, *, debug: bool) -> int:
 
 def _next_step(message: str, again: str = _AGAIN) -> str:
     """A source that is right, but beyond the virtual NPU, is not to be corrected."""
-    return _NOT_COVERED if "not covered by the virtual NPU" in message else again
+    return _NOT_COVERED if "not covered" in message else again
 
 
 def paragraph(message: str, next_step: str) -> None:

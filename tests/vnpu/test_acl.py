@@ -149,6 +149,13 @@ def test_compile_error_has_the_users_file_and_line(acl: Acl) -> None:
     assert "aclrtc-" not in caught.value.log, "the temporary folder's name is of no use to anyone"
 
 
+def test_a_file_may_hold_kernel_and_host_program(acl: Acl) -> None:
+    headers = '#include "kernel_operator.h"\n#include "acl/acl.h"\n#include "tiling/tiling_api.h"\n'
+    kernel = 'extern "C" __global__ __aicore__ void k(GM_ADDR x) { AscendC::TPipe pipe; }\n'
+    host = "int width() { return ge::DT_FLOAT == 0 ? static_cast<int>(ge::FORMAT_ND) : 0; }\n"
+    assert acl.compile(headers + kernel + host, "both.cpp")
+
+
 def test_uncovered_api_is_named(acl: Acl) -> None:
     source = '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void k() {\n  AscendC::NoSuchApi(1);\n}\n'
     with pytest.raises(KernelCompileError, match=r"AscendC::NoSuchApi is not covered.*vnpu/include/ascendc"):

@@ -10,6 +10,31 @@
 #include "graph/compiler_def.h"
 #include "graph/error_codes.h"
 
+// A file for direct launch may hold both sides: where its host part begins, the kernel's macros end.
+#undef DT_FLOAT
+#undef DT_FLOAT16
+#undef DT_INT8
+#undef DT_INT32
+#undef DT_UINT8
+#undef DT_INT16
+#undef DT_UINT16
+#undef DT_UINT32
+#undef DT_INT64
+#undef DT_UINT64
+#undef DT_DOUBLE
+#undef DT_BOOL
+#undef DT_COMPLEX64
+#undef DT_BF16
+#undef DT_INT4
+#undef DT_COMPLEX32
+#undef FORMAT_NCHW
+#undef FORMAT_NHWC
+#undef FORMAT_ND
+#undef FORMAT_NC1HWC0
+#undef FORMAT_NCDHW
+#undef FORMAT_NDHWC
+#undef FORMAT_FRACTAL_NZ
+
 namespace ge {
 
 using char_t = char;
