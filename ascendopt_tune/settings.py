@@ -35,6 +35,7 @@ class Settings:
     budget: int = 40
     disable: bool = False
     cxx: str | None = None
+    sanitize: bool = False
     workers: int | None = None
     cann_ops: Path | None = None
     asc_devkit: Path | None = None
@@ -101,6 +102,13 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("budget", _count, "Evaluations one tuning run may spend, the baseline's included."),
     Variable("disable", _flag, "The kill switch: every tuned call runs the original."),
     Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),
+    Variable(
+        "sanitize",
+        _flag,
+        "The virtual NPU is built with AddressSanitizer and UndefinedBehaviorSanitizer; the process needs their "
+        "libraries preloaded (`make sanitize`).",
+        tests_only=True,
+    ),
     Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
     Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),

@@ -32,6 +32,9 @@ VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 # Nobody looks at floating point exceptions; with them in mind g++ does not vectorize selections between numbers.
 _LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
                   "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-w")  # fmt: skip
+# The libraries as they are tested for errors of their own; see ASCENDOPT_SANITIZE in docs/settings.md.
+_SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+_SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
@@ -158,7 +161,7 @@ def virtual(progress: Progress | None = None) -> Toolkit:
     # The version goes into cache keys, so it must not name this machine: a result may be shipped to another one.
     version = _source_hash()
     folder = paths.toolkit_dir()
-    prefix = folder / f"{version}-{_machine_hash(compiler)}"
+    prefix = folder / f"{version}-{_machine_hash(compiler)}{'-sanitized' if settings().sanitize else ''}"
     toolkit = Toolkit("virtual", prefix, f"vnpu-{version}-{platform.machine()}")
     if (prefix / "complete").exists():
         return toolkit
@@ -216,6 +219,7 @@ def _build(compiler: str, work: Path) -> None:
             *launcher,
             compiler,
             *_LIBRARY_FLAGS,
+            *(_SANITIZED_FLAGS if settings().sanitize else ()),
             f"-I{VNPU / 'include'}",
             f"-I{VNPU / 'host' / 'include'}",
             f"-I{VNPU}",
@@ -263,6 +267,7 @@ def _version_script(names: list[str]) -> str:
 
 def _link(compiler: str, lib64: Path, name: str, rest: list[str], generated: Path) -> None:
     command = [compiler, "-shared", f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", f"-L{lib64}"]
+    command += _SANITIZERS if settings().sanitize else ()
     script = name.replace(".so", ".map")
     for exports in (VNPU / "runtime" / script, VNPU / "host" / script, generated / script):
         if exports.exists():

@@ -131,6 +131,7 @@ class Acl:
         if self.virtual:
             self._rt.vnpu_last_report.restype = ctypes.c_char_p
             self._rt.vnpu_last_error.restype = ctypes.c_char_p
+            self._rt.vnpu_access_log.restype = ctypes.c_char_p
         if self.virtual != (toolkit.kind == "virtual"):
             loaded = "the virtual NPU" if self.virtual else "a real CANN"
             raise ToolchainError(
@@ -269,6 +270,18 @@ class Acl:
         size = ctypes.c_size_t(nbytes)
         self.call("aclrtMemset", ctypes.c_void_p(pointer), size, ctypes.c_int32(value), size)
 
+    def unwritten(self, pointer: int, nbytes: int, scratch: bool = False) -> None:
+        """Tells the virtual NPU that nobody has written these bytes yet, whatever they hold; nothing on a real one.
+
+        Args:
+            scratch: nobody reads what a kernel leaves there (a workspace).
+
+        Raises:
+            DeviceError: the bytes are not in one allocation.
+        """
+        if self.virtual and nbytes:
+            self.call("vnpu_unwritten", ctypes.c_void_p(pointer), ctypes.c_uint64(nbytes), ctypes.c_int(scratch))
+
     def _memcpy(self, destination: int, source: int, nbytes: int, kind: int) -> None:
         size = ctypes.c_size_t(nbytes)
         if nbytes:
@@ -331,7 +344,7 @@ class Acl:
         return (self._rt.aclrtGetSocName() or b"").decode()
 
     def option(self, name: str, value: str) -> None:
-        """Sets an option of the virtual NPU (chip, timing, hazards, trace); does nothing on a real one.
+        """Sets an option of the virtual NPU (chip, timing, hazards, trace, log, fill); does nothing on a real one.
 
         Raises:
             DeviceError: the virtual NPU doesn't know the name or the value.
@@ -352,3 +365,7 @@ class Acl:
             return {}
         text = self._rt.vnpu_last_report()
         return dict(json.loads(text)) if text else {}
+
+    def access_log(self) -> dict[str, Any]:
+        """What every core of this thread's last launch issued and touched, with option ``log``; virtual NPU only."""
+        return dict(json.loads(self._rt.vnpu_access_log()))

@@ -170,6 +170,7 @@ class Launch:
                     self._acl.memcpy_h2d(b.pointer, _packed(np.full(b.spec.shape, value, numpy_dtype(b.spec.dtype))))
                 elif b.spec.nbytes:
                     self._acl.memset(b.pointer, poison, b.spec.nbytes)
+                    self._acl.unwritten(b.pointer, b.spec.nbytes)
         for buffers, arrays in zip(self._inputs, inputs, strict=True):
             for b, array in zip(buffers, _as_list(arrays), strict=True):
                 self._acl.memcpy_h2d(b.pointer, _packed(array))
@@ -177,6 +178,7 @@ class Launch:
             self._acl.memset(b.guard, poison, _BLOCK)
         if self._workspace[1]:
             self._acl.memset(self._workspace[0], poison, self._workspace[1])
+            self._acl.unwritten(*self._workspace, scratch=True)
         self._poison = poison
 
     def run(self, function: int, block_dim: int, stream: int = 0) -> None:

@@ -121,6 +121,7 @@ class Gate:
         #: Why a stress trial is not part of the gate: the baseline itself fails it.
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
+        self._baseline_relies_on: tuple[str, ...] | None = None
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -135,6 +136,8 @@ class Gate:
         """
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
+        if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
+            self._baseline_relies_on = result.relies_on
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -160,6 +163,7 @@ class Gate:
             evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
         ) as fresh:
             other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
+            other._baseline_relies_on = self._baseline_relies_on
             result = fresh.evaluate(other._request(pair, other.trials()))
         return Checked(result, {})
 
@@ -192,6 +196,7 @@ class Gate:
             keep_outputs=keep,
             incumbent=self._incumbent,
             signature=self.signature if self.operator.direct is not None else None,
+            may_rely_on=None if pair.hash == self.operator.baseline.hash else self._baseline_relies_on,
         )
 
     # -- trials -------------------------------------------------------------------------------------------------------

@@ -124,6 +124,8 @@ class EvaluateRequest:
     times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define them).
     ``trace``: the timeline of the first trial is kept (``virtual`` only). ``tiled``: what this pair's program said of
     this case before, so that it isn't asked again.
+    ``may_rely_on``: what the baseline takes from automatic synchronization or from the hardware beyond what is
+    documented (the virtual NPU's ``relies_on``); a candidate that takes more is a hazard. None: anything.
     """
 
     operator: Operator
@@ -138,6 +140,7 @@ class EvaluateRequest:
     signature: Signature | None = None
     trace: bool = False
     tiled: Tiled | None = None
+    may_rely_on: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ class EvaluationResult:
     (``tiling``, ``kernel``). ``checks`` counts outputs that were compared. ``slack_write_bytes``: written past a
     tensor, but inside its last 32-byte block: harmless, and worth knowing.
     ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
+    ``relies_on``: see ``EvaluateRequest.may_rely_on``.
     """
 
     outcome: Outcome
@@ -161,6 +165,7 @@ class EvaluationResult:
     reused: tuple[str, ...] = ()
     checks: int = 0
     slack_write_bytes: int = 0
+    relies_on: tuple[str, ...] = ()
     binary_path: str | None = None
     tiling_path: str | None = None
     trace_path: str | None = None

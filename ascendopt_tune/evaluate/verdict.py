@@ -13,23 +13,32 @@ from .symbolize import locate
 _SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
 
 
-def failure_of(trial: Mapping[str, Any], binary: Path, foreign: Sequence[Path], label: str) -> Failure | None:
+def failure_of(
+    trial: Mapping[str, Any],
+    binary: Path,
+    foreign: Sequence[Path],
+    label: str,
+    may_rely_on: Sequence[str] | None = None,
+) -> Failure | None:
     """Why the launch of one trial doesn't count, or None when it does (its results are not looked at here).
 
     Args:
         trial: what execute.execute tells of it.
         foreign: folders whose source lines are not the user's.
         label: the trial, in words.
+        may_rely_on: see protocol.EvaluateRequest.
     """
     report: Mapping[str, Any] = trial["report"]
     errors: list[dict[str, Any]] = [dict(e) for e in report.get("errors", ())]
     hazards: list[dict[str, Any]] = [dict(h) for h in report.get("hazards", ())]
+    unwritten: list[dict[str, Any]] = [dict(u) for u in report.get("unwritten", ())]
     sites = [*errors, *(h[side] for h in hazards for side in ("first", "second"))]
+    sites += [u[side] for u in unwritten for side in ("first", "sink")]
     places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
     for e in errors:
         e["place"] = places.get(e.get("pc") or -1, "")
-    for h in hazards:
-        for side in ("first", "second"):
+    for h in (*hazards, *unwritten):
+        for side in [s for s in ("first", "second", "sink") if s in h]:
             h[side] = {**h[side], "place": places.get(h[side].get("pc") or -1, "")}
     if errors:
         text = f"{errors[0]['message']}{_at(errors[0]['place'])} [{label}]"
@@ -42,20 +51,44 @@ def failure_of(trial: Mapping[str, Any], binary: Path, foreign: Sequence[Path], 
         text = f"the kernel changed bytes that are not its output: {'; '.join(trial['damage'])} [{label}]"
         return OutOfBounds(text, tuple({"kind": "damage", "message": d} for d in trial["damage"]))
     if hazards:
-        return Hazard(_hazards_text(hazards, label), tuple(hazards))
+        return Hazard(_text(list(map(hazard_text, hazards)), label), tuple(hazards))
+    if unwritten:
+        return Hazard(_text(list(map(unwritten_text, unwritten)), label), tuple(unwritten))
+    more = sorted(set(report.get("relies_on", ())) - set(may_rely_on or ()))
+    if more and may_rely_on is not None:
+        text = f"the kernel relies on more than the original does, none of it documented: {', '.join(more)}"
+        return Hazard(f"{text} [{label}]", tuple({"kind": "relies_on", "message": m} for m in more))
     return None
 
 
 def hazard_text(hazard: Mapping[str, Any]) -> str:
     """Both accesses and the edge that is missing between them."""
     first, second = hazard["first"], hazard["second"]
-    span = f"{hazard['memory']} bytes [{hazard['begin']}, {hazard['end']})"
-    if hazard["memory"] == "GM":
-        span = f"global memory, device bytes [{hazard['begin']}, {hazard['end']})"
     same = first["core"] == second["core"]
     cores = f"core {first['core']}" if same else f"cores {first['core']} and {second['core']}"
     both = f"{_access(second)} is not ordered after {_access(first)}"
-    return f"{both}: both touch {span} on {cores}. Missing: {hazard['missing']}."
+    return f"{both}: both touch {_bytes(hazard, '')} on {cores}. Missing: {hazard['missing']}."
+
+
+def unwritten_text(use: Mapping[str, Any]) -> str:
+    """Who read bytes that nobody wrote, and what they decided."""
+    first, sink = use["first"], use["sink"]
+    text = f"{_access(first)} on core {first['core']} gets {_bytes(use, '')}, which nobody has written"
+    if not use["sink_end"]:
+        return f"{text}; {_access(sink)} takes a value from there."
+    return f"{text}; {_access(sink)} carries them to the output: {_bytes(use, 'sink_', 'GM')}."
+
+
+def _bytes(item: Mapping[str, Any], prefix: str, memory: str = "") -> str:
+    span = f"{memory or item['memory']} bytes [{item[prefix + 'begin']}, {item[prefix + 'end']})"
+    buffer = item.get(prefix + "buffer")
+    return (
+        f"{span} of {buffer}"
+        if buffer and "GM" in (memory, item["memory"])
+        else f"{span} ({buffer})"
+        if buffer
+        else span
+    )
 
 
 def _access(site: Mapping[str, Any]) -> str:
@@ -66,9 +99,9 @@ def _at(place: str) -> str:
     return f" at {place}" if place else ""
 
 
-def _hazards_text(hazards: Sequence[Mapping[str, Any]], label: str) -> str:
-    text = " ".join(hazard_text(h)[:1].upper() + hazard_text(h)[1:] for h in hazards[:_SHOWN])
-    more = f" {len(hazards) - _SHOWN} more." if len(hazards) > _SHOWN else ""
+def _text(sentences: Sequence[str], label: str) -> str:
+    text = " ".join(s[:1].upper() + s[1:] for s in sentences[:_SHOWN])
+    more = f" {len(sentences) - _SHOWN} more." if len(sentences) > _SHOWN else ""
     return f"{text}{more} [{label}]"
 
 

@@ -153,6 +153,7 @@ class Worker:
             reused=tuple(self._builder.reused),
             checks=checks,
             slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in result["trials"]), default=0),
+            relies_on=tuple(sorted({r for t in result["trials"] for r in t["report"].get("relies_on", ())})),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -227,7 +228,7 @@ class Worker:
         trials = list(zip(request.trials, result["trials"], strict=False))
         for i, (trial, done) in enumerate(trials):
             label = f"trial {i + 1} of {len(request.trials)}: {trial}"
-            failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label)
+            failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.may_rely_on)
             if failure is not None:
                 raise _Failed(failure, getattr(failure, "reports", ()))
             if trial.expected is None:

@@ -13,7 +13,7 @@ from cann_ops.table import Reference, arguments, in_float64
 from ascendopt_tune.case import Argument, AttrValue, Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.operator import ParamDef, Signature
+from ascendopt_tune.operator import Operator, ParamDef, Signature
 from ascendopt_tune.outcome import Timed
 from ascendopt_tune.project import load_direct
 
@@ -36,7 +36,9 @@ class Direct:
     tolerance: dict[str, Any] = field(default_factory=dict)
 
 
-def run_kernel(kernel: Direct, evaluator: Evaluator, root: Path) -> None:
+def direct_case(kernel: Direct, root: Path) -> tuple[Operator, Case, Signature]:
+    """The kernel as an operator, its case, and names of its parameters."""
+
     def parameters(text: str) -> tuple[tuple[ParamDef, ...], tuple[Argument, ...]]:
         names = [word.split("=")[0] for word in text.split()]
         specs = arguments(" ".join(word.split("=")[1] for word in text.split()), {})[0]
@@ -51,6 +53,10 @@ def run_kernel(kernel: Direct, evaluator: Evaluator, root: Path) -> None:
         settings={"domain": kernel.domain, "tolerance": kernel.tolerance},
     )
     signature = Signature(kernel.entry, inputs, outputs, has_tiling=False)
-    case = Case(input_specs, output_specs, tuple(sorted(kernel.attrs.items())))
+    return operator, Case(input_specs, output_specs, tuple(sorted(kernel.attrs.items()))), signature
+
+
+def run_kernel(kernel: Direct, evaluator: Evaluator, root: Path) -> None:
+    operator, case, signature = direct_case(kernel, root)
     outcome = Gate(operator, case, evaluator, signature=signature).evaluate(operator.baseline).outcome
     assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"

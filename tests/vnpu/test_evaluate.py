@@ -170,7 +170,9 @@ def test_result_that_lives_on_uninitialized_workspace(gate: Gate) -> None:
         "GlobalTensor<float> w; w.SetGlobalBuffer((__gm__ float*)workspace);\n"
         "    if (w.GetValue(0) == 0) Add(yLocal, xLocal, xLocal, count)",
     ).outcome
-    assert isinstance(outcome, WrongResult)
+    assert isinstance(outcome, Hazard)
+    assert "GlobalTensor::GetValue" in outcome.reason
+    assert "nobody has written" in outcome.reason
 
 
 def test_kernel_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:

@@ -14,6 +14,8 @@ import pytest
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.acl import Acl, Binary
 from ascendopt_tune.errors import DeviceError
+from ascendopt_tune.evaluate.verdict import failure_of
+from ascendopt_tune.outcome import Hazard
 
 SOURCE = Path(__file__).resolve().parent / "kernels" / "hazards.cpp"
 COUNT = 256  # floats a tile, as in the kernels
@@ -26,8 +28,13 @@ def device() -> Acl:
 
 
 @cache
+def binary(auto_sync: str) -> bytes:
+    return device().compile(SOURCE.read_text(), SOURCE.name, [f"--cce-auto-sync={auto_sync}"])
+
+
+@cache
 def kernels(auto_sync: str) -> Binary:
-    return device().load(device().compile(SOURCE.read_text(), SOURCE.name, [f"--cce-auto-sync={auto_sync}"]))
+    return device().load(binary(auto_sync))
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +44,10 @@ def default_options() -> Iterator[None]:
     device().option("timing", "1")
 
 
-def run(name: str, number: int, cores: int = 1, auto_sync: str = "off") -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-    """(what the kernel wrote, the report)."""
+def run(
+    name: str, number: int, cores: int = 1, auto_sync: str = "off", written: int = TILES * COUNT
+) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """(what the kernel wrote, the report). ``written``: elements of the output somebody has written before."""
     acl = device()
     x = np.arange(TILES * COUNT, dtype=np.float32)
     y = np.full_like(x, -1)
@@ -46,6 +55,7 @@ def run(name: str, number: int, cores: int = 1, auto_sync: str = "off") -> tuple
     try:
         acl.memcpy_h2d(px, x)
         acl.memcpy_h2d(py, y)
+        acl.unwritten(py + 4 * written, y.nbytes - 4 * written)
         acl.launch(kernels(auto_sync).function(name), cores, [px, py, ctypes.c_uint32(number)])
         acl.synchronize()
         acl.memcpy_d2h(y, py)
@@ -133,7 +143,97 @@ def test_a_report_names_both_accesses() -> None:
     assert (hazard["begin"], hazard["end"]) == (0, COUNT * 4)
     assert (hazard["first"]["api"], hazard["first"]["access"]) == ("DataCopy", "write")
     assert (hazard["second"]["api"], hazard["second"]["access"]) == ("Add", "read")
-    assert "MTE2_V" in hazard["missing"]
+    assert hazard["missing"].startswith("SetFlag<HardEvent::MTE2_V> / WaitFlag<HardEvent::MTE2_V>")
+
+
+def test_a_report_in_words(tmp_path: Path) -> None:
+    """Pipe, API, source line, buffer, bytes and core of both accesses, and the missing edge."""
+    lines = SOURCE.read_text().splitlines()
+    load = next(i for i, text in enumerate(lines, 1) if "DataCopy(t.a, global(x, i * kCount), kCount);" in text)
+    _, report = run("pipeline", 14)
+    file = tmp_path / "kernel.o"
+    file.write_bytes(binary("off"))
+    trial = {"report": report, "error": "", "damage": []}
+    failure = failure_of(trial, file, [toolkit.virtual().include], "trial")
+    assert isinstance(failure, Hazard)
+    assert "The read by Add on pipe V at " in failure.reason
+    assert f"{SOURCE.name}:{load} (pipeline)" in failure.reason
+    assert "is not ordered after the write by DataCopy on pipe MTE2 at " in failure.reason
+    assert f"both touch UB bytes [0, {COUNT * 4}) on core 0" in failure.reason
+    assert "Missing: SetFlag<HardEvent::MTE2_V>" in failure.reason
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 8])
+@pytest.mark.parametrize("j", range(8))
+@pytest.mark.parametrize("after", [0, 1])
+def test_bytes_of_one_block_are_told_apart(n: int, j: int, after: int) -> None:
+    _, report = run("neighbours", n | j << 8 | after << 16)
+    edge = ("V", "S") if after else ("S", "V")
+    assert edges(report) == ({edge} if j < n else set())
+    for hazard in report["hazards"]:
+        assert (hazard["begin"], hazard["end"]) == (4 * j, 4 * j + 4)
+
+
+@pytest.mark.parametrize("fences", [0, 1])
+@pytest.mark.parametrize("auto_sync", ["on", "off"])
+def test_results_in_registers(fences: int, auto_sync: str) -> None:
+    _, report = run("registers", fences, auto_sync=auto_sync)
+    assert edges(report) == (set() if fences or auto_sync == "on" else {("V", "S")})
+
+
+@pytest.mark.parametrize("fences", range(8))
+@pytest.mark.parametrize("auto_sync", ["on", "off"])
+def test_the_compiler_does_not_order_copies_through_global_memory(fences: int, auto_sync: str) -> None:
+    _, report = run("through_global", fences, auto_sync=auto_sync)
+    expected = set()
+    if not fences & 1:
+        expected.add(("MTE3", "MTE2"))
+    if not fences & 2:
+        expected.add(("MTE3", "MTE3"))
+    assert edges(report) == expected
+    assert all(h["memory"] == "GM" and "kernel parameter 1" in h["buffer"] for h in report["hazards"])
+
+
+@pytest.mark.parametrize("loaded", [8, 16, 32])
+@pytest.mark.parametrize("computed", [8, 16, 32])
+@pytest.mark.parametrize("stored", [8, 16, 32])
+@pytest.mark.parametrize("again", [0, 1])
+def test_unwritten_bytes_matter_where_they_reach_an_output(loaded: int, computed: int, stored: int, again: int) -> None:
+    """In blocks of 8 elements. Padding may be loaded, computed and stored, as long as it is not what remains."""
+    _, report = run("unwritten", loaded | computed << 8 | stored << 16 | again << 24)
+    clean = min(loaded, computed)
+    assert not report["hazards"]
+    assert bool(report["unwritten"]) == (stored > clean and not again)
+    for use in report["unwritten"]:
+        assert (use["sink"]["api"], use["sink"]["pipe"]) == ("DataCopy", "MTE3")
+        assert (use["sink_begin"], use["sink_end"]) in ((clean * 32, stored * 32), (clean * 32, computed * 32))
+        assert use["first"]["api"] == ("Add" if loaded < min(computed, stored) else "DataCopy")
+
+
+@pytest.mark.parametrize("loaded", [8, 16, 24, 32])
+@pytest.mark.parametrize("asked", range(0, 32, 5))
+@pytest.mark.parametrize("how", ["scalar", "repeats", "sum", "atomic"])
+def test_unwritten_bytes_in_other_instructions(loaded: int, asked: int, how: str) -> None:
+    number = ["scalar", "repeats", "sum", "atomic"].index(how)
+    if how == "scalar":
+        asked *= 8
+    elif how == "repeats":
+        asked %= 4
+    elif how == "sum":
+        asked += 1
+    _, report = run("unwritten_use", loaded | asked << 8 | number << 16, written=asked * 8 if how == "atomic" else 1024)
+    racy = {"scalar": asked >= loaded * 8, "repeats": (asked + 1) * 8 > loaded, "sum": asked > loaded,
+            "atomic": asked < loaded}[how]  # fmt: skip
+    assert bool(report["unwritten"]) == racy
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(0, [0.0] * 8), (1, [0.0] + [5.0] * 7), (2, None)])
+def test_what_stands_beside_a_copied_piece(kind: int, expected: list[float] | None) -> None:
+    """Without a padding value the device repeats the first element, or leaves random values next to padding."""
+    y, report = run("unwritten_use", 8 | kind << 8 | 4 << 16)
+    assert bool(report["unwritten"]) == (expected is None)
+    if expected is not None:
+        np.testing.assert_array_equal(y[:8], expected)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +249,8 @@ def test_a_report_names_both_accesses() -> None:
         (7, "out_of_bounds", "UB overflow"),
         (8, "misuse", "freed already"),
         (9, "misuse", "event ids"),
+        (10, "misuse", "no WaitFlag"),
+        (11, "deadlock", "twice with no WaitFlag"),
     ],
 )
 @pytest.mark.parametrize("auto_sync", ["on", "off"])

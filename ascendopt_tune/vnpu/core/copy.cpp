@@ -102,25 +102,38 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   Core& c = core();
   check_shape(s, api, pc);
   uint64_t left = uint64_t(s.left_pad) * s.element_bytes, right = uint64_t(s.right_pad) * s.element_bytes;
-  uint64_t rest = uint64_t(s.rest) * s.element_bytes;  // up to the end of the last 32-byte block
-  uint64_t padded = left + s.burst_bytes + right + rest;
+  uint64_t padded = round_up(left + s.burst_bytes + right, kBlockBytes);
   if ((s.left_pad || s.right_pad) && (left > kBlockBytes || right > kBlockBytes))
     throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
-  Range local = pieces(dst, s.bursts > 1 ? round_up(padded, kBlockBytes) : padded, s.bursts, s.dst_stride);
+  Range local = pieces(dst, padded, s.bursts, s.dst_stride);
   Range gm = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
   c.check_local(local, kBlockBytes, api, pc, "destination");
-  uint64_t canonical = c.check_gm(gm, false, api, pc, "source");
+  const Allocation* from_allocation = nullptr;
+  uint64_t canonical = c.check_gm(gm, false, api, pc, "source", &from_allocation);
+  bool tracked = from_allocation->unwritten.load(std::memory_order_acquire) || s.fill == CopyShape::Fill::Random;
+  if (!tracked) c.unwritten.write(local);
+  AccessSite site{Pipe::MTE2, api, pc, true};
   for (uint32_t i = 0; i < s.bursts; i++) {
     uint8_t* d = static_cast<uint8_t*>(dst) + i * s.dst_stride;
     const uint8_t* from = static_cast<const uint8_t*>(src) + i * s.src_stride;
-    for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, &s.pad_value, s.element_bytes);
+    if (s.fill != CopyShape::Fill::Random) {
+      const void* value = s.fill == CopyShape::Fill::Value ? &s.pad_value : static_cast<const void*>(from);
+      for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, value, s.element_bytes);
+      for (uint64_t b = left + s.burst_bytes; b + s.element_bytes <= padded; b += s.element_bytes)
+        std::memcpy(d + b, value, s.element_bytes);
+      if (tracked) c.unwritten.write(pieces(d, padded, 1, 0));
+    } else {
+      c.unwritten.forget(pieces(d, padded, 1, 0));
+      std::memset(d, c.options.fill, padded);
+    }
     std::memcpy(d + left, from, s.burst_bytes);
-    for (uint64_t b = 0; b < right + rest; b += s.element_bytes)
-      std::memcpy(d + left + s.burst_bytes + b, left || right ? static_cast<const void*>(&s.pad_value) : from,
-                  s.element_bytes);
+    if (tracked)
+      c.unwritten.load(site, d + left, *from_allocation, canonical - from_allocation->canonical + i * s.src_stride,
+                       s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
-  c.issue(Pipe::MTE2, api, pc, c.chip.mte2_issue, {{local, true, false, false}, {gm, false, true, false}}, &t);
+  c.issue(Pipe::MTE2, api, pc, c.chip.mte2_issue, {{local, true, false, false, 0}, {gm, false, true, false, canonical}},
+          &t);
 }
 
 void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -131,13 +144,19 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
   Range local = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
   Range gm = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
   c.check_local(local, kBlockBytes, api, pc, "source");
-  uint64_t canonical = c.check_gm(gm, true, api, pc, "destination");
+  const Allocation* to = nullptr;
+  uint64_t canonical = c.check_gm(gm, true, api, pc, "destination", &to);
+  bool atomic = c.atomic != Atomic::None;
+  if (c.unwritten.any(local) || to->unwritten.load(std::memory_order_acquire))
+    for (uint32_t i = 0; i < s.bursts; i++)
+      c.unwritten.store({Pipe::MTE3, api, pc, true}, *to, canonical - to->canonical + i * s.dst_stride,
+                        static_cast<const uint8_t*>(src) + i * s.src_stride, s.burst_bytes, atomic);
   for (uint32_t i = 0; i < s.bursts; i++)
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
-  bool atomic = c.atomic != Atomic::None;
   Transfer t = transfer_of(canonical, s, s.dst_stride, true, c.chip);
-  c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{local, false, false, false}, {gm, true, true, atomic}}, &t);
+  c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue,
+          {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
 }
 
 void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {
@@ -154,10 +173,11 @@ void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char
     Range gm = pieces(out + done, piece, 1, 0);
     uint64_t canonical = c.check_gm(gm, true, api, pc, "destination");
     for (uint64_t b = 0; b + size <= piece; b += size) std::memcpy(out + done + b, value, size);
+    gm_written(out + done, piece);
     CopyShape s;
     s.burst_bytes = piece;
     Transfer t = transfer_of(canonical, s, 0, true, c.chip);
-    c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{gm, true, true, false}}, &t);
+    c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{gm, true, true, false, canonical}}, &t);
   }
   c.barrier_all();
 }
@@ -182,11 +202,18 @@ void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const c
         to = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
   c.check_local(to, kBlockBytes, api, pc, "destination");
   c.check_local(from, kBlockBytes, api, pc, "source");
+  AccessSite site{Pipe::V, api, pc, false};
+  if (!c.unwritten.any(from))
+    c.unwritten.write(to);
+  else
+    for (uint32_t i = 0; i < s.bursts; i++)
+      c.unwritten.move(site, static_cast<uint8_t*>(dst) + i * s.dst_stride,
+                       static_cast<const uint8_t*>(src) + i * s.src_stride, s.burst_bytes);
   for (uint32_t i = 0; i < s.bursts; i++)
     std::memmove(static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
                  s.burst_bytes);
   double repeats = static_cast<double>(s.bursts) * round_up(s.burst_bytes, kRepeatBytes) / kRepeatBytes;
-  c.issue(Pipe::V, api, pc, c.chip.vec_head + repeats, {{to, true, false, false}, {from, false, false, false}});
+  c.issue(Pipe::V, api, pc, c.chip.vec_head + repeats, {{to, true}, {from, false}});
 }
 
 }  // namespace vnpu

@@ -10,7 +10,7 @@ uint32_t block_num() { return static_cast<uint32_t>(core().block_num); }
 
 void* local_base() { return core().local(); }
 uint32_t local_bytes() { return core().local_bytes(); }
-void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes); }
+void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes, VNPU_PC); }
 void local_reset() { core().reset_local(); }
 int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }
@@ -28,6 +28,10 @@ void check_event(int id, const char* api, const void* pc) {
 void set_flag(Pipe src, Pipe dst, int id) {
   check_event(id, "SetFlag", VNPU_PC);
   core().set_flag(src, dst, id, VNPU_PC);
+}
+void set_freed_flag(Pipe src, Pipe dst, int id) {
+  check_event(id, "TQue::FreeTensor", VNPU_PC);
+  core().set_flag(src, dst, id, VNPU_PC, true);
 }
 void wait_flag(Pipe src, Pipe dst, int id) {
   check_event(id, "WaitFlag", VNPU_PC);

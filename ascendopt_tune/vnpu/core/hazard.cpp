@@ -14,27 +14,29 @@ int flag_index(Pipe src, Pipe dst, int id) {
   return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;
 }
 
-// The bytes of block `c` that lie in [begin, end), a bit each.
-uint32_t bytes_of(uint64_t c, uint64_t begin, uint64_t end) {
-  uint64_t from = std::max(begin, c * kBlockBytes) - c * kBlockBytes;
-  uint64_t to = std::min(end, (c + 1) * kBlockBytes) - c * kBlockBytes;
-  return static_cast<uint32_t>(((1ull << (to - from)) - 1) << from);
-}
-
 // The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
 // (AscendC reference, PipeBarrier: vector results, overlapping MTE2/MTE3 destinations). Scalar accesses are ordered.
 bool needs_self_barrier(Pipe p) { return p != Pipe::S; }
 
+std::string edge(Pipe p, Pipe q) { return std::string(pipe_name(p)) + "_" + pipe_name(q); }
+
+std::string missing_edge(Pipe p, Pipe q) {
+  if (p == q) return std::string("PipeBarrier<PIPE_") + pipe_name(p) + ">";
+  std::string event = "<HardEvent::" + edge(p, q) + ">";
+  bool queue = p != Pipe::S && q != Pipe::S;
+  return "SetFlag" + event + " / WaitFlag" + event + (queue ? " (or a queue's EnQue / DeQue)" : "");
+}
+
 }  // namespace
 
-HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, bool report, bool auto_sync)
-    : core_(core), base_(local_base), bytes_(local_bytes), report_(report), auto_sync_(auto_sync) {
-  uint32_t cells = (local_bytes + kBlockBytes - 1) / kBlockBytes;
+HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
+                             bool auto_sync, const std::map<uint32_t, uint32_t>* buffers)
+    : core_(core), base_(local_base), bytes_(local_bytes), report_(report), auto_sync_(auto_sync), buffers_(buffers) {
+  uint32_t blocks = (local_bytes + register_bytes + kBlockBytes - 1) / kBlockBytes;
   if (report_ || auto_sync_)
     for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
-      last_write_[static_cast<int>(p)].assign(cells, 0);
-      last_read_[static_cast<int>(p)].assign(cells, 0);
-      written_[static_cast<int>(p)].assign(cells, 0);
+      last_write_[static_cast<int>(p)].resize(blocks);
+      last_read_[static_cast<int>(p)].resize(blocks);
     }
   sites_.resize(kPipes);
   flags_.resize(kPipes * kPipes * kFlagsPerPair);
@@ -58,14 +60,17 @@ bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
   // ...).
   if (other == Pipe::S && !raw_or_waw) return true;
   if (p != q) return known_[p][q] >= epoch;
-  if (!needs_self_barrier(other) || epoch == current_epoch_) return true;
+  if (!needs_self_barrier(other)) return true;
   // In-order issue makes a later write safe against an earlier read of the same pipe.
   return !raw_or_waw || self_barrier_[q] >= epoch || known_[p][q] >= epoch;
 }
 
-void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool gm, uint64_t begin, uint64_t end) {
+void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin,
+                             uint64_t end) {
   int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
-  if (auto_sync_) {
+  // The compiler follows local memory, and what the scalar unit loads; not what two copies do to global memory.
+  if (auto_sync_ && (!gm || p == 0 || q == 0)) {
+    implicit_[q] |= static_cast<uint8_t>(1u << p);
     for (const Dependency& d : dependencies_)
       if (d.src == other && d.epoch >= epoch) return;
     dependencies_.push_back({other, epoch});
@@ -80,61 +85,73 @@ void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool 
   r.first = sites_[q][epoch - 1];
   r.first.write = other_write;
   r.second = current_;
+  r.second.write = write;
   for (const HazardReport& seen : reports)
-    if (seen.first.pc == r.first.pc && seen.second.pc == r.second.pc && seen.second.write == r.second.write) return;
+    if (seen.first.pc == r.first.pc && seen.second.pc == r.second.pc && seen.first.write == r.first.write &&
+        seen.second.write == r.second.write)
+      return;
   r.first_core = r.second_core = core_;
   r.gm = gm;
   r.begin = begin;
   r.end = end;
-  r.missing = p == q ? std::string("PipeBarrier<PIPE_") + pipe_name(other) + ">"
-                     : std::string("SetFlag/WaitFlag<HardEvent::") + pipe_name(other) + "_" + pipe_name(current_.pipe) +
-                           "> (or a queue's EnQue/DeQue)";
+  if (!gm) r.buffer = buffer_at(begin);
+  r.missing = missing_edge(other, current_.pipe);
   reports.push_back(std::move(r));
 }
 
-bool HazardTracker::bytes_meet(Pipe other, uint64_t begin, uint64_t end) const {
-  int q = static_cast<int>(other);
-  for (uint64_t c = begin / kBlockBytes; c * kBlockBytes < end; c++)
-    if (last_write_[q][c] && !ordered(other, last_write_[q][c], true) && (written_[q][c] & bytes_of(c, begin, end)))
-      return true;
-  return false;
+std::string HazardTracker::buffer_at(uint64_t offset) const {
+  if (offset >= bytes_) return "result register";
+  int number = 0;
+  for (const auto& [at, bytes] : *buffers_) {
+    if (offset >= at && offset < uint64_t(at) + bytes)
+      return "UB buffer " + std::to_string(number) + ", bytes [" + std::to_string(at) + ", " +
+             std::to_string(at + bytes) + ")";
+    number++;
+  }
+  return "";
 }
 
-void HazardTracker::check_cells(uint64_t begin, uint64_t end, bool write) {
-  uint64_t first = begin / kBlockBytes, last = (end + kBlockBytes - 1) / kBlockBytes;
+void HazardTracker::check_shadow(Pipe other, const Shadow& shadow, bool other_write, uint64_t begin, uint64_t end,
+                                 bool write) {
+  uint32_t bound = shadow.bound(begin, end);
+  bool raw_or_waw = other_write;
+  if (bound == 0 || ordered(other, bound, raw_or_waw)) return;
+  uint64_t at = begin, to = begin;
+  uint32_t epoch = shadow.newest(begin, end, at, to);
+  if (epoch && !ordered(other, epoch, raw_or_waw)) conflict(other, epoch, other_write, write, false, at, to);
+}
+
+void HazardTracker::check_local(uint64_t begin, uint64_t end, bool write) {
   for (int q = 0; q < kPipes; q++) {
-    if (last_write_[q].empty()) continue;
-    const uint32_t* w = last_write_[q].data();
-    const uint32_t* r = last_read_[q].data();
-    uint32_t newest_write = 0, newest_read = 0;
-    for (uint64_t c = first; c < last; c++) newest_write = std::max(newest_write, w[c]);
+    if (last_write_[q].empty() || issued_[q] == 0) continue;
     Pipe other = static_cast<Pipe>(q);
-    if (newest_write && !ordered(other, newest_write, true) && bytes_meet(other, begin, end))
-      conflict(other, newest_write, true, false, begin, end);
-    if (!write) continue;
-    for (uint64_t c = first; c < last; c++) newest_read = std::max(newest_read, r[c]);
-    if (newest_read && !ordered(other, newest_read, false)) conflict(other, newest_read, false, false, begin, end);
+    if (begin >= bytes_ && other == current_.pipe) continue;
+    check_shadow(other, last_write_[q], true, begin, end, write);
+    if (write) check_shadow(other, last_read_[q], false, begin, end, write);
   }
-  int p = static_cast<int>(current_.pipe);
-  auto& cells = write ? last_write_[p] : last_read_[p];
-  std::fill(cells.begin() + static_cast<int64_t>(first), cells.begin() + static_cast<int64_t>(last), current_epoch_);
-  if (!write) return;
-  std::fill(written_[p].begin() + static_cast<int64_t>(first), written_[p].begin() + static_cast<int64_t>(last), ~0u);
-  written_[p][first] = bytes_of(first, begin, end);
-  written_[p][last - 1] = bytes_of(last - 1, begin, end);
 }
 
-void HazardTracker::local(const Range& range, bool write) {
+void HazardTracker::access(const Access* accesses, size_t n) {
   if (!report_ && !auto_sync_) return;
-  current_.write = write;
-  uint64_t offset = range.addr - reinterpret_cast<uint64_t>(base_);
-  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
-  uint32_t pieces = dense ? 1 : range.pieces;
-  uint64_t bytes = dense ? range.span() : range.bytes;
-  for (uint32_t i = 0; i < pieces; i++) {
-    uint64_t begin = offset + i * range.stride;
-    check_cells(begin, begin + bytes, write);
-  }
+  auto each = [&](auto f) {
+    for (size_t i = 0; i < n; i++) {
+      const Range& r = accesses[i].range;
+      if (accesses[i].gm || r.bytes == 0 || r.pieces == 0) continue;
+      uint64_t offset = r.addr - reinterpret_cast<uint64_t>(base_);
+      bool dense = r.pieces <= 1 || r.stride <= r.bytes;
+      uint64_t bytes = dense ? r.span() : r.bytes;
+      for (uint32_t k = 0; k < (dense ? 1 : r.pieces); k++)
+        f(offset + k * r.stride, offset + k * r.stride + bytes, accesses[i].write);
+    }
+  };
+  // First all checks: an instruction is not a hazard to itself.
+  each([&](uint64_t begin, uint64_t end, bool write) { check_local(begin, end, write); });
+  int p = static_cast<int>(current_.pipe);
+  each([&](uint64_t begin, uint64_t end, bool write) {
+    (write ? last_write_[p] : last_read_[p]).mark(begin, end, current_epoch_);
+  });
+  for (size_t i = 0; i < n; i++)
+    if (accesses[i].gm && accesses[i].range.bytes && accesses[i].range.pieces) gm(accesses[i]);
 }
 
 // Do two accesses touch a byte in common? Exact when one of them is dense or both have the same stride (columns of one
@@ -151,18 +168,20 @@ bool HazardTracker::overlap(const GmPending& a, const GmPending& b) {
   return offset < strided.bytes || offset + length > stride;
 }
 
-void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool atomic) {
-  if (!report_ && !auto_sync_) return;
+void HazardTracker::gm(const Access& access) {
+  const Range& range = access.range;
+  bool write = access.write;
   current_.write = write;
   scalar_gm_ = scalar_gm_ || current_.pipe == Pipe::S;
-  uint64_t begin = canonical, end = canonical + range.span();
+  uint64_t begin = access.canonical, end = begin + range.span();
   bool dense = range.pieces <= 1 || range.stride <= range.bytes;
-  GmPending now{begin, end, range.bytes, dense ? 0 : range.stride, current_epoch_, current_};
+  GmPending now{begin, end, range.bytes, dense ? 0 : range.stride, current_epoch_, current_, access.atomic};
   auto check = [&](std::vector<GmPending>& pending, bool other_write) {
     size_t keep = 0;
     for (GmPending& a : pending) {
-      if (overlap(a, now) && !ordered(a.site.pipe, a.epoch, other_write))
-        conflict(a.site.pipe, a.epoch, other_write, true, std::max(a.begin, begin), std::min(a.end, end));
+      bool itself = a.site.pipe == current_.pipe && a.epoch == current_epoch_;
+      if (!itself && !(a.atomic && now.atomic) && overlap(a, now) && !ordered(a.site.pipe, a.epoch, other_write))
+        conflict(a.site.pipe, a.epoch, other_write, write, true, std::max(a.begin, begin), std::min(a.end, end));
       bool settled = true;  // ordered before everything that can still touch GM?
       for (Pipe p : {Pipe::MTE2, Pipe::MTE3, Pipe::S})
         if (p != Pipe::S || scalar_gm_) settled = settled && ordered_for(p, a.site.pipe, a.epoch);
@@ -170,10 +189,8 @@ void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool 
     }
     pending.resize(keep);
   };
-  if (!atomic) {
-    check(gm_writes_, true);
-    if (write) check(gm_reads_, false);
-  }
+  check(gm_writes_, true);
+  if (write) check(gm_reads_, false);
   auto& mine = write ? gm_writes_ : gm_reads_;
   if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
   mine.push_back(now);
@@ -185,34 +202,62 @@ void HazardTracker::gm(const Range& range, uint64_t canonical, bool write, bool 
     for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
       GmAccess& a = gm_accesses[k];
       if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b &&
-          a.until == kOpen) {
+          a.until == kOpen && a.atomic == access.atomic) {
         a.end = e;
         a.epoch = current_epoch_;
         b = e;
         break;
       }
     }
-    if (b != e) gm_accesses.push_back({b, e, current_, interval_, atomic, current_epoch_});
+    if (b != e) gm_accesses.push_back({b, e, current_, interval_, access.atomic, current_epoch_});
   }
 }
 
-void HazardTracker::set_flag(Pipe src, Pipe dst, int id) {
+void HazardTracker::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
   Flag& f = flags_[flag_index(src, dst, id)];
   int s = static_cast<int>(src);
   for (int q = 0; q < kPipes; q++) known_[s][q] = std::max(known_[s][q], known_[0][q]);
-  f.clock = known_[s];
-  f.clock[s] = issued_[s];  // a flag is raised when the pipe's earlier instructions are complete
-  f.count++;
+  f.twice = f.twice || !f.sets.empty();
+  f.sets.push_back({known_[s], pc, settled});
+  f.sets.back().clock[s] = issued_[s];  // a flag is raised when the pipe's earlier instructions are complete
 }
 
 bool HazardTracker::wait_flag(Pipe src, Pipe dst, int id) {
   Flag& f = flags_[flag_index(src, dst, id)];
-  if (f.count == 0) return false;
-  f.count--;
+  if (f.sets.empty()) return false;
   int d = static_cast<int>(dst);
-  for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.clock[q]);
-  // The source pipe's same-pipe order is settled for everything before the flag as seen by whoever waited for it.
+  for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.sets.front().clock[q]);
+  f.sets.pop_front();
   return true;
+}
+
+std::vector<HazardTracker::OpenFlag> HazardTracker::open_flags(bool twice) const {
+  std::vector<OpenFlag> open;
+  for (int s = 0; s < kPipes; s++)
+    for (int d = 0; d < kPipes; d++)
+      for (int id = 0; id < kFlagsPerPair; id++) {
+        const auto& sets = flags_[flag_index(static_cast<Pipe>(s), static_cast<Pipe>(d), id)].sets;
+        for (const auto& set : sets)
+          if (!set.settled && (!twice || sets.size() > 1))
+            open.push_back({static_cast<Pipe>(s), static_cast<Pipe>(d), id, set.pc});
+      }
+  return open;
+}
+
+std::vector<std::string> HazardTracker::relies_on() const {
+  std::vector<std::string> out;
+  for (int q = 1; q < kPipes; q++)
+    for (int p = 1; p < kPipes; p++) {
+      bool documented = p == q && static_cast<Pipe>(p) == Pipe::V;
+      if ((implicit_[q] >> p & 1) && !documented)
+        out.push_back(edge(static_cast<Pipe>(q), static_cast<Pipe>(p)) + " order");
+    }
+  for (size_t i = 0; i < flags_.size(); i++) {
+    size_t pair = i / kFlagsPerPair;
+    std::string text = edge(static_cast<Pipe>(pair / kPipes), static_cast<Pipe>(pair % kPipes)) + " set twice";
+    if (flags_[i].twice && (out.empty() || out.back() != text)) out.push_back(text);
+  }
+  return out;
 }
 
 void HazardTracker::barrier(Pipe pipe) {

@@ -1,5 +1,5 @@
 // Hazards: is every access ordered after the conflicting accesses of other pipes (and, where the hardware needs it, of
-// the same pipe)? One vector clock per pipe, joined by flags and barriers; one shadow cell per 32-byte block of UB.
+// the same pipe)? One vector clock per pipe, joined by flags and barriers; shadow cells tell who touched a byte last.
 //
 // Checks use the clock at issue, cells store the number of the accessing instruction (its completion), so a flag that
 // was set before an instruction does not order it. See README.md beside this file for what is and isn't detected.
@@ -7,12 +7,24 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
+
+#include "shadow.h"
 
 #include "vnpu/types.h"
 
 namespace vnpu {
+
+// One byte range (or a run of them) an instruction touches. A GM range's `canonical` is its device address.
+struct Access {
+  Range range;
+  bool write = false;
+  bool gm = false;
+  bool atomic = false;
+  uint64_t canonical = 0;
+};
 
 using Clock = std::array<uint32_t, kPipes>;  // per pipe: number of its instructions known to be complete
 
@@ -28,6 +40,7 @@ struct HazardReport {
   int first_core = 0, second_core = 0;
   bool gm = false;
   uint64_t begin = 0, end = 0;  // byte range both touched: UB offset, or canonical GM address
+  std::string buffer;           // what it lies in, for people; "" when nothing is known
   std::string missing;          // the edge that would order them
 };
 
@@ -39,17 +52,21 @@ struct Dependency {
 
 class HazardTracker {
  public:
-  HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, bool report, bool auto_sync);
+  // `register_bytes` behind local memory stand for registers: between instructions of one pipe they are never a hazard.
+  // `buffers`: UB buffers handed out, offset -> bytes, looked at when a report names one.
+  HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
+                bool auto_sync, const std::map<uint32_t, uint32_t>* buffers);
 
   // Starts instruction on `pipe`; returns its number on that pipe (from 1).
   uint32_t begin(Pipe pipe, const char* api, const void* pc);
-  // Accesses of the instruction just begun. Local ranges must lie inside local memory.
-  void local(const Range& range, bool write);
-  void gm(const Range& range, uint64_t canonical, bool write, bool atomic);
+  // Checks all accesses of the instruction just begun, then marks them. Local ranges must lie inside local memory (or
+  // the registers behind it).
+  void access(const Access* accesses, size_t n);
   // What the accesses since begin() have to wait for under automatic synchronization; cleared by begin().
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
 
-  void set_flag(Pipe src, Pipe dst, int id);
+  // `settled`: nobody needs to wait for it (queues).
+  void set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled = false);
   // False when nothing set the flag: a deadlock on hardware.
   bool wait_flag(Pipe src, Pipe dst, int id);
   void barrier(Pipe pipe);
@@ -58,7 +75,21 @@ class HazardTracker {
   // A barrier over all cores in two halves: what `pipe` has done is known everywhere once all cores have set the flag.
   void cross_set(Pipe pipe, int id);
   void cross_wait(int id);
-  uint32_t epoch(Pipe pipe) const { return issued_[static_cast<int>(pipe)]; }
+
+  // A flag that was set and never waited for.
+  struct OpenFlag {
+    Pipe src, dst;
+    int id;
+    const void* pc;
+  };
+  // The flags that are set now; only those set twice before anyone waited with `twice`.
+  std::vector<OpenFlag> open_flags(bool twice = false) const;
+
+  // What the kernel takes from automatic synchronization or from the hardware beyond what is documented, "MTE2_V order"
+  // or "MTE2_V set twice". The compiler is documented to order V with itself and S with every pipe (asc-devkit,
+  // features of synchronization within a core); setting a flag that is set is undefined (asc-devkit, SetFlag/WaitFlag),
+  // but hardware counts, and shipped operators rely on it.
+  std::vector<std::string> relies_on() const;
 
   std::vector<HazardReport> reports;
 
@@ -76,41 +107,47 @@ class HazardTracker {
 
  private:
   struct Flag {
-    Clock clock{};
-    int count = 0;
+    struct Set {
+      Clock clock;
+      const void* pc;
+      bool settled;
+    };
+    std::deque<Set> sets;
+    bool twice = false;  // was set while it was set
   };
   struct GmPending {
     uint64_t begin, end;     // of all pieces
     uint64_t bytes, stride;  // of one piece; from one to the next (stride <= bytes: dense)
     uint32_t epoch;
     AccessSite site;
+    bool atomic;
   };
   static bool overlap(const GmPending& a, const GmPending& b);
 
-  void conflict(Pipe other, uint32_t epoch, bool other_write, bool gm, uint64_t begin, uint64_t end);
+  void conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin, uint64_t end);
   bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;
   bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {
     return known_[static_cast<int>(pipe)][static_cast<int>(other)] >= epoch;
   }
-  // Checks and marks the bytes [begin, end) of local memory.
-  void check_cells(uint64_t begin, uint64_t end, bool write);
-  // Does an unordered write of `other` touch bytes of [begin, end)? Neighbours in one block don't conflict.
-  bool bytes_meet(Pipe other, uint64_t begin, uint64_t end) const;
+  void check_local(uint64_t begin, uint64_t end, bool write);
+  void check_shadow(Pipe other, const Shadow& shadow, bool other_write, uint64_t begin, uint64_t end, bool write);
+  void gm(const Access& access);
+  std::string buffer_at(uint64_t offset) const;
 
   int core_;
   uint8_t* base_;
   uint32_t bytes_;
   bool report_, auto_sync_;
+  const std::map<uint32_t, uint32_t>* buffers_;
   Clock issued_{};                     // instructions issued per pipe
   std::array<Clock, kPipes> known_{};  // known_[p][q]: instructions of q that p's next one is ordered after
   Clock self_barrier_{};               // same-pipe barrier position
   AccessSite current_;
   uint32_t current_epoch_ = 0;
   std::vector<Dependency> dependencies_;
+  uint8_t implicit_[kPipes] = {};               // bit q of implicit_[p]: automatic synchronization ordered q after p
   std::vector<std::vector<AccessSite>> sites_;  // per pipe, by instruction number - 1 (only while reporting)
-  // Structure of arrays, so that checking a contiguous range is a vectorizable maximum.
-  std::array<std::vector<uint32_t>, kPipes> last_write_, last_read_;
-  std::array<std::vector<uint32_t>, kPipes> written_;  // which bytes of the block the last write touched, a bit each
+  std::array<Shadow, kPipes> last_write_, last_read_;
   std::vector<Flag> flags_;
   std::vector<GmPending> gm_reads_, gm_writes_;
   struct Crossing {

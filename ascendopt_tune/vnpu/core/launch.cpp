@@ -8,12 +8,17 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "l2.h"
 #include "machine.h"
 #include "report.h"
 #include "timing.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace vnpu {
 namespace {
@@ -25,7 +30,8 @@ constexpr size_t kStackBytes = 8 << 20;       // a kernel's stack; host compiler
 struct Settings {
   std::mutex mutex;
   Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false, warm = true;
+  bool loaded = false, timing = true, hazards = true, trace = false, warm = true, log = false;
+  uint8_t fill = 0xff;
 };
 
 Settings& settings() {
@@ -33,7 +39,7 @@ Settings& settings() {
   return *s;
 }
 
-thread_local std::string last_error;
+thread_local std::string last_error, last_log;
 
 const Chip& current_chip(Settings& s) {
   if (!s.loaded) {
@@ -68,24 +74,51 @@ struct Run {
   void** args = nullptr;
   ucontext_t scheduler;
   Fiber* active = nullptr;
+  const void* stack = nullptr;  // the scheduler's
+  size_t stack_bytes = 0;
 };
 thread_local Run* run = nullptr;
 
+// AddressSanitizer has to be told which stack is in use. `keep` remembers what it knows of the stack that is left.
+void leave_stack([[maybe_unused]] void** keep, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(keep, to, bytes);
+#endif
+}
+void enter_stack([[maybe_unused]] void* kept, [[maybe_unused]] const void** from, [[maybe_unused]] size_t* bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(kept, from, bytes);
+#endif
+}
+
+// From a core back to the scheduler; returns when it is resumed.
+void yield(Fiber& f) {
+  void* kept = nullptr;
+  leave_stack(f.done ? nullptr : &kept, run->stack, run->stack_bytes);
+  swapcontext(&f.context, &run->scheduler);
+  enter_stack(kept, &run->stack, &run->stack_bytes);
+}
+
 void fiber_main() {
+  enter_stack(nullptr, &run->stack, &run->stack_bytes);
   Fiber& f = *run->active;
   try {
     run->kernel->entry(run->args);
+    f.core->finish();
   } catch (const KernelError& e) {
     f.error = std::make_unique<KernelError>(e);
   }
   f.done = true;
-  swapcontext(&f.context, &run->scheduler);
+  yield(f);
 }
 
 void resume(Fiber& f) {
   run->active = &f;
   set_current_core(f.core.get());
+  void* kept = nullptr;
+  leave_stack(&kept, f.stack, kStackBytes);
   swapcontext(&run->scheduler, &f.context);
+  enter_stack(kept, nullptr, nullptr);
   set_current_core(nullptr);
 }
 
@@ -142,6 +175,23 @@ KernelError* execute(std::vector<std::unique_ptr<Fiber>>& fibers) {
   }
 }
 
+// Bytes [begin, end) of global memory in the words of the kernel's caller: counted in their allocation, which is named
+// by the parameter that points there.
+std::string name_buffer(uint64_t& begin, uint64_t& end, const KernelInfo& kernel, void** args) {
+  const Allocation* a = gm_find_canonical(begin);
+  if (!a) return "";
+  begin -= a->canonical;
+  end -= a->canonical;
+  std::string name = "an allocation of " + std::to_string(a->payload) + " B";
+  for (uint32_t i = 0; i < kernel.param_count; i++) {
+    uint64_t value = 0;
+    if (kernel.param_sizes[i] != sizeof value) continue;
+    std::memcpy(&value, args[i], sizeof value);
+    if (value >= a->base && value < a->base + a->allocated) return name + ", kernel parameter " + std::to_string(i);
+  }
+  return name;
+}
+
 }  // namespace
 
 void meet_flag(int id, uint32_t times) {
@@ -149,14 +199,14 @@ void meet_flag(int id, uint32_t times) {
   f.waiting = true;
   f.flag = id;
   f.times = times;
-  swapcontext(&f.context, &run->scheduler);
+  yield(f);
 }
 
 void meet_all_cores() {
   Fiber& f = *run->active;
   f.waiting = true;
   f.flag = -1;
-  swapcontext(&f.context, &run->scheduler);
+  yield(f);
 }
 
 LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
@@ -186,7 +236,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     return finish(kInvalidParam, "block dim " + std::to_string(block_dim) + " is outside 1..65535");
 
   // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
-  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards)};
+  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill};
   std::vector<std::unique_ptr<Fiber>> fibers;
   for (uint32_t i = 0; i < block_dim; i++) {
     fibers.push_back(std::make_unique<Fiber>());
@@ -199,19 +249,40 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   KernelError* error = execute(fibers);
   run = nullptr;
 
+  if (s.log) {
+    std::vector<const AccessLog*> logs;
+    std::vector<const uint8_t*> memories;
+    for (auto& f : fibers) logs.push_back(&f->core->log), memories.push_back(f->core->local());
+    last_log = access_log_json(logs, memories, chip.ub_bytes);
+  }
+  std::set<std::string> relies_on;
   std::vector<const HazardTracker*> trackers;
   for (auto& f : fibers) {
     trackers.push_back(&f->core->hazards);
     report.slack_writes += f->core->slack_writes;
+    for (std::string& what : f->core->hazards.relies_on()) relies_on.insert(std::move(what));
     for (const HazardReport& h : f->core->hazards.reports)
       if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
   }
+  report.relies_on.assign(relies_on.begin(), relies_on.end());
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
   if (s.hazards)
     for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
+  for (auto& f : fibers)
+    for (UnwrittenUse& u : standing(f->core->unwritten.uses)) {
+      if (report.unwritten.size() >= kMaxHazards) break;
+      u.core = f->core->index;
+      report.unwritten.push_back(std::move(u));
+    }
+  for (HazardReport& h : report.hazards)
+    if (h.gm) h.buffer = name_buffer(h.begin, h.end, kernel, args);
+  for (UnwrittenUse& u : report.unwritten) {
+    if (u.origin_gm) u.buffer = name_buffer(u.begin, u.end, kernel, args);
+    if (u.sink_end) u.sink_buffer = name_buffer(u.sink_begin, u.sink_end, kernel, args);
+  }
   if (s.timing) {
     std::vector<const Trace*> traces;
     for (auto& f : fibers) traces.push_back(&f->core->trace);
@@ -234,6 +305,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
 
 extern "C" {
 
+const char* vnpu_access_log() { return vnpu::last_log.c_str(); }
 const char* vnpu_last_error() { return vnpu::last_error.c_str(); }
 
 int vnpu_set_option(const char* name, const char* value) {
@@ -246,6 +318,13 @@ int vnpu_set_option(const char* name, const char* value) {
       s.loaded = true;
       return 0;
     }
+    if (n == "fill") {
+      size_t used = 0;
+      int value = std::stoi(v, &used);
+      if (used != v.size() || value < 0 || value > 255) throw std::invalid_argument("fill is a byte, 0 to 255");
+      s.fill = static_cast<uint8_t>(value);
+      return 0;
+    }
   } catch (const std::exception& e) {
     vnpu::last_error = e.what();
     return 1;
@@ -254,10 +333,11 @@ int vnpu_set_option(const char* name, const char* value) {
                : n == "hazards" ? &s.hazards
                : n == "trace"   ? &s.trace
                : n == "warm"    ? &s.warm
+               : n == "log"     ? &s.log
                                 : nullptr;
   if (!flag || (v != "0" && v != "1")) {
     vnpu::last_error = "unknown option or value `" + n + "=" + v +
-                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1";
+                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1, log=0|1, fill=0..255";
     return 1;
   }
   *flag = v == "1";

@@ -32,10 +32,12 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args);
 extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
-// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1. Returns 0, or 1 for an unknown name or value (the message
-// is then the next vnpu_last_error()).
+// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, fill=0..255 (what unwritten local memory holds).
+// Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).
 int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();
+// What the cores of this thread's last launch issued and touched (needs log=1); see access_log.h.
+const char* vnpu_access_log();
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
 const char* vnpu_chip_value(const char* key);
 // Writes the timeline of this thread's last launch as Chrome-trace JSON: 0, or 1 when there is none (option trace=1

@@ -11,6 +11,12 @@ thread_local Core* current = nullptr;
 constexpr uint32_t kCacheLine = 64;                   // AscendC programming guide: data cache line
 constexpr uint32_t kCacheLines = 32768 / kCacheLine;  // 32 KB data cache (architecture 2201)
 
+// Registers are tracked as memory behind the Unified Buffer, a block each; nothing is stored there.
+constexpr uint32_t kRegisterBytes = static_cast<uint32_t>(Register::Count) * kBlockBytes;
+static_assert(kRegisterBytes <= kRepeatBytes, "the storage has one repeat to spare");
+
+constexpr size_t kMaxBuffers = 64;  // AscendC reference, InitBuffer
+
 std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
 
 }  // namespace
@@ -28,14 +34,16 @@ Core::Core(int index, int block_num, const Chip& chip, const Options& options)
       block_num(block_num),
       chip(chip),
       options(options),
-      hazards(index, nullptr, 0, false, false),
+      hazards(index, nullptr, 0, 0, false, false, nullptr),
+      unwritten(nullptr, 0, false),
       storage_(new uint8_t[chip.ub_bytes + 2 * kRepeatBytes]),
       local_bytes_(chip.ub_bytes) {
   uint64_t raw = reinterpret_cast<uint64_t>(storage_.get());
   local_ = storage_.get() + (kRepeatBytes - raw % kRepeatBytes);
-  // All bits set is NaN in every float type and -1 in every signed one: reading what nobody wrote shows.
-  std::memset(local_, 0xff, local_bytes_);
-  hazards = HazardTracker(index, local_, local_bytes_, options.hazards, options.auto_sync);
+  // By default all bits are set, NaN in every float type and -1 in every signed one: reading what nobody wrote shows.
+  std::memset(local_, options.fill, local_bytes_);
+  unwritten = Unwritten(local_, local_bytes_, options.hazards);
+  hazards = HazardTracker(index, local_, local_bytes_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_);
 }
 
 void Core::record(Record r) {
@@ -69,14 +77,8 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, cons
   r.kind = Record::kInstr;
   r.pipe = pipe;
   r.epoch = hazards.begin(pipe, api, pc);
-  for (size_t i = 0; i < n; i++) {
-    const Access& a = accesses[i];
-    if (a.range.bytes == 0 || a.range.pieces == 0) continue;
-    if (a.gm)
-      hazards.gm(a.range, transfer->gm_addr, a.write, a.atomic);
-    else
-      hazards.local(a.range, a.write);
-  }
+  hazards.access(accesses, n);
+  if (options.log) log.push_back({LogEntry::kInstruction, pipe, Pipe::S, 0, api, {accesses, accesses + n}});
   if (transfer) (transfer->write ? trace.mte3_bytes : trace.mte2_bytes) += transfer->bytes;
   if (!options.timing) return;
   flush_dependencies(pipe, api, pc);
@@ -95,15 +97,22 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
   Range range{reinterpret_cast<uint64_t>(p), bytes, 1, 0};
   bool local = p >= local_ && p < local_ + std::max(local_bytes_, local_used_);
   uint64_t canonical = 0;
+  const Allocation* in = nullptr;
   if (local)
     check_local(range, 1, api, pc, write ? "destination" : "source");
   else
-    canonical = check_gm(range, write, api, pc, write ? "destination" : "source");
+    canonical = check_gm(range, write, api, pc, write ? "destination" : "source", &in);
   hazards.begin(Pipe::S, api, pc);
-  if (local)
-    hazards.local(range, write);
-  else
-    hazards.gm(range, canonical, write, false);
+  AccessSite site{Pipe::S, api, pc, false};
+  if (local) {
+    write ? unwritten.write(range) : unwritten.scalar_load(site, range);
+  } else {
+    uint64_t begin = range.addr - in->base;
+    write ? gm_written(p, bytes) : unwritten.scalar_load(site, *in, begin, bytes);
+  }
+  Access access{range, write, !local, false, canonical};
+  hazards.access(&access, 1);
+  if (options.log) log.push_back({LogEntry::kInstruction, Pipe::S, Pipe::S, 0, api, {access}});
   if (!options.timing) return;
   flush_dependencies(Pipe::S, api, pc);
   if (local) {
@@ -117,8 +126,34 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
   slot = line;
 }
 
-void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc) {
-  hazards.set_flag(src, dst, id);
+Access Core::register_access(Register r, bool write) const {
+  uint64_t at = local_bytes_ + static_cast<uint64_t>(r) * kBlockBytes;
+  return {{reinterpret_cast<uint64_t>(local_) + at, kBlockBytes, 1, 0}, write, false, false, 0};
+}
+
+void Core::read_register(Register r, const char* api, const void* pc, bool decides) {
+  Access access = register_access(r, false);
+  if (decides) unwritten.register_load({Pipe::S, api, pc, false}, static_cast<int>(r));
+  hazards.begin(Pipe::S, api, pc);
+  hazards.access(&access, 1);
+  if (options.log) log.push_back({LogEntry::kInstruction, Pipe::S, Pipe::S, 0, api, {access}});
+  if (!options.timing) return;
+  flush_dependencies(Pipe::S, api, pc);
+  scalar_pending_ += chip.scalar_issue;
+}
+
+void Core::finish() const {
+  for (const HazardTracker::OpenFlag& f : hazards.open_flags())
+    throw KernelError(KernelError::kMisuse,
+                      std::string("SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
+                          std::to_string(f.id) +
+                          " has no WaitFlag: they must come in pairs (AscendC reference, SetFlag/WaitFlag)",
+                      "SetFlag", f.pc);
+}
+
+void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
+  hazards.set_flag(src, dst, id, pc, settled);
+  note(LogEntry::kSet, dst, "SetFlag", src, id);
   if (!options.timing) return;
   scalar_pending_ += chip.scalar_flag;
   Record r;
@@ -137,6 +172,7 @@ void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
                       std::string("WaitFlag<") + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +
                           std::to_string(id) + " has no SetFlag before it: the core would wait for ever",
                       "WaitFlag", pc);
+  note(LogEntry::kWait, dst, "WaitFlag", src, id);
   if (!options.timing) return;
   scalar_pending_ += chip.scalar_flag;
   Record r;
@@ -151,6 +187,7 @@ void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
 
 void Core::barrier(Pipe pipe) {
   hazards.barrier(pipe);
+  note(LogEntry::kBarrier, pipe, "PipeBarrier");
   if (!options.timing) return;
   scalar_pending_ += chip.scalar_flag;
   Record r;
@@ -161,7 +198,15 @@ void Core::barrier(Pipe pipe) {
 }
 
 void Core::barrier_all() {
+  for (const HazardTracker::OpenFlag& f : hazards.open_flags(true))
+    throw KernelError(KernelError::kDeadlock,
+                      std::string("PipeBarrier<PIPE_ALL> while SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) +
+                          "> on event " + std::to_string(f.id) +
+                          " was called twice with no WaitFlag in between: the core hangs (AscendC reference, "
+                          "SetFlag/WaitFlag)",
+                      "PipeBarrier", f.pc);
   hazards.barrier_all();
+  note(LogEntry::kBarrierAll, Pipe::S, "PipeBarrier");
   if (!options.timing) return;
   scalar_pending_ += chip.scalar_flag;
   Record r;
@@ -177,6 +222,7 @@ void Core::sync_all() {
                           " cores: it needs all of them running at once and would wait for ever",
                       "SyncAll", nullptr);
   hazards.sync_all();
+  note(LogEntry::kSyncAll, Pipe::S, "SyncAll");
   if (options.timing) {
     Record r;
     r.kind = Record::kSyncAll;
@@ -266,7 +312,8 @@ void Core::check_local(const Range& range, uint32_t align, const char* api, cons
                       api, pc);
 }
 
-uint64_t Core::check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand) {
+uint64_t Core::check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand,
+                        const Allocation** in) {
   const Allocation* a = nullptr;
   for (const Allocation* r : recent_)
     if (r && range.addr >= r->base && range.addr < r->base + r->allocated) a = r;
@@ -286,12 +333,18 @@ uint64_t Core::check_gm(const Range& range, bool write, const char* api, const v
                           bytes_text(a->allocated) + ")",
                       api, pc);
   if (write && end > a->payload) slack_writes += end - std::max(begin, a->payload);
+  if (in) *in = a;
   return a->canonical + begin;
 }
 
-void* Core::allocate_local(uint32_t bytes) {
+void* Core::allocate_local(uint32_t bytes, const void* pc) {
   // As on the device, asking for more than there is does no harm by itself: touching it does (check_local).
   bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  if (buffers_.size() >= kMaxBuffers)
+    throw KernelError(KernelError::kMisuse,
+                      "InitBuffer: a kernel has at most " + std::to_string(kMaxBuffers) +
+                          " buffers in all (AscendC reference, InitBuffer)",
+                      "InitBuffer", pc);
   buffers_[local_used_] = bytes;
   void* p = local_ + local_used_;
   local_used_ += bytes;

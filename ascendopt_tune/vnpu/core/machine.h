@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "access_log.h"
 #include "chip.h"
 #include "hazard.h"
 #include "memory.h"
 #include "trace.h"
+#include "unwritten.h"
 
 namespace vnpu {
 
@@ -29,14 +31,12 @@ struct KernelError : std::runtime_error {
 
 struct Options {
   bool timing = true, hazards = true, auto_sync = true;
+  bool log = false;
+  uint8_t fill = 0xff;  // what local memory holds where nobody has written
 };
 
-struct Access {
-  Range range;
-  bool write = false;
-  bool gm = false;
-  bool atomic = false;
-};
+// Registers that vector instructions leave results in; whoever reads one has to be ordered after its writer.
+enum class Register : uint8_t { Accumulator, Extreme, Merged, Count };
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
 
@@ -50,12 +50,17 @@ class Core {
              const Transfer* transfer = nullptr);
   void issue(Pipe pipe, const char* api, const void* pc, double cycles, const Access* accesses, size_t n,
              const Transfer* transfer = nullptr);
+  // The access of an instruction to a register, to be given to issue() like one to memory.
+  Access register_access(Register r, bool write) const;
+  // The scalar unit reads a register; `decides`: the value may steer the kernel, rather than be stored as it is.
+  void read_register(Register r, const char* api, const void* pc, bool decides = true);
   // Scalar work that no memory observer needs to see.
   void scalar(double cycles) { scalar_pending_ += cycles; }
   // One GetValue/SetValue of `bytes` at `p`, local or global.
   void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc);
 
-  void set_flag(Pipe src, Pipe dst, int id, const void* pc);
+  // `settled`: nobody has to wait for it before the kernel ends (what a queue raises when a buffer is freed).
+  void set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled = false);
   void wait_flag(Pipe src, Pipe dst, int id, const void* pc);
   void barrier(Pipe pipe);
   void barrier_all();
@@ -63,19 +68,22 @@ class Core {
   void cross_set(Pipe pipe, int id, const void* pc);
   void cross_wait(int id, const void* pc);
   uint32_t crossed(int id) const { return crossed_[id]; }  // how often this core has set the flag
+  // The kernel has returned: throws KernelError for what it left undone (flags nobody waited for).
+  void finish() const;
 
   // ---- memory ----
   // Checks a local range: inside local memory, inside one buffer, `align` bytes aligned. Throws KernelError.
   void check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const;
-  // Checks a global range; returns its canonical address.
-  uint64_t check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand);
+  // Checks a global range; returns its canonical address. `in` (may be null) gets the allocation it lies in.
+  uint64_t check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand,
+                    const Allocation** in = nullptr);
   bool is_local(const void* p) const { return p >= local_ && p < local_ + local_bytes_; }
   uint8_t* local() { return local_; }
   uint32_t local_bytes() const { return local_bytes_; }
   uint32_t local_offset(const void* p) const { return static_cast<uint32_t>(static_cast<const uint8_t*>(p) - local_); }
 
-  // TPipe's bump allocation in UB.
-  void* allocate_local(uint32_t bytes);
+  // TPipe's bump allocation in UB; throws KernelError when there are too many buffers.
+  void* allocate_local(uint32_t bytes, const void* pc);
   void reset_local();
   // Where the memory begins that allocate_local has not handed out, and how much of it kernels may use.
   uint8_t* local_rest() { return local_ + local_used_; }
@@ -108,8 +116,13 @@ class Core {
 
   Trace trace;
   HazardTracker hazards;
+  Unwritten unwritten;
+  AccessLog log;  // with Options::log
 
  private:
+  void note(LogEntry::Kind kind, Pipe pipe, const char* api, Pipe src = Pipe::S, int id = 0) {
+    if (options.log) log.push_back({kind, pipe, src, id, api, {}});
+  }
   void record(Record r);
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
 

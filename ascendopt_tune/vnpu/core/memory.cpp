@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,4 +63,41 @@ const Allocation* gm_find(uint64_t addr) {
   return addr < a->base + a->allocated ? a : nullptr;
 }
 
+const Allocation* gm_find_canonical(uint64_t canonical) {
+  Table& t = table();
+  std::shared_lock lock(t.mutex);
+  for (const auto& [base, a] : t.by_base)
+    if (canonical >= a->canonical && canonical < a->canonical + a->allocated) return a.get();
+  return nullptr;
+}
+
+GmUnwritten* gm_unwritten(const Allocation& a) {
+  GmUnwritten* map = a.unwritten.load(std::memory_order_acquire);
+  if (map) return map;
+  auto made = std::make_unique<GmUnwritten>(a.allocated);
+  if (a.unwritten.compare_exchange_strong(map, made.get())) return made.release();
+  return map;
+}
+
+void gm_written(const void* p, size_t bytes) {
+  const Allocation* a = gm_find(reinterpret_cast<uint64_t>(p));
+  GmUnwritten* map = a ? a->unwritten.load(std::memory_order_acquire) : nullptr;
+  if (!map) return;
+  uint64_t begin = reinterpret_cast<uint64_t>(p) - a->base;
+  map->set(begin, std::min(begin + bytes, a->allocated), false);
+}
+
 }  // namespace vnpu
+
+extern "C" int vnpu_unwritten(void* p, uint64_t bytes, int scratch) {
+  vnpu::Table& t = vnpu::table();
+  std::unique_lock lock(t.mutex);
+  uint64_t addr = reinterpret_cast<uint64_t>(p);
+  auto it = t.by_base.upper_bound(addr);
+  if (it == t.by_base.begin()) return 1;
+  vnpu::Allocation& a = *std::prev(it)->second;
+  if (addr + bytes > a.base + a.allocated) return 1;
+  a.scratch = scratch != 0;
+  vnpu::gm_unwritten(a)->set(addr - a.base, addr - a.base + bytes, true);
+  return 0;
+}

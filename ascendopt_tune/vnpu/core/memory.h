@@ -3,17 +3,24 @@
 // Device memory is host memory. A canonical address counts allocations in the order of their registration, so that
 // nothing that is modelled (bandwidth, L2 residency, reports) depends on where the host happened to put a block.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "written_map.h"
 
 namespace vnpu {
 
 struct Allocation {
+  ~Allocation() { delete unwritten.load(); }
   uint64_t base = 0;       // host address
   uint64_t payload = 0;    // bytes asked for
   uint64_t allocated = 0;  // bytes that may be touched; CANN rounds up to 32 B and adds 32 B (runtime manual)
   uint64_t canonical = 0;  // canonical device address of base, 512-byte aligned
   int index = 0;           // running number, for reports
+  bool scratch = false;    // a workspace: nobody reads what a kernel leaves there
+  mutable std::atomic<GmUnwritten*> unwritten{nullptr};  // none: every byte is written
 };
 
 // Thread-safe. `payload` bytes are the tensor, up to `allocated` may be read and written without harm on silicon.
@@ -24,5 +31,18 @@ void gm_register_constants(void* p, size_t bytes);
 void gm_unregister(void* p);
 // The allocation that holds host address `addr`, or nullptr. The result stays valid until it is unregistered.
 const Allocation* gm_find(uint64_t addr);
+// The same by canonical device address; for reports.
+const Allocation* gm_find_canonical(uint64_t canonical);
+
+// The map of `a`, made when there is none.
+GmUnwritten* gm_unwritten(const Allocation& a);
+// Host or kernel wrote these bytes; harmless for addresses outside every allocation.
+void gm_written(const void* p, size_t bytes);
 
 }  // namespace vnpu
+
+extern "C" {
+// Declares that nobody has written the `bytes` at device address `p`, whatever they hold; `scratch`: and that nobody
+// reads what a kernel leaves in the allocation. Returns 0, or 1 when they are not in one allocation.
+int vnpu_unwritten(void* p, uint64_t bytes, int scratch);
+}

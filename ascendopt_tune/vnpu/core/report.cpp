@@ -144,14 +144,25 @@ std::string Report::json() const {
     const HazardReport& h = hazards[i];
     out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : "UB") +
            "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
-           ",\"first\":" + site(h.first, h.first_core) + ",\"second\":" + site(h.second, h.second_core) +
-           ",\"missing\":" + quoted(h.missing) + "}";
+           ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core) +
+           ",\"second\":" + site(h.second, h.second_core) + ",\"missing\":" + quoted(h.missing) + "}";
+  }
+  out += "],\"unwritten\":[";
+  for (size_t i = 0; i < unwritten.size(); i++) {
+    const UnwrittenUse& u = unwritten[i];
+    out += (i ? "," : "") + std::string("{\"memory\":\"") + (u.origin_gm ? "GM" : "UB") +
+           "\",\"begin\":" + std::to_string(u.begin) + ",\"end\":" + std::to_string(u.end) +
+           ",\"first\":" + site(u.origin, u.core) + ",\"sink\":" + site(u.sink, u.core) +
+           ",\"sink_begin\":" + std::to_string(u.sink_begin) + ",\"sink_end\":" + std::to_string(u.sink_end) +
+           ",\"buffer\":" + quoted(u.buffer) + ",\"sink_buffer\":" + quoted(u.sink_buffer) + "}";
   }
   out += "],\"errors\":[";
   for (size_t i = 0; i < errors.size(); i++)
     out += (i ? "," : "") + std::string("{\"kind\":\"") + kind_name(errors[i].kind) +
            "\",\"message\":" + quoted(errors[i].what()) + ",\"api\":" + quoted(errors[i].api ? errors[i].api : "") +
            ",\"pc\":" + site_offset(errors[i].pc) + "}";
+  out += "],\"relies_on\":[";
+  for (size_t i = 0; i < relies_on.size(); i++) out += (i ? "," : "") + quoted(relies_on[i]);
   return out + "]}";
 }
 

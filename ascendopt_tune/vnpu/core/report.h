@@ -16,7 +16,9 @@ struct Report {
   int status = 0;
   std::string message;
   std::vector<HazardReport> hazards;
+  std::vector<UnwrittenUse> unwritten;
   std::vector<KernelError> errors;
+  std::vector<std::string> relies_on;  // see HazardTracker::relies_on
   uint64_t slack_writes = 0;
   TaskTimes times;
   Timeline timeline;  // empty unless it was asked for (option trace)

@@ -28,7 +28,7 @@ Range VectorCall::range_of(const Operand& o, uint32_t repeats, uint32_t last) co
 
 void VectorCall::access(const Range& r, bool write, const char* name, uint32_t align) {
   if (r.bytes) core_.check_local(r, align, api_, pc_, name);
-  accesses_[n_accesses_++] = {r, write, false, false};
+  accesses_[n_accesses_++] = {r, write};
 }
 
 void VectorCall::touch(const void* p, uint64_t bytes, bool write, const char* name, uint32_t align) {
@@ -46,6 +46,12 @@ void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_
       repeat_ = lanes_.repeat;
       mask_[0] = lanes_.use_set_mask ? core_.mask[0] : lanes_.mask[0];
       mask_[1] = lanes_.use_set_mask ? core_.mask[1] : lanes_.mask[1];
+      bool beyond = (per_repeat_ <= 64 && mask_[1]) || (per_repeat_ < 64 && mask_[0] >> per_repeat_);
+      if (beyond && !lanes_.use_set_mask)
+        throw KernelError(KernelError::kMisuse,
+                          std::string(api_) + ": the mask enables lanes beyond the " + std::to_string(per_repeat_) +
+                              " of a repeat (AscendC reference, mask: 1 to 128 lanes of 16 bits, 64 of 32, 32 of 64)",
+                          api_, pc_);
       if (per_repeat_ <= 64) mask_[1] = 0;
       if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
     }
@@ -100,15 +106,103 @@ double VectorCall::conflicts(double cycles_per_repeat) const {
   return written ? bank_stalls(sources, n, destination, repeats(), cycles_per_repeat, core_.chip) : 0;
 }
 
+void VectorCall::follow_unwritten() {
+  Unwritten& u = core_.unwritten;
+  if (!u.on()) return;
+  AccessSite site{Pipe::V, api_, pc_, false};
+  bool dirty = false;
+  for (uint32_t i = 0; i < n_accesses_; i++) dirty = dirty || (!accesses_[i].write && u.any(accesses_[i].range));
+  uint32_t last = per_repeat_;
+  while (last > 0 && !enabled(last - 1)) last--;
+  bool holes = false;
+  for (uint32_t l = 0; l < last; l++) holes = holes || !enabled(l);
+  // Bytes beside the lanes are needed for every lane.
+  if ((!dirty && (count_ || !holes)) || n_ != n_accesses_) return u.instruction(site, accesses_, n_accesses_);
+  auto lane = [&](const Operand& o, uint32_t r, uint32_t l) {
+    uint32_t size = dtype_size(o.dtype), per_block = kBlockBytes / size;
+    uint64_t at =
+        (uint64_t(r) * o.rep_stride + uint64_t(l / per_block) * o.blk_stride) * kBlockBytes + l % per_block * size;
+    bool linear = lanes_.count && lanes_.repeat == 0;
+    if (linear) at = (uint64_t(r) * per_repeat_ + l) * size;
+    return Range{reinterpret_cast<uint64_t>(o.ptr) + at, size, 1, 0};
+  };
+  auto follow = [&](uint32_t r, uint32_t l) {
+    uint32_t origin = 0;
+    for (uint32_t i = 0; i < n_; i++)
+      if (!operands_[i].write && !origin) origin = u.origin_of(site, lane(operands_[i].operand, r, l));
+    for (uint32_t i = 0; i < n_; i++)
+      if (operands_[i].write) u.write(lane(operands_[i].operand, r, l), origin);
+  };
+  if (!count_) return masked(follow);
+  for (uint32_t i = 0; i < count_; i++) follow(i / per_repeat_, i % per_repeat_);
+}
+
+bool VectorCall::overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const {
+  uint32_t size = dtype_size(dst.dtype), n = repeats(), per_block = kBlockBytes / size;
+  uint32_t last = count_ ? std::min(count_, per_repeat_) : per_repeat_;
+  while (!count_ && last > 0 && !enabled(last - 1)) last--;
+  uint32_t blocks = (last + per_block - 1) / per_block;
+  if (size != dtype_size(src.dtype) || n == 0 || blocks == 0)
+    return false;  // of other sizes: each API has its own rule
+  bool same_pattern = dst.blk_stride == src.blk_stride && dst.rep_stride == src.rep_stride;
+  bool moves = dst.rep_stride >= blocks * dst.blk_stride || n == 1;  // no repeat meets the one before
+  if (dst.ptr == src.ptr && same_pattern && (moves || accumulates)) return false;
+  auto span = [&](const Operand& o) {
+    return ((n - 1) * uint64_t(o.rep_stride) + (blocks - 1) * uint64_t(o.blk_stride) + 1) * kBlockBytes;
+  };
+  uint64_t d = reinterpret_cast<uint64_t>(dst.ptr), s = reinterpret_cast<uint64_t>(src.ptr);
+  if (d + span(dst) <= s || s + span(src) <= d) return false;
+  auto block = [&](uint64_t at, const Operand& o, uint32_t r, uint32_t b) {
+    return at + (r * uint64_t(o.rep_stride) + b * uint64_t(o.blk_stride)) * kBlockBytes;
+  };
+  auto meet = [&](uint32_t written,
+                  uint32_t read) {  // any block of the two repeats; equal ones at equal places are not
+    for (uint32_t i = 0; i < blocks; i++)
+      for (uint32_t k = 0; k < blocks; k++) {
+        uint64_t a = block(d, dst, written, i), b = block(s, src, read, k);
+        if (a + kBlockBytes > b && b + kBlockBytes > a && !(written == read && a == b && i == k)) return true;
+      }
+    return false;
+  };
+  bool exception = accumulates && dst.ptr == src.ptr && (dst.rep_stride == 0 || src.rep_stride == 0);
+  for (uint32_t r = 0; r < n; r++) {
+    if (meet(r, r)) return true;
+    for (uint32_t later = r + 1; later < n && !exception; later++)
+      if (meet(r, later)) return true;
+  }
+  return false;
+}
+
+void VectorCall::check_overlaps() const {
+  if (lanes_.count && lanes_.repeat == 0) return;  // the rule is one of the forms with repeats
+  const Operand* last = nullptr;
+  for (uint32_t i = 0; i < n_; i++)
+    if (!operands_[i].write) last = &operands_[i].operand;
+  for (uint32_t i = 0; i < n_; i++)
+    for (uint32_t k = 0; k < n_; k++)
+      if (operands_[i].write && !operands_[k].write &&
+          overlaps_badly(operands_[i].operand, operands_[k].operand, may_accumulate_ && &operands_[k].operand == last))
+        throw KernelError(
+            KernelError::kMisuse,
+            std::string(api_) +
+                ": a source overlaps the destination in part, or a later repeat reads what an earlier one "
+                "writes (AscendC reference, general notes: overlapping addresses)",
+            api_, pc_);
+}
+
 void VectorCall::issue(double cycles_per_repeat) {
+  check_overlaps();
   double conflict = core_.options.timing ? conflicts(cycles_per_repeat) : 0;
   core_.trace.conflict_cycles += conflict;
   core_.trace.vector_repeats += repeats();
+  follow_unwritten();
   core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_,
               n_accesses_);
 }
 
 void VectorCall::issue_cycles(double cycles, uint64_t) {
+  check_overlaps();
+  follow_unwritten();
   core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + cycles, accesses_, n_accesses_);
 }
 

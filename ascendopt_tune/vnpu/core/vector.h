@@ -85,6 +85,9 @@ class VectorCall {
         if (enabled(l)) g(r, l);
   }
 
+  // Repeat after repeat may add to one destination that is the last source as well (general notes of the reference).
+  void allow_accumulation() { may_accumulate_ = true; }
+
   // Reports the instruction: head + repeats * `cycles_per_repeat` + bank conflicts of the declared operands.
   void issue(double cycles_per_repeat);
   // The same with the cycles after the head given (instructions that aren't counted in repeats).
@@ -97,12 +100,18 @@ class VectorCall {
   void access(const Range& range, bool write, const char* name, uint32_t align);
   BankOperand banks_of(const Operand& o) const;
   double conflicts(double cycles_per_repeat) const;
+  // Sources and destinations may share memory only as the reference allows; throws KernelError.
+  void check_overlaps() const;
+  bool overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const;
+  // Follows unwritten bytes from the sources to the destinations, lane by lane.
+  void follow_unwritten();
 
   Core& core_;
   const char* api_;
   const void* pc_;
   uint32_t count_ = 0, repeat_ = 0, per_repeat_ = 0;
   uint64_t mask_[2] = {0, 0};
+  bool may_accumulate_ = false;
   Lanes lanes_;
   struct Declared {
     Operand operand;

@@ -112,6 +112,7 @@ int copy(const char* function, void* dst, size_t dst_max, const void* src, size_
                 count, src, device_bytes(src, count));
   }
   std::memmove(dst, src, count);
+  if (to_device) vnpu::gm_written(dst, count);
   return ACL_SUCCESS;
 }
 
@@ -125,6 +126,7 @@ int fill(const char* function, void* dst, size_t dst_max, int32_t value, size_t 
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %zu bytes at %p leave device memory", function, count, dst);
   }
   std::memset(dst, value, count);
+  vnpu::gm_written(dst, count);
   return ACL_SUCCESS;
 }
 

@@ -74,6 +74,14 @@ double cycles_per_repeat(BinaryOp op, DType t) {
   return op == BinaryOp::MulAddDst ? 2 : 1;
 }
 
+// Whose repeats may add up in one destination (AscendC reference, general notes: overlapping addresses).
+bool accumulates(BinaryOp op, DType t) {
+  constexpr BinaryOp ops[] = {BinaryOp::Add, BinaryOp::Sub,     BinaryOp::Mul,    BinaryOp::Max,
+                              BinaryOp::Min, BinaryOp::AddRelu, BinaryOp::SubRelu};
+  bool dtype = t == DType::F16 || t == DType::F32 || t == DType::I32;
+  return dtype && std::find(std::begin(ops), std::end(ops), op) != std::end(ops);
+}
+
 }  // namespace
 
 void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand& src1, const Lanes& lanes,
@@ -83,6 +91,7 @@ void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand&
   if (!(operations_of(dst.dtype) & bit(op))) unsupported_dtype(api, dst.dtype, pc);
   if (src0.dtype != dst.dtype && !widening) unsupported_dtype(api, src0.dtype, pc);
   VectorCall call(lanes, api, pc);
+  if (accumulates(op, dst.dtype)) call.allow_accumulation();
   call.operand(dst, true, "destination");
   call.operand(src0, false, "first source");
   call.operand(src1, false, "second source");

@@ -200,7 +200,8 @@ void convert_int4(const Operand& dst, const Operand& src, Round round, const Lan
       });
       bytes[l / 2] = both;
     }
-    if (n) call.core().hazards.local({reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow);
+    Access access{{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow};
+    call.core().hazards.access(&access, 1);
   };
   const bool gapless = half.blk_stride == 1 && half.rep_stride == 8 && packed.rep_stride == 2;
   uint32_t prefix = 0;

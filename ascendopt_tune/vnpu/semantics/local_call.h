@@ -19,6 +19,8 @@ class LocalCall {
              uint64_t stride = 0) {
     declare(p, bytes, name, align, pieces, stride, true);
   }
+  // The instruction leaves a result in a register.
+  void write_register(Register r) { result_ = static_cast<int>(r); }
   // Throws KernelError when a documented rule is broken.
   void require(bool holds, const std::string& rule) const {
     if (!holds) throw KernelError(KernelError::kMisuse, std::string(api) + ": " + rule, api, pc);
@@ -26,8 +28,11 @@ class LocalCall {
   // Issues the instruction on the vector pipe: head + `cycles`. What was declared is forgotten: the next instruction of
   // a composite API can follow.
   void issue(double cycles) {
+    core.unwritten.instruction({Pipe::V, api, pc, false}, accesses_, n_, result_);
+    if (result_ >= 0) accesses_[n_++] = core.register_access(static_cast<Register>(result_), true);
     core.issue(Pipe::V, api, pc, core.chip.vec_head + cycles, accesses_, n_);
     n_ = 0;
+    result_ = -1;
   }
   // `dst` waits for `src` through an event id of its own (FetchEventID, SetFlag, WaitFlag).
   void order(Pipe src, Pipe dst) {
@@ -47,6 +52,13 @@ class LocalCall {
     core.scalar_access(p, sizeof(T), true, api, pc);
     *p = value;
   }
+  // The scalar unit stores what the instruction before left in a register.
+  template <typename T>
+  void store(T* p, T value, Register from) {
+    core.read_register(from, api, pc, false);
+    store(p, value);
+    core.unwritten.register_store(static_cast<int>(from), {reinterpret_cast<uint64_t>(p), sizeof(T), 1, 0});
+  }
 
   const char* const api;
   const void* const pc;
@@ -59,12 +71,13 @@ class LocalCall {
     Range r{reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), pieces, stride};
     core.check_local(r, align, api, pc, name);
     require(n_ < kMaxAccesses, "too many operands");
-    accesses_[n_++] = {r, write, false, false};
+    accesses_[n_++] = {r, write};
   }
 
   static constexpr size_t kMaxAccesses = 34;  // TransDataTo5HD: 16 source and 16 destination rows
-  Access accesses_[kMaxAccesses];
+  Access accesses_[kMaxAccesses + 1];         // and a register
   size_t n_ = 0;
+  int result_ = -1;  // the register the instruction leaves a result in
 };
 
 // Which lanes of which repeats an instruction handles: normal mode (mask bits, `repeat` repeats) or counter mode (a

@@ -137,7 +137,10 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
     if (i == 0 || (op == ReduceOp::Max ? b.value > best.value : b.value < best.value))
       best = {b.value, i * lanes.per_repeat() + b.index};
   }
-  if (op != ReduceOp::Sum) call.core.extreme = uint64_t(best.index) << 32 | bits_of<T>(best.value);
+  if (op != ReduceOp::Sum) {
+    call.core.extreme = uint64_t(best.index) << 32 | bits_of<T>(best.value);
+    call.write_register(Register::Extreme);
+  }
   call.issue(lanes.repeats() * kRepeatCycles);
 }
 
@@ -203,6 +206,7 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
     sum = i == 0 ? one : rounded<T>(sum + one);
   }
   call.core.accumulator = bits_of<T>(sum);
+  call.write_register(Register::Accumulator);
   call.issue(lanes.repeats() * kRepeatCycles);
 }
 
@@ -265,11 +269,11 @@ void accumulate(const Reduction& r, const Lanes& lanes, const char* api) {
 }
 
 uint64_t accumulator() {
-  core().scalar(1);
+  core().read_register(Register::Accumulator, "GetAccVal", VNPU_PC);
   return core().accumulator;
 }
 uint64_t extreme() {
-  core().scalar(1);
+  core().read_register(Register::Extreme, "GetReduceMaxMinCount", VNPU_PC);
   return core().extreme;
 }
 

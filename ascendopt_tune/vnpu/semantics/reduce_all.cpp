@@ -169,9 +169,9 @@ void reduce_sum(const Reduction& r, void* work, const Lanes& lanes, const char* 
     accumulate(call, r, l);
     call.order(Pipe::V, Pipe::S);
     if (size == 2)
-      call.store(static_cast<uint16_t*>(r.dst), static_cast<uint16_t>(call.core.accumulator));
+      call.store(static_cast<uint16_t*>(r.dst), static_cast<uint16_t>(call.core.accumulator), Register::Accumulator);
     else
-      call.store(static_cast<uint32_t*>(r.dst), static_cast<uint32_t>(call.core.accumulator));
+      call.store(static_cast<uint32_t*>(r.dst), static_cast<uint32_t>(call.core.accumulator), Register::Accumulator);
     call.order(Pipe::S, Pipe::V);
     call.order(Pipe::S, Pipe::MTE3);
     if (!lanes.use_set_mask) {  // leaves normal mode with a full mask behind

@@ -106,6 +106,7 @@ void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
     for (uint32_t i = 0; i < 4; i++) call.core.merged[i] = static_cast<uint16_t>(at[i]);
   }
   call.write(dst, taken * kRecordBytes, "destination");
+  call.write_register(Register::Merged);
   call.issue(taken / kElementsPerCycle);
 }
 
@@ -133,6 +134,11 @@ void merge_sort(void* dst, const MergeLists& lists, DType dtype) {
 }
 
 uint16_t merged(uint32_t index) {
+  core().read_register(Register::Merged, "GetMrgSortResult", VNPU_PC);
+  return core().merged[index];
+}
+
+uint16_t merged_just_now(uint32_t index) {
   core().scalar(1);
   return core().merged[index];
 }

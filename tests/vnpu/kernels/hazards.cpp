@@ -109,6 +109,105 @@ extern "C" __global__ __aicore__ void queues(GM_ADDR x, GM_ADDR y, uint32_t tile
   }
 }
 
+// Elements of one block. bits 0..7: n, what the vector unit reads; bits 8..15: j, what the scalar unit writes without a
+// fence, before (bit 16 clear) or after it.
+extern "C" __global__ __aicore__ void neighbours(GM_ADDR x, GM_ADDR y, uint32_t p) {
+  Tiles t;
+  uint32_t n = p & 255, j = p >> 8 & 255;
+  bool after = p >> 16 & 1;
+  Duplicate(t.a, 1.0f, 8);
+  fence<HardEvent::V_S>(true, 0);
+  t.a.SetValue(7 - j, 2.0f);
+  fence<HardEvent::S_V>(true, 0);
+  if (!after) t.a.SetValue(j, 3.0f);
+  Adds(t.c, t.a, 0.0f, n);
+  if (after) t.a.SetValue(j, 3.0f);
+  fence<HardEvent::V_MTE3>(true, 0);
+  DataCopy(global(y), t.c, 8);
+}
+
+// bit 0: the scalar unit waits for the vector unit before it takes a result from a register.
+extern "C" __global__ __aicore__ void registers(GM_ADDR x, GM_ADDR y, uint32_t fences) {
+  Tiles t;
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_V>(true, 0);
+  WholeReduceMax(t.c, t.a, 64, 4, 1, 1, 8);
+  fence<HardEvent::V_S>(fences & 1, 0);
+  float value = 0, index = 0;
+  GetReduceMaxMinCount(value, index);
+  fence<HardEvent::V_MTE3>(true, 0);
+  DataCopy(global(y), t.c, 8);
+}
+
+// One core writes global memory and reads it again. bit 0: store -> load; bit 1: a PipeBarrier between two stores of
+// which the second (bit 2: atomically) goes to the same place.
+extern "C" __global__ __aicore__ void through_global(GM_ADDR x, GM_ADDR y, uint32_t p) {
+  Tiles t;
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_MTE3>(true, 0);
+  DataCopy(global(y), t.a, kCount);
+  if (p & 2) PipeBarrier<PIPE_MTE3>();
+  if (p & 4) SetAtomicAdd<float>();
+  DataCopy(global(y), t.a, kCount);
+  if (p & 4) SetAtomicNone();
+  fence<HardEvent::MTE3_MTE2>(p & 1, 0);
+  DataCopy(t.b, global(y), kCount);
+}
+
+// Elements, in eighths: loaded (bits 0..7), computed (8..15), stored (16..23); bit 24: stored once more, all of them
+// loaded then.
+extern "C" __global__ __aicore__ void unwritten(GM_ADDR x, GM_ADDR y, uint32_t p) {
+  Tiles t;
+  uint32_t loaded = (p & 255) * 8, computed = (p >> 8 & 255) * 8, stored = (p >> 16 & 255) * 8;
+  DataCopy(t.a, global(x), loaded);
+  fence<HardEvent::MTE2_V>(true, 0);
+  Add(t.c, t.a, t.a, computed);
+  fence<HardEvent::V_MTE3>(true, 0);
+  DataCopy(global(y), t.c, stored);
+  if (p >> 24 & 1) {
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(t.c, global(x), kCount);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(global(y), t.c, kCount);
+  }
+}
+
+// The same for what isn't done lane by lane. bits 0..7: blocks of 8 loaded; bits 8..15: what is asked for; bits 16..:
+// how.
+extern "C" __global__ __aicore__ void unwritten_use(GM_ADDR x, GM_ADDR y, uint32_t p) {
+  Tiles t;
+  uint32_t asked = p >> 8 & 255;
+  DataCopy(t.a, global(x), (p & 255) * 8);
+  PipeBarrier<PIPE_ALL>();
+  switch (p >> 16) {
+    case 0:  // an element by the scalar unit
+      if (t.a.GetValue(asked) > 1e30f) return;
+      break;
+    case 1:  // sums of repeats of 64 elements; one is stored (in a block of 8 of which 7 are overwritten)
+      Duplicate(t.c, 0.0f, 64);
+      PipeBarrier<PIPE_V>();
+      WholeReduceSum(t.c, t.a, 64, 4, 8, 1, 8);
+      PipeBarrier<PIPE_ALL>();
+      DataCopy(global(y), t.c[asked * 8], 8);
+      break;
+    case 2:  // a sum by the count form, whose result takes the way through a register
+      ReduceSum(t.c, t.a, t.b, static_cast<int32_t>(asked * 8));
+      PipeBarrier<PIPE_ALL>();
+      DataCopyPad(global(y), t.c, {1, 4, 0, 0, 0});
+      break;
+    case 3:  // y itself, of which the host has written `asked` elements: added to in global memory
+      SetAtomicAdd<float>();
+      DataCopy(global(y), t.a, (p & 255) * 8);
+      SetAtomicNone();
+      break;
+    case 4:  // padding of a piece of 4 bytes: its own first element (asked 0), a value (1), random (2)
+      DataCopyPad(t.b, global(x), {1, 4, 0, 0, 0}, {asked == 1, uint8_t(asked == 2), uint8_t(asked == 1), 5.0f});
+      PipeBarrier<PIPE_ALL>();
+      DataCopy(global(y), t.b, 8);
+      break;
+  }
+}
+
 // What silicon would break on: one kind of misuse by number.
 extern "C" __global__ __aicore__ void misuse(GM_ADDR x, GM_ADDR y, uint32_t kind) {
   Tiles t;
@@ -147,6 +246,12 @@ extern "C" __global__ __aicore__ void misuse(GM_ADDR x, GM_ADDR y, uint32_t kind
     case 9:  // no event id left
       for (int i = 0; i < 9; i++) pipe.AllocEventID<HardEvent::MTE2_V>();
       return;
+    case 10:  // a flag that nobody waits for
+      return SetFlag<HardEvent::MTE2_V>(1);
+    case 11:  // a flag that is set twice before a barrier
+      SetFlag<HardEvent::MTE2_V>(1);
+      SetFlag<HardEvent::MTE2_V>(1);
+      return PipeBarrier<PIPE_ALL>();
     default:
       DataCopy(global(y), a, 0);
   }

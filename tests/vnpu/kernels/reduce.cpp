@@ -43,9 +43,11 @@ __aicore__ inline void call(Params p) {
                      : ReduceMin(d, s, w, n, repeat, rep, bool(p[7]));
     case 14: {  // registers after a maximum and an accumulating sum
       WholeReduceMax(w, s, n, repeat, 1, 1, 8);
+      PipeBarrier<PIPE_ALL>();  // the scalar unit reads the register
       T value, index;
       GetReduceMaxMinCount<T>(value, index);
       ReduceSum(w, s, w, n);
+      PipeBarrier<PIPE_ALL>();
       T sum = GetAccVal<T>();
       d.SetValue(0, value);
       d.SetValue(1, index);

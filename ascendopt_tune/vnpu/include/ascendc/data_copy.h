@@ -85,14 +85,13 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
   s.element_bytes = sizeof(T);
   s.left_pad = pad.leftPadding;
   s.right_pad = pad.rightPadding;
-  // Without isPad the device pads with a random value, which nobody may rely on: all bits set here, a NaN.
-  s.pad_value = ~0ull;
-  if (pad.isPad) {
-    s.pad_value = 0;
-    std::memcpy(&s.pad_value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
-  }
+  // AscendC reference, DataCopyPad: without padding what fills up the last block are copies of the piece's first
+  // element; padding has the value given, or a random one.
+  using Fill = vnpu::CopyShape::Fill;
+  bool pads = s.left_pad || s.right_pad;
+  s.fill = !pads ? Fill::FirstElement : pad.isPad ? Fill::Value : Fill::Random;
+  std::memcpy(&s.pad_value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
   uint64_t used = s.burst_bytes + (uint64_t(s.left_pad) + s.right_pad) * sizeof(T), padded = (used + 31) / 32 * 32;
-  s.rest = static_cast<uint32_t>((padded - used) / sizeof(T));
   s.dst_stride = padded + uint64_t(dst_gap_blocks) * 32;
 }
 

@@ -147,7 +147,7 @@ class TQueBind {
       vnpu::barrier(fill_pipe);
     } else if (b->state == detail::Buffer::InUse) {
       b->freed_event = static_cast<int8_t>(vnpu::event_allocate(use_pipe, fill_pipe));
-      vnpu::set_flag(use_pipe, fill_pipe, b->freed_event);
+      vnpu::set_freed_flag(use_pipe, fill_pipe, b->freed_event);
     }
     b->state = detail::Buffer::Free;
   }
@@ -228,6 +228,8 @@ class TPipe {
   ASCENDC_INLINE bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len) {
     if (num == 0 || num > kMaxQueueBuffers) vnpu::misuse("TPipe::InitBuffer", "a queue has 1 to 8 buffers");
     if (len == 0) vnpu::misuse("TPipe::InitBuffer", "a buffer of 0 bytes");
+    if constexpr (depth > kMaxQueueBuffers)
+      vnpu::misuse("TPipe::InitBuffer", "a queue's depth is at most 8, one for each event id");
     que.count_ = num;
     que.next_ = que.head_ = que.used_ = 0;
     for (uint8_t i = 0; i < num; i++) {

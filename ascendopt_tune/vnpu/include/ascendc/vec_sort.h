@@ -63,7 +63,7 @@ ASCENDC_INLINE void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& 
   MrgSort(dst, sortList,
           MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, static_cast<uint16_t>(repeatTime)));
   if constexpr (isExhaustedSuspension)
-    for (uint32_t i = 0; i < 4; i++) sortedNum[i] = vnpu::merged(i);
+    for (uint32_t i = 0; i < 4; i++) sortedNum[i] = vnpu::merged_just_now(i);
 }
 
 // Elements of T that the sorted form of so many scores takes: 8 bytes a score.

@@ -21,6 +21,8 @@ void local_reset();
 int event_allocate(Pipe src, Pipe dst);
 void event_release(Pipe src, Pipe dst, int id);
 void set_flag(Pipe src, Pipe dst, int id);
+// The same for the flag a queue raises when a buffer is freed: it may stay set when the kernel ends.
+void set_freed_flag(Pipe src, Pipe dst, int id);
 void wait_flag(Pipe src, Pipe dst, int id);
 void barrier(Pipe pipe);
 void barrier_all();
@@ -50,10 +52,11 @@ struct CopyShape {
   uint32_t bursts = 1;
   uint64_t burst_bytes = 0;
   uint64_t src_stride = 0, dst_stride = 0;
-  // Padding of every piece on the local side (DataCopyPad), in elements of `element_bytes`.
+  // Padding of every piece on the local side (DataCopyPad), in elements of `element_bytes`. The device writes whole
+  // 32-byte blocks; `fill` is what stands in the padding and in the rest of the last block.
+  enum class Fill : uint8_t { Value, FirstElement, Random };
+  Fill fill = Fill::Value;
   uint32_t left_pad = 0, right_pad = 0;
-  // Elements that fill up the last block; with nothing to pad they are the piece's first element, else pad_value.
-  uint32_t rest = 0;
   uint64_t pad_value = 0;
   uint32_t element_bytes = 1;
   bool cached = true;       // through L2 (SetL2CacheHint of the global tensor)

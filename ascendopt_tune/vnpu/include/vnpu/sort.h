@@ -20,6 +20,8 @@ struct MergeLists {
 void merge_sort(void* dst, const MergeLists& lists, DType dtype);
 // Records the last merge took from list `index`.
 uint16_t merged(uint32_t index);
+// The same inside the API that merges: a kernel has no place for a flag in between.
+uint16_t merged_just_now(uint32_t index);
 
 // Sorts repeat * 32 scores completely; `work` takes as much as dst.
 void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work, DType dtype, uint32_t repeat);

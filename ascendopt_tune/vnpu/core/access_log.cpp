@@ -1,0 +1,44 @@
+#include "access_log.h"
+
+namespace vnpu {
+namespace {
+
+std::string pair(const char* name, const char* value) { return std::string("\"") + name + "\":\"" + value + "\""; }
+
+std::string access(const Access& a, const uint8_t* local) {
+  uint64_t begin = a.gm ? a.canonical : a.range.addr - reinterpret_cast<uint64_t>(local);
+  std::string out = a.gm ? "[\"GM\"" : "[\"UB\"";
+  for (uint64_t n : {begin, uint64_t{a.range.bytes}, uint64_t{a.range.pieces}, a.range.stride, uint64_t{a.write},
+                     uint64_t{a.atomic}})
+    out += "," + std::to_string(n);
+  return out + "]";
+}
+
+std::string entry(const LogEntry& e, const uint8_t* local) {
+  static const char* kinds[] = {"instruction", "set", "wait", "barrier", "barrier_all", "sync_all"};
+  std::string out = "{" + pair("kind", kinds[e.kind]) + "," + pair("pipe", pipe_name(e.pipe)) + "," +
+                    pair("src", pipe_name(e.src)) + ",\"id\":" + std::to_string(e.id) + "," + pair("api", e.api) +
+                    ",\"accesses\":[";
+  bool first = true;
+  for (const Access& a : e.accesses) {
+    if (a.range.bytes == 0 || a.range.pieces == 0) continue;
+    out += (first ? "" : ",") + access(a, local);
+    first = false;
+  }
+  return out + "]}";
+}
+
+}  // namespace
+
+std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
+                            uint32_t ub_bytes) {
+  std::string out = "{\"ub_bytes\":" + std::to_string(ub_bytes) + ",\"cores\":[";
+  for (size_t c = 0; c < cores.size(); c++) {
+    out += c ? ",\n[" : "[";
+    for (size_t i = 0; i < cores[c]->size(); i++) out += (i ? ",\n" : "") + entry((*cores[c])[i], local[c]);
+    out += "]";
+  }
+  return out + "]}\n";
+}
+
+}  // namespace vnpu

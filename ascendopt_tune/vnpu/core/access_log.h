@@ -1,0 +1,28 @@
+// The access log: what every core issued and touched, in program order, for checkers outside (option log=1). Only as
+// long as memory lasts: an entry for every instruction.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hazard.h"
+
+namespace vnpu {
+
+struct LogEntry {
+  enum Kind : uint8_t { kInstruction, kSet, kWait, kBarrier, kBarrierAll, kSyncAll };
+  Kind kind = kInstruction;
+  Pipe pipe = Pipe::S;  // of a flag: the pipe that waits
+  Pipe src = Pipe::S;   // of a flag: the pipe that raises it
+  int id = 0;
+  const char* api = "";
+  std::vector<Access> accesses;
+};
+using AccessLog = std::vector<LogEntry>;
+
+// {"ub_bytes": n, "cores": [[entry, ...], ...]}; an instruction's "accesses" are [memory, first byte, bytes a piece,
+// pieces, bytes from piece to piece, writes, atomic], UB bytes counted from `local[core]`, GM as canonical addresses.
+std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
+                            uint32_t ub_bytes);
+
+}  // namespace vnpu

@@ -1,0 +1,44 @@
+// Which bytes of global memory somebody has written.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace vnpu {
+
+// The unwritten bytes of an allocation, a bit each. Cores may set different bytes at the same time.
+class GmUnwritten {
+ public:
+  explicit GmUnwritten(uint64_t bytes) : words_(new std::atomic<uint64_t>[bytes / 64 + 1]()) {}
+
+  void set(uint64_t begin, uint64_t end, bool unwritten) {
+    for_words(begin, end, [&](uint64_t w, uint64_t mask) {
+      if (mask == ~0ull)
+        words_[w].store(unwritten ? mask : 0, std::memory_order_relaxed);
+      else if (unwritten)
+        words_[w].fetch_or(mask, std::memory_order_relaxed);
+      else
+        words_[w].fetch_and(~mask, std::memory_order_relaxed);
+    });
+  }
+  bool any(uint64_t begin, uint64_t end) const {
+    uint64_t found = 0;
+    for_words(begin, end,
+              [&](uint64_t w, uint64_t mask) { found |= words_[w].load(std::memory_order_relaxed) & mask; });
+    return found != 0;
+  }
+
+ private:
+  // f(word, its bits) for the bytes [begin, end).
+  template <typename F>
+  static void for_words(uint64_t begin, uint64_t end, F f) {
+    for (uint64_t w = begin / 64; w * 64 < end; w++) {
+      uint64_t from = begin > w * 64 ? begin - w * 64 : 0, n = end - w * 64;
+      f(w, (n >= 64 ? ~0ull : (1ull << n) - 1) & (~0ull << from));
+    }
+  }
+
+  std::unique_ptr<std::atomic<uint64_t>[]> words_;
+};
+
+}  // namespace vnpu

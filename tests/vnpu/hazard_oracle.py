@@ -1,0 +1,149 @@
+"""Which accesses of a launch nothing orders: brute force over the access log, apart from the virtual NPU's checker.
+
+Every instruction is three moments: the scalar unit *issues* it, its pipe *starts* it, it is *complete*. What the
+AscendC reference promises becomes edges between moments; two accesses are ordered when a path leads from the completion
+of one to the start of the other. Nothing is clever here, so that it is easy to see that it is right.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+PIPES = ("S", "V", "MTE2", "MTE3")
+
+
+@dataclass(frozen=True)
+class Access:
+    """One instruction's access: ``pieces`` are (first byte, end) in ``memory``."""
+
+    core: int
+    entry: int
+    pipe: str
+    api: str
+    memory: str
+    pieces: tuple[tuple[int, int], ...]
+    write: bool
+    atomic: bool
+
+
+class _Graph:
+    """Moments are numbered as they are made, and every edge leads forward, so one sweep finds who comes before whom."""
+
+    def __init__(self) -> None:
+        self.before: list[int] = []  # bit k of before[n]: moment k comes before moment n (or is it)
+
+    def moment(self, *after: int) -> int:
+        n = len(self.before)
+        reached = 1 << n
+        for k in after:
+            reached |= self.before[k]
+        self.before.append(reached)
+        return n
+
+    def comes_before(self, a: int, b: int) -> bool:
+        return bool(self.before[b] >> a & 1)
+
+
+@dataclass
+class _Core:
+    entries: list[dict[str, Any]]
+    at: int = 0
+
+
+def accesses_and_order(log: dict[str, Any]) -> tuple[list[Access], dict[tuple[int, int], tuple[int, int]], _Graph]:
+    """All accesses, (start, complete) of every instruction by (core, entry), and the graph."""
+    graph = _Graph()
+    moments: dict[tuple[int, int], tuple[int, int]] = {}
+    accesses: list[Access] = []
+    cores = [_Core(entries) for entries in log["cores"]]
+    meeting: list[int] = []  # what the next interval comes after
+    while any(c.at < len(c.entries) for c in cores):
+        ended: list[int] = []
+        for number, core in enumerate(cores):
+            ended += _interval(graph, number, core, meeting, moments, accesses)
+        meeting = [graph.moment(*ended)]
+    return accesses, moments, graph
+
+
+def _interval(
+    graph: _Graph,
+    number: int,
+    core: _Core,
+    meeting: list[int],
+    moments: dict[tuple[int, int], tuple[int, int]],
+    accesses: list[Access],
+) -> list[int]:
+    """One core up to its next SyncAll, which waits for everything before it; returns all its completions.
+
+    Flags don't cross a SyncAll here: what was set before it is complete anyway.
+    """
+    scalar = list(meeting)  # the next issue comes after these
+    gate: dict[str, list[int]] = {p: list(meeting) for p in PIPES}  # the next start on the pipe comes after these
+    done: dict[str, list[int]] = defaultdict(list)  # completions on the pipe
+    flags: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    while core.at < len(core.entries):
+        entry = core.entries[core.at]
+        kind, pipe, src = entry["kind"], entry["pipe"], entry["src"]
+        core.at += 1
+        issue = graph.moment(*scalar)
+        scalar = [issue]
+        if kind == "instruction":
+            start = graph.moment(issue, *gate[pipe], *(done["S"] if pipe == "S" else []))
+            complete = graph.moment(start)
+            gate[pipe] = [*gate[pipe], start]  # a pipe starts in order
+            done[pipe].append(complete)
+            if pipe == "S" and not any(a[5] for a in entry["accesses"]):
+                scalar.append(complete)  # the scalar unit has what it loads before it goes on
+            moments[number, core.at - 1] = (start, complete)
+            for memory, begin, size, pieces, stride, write, atomic in entry["accesses"]:
+                spans = tuple((begin + i * stride, begin + i * stride + size) for i in range(pieces))
+                access = (number, core.at - 1, pipe, entry["api"], memory, spans, bool(write), bool(atomic))
+                accesses.append(Access(*access))
+        elif kind == "set":
+            flags[src, pipe, entry["id"]].append(graph.moment(issue, *gate[src], *done[src]))
+        elif kind == "wait":
+            waiting = flags[src, pipe, entry["id"]]
+            passed = graph.moment(issue, *([waiting.pop(0)] if waiting else []))
+            gate[pipe].append(passed)
+            if pipe == "S":
+                scalar.append(passed)
+        elif kind == "barrier":
+            gate[pipe].append(graph.moment(issue, *done[pipe]))
+        else:
+            everything = graph.moment(issue, *(m for p in PIPES for m in done[p]))
+            scalar = [everything]
+            if kind == "sync_all":
+                return scalar
+    return [graph.moment(*scalar, *(m for p in PIPES for m in done[p]))]
+
+
+def _meet(a: Access, b: Access) -> bool:
+    return a.memory == b.memory and any(p[0] < q[1] and q[0] < p[1] for p in a.pieces for q in b.pieces)
+
+
+def unordered(log: dict[str, Any]) -> list[tuple[Access, Access]]:
+    """Pairs of accesses that touch a byte in common, one of them writing, with nothing that orders them."""
+    accesses, moments, graph = accesses_and_order(log)
+    found = []
+    for i, b in enumerate(accesses):
+        for a in accesses[:i]:
+            if (a.core, a.entry) == (b.core, b.entry) or not (a.write or b.write) or (a.atomic and b.atomic):
+                continue
+            if a.core != b.core and a.memory == "UB":
+                continue
+            if not _meet(a, b):
+                continue
+            register = a.memory == "UB" and a.pieces[0][0] >= log["ub_bytes"]
+            if register and a.pipe == b.pipe:
+                continue  # instructions of one pipe leave their results in order
+            (start_a, complete_a), (start_b, complete_b) = moments[a.core, a.entry], moments[b.core, b.entry]
+            # A pipe's later write can't overtake its own earlier read: instructions start in order.
+            in_order = a.core == b.core and a.pipe == b.pipe and not a.write and graph.comes_before(start_a, start_b)
+            if in_order or graph.comes_before(complete_a, start_b):
+                continue
+            if a.core != b.core and graph.comes_before(complete_b, start_a):
+                continue
+            found.append((a, b))
+    return found
