@@ -116,6 +116,18 @@ def write_csv(rows: Sequence[Row], file: TextIO) -> None:
         out.writerow((m.id, r.scenario, r.chip, m.metric, m.unit, m.value, modelled, percent, r.verdict, r.note))
 
 
+def markdown(row: Row) -> str:
+    """The row as a line of the docs' table; modelled values to three digits, so that it doesn't change for nothing."""
+    m, error, limit = row.measured, row.error_percent, LIMITS.get(row.measured.metric)
+    cells = (
+        *(m.id, row.scenario, f"{m.metric} ({m.unit})", f"{m.value:g}"),
+        *("-" if row.modelled is None else f"{row.modelled:.3g}", "-" if error is None else f"{error:+.1f}"),
+        f"{limit:g}" if limit and row.verdict else "",
+        row.verdict,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
 def plot(rows: Sequence[Row], path: Path) -> None:
     """Modelled over measured times, both axes logarithmic, a colour per metric: ``.html``, or an image with kaleido.
 

@@ -48,8 +48,8 @@ class Modelled:
             return 100 * counters["l2_hit_bytes"] / (counters["l2_hit_bytes"] + counters["l2_miss_bytes"])
         if metric.startswith("system_counter_ticks"):
             return p.aiv_vec_time_us * _COUNTER_MHZ
-        if metric == "time_us_per_100_loops":
-            return p.aiv_vec_time_us
+        if metric == "time_us_per_100_loops":  # of vector instructions and the barriers between them
+            return p.aiv_vec_time_us + counters.get("stall_vec_on_vec_us", 0)
         if metric.startswith("head_overhead_us"):
             return p.task_duration_us
         return None

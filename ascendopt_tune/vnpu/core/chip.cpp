@@ -114,6 +114,7 @@ Chip load_chip(const std::string& name) {
   c.vec_bytes_per_cycle = c.number("vector.bytes_per_cycle");
   c.vec_write_delay = c.number("vector.write_delay_cycles");
   c.vec_repeats_in_flight = c.number("vector.repeats_in_flight");
+  c.vec_drain = c.number("vector.drain_cycles");
   c.scalar_issue = c.number("scalar.issue_cycles");
   c.scalar_local_access = c.number("scalar.ub_access_cycles");
   c.scalar_gm_hit = c.number("scalar.gm_hit_cycles");

@@ -188,14 +188,15 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
       const PipeState& src = pipes_[static_cast<int>(r.src)];
       if (r.src != Pipe::S) {
         if (!done(src, r.epoch)) return false;
-        pipe_waits(pipe, now, src.dones[r.epoch - 1], r, r.src);
-        seen(r, pipe, src.dones[r.epoch - 1], p.free);
+        double until = src.dones[r.epoch - 1] + (r.src == pipe ? drain(pipe) : 0);
+        pipe_waits(pipe, now, until, r, r.src);
+        seen(r, pipe, until, p.free);
       }
       break;
     }
     default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
       if (p.in_flight) return false;
-      pipe_waits(pipe, now, p.complete, r, pipe);
+      if (!p.dones.empty()) pipe_waits(pipe, now, p.complete + drain(pipe), r, pipe);
       break;
   }
   p.queue.pop_front();

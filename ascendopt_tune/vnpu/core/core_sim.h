@@ -122,6 +122,8 @@ class CoreSim {
   bool shown() const { return timeline_ && timeline_->shows(index_); }
   double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
 
+  // From the end of the last instruction of a pipe until one that needs its results begins.
+  double drain(Pipe pipe) const { return pipe == Pipe::V ? chip_.vec_drain : 0; }
   double request_cycles(const Record& r) const;  // from one request of a copy to its next
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
