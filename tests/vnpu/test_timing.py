@@ -1,0 +1,130 @@
+"""What must hold of modelled times whatever the constants are: more work is never faster, more help never slower."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from api_kernel import device
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+# z = x + 1 in `pieces` pieces of `bytes` a core, `work` additions each. mode: 1 one buffer, 2 ping and pong; +4: x is
+# read past L2; +8: every core reads the same x; +16: an extra 32 bytes of distance, off the 512-byte windows.
+KERNEL = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void pieces(GM_ADDR x, GM_ADDR z, int32_t bytes, int32_t pieces, int32_t work,
+                                             int32_t mode) {
+  const int32_t n = bytes / 4, buffers = mode % 4;
+  const uint64_t share = uint64_t(n) * pieces, block = GetBlockIdx();
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x + (mode & 8 ? 0 : block * share) + (mode & 16 ? 8 : 0), share);
+  to.SetGlobalBuffer((__gm__ float*)z + block * share, share);
+  if (mode & 4) from.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);
+  for (int32_t i = 0; i < pieces; i++) {
+    const int32_t id = i % buffers;
+    LocalTensor<float> a(TPosition::VECIN, id * 65536, 8192), b(TPosition::VECOUT, id * 65536 + 32768, 8192);
+    if (i >= buffers) WaitFlag<HardEvent::V_MTE2>(id);
+    DataCopy(a, from[uint64_t(i) * n], n);
+    SetFlag<HardEvent::MTE2_V>(id);
+    WaitFlag<HardEvent::MTE2_V>(id);
+    if (i >= buffers) WaitFlag<HardEvent::MTE3_V>(id);
+    for (int32_t k = 0; k < work; k++) Adds(b, a, 1.0f, n);
+    if (i + buffers < pieces) SetFlag<HardEvent::V_MTE2>(id);
+    SetFlag<HardEvent::V_MTE3>(id);
+    WaitFlag<HardEvent::V_MTE3>(id);
+    DataCopy(to[uint64_t(i) * n], b, n);
+    if (i + buffers < pieces) SetFlag<HardEvent::MTE3_V>(id);
+  }
+  PipeBarrier<PIPE_ALL>();
+}
+"""
+BYTES = 48 * 64 * 32768  # of x and z: what the largest case moves
+FEW = settings(max_examples=15, deadline=None)
+ONE, TWO, PAST_L2, SAME, OFF = 1, 2, 4, 8, 16
+cores, sizes, counts = st.sampled_from((1, 4, 24, 48)), st.sampled_from((512, 2048, 8192, 32768)), st.integers(2, 16)
+
+
+@cache
+def _pieces() -> Callable[..., float]:
+    acl = device()
+    function = acl.load(acl.compile(KERNEL, "pieces.cpp", ["--cce-auto-sync=off"])).function("pieces")
+    x, z = acl.malloc(BYTES + 64), acl.malloc(BYTES)
+
+    def task(blocks: int, nbytes: int, n: int, work: int, mode: int) -> float:
+        acl.option("hazards", "0")
+        try:
+            acl.launch(function, blocks, [x, z, *(ctypes.c_int32(v) for v in (nbytes, n, work, mode))])
+            acl.synchronize()
+        finally:
+            acl.option("hazards", "1")
+        report = acl.report()
+        assert not report["errors"], report["errors"]
+        return float(report["profile"]["task_duration_us"])
+
+    return task
+
+
+def task(blocks: int, nbytes: int, n: int, work: int = 1, mode: int = ONE) -> float:
+    """Modelled task duration in us."""
+    return _pieces()(blocks, nbytes, n, work, mode)
+
+
+@FEW
+@given(blocks=cores, nbytes=sizes, n=counts, mode=st.sampled_from((ONE, TWO, TWO + PAST_L2)))
+def test_more_bytes_are_never_faster(blocks: int, nbytes: int, n: int, mode: int) -> None:
+    assert task(blocks, nbytes, n, mode=mode) <= task(blocks, nbytes, 2 * n, mode=mode)
+    if nbytes < 32768:
+        assert task(blocks, nbytes, n, mode=mode) <= task(blocks, 2 * nbytes, n, mode=mode)
+
+
+@FEW
+@given(blocks=cores, nbytes=sizes, n=counts, work=st.integers(1, 20))
+def test_more_work_is_never_faster(blocks: int, nbytes: int, n: int, work: int) -> None:
+    assert task(blocks, nbytes, n, work) <= task(blocks, nbytes, n, work + 4)
+
+
+@FEW
+@given(nbytes=sizes, n=counts)
+def test_more_cores_share_work_that_is_not_bound_by_bandwidth(nbytes: int, n: int) -> None:
+    """Vector work alone: twice the cores, each half of it, is never slower when the work outweighs a core's start."""
+    assert task(2, nbytes, n, 400) <= task(1, nbytes, 2 * n, 400)
+
+
+@FEW
+@given(blocks=cores, nbytes=sizes, n=counts, work=st.integers(1, 20))
+def test_two_buffers_are_never_slower(blocks: int, nbytes: int, n: int, work: int) -> None:
+    assert task(blocks, nbytes, n, work, TWO) <= task(blocks, nbytes, n, work, ONE) * 1.01
+
+
+@FEW
+@given(nbytes=st.sampled_from((512, 2048)), n=counts)
+def test_addresses_off_the_windows_are_never_faster(nbytes: int, n: int) -> None:
+    aligned, off = task(1, nbytes, n, mode=TWO), task(1, nbytes, n, mode=TWO + OFF)
+    assert aligned <= off
+
+
+def test_one_core_reads_small_pieces_off_the_windows_at_about_seventy_per_cent() -> None:
+    """asc-devkit on aligning GM addresses to 512 bytes: at worst 70 % of the bandwidth, one core."""
+    times = {mode: task(1, 512, 4096, mode=mode + PAST_L2) for mode in (TWO, TWO + OFF)}
+    assert 0.55 <= times[TWO] / times[TWO + OFF] <= 1
+
+
+def test_a_kernel_that_fits_l2_is_faster_warm() -> None:
+    acl = device()
+    warm = task(48, 32768, 16, mode=TWO)
+    acl.option("warm", "0")
+    try:
+        cold = task(48, 32768, 16, mode=TWO)
+    finally:
+        acl.option("warm", "1")
+    assert warm < cold
+
+
+@pytest.mark.parametrize("nbytes", [2048, 8192])
+def test_the_same_addresses_are_served_one_after_another(nbytes: int) -> None:
+    """48 cores that read the same pieces in the same order are slower than on pieces that are in L2 and their own."""
+    assert task(48, nbytes, 16, mode=TWO + SAME) >= task(48, nbytes, 16, mode=TWO)
