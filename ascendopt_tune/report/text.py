@@ -66,12 +66,12 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
         for column in table.columns[1:]:
             column.justify = "right"
         rows = [(f"{title} busy", getattr(profile, field)) for field, title in PIPES.items() if field not in _WHOLE]
-        if start := counters.get("core_start_us"):
-            rows.insert(0, ("start of a core (before it works)", start))
         rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
         if conflicts := counters.get("bank_conflict_cycles", 0.0):
             per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
             rows.append(("in vector: UB bank conflicts", per_core))
+        if start := counters.get("core_start_us"):
+            table.add_row("start of a core", f"{start:.2f}", "before")
         for name, us in rows:
             table.add_row(name, f"{us:.2f}", f"{100 * us / core:.0f} %")
         console.print(table)
