@@ -113,7 +113,8 @@ def test_an_operator_is_left_out_for_a_fault_of_its_own(fault: Fault, evaluator:
     assert fault.path not in OPERATORS
     operator = load_project(_sources() / fault.path)
     signature = evaluator.describe(operator).signature
-    operator = dataclasses.replace(operator, settings={"domain": _domain(fault, signature)})
+    reference = in_float64(fault.reference) if fault.reference is not None else None
+    operator = dataclasses.replace(operator, reference=reference, settings={"domain": _domain(fault, signature)})
     case = _case(fault, fault.case, fault.dtype)
     outcome = Gate(operator, case, evaluator, signature=signature).evaluate(operator.baseline).outcome
     assert not isinstance(outcome, Timed)

@@ -1,9 +1,6 @@
 """Operators of cann-ops's folder ``norm``.
 
-Not here, or not with every shape: operators (paths of operators) that take a sum from ``GetAccVal()`` behind
-``ReduceSum(x, x, x, n)`` where ``n`` is a number of repeats. The count form sets its own mask: it sums ``n`` elements
-(AscendC reference, ReduceSum, template parameter isSetMask), so these operators are wrong for rows of more than one
-element.
+Not every path of these operators is right, so that shapes are chosen that take one that is: see norm_faults.py.
 """
 
 from __future__ import annotations
@@ -13,10 +10,9 @@ from typing import Any
 
 import torch
 
-from .table import FLOATS, TWICE, Row, layer_norm
+from .table import FLOATS, TWICE, Row, Tensors, clip_int8, layer_norm
 
 Tensor = torch.Tensor
-Tensors = tuple[Tensor, ...]
 HB = ("float16", "bfloat16")
 MIXED = ("float16/float32", "bfloat16/float32")  # parameters in float32 beside shorter data
 POSITIVE_RSTD = (0.5, 2.0)
@@ -58,10 +54,36 @@ def add_layer_norm(
     return y * gamma + beta, mean, rstd, x
 
 
+def quantize_add_layer_norm(
+    a: Tensor, b: Tensor, gamma: Tensor, beta: Tensor, bias: Tensor, scale: Tensor, zero: Tensor, epsilon: float,
+    **_: Any,
+) -> Tensors:  # fmt: skip
+    x = a + b + bias
+    y = layer_norm(x, epsilon)[0] * gamma + beta
+    return clip_int8(y / scale + zero), x
+
+
+def dua_quantize_add_layer_norm(
+    a: Tensor, b: Tensor, gamma: Tensor, beta: Tensor, bias: Tensor, s1: Tensor, s2: Tensor, z1: Tensor, z2: Tensor,
+    epsilon: float, **_: Any,
+) -> Tensors:  # fmt: skip
+    x = a + b + bias
+    y = layer_norm(x, epsilon)[0] * gamma + beta
+    return clip_int8(y / s1 + z1), clip_int8(y / s2 + z2), x
+
+
 def norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
     """Gradient of ``(x - mean) * rstd`` over the last axis, for the gradient ``g`` of the result."""
     xhat = (x - mean) * rstd
     return rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+
+
+def add_layer_norm_grad(
+    dy: Tensor, x1: Tensor, x2: Tensor, rstd: Tensor, mean: Tensor, gamma: Tensor, dsum: Tensor | None
+) -> Tensors:
+    x = x1 + x2
+    dx = norm_grad(dy * gamma, x, mean, rstd) + (0 if dsum is None else dsum)
+    return dx, (dy * (x - mean) * rstd).sum(0), dy.sum(0)
 
 
 def deep_norm(x: Tensor, gx: Tensor, beta: Tensor, gamma: Tensor, alpha: float, epsilon: float) -> Tensors:
@@ -153,6 +175,10 @@ def sizes(**columns: tuple[int, ...]) -> tuple[dict[str, int], ...]:
     return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
+QUANTIZE = {"dtype": 2, "axis": -1, "epsilon": 1e-5, "additional_output": True}
+# Beside a half a quotient rounds either way; computed in float16 on the way, or from values rounded to bfloat16.
+ROUNDED = {"int8": {"atol": 1, "ratio": 0.02}}
+BLOCKS = sizes(n=(16, 7), d=(1024, 128))  # whole repeats
 ND = sizes(n=(16, 7), d=(1024, 100))
 SHORT = sizes(n=(16, 7), d=(96, 100))
 GROUPS = {"num_groups": 8, "eps": 1e-5}
@@ -196,6 +222,17 @@ ROWS = (
     Row("norm/inplace_add_layer_norm",
         cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] - -> T[{n},{d}] float32[{n},1] float32[{n},1] T[{n},{d}]", *SHORT),
         add_layer_norm, ("float16", "bfloat16", "float32"), attrs={"epsilon": 1e-5, "additional_output": True}),
+    # With one scale for all (axis 65535) it converts integers to float16 and never sets the scale of that.
+    Row("norm/quantize_add_layer_norm",
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] T[{d}] T[{d}] T[{d}] -> int8[{n},{d}] T[{n},{d}]", *BLOCKS),
+        quantize_add_layer_norm, ("bfloat16",), attrs=QUANTIZE, domain={5: (0.1, 0.2), 6: (-3, 3)}, tolerance=ROUNDED,
+        columns_left_out={0: "reads its float32 scales as float16", 2: "casts float32 to float32 with CAST_NONE"}),
+    Row("norm/dua_quantize_add_layer_norm",
+        cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] T[{d}] T[{d}] T[{d}] T[{d}] T[{d}] -> int8[{n},{d}] int8[{n},{d}] "
+              "T[{n},{d}]", *BLOCKS),
+        dua_quantize_add_layer_norm, ("bfloat16",), attrs=QUANTIZE,
+        domain={5: (0.1, 0.2), 6: (0.1, 0.2), 7: (-3, 3), 8: (-3, 3)}, tolerance=ROUNDED,
+        columns_left_out=dict.fromkeys((0, 1), "its kernel is written for bfloat16 alone")),
     Row("norm/deep_norm",
         cases("T[{n},{d}] T[{n},{d}] T[{d}] T[{d}] -> float32[{n},1] float32[{n},1] T[{n},{d}]", *SHORT),
         deep_norm, FLOATS, attrs={"alpha": 0.3, "epsilon": 1e-6}),

@@ -1,8 +1,4 @@
-"""Operators of cann-ops's folder ``quant``.
-
-Not here: ``dynamic_quant``, whose tiling function wants compile information although it registers no TilingParse (it
-counts on the operator of the same name inside CANN).
-"""
+"""Operators of cann-ops's folder ``quant``."""
 
 from __future__ import annotations
 

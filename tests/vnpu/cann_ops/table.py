@@ -18,6 +18,7 @@ import torch
 from ascendopt_tune.case import Argument, AttrValue, TensorSpec
 
 Reference = Callable[..., Any]
+Tensors = tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """An operator that is left out for a fault of its own: a case of it, and part of the text that tells the fault."""
+    """An operator that is left out for a fault of its own: a case of it, and part of the text that tells the fault.
+
+    With ``reference`` the fault may be a wrong result.
+    """
 
     path: str
     case: str
@@ -63,6 +67,7 @@ class Fault:
     attrs: dict[str, AttrValue] = field(default_factory=dict)
     domain: dict[int, tuple[float, float]] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
+    reference: Reference | None = None
 
 
 FLOATS = ("float16", "float32", "bfloat16")
