@@ -248,7 +248,7 @@ def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
     }
     for name, pair_of in kinds.items():
         rows: list[tuple[float, ...]] = []
-        reused = set()
+        before_all = compiled(evaluator)
         for i in range(1, repeats + 1):
             pair = pair_of(i)
             before = time.perf_counter(), processor_time(evaluator)
@@ -258,8 +258,8 @@ def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
             assert isinstance(checked.outcome, Timed), checked.outcome
             spent = checked.timings_s
             rows.append((wall, spent["launch"], wall - spent["launch"], cpu, cpu - spent["launch_cpu"]))
-            reused.add(", ".join(checked.result.reused))
-        print(f" {name} (found compiled: {' or '.join(sorted(reused))})")
+        hosts, kernels = (b - a for a, b in zip(before_all, compiled(evaluator), strict=True))
+        print(f" {name} ({repeats} evaluations compiled {hosts} host sources and {kernels} kernels)")
         whole, launches, beside, cpu, cpu_beside = (
             statistics.median(column) * 1e3 for column in zip(*rows, strict=True)
         )
@@ -268,6 +268,13 @@ def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
         line("beside the launches, wall clock", beside, "ms")
         line("whole evaluation, processor time", cpu, "ms")
         line("beside the launches, processor time", cpu_beside, "ms", 100 if "numbers" in name else None)
+
+
+def compiled(evaluator: Evaluator) -> tuple[int, int]:
+    """How many host sources and kernels have been compiled."""
+    folders = evaluator.build_dir / "host" / "objects", evaluator.build_dir / "kernel"
+    hosts, kernels = (len(list(folder.glob("*.o"))) for folder in folders)
+    return hosts, kernels
 
 
 def processor_time(evaluator: Evaluator) -> float:
@@ -279,8 +286,10 @@ def processor_time(evaluator: Evaluator) -> float:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, one repeat: does it run?")
-    quick = parser.parse_args(arguments).quick
-    repeats, side = (1, 512) if quick else (7, 8192)
+    parser.add_argument("--repeats", type=int, default=7, help="measurements of each (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    quick = options.quick
+    repeats, side = (1, 512) if quick else (options.repeats, 8192)
     toolkit = toolkits.virtual()
     print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; numpy {np.__version__}")
     with (

@@ -9,7 +9,7 @@ void CoreSim::advance(Arrivals& arrivals) {
   while (progress) {
     progress = false;
     for (int p = kPipes - 1; p > 0; p--)  // MTE3 before MTE2: a write that can begin now goes first
-      while (step_pipe(static_cast<Pipe>(p), arrivals)) progress = true;
+      while ((ready_ >> p & 1) && step_pipe(static_cast<Pipe>(p), arrivals)) progress = true;
     while (step_scalar()) progress = true;
   }
 }
@@ -27,6 +27,7 @@ void CoreSim::transfer_done(Pipe pipe, double now, bool write_back) {
   const Transfer& t = trace_.transfers[r.transfer];
   const bool in = pipe == Pipe::MTE2;
   p.moving = false;
+  ready_ |= 1u << static_cast<int>(pipe);
   double requested = p.start + r.cycles + t.requests * request_cycles(r), free = std::max(now, requested);
   double alone = p.start + r.cycles + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
@@ -154,7 +155,10 @@ bool CoreSim::held_by_write(double now, PipeState& in, const Record& r) {
 
 bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
-  if (p.queue.empty() || p.moving) return false;
+  if (p.queue.empty() || p.moving) {
+    ready_ &= ~(1u << static_cast<int>(pipe));
+    return false;
+  }
   Queued q = p.queue.front();
   const Record& r = *q.record;
   double now = std::max(q.issued, p.free);
@@ -218,14 +222,14 @@ bool CoreSim::step_scalar() {
         if (p.starts.size() <= older) return false;
         scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
       }
-      p.queue.push_back({&r, scalar_});
+      enqueue(r.pipe, r);
       break;
     }
     case Record::kSetFlag:
       if (r.src == Pipe::S)
         flag(r).push_back(scalar_);
       else
-        pipes_[static_cast<int>(r.src)].queue.push_back({&r, scalar_});
+        enqueue(r.src, r);
       break;
     case Record::kWaitFlag:
       if (r.pipe == Pipe::S) {
@@ -234,7 +238,7 @@ bool CoreSim::step_scalar() {
         seen(r, Pipe::S, flag(r).front(), scalar_);
         flag(r).pop_front();
       } else {
-        pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+        enqueue(r.pipe, r);
       }
       break;
     case Record::kDepend:
@@ -244,7 +248,7 @@ bool CoreSim::step_scalar() {
         scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
         seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
       } else {
-        pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+        enqueue(r.pipe, r);
       }
       break;
     case Record::kCrossWait: {
@@ -256,7 +260,7 @@ bool CoreSim::step_scalar() {
     }
     case Record::kBarrier:
     case Record::kCrossSet:
-      pipes_[static_cast<int>(r.pipe)].queue.push_back({&r, scalar_});
+      enqueue(r.pipe, r);
       break;
     case Record::kBarrierAll:
       if (!idle()) return false;

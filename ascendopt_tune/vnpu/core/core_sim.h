@@ -132,6 +132,10 @@ class CoreSim {
   void seen(const Record& r, Pipe dst, double raised, double at);
   void raise(const Record& r, double at);
   bool held_by_write(double now, PipeState& in, const Record& r);
+  void enqueue(Pipe pipe, const Record& r) {
+    pipes_[static_cast<int>(pipe)].queue.push_back({&r, scalar_});
+    ready_ |= 1u << static_cast<int>(pipe);
+  }
   bool step_pipe(Pipe pipe, Arrivals& arrivals);
   bool step_scalar();
 
@@ -144,6 +148,7 @@ class CoreSim {
   double scalar_ = 0;
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;
+  uint32_t ready_ = 0;  // a bit per pipe: something is queued and no transfer is under way
   std::array<PipeState, kPipes> pipes_;
   std::vector<Fifo<double>> flags_;   // times at which an event was raised and not yet waited for
   size_t awaited_[kCrossFlags] = {};  // how often this core has waited for each flag between cores
