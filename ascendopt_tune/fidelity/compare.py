@@ -158,7 +158,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         return
     try:
         figure.write_image(path)
-    except (ValueError, ImportError) as e:
+    except (ValueError, ImportError, RuntimeError) as e:
         raise CaseError(
             f"the plot can't be written to {path}: {str(e).strip().splitlines()[0]}",
             "Give a name that ends in .html; images need the package kaleido.",
