@@ -152,6 +152,32 @@ def test_missing_synchronization_names_both_accesses(gate: Gate, operator: Opera
     assert checked.hazards[0]["memory"] == "UB"
 
 
+def test_cores_that_write_the_same_need_no_order(gate: Gate) -> None:
+    # Every core computes everything: the writes meet, their bytes don't differ.
+    everything = ("const uint32_t begin = GetBlockIdx() * t.perCore;", "const uint32_t begin = 0;")
+    all_of_it = ("const uint32_t end = begin + t.perCore < t.total ? begin + t.perCore : t.total;",
+                 "const uint32_t end = t.total;")  # fmt: skip
+    pair = changed(changed(gate.operator.baseline, KERNEL, *everything), KERNEL, *all_of_it)
+    assert isinstance(gate.evaluate(pair).outcome, Timed)
+    other = changed(pair, KERNEL, "Add(yLocal, xLocal, xLocal, count);",
+                    "Muls(yLocal, xLocal, DTYPE_X(GetBlockIdx() + 2), count);")  # fmt: skip
+    outcome = gate.evaluate(other).outcome
+    assert isinstance(outcome, Hazard)
+    assert "on cores 0 and 1" in outcome.reason
+
+
+def test_a_value_that_a_core_overwrites_is_a_race(gate: Gate) -> None:
+    # The second write of every core is the same everywhere, the first is not: an order exists that leaves it.
+    begin = "const uint32_t begin = GetBlockIdx() * t.perCore;"
+    end = "const uint32_t end = begin + t.perCore < t.total ? begin + t.perCore : t.total;"
+    body = "DataCopyPad(yGm[at], yLocal, params);"
+    pair = changed(gate.operator.baseline, KERNEL, begin, "const uint32_t begin = 0;")
+    pair = changed(pair, KERNEL, end, "const uint32_t end = t.total;")
+    first = "DataCopyPad(yGm[at], xLocal, params); PipeBarrier<PIPE_ALL>(); "
+    outcome = gate.evaluate(changed(pair, KERNEL, body, first + body)).outcome
+    assert isinstance(outcome, Hazard)
+
+
 def test_stale_output(gate: Gate) -> None:
     outcome = kernel_with(gate, "DataCopyPad(yGm[at], yLocal, params);", "").outcome
     assert isinstance(outcome, WrongResult)

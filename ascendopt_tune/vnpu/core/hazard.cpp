@@ -197,19 +197,25 @@ void HazardTracker::gm(const Access& access) {
   // For the comparison between cores only what is touched matters, piece by piece.
   if (!report_) return;
   uint32_t pieces = dense ? 1 : range.pieces;
+  const bool keep = keep_writes_ && write && !access.atomic && current_.pipe != Pipe::S;
   for (uint32_t i = 0; i < pieces; i++) {
     uint64_t b = begin + i * range.stride, e = dense ? end : b + range.bytes;
+    const auto* stored = reinterpret_cast<const uint8_t*>(range.addr + i * range.stride);
+    std::vector<uint8_t> bytes;
+    if (keep) bytes.assign(stored, stored + (e - b));
     for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
       GmAccess& a = gm_accesses[k];
       if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b &&
           a.until == kOpen && a.atomic == access.atomic) {
         a.end = e;
         a.epoch = current_epoch_;
+        a.bytes.insert(a.bytes.end(), bytes.begin(), bytes.end());
         b = e;
         break;
       }
     }
-    if (b != e) gm_accesses.push_back({b, e, current_, interval_, access.atomic, current_epoch_});
+    if (b != e)
+      gm_accesses.push_back({b, e, current_, interval_, access.atomic, current_epoch_, kOpen, std::move(bytes)});
   }
 }
 
@@ -306,6 +312,29 @@ void HazardTracker::cross_wait(int id) {
   crossings_[id].pop_front();
 }
 
+// Do two writes store the same where they overlap? Only told of writes whose bytes were kept.
+bool store_the_same(const HazardTracker::GmAccess& a, const HazardTracker::GmAccess& b) {
+  if (!a.site.write || !b.site.write || a.bytes.empty() || b.bytes.empty()) return false;
+  const uint64_t begin = std::max(a.begin, b.begin), end = std::min(a.end, b.end);
+  return std::memcmp(&a.bytes[begin - a.begin], &b.bytes[begin - b.begin], end - begin) == 0;
+}
+
+void HazardTracker::forget_overwritten() {
+  std::vector<GmAccess*> writes;
+  for (GmAccess& a : gm_accesses)
+    if (!a.bytes.empty()) writes.push_back(&a);
+  std::sort(writes.begin(), writes.end(), [](const GmAccess* a, const GmAccess* b) { return a->begin < b->begin; });
+  // Against the furthest-reaching write so far: who agrees with it agrees with all others below it.
+  GmAccess* furthest = nullptr;
+  std::vector<GmAccess*> forgotten;
+  for (GmAccess* a : writes) {
+    const bool meets = furthest && furthest->end > a->begin;
+    if (meets && !store_the_same(*furthest, *a)) forgotten.insert(forgotten.end(), {furthest, a});
+    if (!meets || a->end > furthest->end) furthest = a;
+  }
+  for (GmAccess* a : forgotten) a->bytes.clear();
+}
+
 std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit) {
   struct Item {
     uint64_t begin, end;
@@ -354,6 +383,7 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
     for (Reach& r : item.access->site.write ? all : writes) {
       if (!r.item || r.item->core == item.core || r.end <= item.begin) continue;
       if (r.item->access->atomic && item.access->atomic) continue;
+      if (store_the_same(*r.item->access, *item.access)) continue;
       bool seen = false;
       for (const HazardReport& h : out)
         seen = seen || (h.first.pc == r.item->access->site.pc && h.second.pc == item.access->site.pc);

@@ -100,10 +100,15 @@ class HazardTracker {
     int interval;  // number of barriers between cores before it
     bool atomic;
     uint32_t epoch;
-    int until = kOpen;  // number of the barrier that it is complete at
+    int until = kOpen;             // number of the barrier that it is complete at
+    std::vector<uint8_t> bytes{};  // what was written, of a copy while writes are kept; else empty
   };
   static constexpr int kOpen = 0x7fffffff;
   std::vector<GmAccess> gm_accesses;
+  // From now on the bytes of copies to GM are kept: writes of two cores that store the same need no order.
+  void keep_writes() { keep_writes_ = true; }
+  // Forgets the kept bytes of writes that overwrite each other with other values.
+  void forget_overwritten();
 
  private:
   struct Flag {
@@ -160,6 +165,7 @@ class HazardTracker {
   int barriers_ = 0;
   int interval_ = 0;
   bool scalar_gm_ = false;  // the scalar unit has touched GM
+  bool keep_writes_ = false;
 };
 
 // Pairs of unordered GM accesses of different cores; at most `limit` reports.

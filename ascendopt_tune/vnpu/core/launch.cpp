@@ -30,7 +30,7 @@ constexpr size_t kStackBytes = 8 << 20;       // a kernel's stack; host compiler
 struct Settings {
   std::mutex mutex;
   Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false, warm = true, log = false;
+  bool loaded = false, timing = true, hazards = true, trace = false, warm = true, log = false, writes = false;
   uint8_t fill = 0xff;
 };
 
@@ -242,6 +242,8 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     fibers.push_back(std::make_unique<Fiber>());
     fibers.back()->core = std::make_unique<Core>(static_cast<int>(i), static_cast<int>(block_dim), chip, options);
   }
+  if (s.writes)
+    for (auto& f : fibers) f->core->hazards.keep_writes();
   Run local;
   local.kernel = &kernel;
   local.args = args;
@@ -269,6 +271,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
+  for (auto& f : fibers) f->core->hazards.forget_overwritten();
   if (s.hazards)
     for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
   for (auto& f : fibers)
@@ -334,10 +337,12 @@ int vnpu_set_option(const char* name, const char* value) {
                : n == "trace"   ? &s.trace
                : n == "warm"    ? &s.warm
                : n == "log"     ? &s.log
+               : n == "writes"  ? &s.writes
                                 : nullptr;
   if (!flag || (v != "0" && v != "1")) {
     vnpu::last_error = "unknown option or value `" + n + "=" + v +
-                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1, log=0|1, fill=0..255";
+                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1, log=0|1, writes=0|1, "
+                       "fill=0..255";
     return 1;
   }
   *flag = v == "1";

@@ -143,8 +143,10 @@ def sum_of_gated(
 
 INTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 ONE_TYPE = {1: "the kernel's type is half whatever the column says", 2: "as column 1"}
+INDEXED = tuple(f"{t}/{i}" for t in (*HF, *INTS) for i in ("int32", "int64"))
 GRID = [[i % 6, i // 6 % 2, *[0] * 38] for i in range(24)]  # every point twice
 UNORDERED = "is not ordered after the write by LocalTensor::SetValue"
+UNORDERED_ZERO = "is not ordered after the write by Duplicate"
 
 FAULTS = (
     # The two work buffers overlap: GetWithOffset is given elements, it takes bytes.
@@ -157,6 +159,8 @@ ROWS = (
     *blas("math/icamax", lambda x, n, incx: one_norm(x).argmax() + 1, "complex64[N] -> int32[1]", UNORDERED),
     *blas("math/icamin", lambda x, n, incx: one_norm(x).argmin() + 1, "complex64[N] -> int32[1]", UNORDERED),
     *blas("math/isamin", lambda x, n, incx: x.abs().argmin() + 1, "T[N] -> int32[1]", UNORDERED),
+    *blas("math/sasum", lambda x, n, incx: x.abs().sum(), "T[N] -> T[1]", UNORDERED_ZERO),
+    *blas("math/scasum", lambda x, n, incx: one_norm(x).sum(), "complex64[N] -> T[1]", UNORDERED_ZERO),
     *blas("math/snrm2", lambda x, n, incx: x.norm(), "T[N] -> T[1]"),
     *blas("math/scnrm2", lambda x, n, incx: x.abs().norm(), "complex64[N] -> T[1]"),
     *(Row("math/scopy", f"T[{n}] -> T[{n}]", lambda x, **_: x, ("float32",), {"n": n, "incx": 1, "incy": 1})
@@ -185,11 +189,16 @@ ROWS = (
     Row("math/fill", "int64[2] T[1] -> T[64,60]", lambda dims, v: v.expand(64, 60),
         (*FLOATS, "int32", "int8", "int64", "bool"), values={0: [64, 60]}),
     Row("math/fill", "int64[2] T[1] -> T[37,41]", lambda dims, v: v.expand(37, 41), HF, values={0: [37, 41]}),
+    # Every core gathers everything.
+    Row("math/gather", "T[33,64] S[16] -> T[16,64]", lambda x, i, **_: x[i.long()], INDEXED, domain={1: (0, 32)}),
+    Row("math/gather", "T[33,3] S[19] -> T[19,3]", lambda x, i, **_: x[i.long()], ("float16/int32",),
+        domain={1: (0, 32)}),
     Row("math/histogram_v2", "T[8192] T[1] T[1] -> int32[64]", histogram,
         ("float32", "float16", "int64", "int32", "int16", "int8", "uint8"), {"bins": 64}, {0: (0, 64)},
         values={1: [0], 2: [64]}),
     Row("math/histogram_v2", "T[3001] T[1] T[1] -> int32[37]", histogram, ("float32",), {"bins": 37}, {0: (0, 37)},
         values={1: [0], 2: [37]}),
+    # 1001 numbers: two cores compute the overlap of the last pieces, and differ in the last bits.
     *(Row("math/lin_space", f"float32[1] float32[1] int64[1] -> float32[{n}]", line, domain={0: (-1, 0), 1: (1, 2)},
         values={2: [n]}) for n in (4096, 1000)),
     Row("math/moe_soft_max_topk", "float32[1024,16] -> float32[1024,4] int32[1024,4]", softmax_top, attrs={"k": 4}),
@@ -207,6 +216,10 @@ ROWS = (
     *(Row("math/radius", f"T[24,40] T[6,40] {ptr} {ptr} -> T[36]", radius, ("float32", "float16", "int32"),
         {"r": 1.5, "max_num_neighbors": 3, "ignore_same_index": bool(ends)}, values={0: GRID, 1: GRID[:6], **ends})
         for ptr, ends in (("-", {}), ("int32[3]", {2: [0, 12, 24], 3: [0, 3, 6]}))),
+    Row("math/reshape", "T[8,2048] S[2] -> T[16,1024]", lambda x, s, **_: x.reshape(16, 1024), INDEXED,
+        values={1: [16, 1024]}),
+    Row("math/reshape", "T[7,208] S[2] -> T[208,7]", lambda x, s, **_: x.reshape(208, 7), ("float16/int32",),
+        values={1: [208, 7]}),
     Row("math/scatter_max", ("T[16,64] int32[32] T[32,64] -> T[16,64]", "T[9,48] int32[7] T[7,48] -> T[9,48]"),
         scatter_max, (*HF, "int32", "int8"), domain={1: (0, 8)}, in_place=(0,)),
     Row("math/scatter_sub", ("T[16,64] int32[12] T[12,64] -> T[16,64]", "T[9,37] int32[7] T[7,37] -> T[9,37]"),
