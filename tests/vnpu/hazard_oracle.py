@@ -126,24 +126,29 @@ def _meet(a: Access, b: Access) -> bool:
 def unordered(log: dict[str, Any]) -> list[tuple[Access, Access]]:
     """Pairs of accesses that touch a byte in common, one of them writing, with nothing that orders them."""
     accesses, moments, graph = accesses_and_order(log)
+    groups: dict[object, list[Access]] = defaultdict(list)  # who can meet at all: local memory is a core's own
+    for access in accesses:
+        groups["GM" if access.memory == "GM" else access.core].append(access)
     found = []
-    for i, b in enumerate(accesses):
-        for a in accesses[:i]:
-            if (a.core, a.entry) == (b.core, b.entry) or not (a.write or b.write) or (a.atomic and b.atomic):
-                continue
-            if a.core != b.core and a.memory == "UB":
-                continue
-            if not _meet(a, b):
-                continue
-            register = a.memory == "UB" and a.pieces[0][0] >= log["ub_bytes"]
-            if register and a.pipe == b.pipe:
-                continue  # instructions of one pipe leave their results in order
-            (start_a, complete_a), (start_b, complete_b) = moments[a.core, a.entry], moments[b.core, b.entry]
-            # A pipe's later write can't overtake its own earlier read: instructions start in order.
-            in_order = a.core == b.core and a.pipe == b.pipe and not a.write and graph.comes_before(start_a, start_b)
-            if in_order or graph.comes_before(complete_a, start_b):
-                continue
-            if a.core != b.core and graph.comes_before(complete_b, start_a):
-                continue
-            found.append((a, b))
+    for group in groups.values():
+        for i, b in enumerate(group):
+            found += [(a, b) for a in group[:i] if _race(log, moments, graph, a, b)]
     return found
+
+
+def _race(
+    log: dict[str, Any], moments: dict[tuple[int, int], tuple[int, int]], graph: _Graph, a: Access, b: Access
+) -> bool:
+    if (a.core, a.entry) == (b.core, b.entry) or not (a.write or b.write) or (a.atomic and b.atomic):
+        return False
+    if not _meet(a, b):
+        return False
+    if a.memory == "UB" and a.pieces[0][0] >= log["ub_bytes"] and a.pipe == b.pipe:
+        return False  # registers: instructions of one pipe leave their results in order
+    (start_a, complete_a), (start_b, complete_b) = moments[a.core, a.entry], moments[b.core, b.entry]
+    # A pipe's later write can't overtake its own earlier read: instructions start in order.
+    if a.core == b.core and a.pipe == b.pipe and not a.write and graph.comes_before(start_a, start_b):
+        return False
+    if graph.comes_before(complete_a, start_b):
+        return False
+    return a.core == b.core or not graph.comes_before(complete_b, start_a)
