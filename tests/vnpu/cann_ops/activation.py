@@ -103,6 +103,13 @@ ROWS = (
         tolerance={"int8": {"atol": 1}}),
     Row("activation/dequant_swiglu_quant", "T[16,512] - - - float32[256] - - -> int8[16,256] float32[16]",
         dequant_swiglu_quant, ("float16", "bfloat16"), attrs={"activate_left": True, "quant_mode": "dynamic"},
-        domain={4: (0.5, 2)}, tolerance={"int8": {"atol": 1}},
-        columns_left_out={6: "with groups it reads what DataCopyPad fills blocks up with, which isn't modelled"}),
+        domain={4: (0.5, 2)}, tolerance={"int8": {"atol": 1}}),
+    *(
+        Row("activation/dequant_swiglu_quant",
+            f"int32[16,512] float32[4,512] float32[16,1] - {scale}[4,256] - {index}[4] -> int8[16,256] float32[16]",
+            dequant_swiglu_quant, attrs={"activate_left": left, "quant_mode": "dynamic"},
+            domain={1: (0.005, 0.02), 2: (0.5, 2), 4: (0.5, 2)}, values={6: [3, 4, 1, 8]},
+            tolerance={"int8": {"atol": 1}})
+        for scale, index, left in (("float32", "int32", True), ("float16", "int64", False))
+    ),
 )  # fmt: skip
