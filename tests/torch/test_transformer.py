@@ -270,6 +270,20 @@ def test_default_device() -> None:
     assert torch.equal(x.cpu(), torch.arange(3.0))
 
 
+OWN_OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "Cast": lambda x: torch.ops.npu.npu_dtype_cast(x, torch.float16),
+    "RmsNorm": lambda x: torch.ops.npu.npu_rms_norm(x, x[0]),
+    "Conv2D": lambda x: torch.ops.npu.npu_convolution(x[None, None], x[None, None], None, [1, 1], [0, 0], [1, 1], 1),
+    "Identity": lambda x: torch.ops.npu.npu_format_cast(x, 29),
+}
+
+
+@pytest.mark.parametrize("name", OWN_OPERATORS)
+def test_operators_of_torch_npu_raise_by_name(name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"operator {name} is not available"):
+        OWN_OPERATORS[name](torch.eye(4).npu())
+
+
 def test_what_is_not_there_raises_by_name() -> None:
     x = torch.eye(3).npu()
     with pytest.raises(NotImplementedError, match="sparse_coo results can't be had on the virtual NPU"):
