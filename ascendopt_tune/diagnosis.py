@@ -168,6 +168,16 @@ def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
     core = working(profile)
     pipe = max(_PIPES, key=lambda p: _time(profile, p))
     share = _time(profile, pipe) / core
+    barriers = profile.counters.get("stall_vec_on_vec_us", 0.0) / core
+    if pipe == "vec" and barriers > _PART:
+        yield Finding(
+            "vector barriers",
+            f"Dependent vector instructions: the vector pipe is busy {_percent(share)} of the time and waits "
+            f"{_percent(barriers)} of it for its own earlier results (PipeBarrier<PIPE_V> or the compiler's order)",
+            "Put independent instructions between dependent ones, let one instruction handle more data, drop barriers "
+            "between instructions that don't touch the same bytes",
+        )
+        return
     memory = max(bandwidths(profile, chip), key=lambda b: b.share)
     stalled = profile.counters.get("stall_gm_bandwidth_us", 0.0) / core
     if memory.share > _BANDWIDTH or stalled > _PART:

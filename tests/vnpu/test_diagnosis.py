@@ -49,10 +49,10 @@ STREAM = ("stream", MANY, TILE)
 CASES: list[tuple[str, tuple[Any, ...], tuple[str, ...]]] = [
     ("memory bandwidth", ("loads", 48, 400), ("GB/s from L2", "Move fewer bytes")),
     ("copies", (*STREAM, 60, 2, 1, 1), ("copies of 16384 bytes", "fewer bytes per core")),
-    ("vector", (*STREAM, 24, 2, 20, 1), ("Vector bound", "fewer passes")),
+    ("vector barriers", (*STREAM, 24, 2, 20, 1), ("its own earlier results", "independent instructions")),
     ("no overlap", (*STREAM, 40, 1, 4, 1), ("take turns", "Double buffering")),
     ("imbalance", (*STREAM, 6, 2, 20, 10), ("longest block", "same amount")),
-    ("few cores", ("stream", 4, TILE, 16, 2, 20, 1), ("4 of 48 cores", "more blocks", "vector bound")),
+    ("few cores", ("stream", 4, TILE, 16, 2, 20, 1), ("4 of 48 cores", "more blocks", "dependent vector")),
     ("few cores", ("stream", 4, TILE, 32, 2, 1, 1), ("bound by the copies of each core",)),
     ("launch", (*STREAM, 1, 1, 1, 1), ("Launch bound", "Start fewer cores")),
     ("small copies", ("rows", MANY, 2048), ("64 bytes", "larger tiles")),
@@ -60,7 +60,7 @@ CASES: list[tuple[str, tuple[Any, ...], tuple[str, ...]]] = [
     ("scalar round trips", ("round_trips", MANY, 500), ("issues nothing", "Duplicate, Brcb")),
     ("short vector instructions", ("vectors", MANY, 2500, 64, 32768 + 256), ("of it starting", "repeats and strides")),
     ("bank conflicts", ("vectors", MANY, 400, TILE, 32768), ("banks that two operands", "32 bytes")),
-    ("vector", ("vectors", MANY, 500, TILE, 32768 + 256), ("Vector bound",)),
+    ("vector", ("vectors", MANY, 500, TILE, 32768 + 256), ("Vector bound", "fewer passes")),
     ("synchronization", ("meetings", MANY, 30), ("SyncAll takes", "reduce across cores once")),
 ]
 
