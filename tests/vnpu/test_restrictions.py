@@ -17,8 +17,6 @@ SOURCE = Path(__file__).resolve().parent / "kernels" / "restrictions.cpp"
 #: Number in the kernel, kind of the error, what it says.
 RULES = [
     (0, "misuse", "not aligned to 32 B"),
-    (1, "misuse", "beyond the 64 of a repeat"),
-    (2, "misuse", "beyond the 64 of a repeat"),
     (3, "misuse", "overlaps the destination in part"),
     (4, "misuse", "a later repeat reads what an earlier one writes"),
     (5, "misuse", "overlapping addresses"),

@@ -46,12 +46,7 @@ void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_
       repeat_ = lanes_.repeat;
       mask_[0] = lanes_.use_set_mask ? core_.mask[0] : lanes_.mask[0];
       mask_[1] = lanes_.use_set_mask ? core_.mask[1] : lanes_.mask[1];
-      bool beyond = (per_repeat_ <= 64 && mask_[1]) || (per_repeat_ < 64 && mask_[0] >> per_repeat_);
-      if (beyond && !lanes_.use_set_mask)
-        throw KernelError(KernelError::kMisuse,
-                          std::string(api_) + ": the mask enables lanes beyond the " + std::to_string(per_repeat_) +
-                              " of a repeat (AscendC reference, mask: 1 to 128 lanes of 16 bits, 64 of 32, 32 of 64)",
-                          api_, pc_);
+      // Bits beyond a repeat are ignored: shipped operators set them, although the reference gives a range.
       if (per_repeat_ <= 64) mask_[1] = 0;
       if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
     }

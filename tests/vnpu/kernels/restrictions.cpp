@@ -25,12 +25,6 @@ extern "C" __global__ __aicore__ void restriction(GM_ADDR x, uint32_t number, ui
   switch (number) {
     case 0:  // operands start at 32-byte blocks
       return Add(c, a[bad ? 4 : 8], a, 64);
-    case 1:  // a mask has as many lanes as a repeat
-      return Adds(c, a, 1.0f, bad ? 65 : 64, 2, {1, 1, 8, 8});
-    case 2: {  // the same bit by bit
-      uint64_t mask[2] = {~0ull, bad ? 1ull : 0ull};
-      return Adds(c, a, 1.0f, mask, 2, {1, 1, 8, 8});
-    }
     case 3:  // in one repeat source and destination are the same or apart
       return Add(a[bad ? 8 : 64], a, c, 64, 1, {1, 1, 1, 8, 8, 8});
     case 4:  // no repeat reads what an earlier one wrote
