@@ -109,7 +109,6 @@ Chip load_chip(const std::string& name) {
   c.mte3_latency = c.number("mte3.latency_cycles");
   c.mte3_request_cycles = c.number("mte3.request_cycles");
   c.mte3_bytes_per_cycle = c.number("mte3.bytes_per_cycle");
-  c.mte3_l2_bytes_per_cycle = c.number("mte3.l2_bytes_per_cycle");
   c.vec_head = c.number("vector.head_cycles");
   c.vec_bytes_per_cycle = c.number("vector.bytes_per_cycle");
   c.vec_write_delay = c.number("vector.write_delay_cycles");
