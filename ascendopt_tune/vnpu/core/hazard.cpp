@@ -233,7 +233,7 @@ bool HazardTracker::wait_flag(Pipe src, Pipe dst, int id) {
   if (f.sets.empty()) return false;
   int d = static_cast<int>(dst);
   for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.sets.front().clock[q]);
-  f.sets.pop_front();
+  f.sets.erase(f.sets.begin());
   return true;
 }
 

@@ -117,8 +117,8 @@ class HazardTracker {
       const void* pc;
       bool settled;
     };
-    std::deque<Set> sets;
-    bool twice = false;  // was set while it was set
+    std::vector<Set> sets;  // one at a time, nearly always; there are hundreds of flags, so none may cost memory unused
+    bool twice = false;     // was set while it was set
   };
   struct GmPending {
     uint64_t begin, end;     // of all pieces
