@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery sanitize check format wheel-check clean
+.PHONY: demo test test-fast docs opinfo hazard-battery sanitize bench-vnpu check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -59,20 +59,7 @@ format: $(VENV)/installed-test
 	$(BIN)/ruff format .
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' | xargs $(BIN)/clang-format -i
 
-wheel-hazard-battery: $(VENV)/installed-test  ## Every synchronization of every verified kernel left out or moved, one at a time.
-	$(BIN)/python -m pytest -m "battery or not battery" -q tests/vnpu/test_hazard_mutations.py
-
-# Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
-# this runs what needs neither.
-SANITIZED := tests/vnpu/test_hazards.py tests/vnpu/test_hazard_mutations.py tests/vnpu/test_restrictions.py \
-	$(wildcard tests/vnpu/test_api_*.py)
-sanitize: $(VENV)/installed-test  ## The virtual NPU built with AddressSanitizer and UndefinedBehaviorSanitizer, tested.
-	ASCENDOPT_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 \
-	UBSAN_OPTIONS=print_stacktrace=1 \
-	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	$(BIN)/python -m pytest -q -p no:cacheprovider $(SANITIZED)
-
-check: $(VENV)/installed-test  ## Build the wheel, install it outside the tree, tune with it.
+wheel-check: $(VENV)/installed-test  ## Build the wheel, install it outside the tree, tune with it.
 	$(BIN)/python tests/wheel_check.py
 
 clean:
