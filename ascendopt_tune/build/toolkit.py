@@ -174,6 +174,10 @@ def virtual(progress: Progress | None = None) -> Toolkit:
                 say("building the virtual NPU's toolkit (once; takes up to a minute) ...")
                 with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
                     _build(compiler, Path(work))
+                    if _source_hash() != version:
+                        raise ToolchainError(
+                            f"the virtual NPU's sources in {VNPU} changed while they were being compiled.", "Try again."
+                        )
                     shutil.rmtree(prefix, ignore_errors=True)
                     os.rename(work, prefix)
                     os.mkdir(work)  # so that TemporaryDirectory finds something to remove

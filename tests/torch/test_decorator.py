@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,9 @@ SHAPE = (64, 512)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def aten() -> Iterator[None]:
+def aten() -> None:
     """Originals are written with torch's own operators, which the virtual NPU leaves to the CPU."""
-    fallback.install()
-    yield
-    fallback.remove()
+    fallback.install()  # and stays: other modules share the process
 
 
 @pytest.fixture(scope="module")

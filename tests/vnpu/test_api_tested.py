@@ -17,7 +17,6 @@ UNTESTED = {
 }
 UNTESTED_NAMES = {
     "DumpTensor": "prints nothing: it is for debugging on the device",
-    "SetL2CacheHint": "changes modelled time alone; the fidelity kernels use it",
     "GetMrgSortResult": "reads what MrgSort left, which test_api_sort.py checks by its lists",
     "GetReduceRepeatMaxMinSpr": "another name of GetReduceMaxMinCount",
     "GetReduceRepeatSumSpr": "another name of GetAccVal",
