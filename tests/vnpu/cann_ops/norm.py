@@ -211,7 +211,8 @@ ROWS = (
         add_rms_norm, FLOATS, attrs={"epsilon": 1e-6}, tolerance=TWICE),
     # Rows of 1024 take another reduction, which sums one block eight times (a source block stride of 0).
     Row("norm/rms_norm_grad",
-        cases("T[{n},{d}] T[{n},{d}] float32[{n},1] S[{d}] -> T[{n},{d}] float32[{d}]", *sizes(n=(16, 7), d=(512, 100))),
+        cases("T[{n},{d}] T[{n},{d}] float32[{n},1] S[{d}] -> T[{n},{d}] float32[{d}]",
+              *sizes(n=(16, 7), d=(512, 100))),
         rms_norm_grad, (*FLOATS, *MIXED), domain={2: POSITIVE_RSTD}),
     *(
         Row("norm/layer_norm_v4",
