@@ -123,9 +123,20 @@ def test_an_operator_is_left_out_for_a_fault_of_its_own(fault: Fault, evaluator:
 
 @pytest.mark.parametrize("path", OPERATORS)
 def test_two_cases_at_least(path: str) -> None:
-    _sources()
     cases = {(case, tuple(row.attrs.items())) for row in OPERATORS[path] for case, _ in row.runs()}
     assert len(cases) >= 2
+
+
+def test_the_readme_counts_what_the_tables_hold() -> None:
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text().split())
+    found = re.search(r"checks (\d+) of its \d+ vector operators", readme)
+    assert found is not None
+    assert int(found.group(1)) == len(OPERATORS)
+    with_hazard = {path for path, rows in OPERATORS.items() if any(row.hazard for row in rows)}
+    left_out = {fault.path for fault in _listed("FAULTS")}
+    numbers = {7: "seven", 14: "Fourteen"}
+    assert f"In {numbers.get(len(with_hazard))} of them the hazard check finds" in readme
+    assert f"{numbers.get(len(left_out))} more are left out" in readme
 
 
 def _uses_column(case: Case, signature: Signature, column: int) -> bool:
