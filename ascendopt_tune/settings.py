@@ -41,6 +41,7 @@ class Settings:
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
     reference: Path | None = None
+    measurements: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,13 @@ VARIABLES: tuple[Variable, ...] = (
         tests_only=True,
     ),
     Variable("reference", _path, "A folder of recorded hardware results.", "its tests are skipped", tests_only=True),
+    Variable(
+        "measurements",
+        _path,
+        "A table of published measurements (CSV), each row of which has to be repeated or left out for a reason.",
+        "the table that ships with the package",
+        tests_only=True,
+    ),
 )
 _BY_NAME = {v.name: v for v in VARIABLES}
 _BY_FIELD = {v.field: v for v in VARIABLES}

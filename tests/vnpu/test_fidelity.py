@@ -5,7 +5,6 @@ The rest of the scenarios (``ascendopt-tune fidelity --all``) takes a minute mor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.fidelity import compare, runner, table
+from ascendopt_tune.settings import settings
 
 FAST = (
     *("add/1", "add/2", "add/4", "add/5", "data_copy/2", "data_copy/4", "data_copy/5", "data_copy/7"),
@@ -56,9 +56,7 @@ def test_other_architectures_are_refused_by_name() -> None:
 
 def test_every_row_of_a_table_is_repeated_or_has_a_reason() -> None:
     """With the whole table of published measurements at ASCENDOPT_MEASUREMENTS; else with what is shipped."""
-    found = os.environ.get("ASCENDOPT_MEASUREMENTS")
-    measured = table.read(Path(found)) if found else table.read()
-    assert "" not in compare.not_repeated(measured)
+    assert "" not in compare.not_repeated(table.read(settings().measurements or table.MEASUREMENTS))
 
 
 def test_an_inversion_is_found() -> None:
