@@ -39,13 +39,16 @@ ASCENDC_INLINE uint64_t slice_row(const SliceInfo* slice, const SliceShape& shap
   return at;
 }
 
-// Calls copy(first destination element, first source element, pieces) for every row.
+// Calls copy(first destination element, first source element, pieces) for every row. The source slice says whether the
+// slices or the tensors give the lengths of the axes.
 template <typename T, typename Copy>
-ASCENDC_INLINE void copy_slices(const SliceInfo* dst, const SliceShape& dst_shape, const SliceInfo* src,
-                                const SliceShape& src_shape, uint32_t axes, Copy copy) {
+ASCENDC_INLINE void copy_slices(const SliceInfo* dst, const ShapeInfo& dst_tensor, const SliceInfo* src,
+                                const ShapeInfo& src_tensor, uint32_t axes, Copy copy) {
   if (axes == 0 || axes > kSliceAxes) vnpu::misuse("DataCopy", "dimValue of a slice has to be 1 to 8");
   if (src[0].burstLen == 0 || src[0].burstLen != dst[0].burstLen)
     vnpu::misuse("DataCopy", "burstLen of source and destination slice has to be the same, and not 0");
+  const bool given = src[0].shapeValue != 0;
+  const SliceShape dst_shape(dst, axes, given, dst_tensor), src_shape(src, axes, given, src_tensor);
   const uint64_t piece = uint64_t(src[0].burstLen) * 32 / sizeof(T) + src[0].stride;
   vnpu::CopyShape shape;
   shape.bursts = static_cast<uint32_t>((uint64_t(src[0].endIndex) - src[0].startIndex + 1 + src[0].stride) / piece);
@@ -66,10 +69,7 @@ ASCENDC_INLINE void copy_slices(const SliceInfo* dst, const SliceShape& dst_shap
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[],
                              const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
-  const bool given = srcSliceInfo[0].shapeValue != 0;
-  const detail::SliceShape to(dstSliceInfo, dimValue, given, dst.GetShapeInfo());
-  const detail::SliceShape from(srcSliceInfo, dimValue, given, src.GetShapeInfo());
-  detail::copy_slices<T>(dstSliceInfo, to, srcSliceInfo, from, dimValue,
+  detail::copy_slices<T>(dstSliceInfo, dst.GetShapeInfo(), srcSliceInfo, src.GetShapeInfo(), dimValue,
                          [&](uint64_t d, uint64_t s, const vnpu::CopyShape& shape) __attribute__((always_inline)) {
                            vnpu::copy_gm_to_local(dst.GetPhyAddr(d), src.GetPhyAddr(s), shape, "DataCopy");
                          });
@@ -77,10 +77,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[],
                              const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
-  const bool given = srcSliceInfo[0].shapeValue != 0;
-  const detail::SliceShape to(dstSliceInfo, dimValue, given, dst.GetShapeInfo());
-  const detail::SliceShape from(srcSliceInfo, dimValue, given, src.GetShapeInfo());
-  detail::copy_slices<T>(dstSliceInfo, to, srcSliceInfo, from, dimValue,
+  detail::copy_slices<T>(dstSliceInfo, dst.GetShapeInfo(), srcSliceInfo, src.GetShapeInfo(), dimValue,
                          [&](uint64_t d, uint64_t s, const vnpu::CopyShape& shape) __attribute__((always_inline)) {
                            vnpu::copy_local_to_gm(dst.GetPhyAddr(d), src.GetPhyAddr(s), shape, "DataCopy");
                          });
