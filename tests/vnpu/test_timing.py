@@ -128,3 +128,47 @@ def test_a_kernel_that_fits_l2_is_faster_warm() -> None:
 def test_the_same_addresses_are_served_one_after_another(nbytes: int) -> None:
     """48 cores that read the same pieces in the same order are slower than on pieces that are in L2 and their own."""
     assert task(48, nbytes, 16, mode=TWO + SAME) >= task(48, nbytes, 16, mode=TWO)
+
+
+# Every core writes its share of `written` bytes, all meet, and `readers` of them read 1 MiB each.
+DIRTY = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void dirty(GM_ADDR x, GM_ADDR z, uint32_t written, uint32_t readers) {
+  constexpr uint32_t kPiece = 32768, kRead = 1 << 20;
+  const uint64_t share = written / GetBlockNum(), block = GetBlockIdx();
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x + block * (kRead / 4), kRead / 4);
+  to.SetGlobalBuffer((__gm__ float*)z + block * (share / 4), share / 4);
+  LocalTensor<float> a(TPosition::VECIN, 0, kPiece / 4), b(TPosition::VECOUT, kPiece, kPiece / 4);
+  Duplicate(b, 1.0f, kPiece / 4);
+  PipeBarrier<PIPE_ALL>();
+  for (uint64_t i = 0; i < share; i += kPiece) DataCopy(to[i / 4], b, kPiece / 4);
+  SyncAll();
+  for (uint32_t i = 0; block < readers && i < kRead; i += kPiece) DataCopy(a, from[i / 4], kPiece / 4);
+  PipeBarrier<PIPE_ALL>();
+}
+"""
+
+
+def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_core() -> None:
+    acl = device()
+    function = acl.load(acl.compile(DIRTY, "dirty.cpp", ["--cce-auto-sync=off"])).function("dirty")
+    most = 48 * (5 << 20)  # bytes, more than L2 holds
+    x, z = acl.malloc(48 << 20), acl.malloc(most)
+    acl.option("hazards", "0")
+    acl.option("warm", "0")
+
+    def reading(written: int, readers: int) -> float:
+        acl.launch(function, 48, [x, z, ctypes.c_uint32(written), ctypes.c_uint32(readers)])
+        acl.synchronize()
+        return float(acl.report()["profile"]["aiv_mte2_time_us"])
+
+    try:
+        assert reading(most, 1) == pytest.approx(reading(48 * 32768, 1), rel=1e-6)
+        assert reading(most, 48) > 1.5 * reading(48 * 32768, 48)
+    finally:
+        acl.option("hazards", "1")
+        acl.option("warm", "1")
+        acl.free(x)
+        acl.free(z)

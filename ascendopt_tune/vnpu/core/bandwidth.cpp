@@ -4,10 +4,7 @@
 
 namespace vnpu {
 
-Bandwidth::Bandwidth(const Chip& c)
-    : hbm_(c.hbm_bytes_per_us / c.clock_mhz),
-      l2_(c.l2_bytes_per_us / c.clock_mhz),
-      write_back_share_(c.write_back_share) {
+Bandwidth::Bandwidth(const Chip& c) : hbm_(c.hbm_bytes_per_us / c.clock_mhz), l2_(c.l2_bytes_per_us / c.clock_mhz) {
   classes_[kReadHbm].cap = c.mte2_bytes_per_cycle;
   classes_[kReadL2].cap = c.mte2_l2_bytes_per_cycle;
   classes_[kWriteL2].cap = c.mte3_bytes_per_cycle;
@@ -17,6 +14,7 @@ void Bandwidth::arrive(double now, double bytes, Done done) {
   serve(now);
   Class& c = classes_[done.kind];
   c.waiting.push({c.served + bytes, sequence_++, done});
+  awaited_ += done.core != kNobody;
   update_rates();
 }
 
@@ -39,6 +37,7 @@ Bandwidth::Done Bandwidth::finish() {
   first->served = std::max(first->served, first->waiting.top().target);
   Done done = first->waiting.top().done;
   first->waiting.pop();
+  awaited_ -= done.core != kNobody;
   update_rates();
   return done;
 }
@@ -57,7 +56,7 @@ void Bandwidth::update_rates() {
   for (Class& c : classes_) c.rate = through_l2 > 0 ? std::min(c.cap, l2_ / through_l2) : c.cap;
   double reads = count(kReadHbm), backs = count(kWriteBack);
   Class &read = classes_[kReadHbm], &back = classes_[kWriteBack];
-  if (reads > 0) read.rate = std::min(read.rate, hbm_ / (reads + write_back_share_ * backs));
+  if (reads > 0) read.rate = std::min(read.rate, hbm_ / (reads + backs));
   if (backs > 0) back.rate = (hbm_ - reads * read.rate) / backs;  // what reads, limited by their cores, leave
 }
 

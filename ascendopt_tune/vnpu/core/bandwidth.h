@@ -19,11 +19,12 @@ class Bandwidth {
     kReadHbm,    // a read that misses L2, or goes past it
     kReadL2,     // a read that hits
     kWriteL2,    // a write on its way into L2
-    kWriteBack,  // dirty lines that make room, and writes past L2: HBM serves them behind reads
+    kWriteBack,  // dirty lines that make room, and writes past L2
     kKinds,
   };
+  static constexpr int kNobody = -1;
   struct Done {
-    int core;
+    int core;  // kNobody: traffic that no core waits for
     Pipe pipe;
     uint32_t number;  // of the instruction on its pipe, from 1
     Kind kind;
@@ -33,6 +34,7 @@ class Bandwidth {
   void arrive(double now, double bytes, Done done);
   double next() const;  // time of the next completion, kNever when nothing moves
   Done finish();
+  bool awaited() const { return awaited_ > 0; }  // whether a core waits for anything that is under way
   // Whether reads from HBM get less than their cores could take.
   bool contended() const {
     return !classes_[kReadHbm].waiting.empty() && classes_[kReadHbm].rate < classes_[kReadHbm].cap;
@@ -53,9 +55,9 @@ class Bandwidth {
   void serve(double now);
   void update_rates();
 
-  double hbm_, l2_, write_back_share_, now_ = 0;
+  double hbm_, l2_, now_ = 0;
   Class classes_[kKinds];
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0, awaited_ = 0;
 };
 
 }  // namespace vnpu

@@ -98,7 +98,6 @@ Chip load_chip(const std::string& name) {
   c.gm_request_bytes = c.number("memory.gm_request_bytes");
   c.gm_request_overhead = c.number("memory.gm_request_overhead_bytes");
   c.write_back_cost = c.number("memory.write_back_cost");
-  c.write_back_share = c.number("memory.write_back_share");
   c.same_window_cycles = c.number("memory.same_window_cycles");
   c.mte2_issue = c.number("mte2.issue_cycles");
   c.mte2_latency = c.number("mte2.latency_cycles");

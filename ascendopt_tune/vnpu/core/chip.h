@@ -17,7 +17,7 @@ struct Chip {
   double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
   double mte2_issue, mte2_latency, mte2_request_cycles, mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
   double mte3_issue, mte3_latency, mte3_request_cycles, mte3_bytes_per_cycle;
-  double gm_request_bytes, gm_request_overhead, write_back_cost, write_back_share, same_window_cycles;
+  double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
   double vec_head, vec_bytes_per_cycle, vec_write_delay, vec_repeats_in_flight, vec_drain;
   double scalar_issue, scalar_local_access, scalar_gm_hit, scalar_gm_miss, scalar_flag, scalar_mask, scalar_queue;
   double sync_all, launch_base_us, launch_per_core_us, core_head_us, core_fetch_us;

@@ -45,7 +45,7 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
 struct Move {
   Bandwidth::Kind kind;
   double bytes;         // of that kind; requests to HBM count more than their bytes
-  double written_back;  // bytes a write sends on to HBM before it is complete
+  double written_back;  // bytes that go to HBM: before a write is complete, beside a read
 };
 
 Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chip) {
@@ -55,10 +55,9 @@ Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chi
     return {Bandwidth::kWriteL2, static_cast<double>(t.gm_bytes), dirty + past};
   }
   double from_l2 = t.gm_bytes * touched.resident;
-  if (touched.resident >= 1) return {Bandwidth::kReadL2, from_l2, 0};
+  if (touched.resident >= 1) return {Bandwidth::kReadL2, from_l2, dirty};
   double from_hbm = (t.gm_bytes + t.requests * chip.gm_request_overhead) * (1 - touched.resident);
-  return {Bandwidth::kReadHbm, from_hbm + dirty + from_l2 * chip.mte2_bytes_per_cycle / chip.mte2_l2_bytes_per_cycle,
-          0};
+  return {Bandwidth::kReadHbm, from_hbm + from_l2 * chip.mte2_bytes_per_cycle / chip.mte2_l2_bytes_per_cycle, dirty};
 }
 
 }  // namespace
@@ -120,11 +119,11 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       continue;
     }
     double arrival = arrivals.empty() ? kNever : arrivals.top().time;
-    double completion = bandwidth.next();
-    if (arrival == kNever && completion == kNever) {
+    if (arrival == kNever && !bandwidth.awaited()) {
       if (meet()) continue;
       break;
     }
+    double completion = bandwidth.next();
     if (arrival <= completion) {
       Arrival a = arrivals.top();
       arrivals.pop();
@@ -133,11 +132,15 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       out.l2_hit_bytes += touched.resident * t.bytes;
       out.l2_miss_bytes += (1 - touched.resident) * t.bytes;
       Move m = move_of(t, touched, chip);
-      backs[a.core * kPipes + static_cast<int>(a.pipe)] = m.written_back;
+      if (t.write)
+        backs[a.core * kPipes + static_cast<int>(a.pipe)] = m.written_back;
+      else if (m.written_back > 0)
+        bandwidth.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
       bandwidth.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
       continue;
     }
     Bandwidth::Done d = bandwidth.finish();
+    if (d.core == Bandwidth::kNobody) continue;
     CoreSim& core = cores[static_cast<size_t>(d.core)];
     if (d.kind == Bandwidth::kWriteBack) {
       core.written_back(d.pipe, d.number, completion);
