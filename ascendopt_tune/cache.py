@@ -61,7 +61,7 @@ class CacheWarning(UserWarning):
     """A damaged entry was found, or the index can't be used; results are still right."""
 
 
-class _JsonDisk(diskcache.Disk):  # type: ignore[misc]
+class JsonDisk(diskcache.Disk):  # type: ignore[misc]
     """Keys are text, values JSON text in the row; rows of any other kind are refused, so nothing is ever unpickled."""
 
     def put(self, key: object) -> tuple[str, bool]:
@@ -357,7 +357,7 @@ class Cache:
 
     def _index(self) -> Any:
         if self._index_handle is None:
-            options = {"timeout": _INDEX_WAIT_S, "eviction_policy": "none", "cull_limit": 0, "disk": _JsonDisk}
+            options = {"timeout": _INDEX_WAIT_S, "eviction_policy": "none", "cull_limit": 0, "disk": JsonDisk}
             folder = self.root / "index"
             try:
                 self._index_handle = diskcache.Cache(str(folder), **options)

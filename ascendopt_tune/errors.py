@@ -69,3 +69,7 @@ class NoWorkingCandidate(AscendOptError):
 
 class SettingsError(AscendOptError):
     """An environment variable or option has an unknown name or a bad value."""
+
+
+class LlmError(AscendOptError):
+    """A language model gave no usable answer (endpoint, key, limit, reply); a run goes on without it."""

@@ -8,10 +8,12 @@ is not declared here is an error: a misspelt switch must not be ignored in silen
 from __future__ import annotations
 
 import difflib
+import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from .errors import SettingsError
 PREFIX = "ASCENDOPT_"
 TARGETS = ("auto", "virtual", "npu")
 POLICIES = ("off", "lookup", "blocking")
+PROPOSERS = ("rules", "llm", "both")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,19 @@ class Settings:
     cxx: str | None = None
     sanitize: bool = False
     workers: int | None = None
+    proposer: str | None = None
+    llm_base_url: str | None = None
+    llm_api_key: str | None = field(default=None, repr=False)
+    llm_model: str | None = None
+    llm_model_offline: str | None = None
+    llm_prices: tuple[float, float] | None = None
+    llm_prices_offline: tuple[float, float] | None = None
+    llm_max_tokens: int | None = None
+    llm_max_money: float | None = None
+    llm_max_reply: int = 16384
+    llm_timeout: float = 180.0
+    llm_stream: bool = False
+    llm_replay: bool = False
     cann_ops: Path | None = None
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
@@ -46,13 +62,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable; ``parse`` raises ValueError with what would be accepted."""
+    """One environment variable; ``parse`` raises ValueError with what would be accepted.
+
+    ``fallback``: another variable that is read where this one is not set. ``secret``: its value is never shown, and
+    no process that runs candidates gets it.
+    """
 
     field: str
     parse: Callable[[str], Any]
     doc: str
     default_doc: str = ""
     tests_only: bool = False
+    fallback: str | None = None
+    secret: bool = False
 
     @property
     def name(self) -> str:
@@ -78,6 +100,39 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("a whole number >= 1")
     return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError("a number > 0")
+    return value
+
+
+def _prices(text: str) -> tuple[float, float]:
+    accepted = "two numbers >= 0 as INPUT:OUTPUT, for example 0.5:1.5"
+    try:
+        prices = tuple(float(part) for part in text.split(os.pathsep))
+    except ValueError:
+        raise ValueError(accepted) from None
+    if len(prices) != 2 or not all(math.isfinite(p) and p >= 0 for p in prices):
+        raise ValueError(accepted)
+    return prices
+
+
+def _url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+\S*", text):
+        raise ValueError("a URL such as https://host/v1")
+    return text.rstrip("/")
+
+
+def _key(text: str) -> str:
+    if not re.fullmatch(r"[!-~]+", text):  # it becomes a header of a request
+        raise ValueError("a key of printable ASCII characters without spaces")
+    return text
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -111,6 +166,41 @@ VARIABLES: tuple[Variable, ...] = (
         tests_only=True,
     ),
     Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
+    Variable(
+        "proposer",
+        _one_of(*PROPOSERS),
+        "Who proposes candidates.",
+        "`both` where a language model is configured (docs/llm.md), else `rules`",
+    ),
+    Variable("llm_base_url", _url, "An OpenAI-compatible endpoint.", "OpenAI's own"),
+    Variable(
+        "llm_api_key",
+        _key,
+        "Its key; never shown, stored, or given to a candidate's process.",
+        "`OPENAI_API_KEY`",
+        fallback="OPENAI_API_KEY",
+        secret=True,
+    ),
+    Variable("llm_model", str, "The model that mutates tiling programs and refines kernels.", "no model is asked"),
+    Variable(
+        "llm_model_offline",
+        str,
+        "The model for template synthesis, rewind and distillation.",
+        "`ASCENDOPT_LLM_MODEL`",
+    ),
+    Variable(
+        "llm_prices",
+        _prices,
+        "What a million input and output tokens cost, as `INPUT:OUTPUT`, in any currency.",
+        "unknown; money is not counted",
+    ),
+    Variable("llm_prices_offline", _prices, "The same for the offline model.", "`ASCENDOPT_LLM_PRICES`"),
+    Variable("llm_max_tokens", _count, "A tuning run ends when its answers have taken so many tokens.", "no limit"),
+    Variable("llm_max_money", _amount, "The same in the currency of the prices.", "no limit"),
+    Variable("llm_max_reply", _count, "Tokens one reply may have."),
+    Variable("llm_timeout", _amount, "Seconds one request may take."),
+    Variable("llm_stream", _flag, "Replies are asked for as a stream."),
+    Variable("llm_replay", _flag, "Only recorded answers are used; no request is made."),
     Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable(
@@ -132,12 +222,15 @@ VARIABLES: tuple[Variable, ...] = (
 _BY_NAME = {v.name: v for v in VARIABLES}
 _BY_FIELD = {v.field: v for v in VARIABLES}
 _DISABLE = _BY_FIELD["disable"].name
+#: Variables that processes which run candidates must not have.
+SECRETS = frozenset(name for v in VARIABLES if v.secret for name in (v.name, v.fallback) if name)
 
 
 def settings(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings now. An empty variable counts as unset. Raises SettingsError for an unknown name or a bad value."""
+    environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
-    for name, text in (os.environ if environ is None else environ).items():
+    for name, text in environ.items():
         if not name.startswith(PREFIX):
             continue
         variable = _BY_NAME.get(name)
@@ -147,6 +240,13 @@ def settings(environ: Mapping[str, str] | None = None) -> Settings:
             raise SettingsError(f"unknown environment variable {name}.{guess}", f"Known ones: {', '.join(_BY_NAME)}.")
         if text:
             values[variable.field] = _parse(variable, text)
+    for variable in VARIABLES:
+        text = environ.get(variable.fallback, "") if variable.fallback else ""
+        if text and variable.field not in values:
+            try:
+                values[variable.field] = variable.parse(text)
+            except ValueError:  # not our variable: a value that doesn't fit is none of our business
+                continue
     return Settings(**values)
 
 
@@ -192,7 +292,7 @@ def table() -> str:
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for v in VARIABLES:
         default = v.default_doc or (f"`{_to_text(defaults[v.field])}`" if defaults[v.field] != () else "none")
-        choices = {"target": TARGETS, "policy": POLICIES}.get(v.field)
+        choices = {"target": TARGETS, "policy": POLICIES, "proposer": PROPOSERS}.get(v.field)
         doc = v.doc + (f" One of {', '.join(f'`{c}`' for c in choices)}." if choices else "")
         rows.append(f"| `{v.name}` | {default} | {'Tests only. ' if v.tests_only else ''}{doc} |")
     return "\n".join(rows) + "\n"
@@ -207,7 +307,8 @@ def _parse(variable: Variable, text: str) -> Any:
     try:
         return variable.parse(text)
     except ValueError as error:
-        raise SettingsError(f"{variable.name}={text!r} is not accepted.", f"Give {error}.") from None
+        shown = "(its value is not shown)" if variable.secret else repr(text)
+        raise SettingsError(f"{variable.name}={shown} is not accepted.", f"Give {error}.") from None
 
 
 def _to_text(value: object) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import DeviceError, HostProgramError
 from ..outcome import Crashed
+from ..settings import SECRETS
 from . import protocol
 
 _CLOSE_S = 5.0
@@ -134,7 +135,8 @@ def _settle(op: str, future: Future[Any], answer: Mapping[str, Any]) -> None:
 
 def _environment() -> dict[str, str]:
     """What compilers and the toolkit need of the environment, and nothing else: candidates run below the server."""
-    kept = {k: v for k, v in os.environ.items() if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND")}
+    wanted = (k for k in os.environ if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND"))
+    kept = {k: os.environ[k] for k in wanted if k not in SECRETS}
     package = str(Path(__file__).resolve().parent.parent.parent)
     # One thread: numpy's linear algebra must not start any before a fork.
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import AscendOptError
+from ..settings import SECRETS
 from . import protocol, sandbox
 
 _LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
@@ -152,7 +153,8 @@ def _environment(how: Confinement) -> None:
     """Nothing of the tuner's environment is left but what compilers and a real toolkit need."""
     kept = {}
     if how.tools or how.device:
-        kept = {k: v for k, v in os.environ.items() if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND")}
+        wanted = (k for k in os.environ if k in protocol.TOOL_VARIABLES or k.startswith("ASCEND"))
+        kept = {k: os.environ[k] for k in wanted if k not in SECRETS}
     os.environ.clear()
     os.environ.update({"PATH": os.defpath, "LC_ALL": "C", **kept, "HOME": str(how.folder), "TMPDIR": str(how.folder)})
 

@@ -10,6 +10,7 @@ import pytest
 
 from ascendopt_tune import settings
 from ascendopt_tune.errors import SettingsError
+from ascendopt_tune.evaluate import connection
 
 PACKAGE = Path(settings.__file__).parent
 
@@ -55,12 +56,39 @@ def test_an_unknown_name_lists_what_exists() -> None:
         ("ASCENDOPT_BUDGET", "0", "whole number >= 1"),
         ("ASCENDOPT_BUDGET", "1e3", "whole number >= 1"),
         ("ASCENDOPT_DISABLE", "maybe", "1 or 0"),
+        ("ASCENDOPT_LLM_BASE_URL", "localhost:8000", "a URL such as https://host/v1"),
+        ("ASCENDOPT_LLM_PRICES", "1", "INPUT:OUTPUT"),
+        ("ASCENDOPT_LLM_PRICES", "1:-2", "INPUT:OUTPUT"),
+        ("ASCENDOPT_LLM_MAX_MONEY", "nan", "a number > 0"),
     ],
 )
 def test_a_bad_value_says_what_is_accepted(name: str, value: str, next_step: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(next_step)) as caught:
         settings.settings({name: value})
     assert name in str(caught.value)
+
+
+def test_a_secret_is_never_shown() -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings.settings({"ASCENDOPT_LLM_API_KEY": "sk-geheim\n"})
+    assert "ASCENDOPT_LLM_API_KEY" in str(caught.value)
+    assert "geheim" not in str(caught.value)
+    assert "geheim" not in repr(settings.settings({"ASCENDOPT_LLM_API_KEY": "sk-geheim"}))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "key"),
+    [("mine", "theirs", "mine"), ("", "theirs", "theirs"), ("mine", "", "mine"), ("", "not a key", None)],
+)
+def test_the_key_may_be_the_one_other_programs_use(own: str, other: str, key: str | None) -> None:
+    assert settings.settings({"ASCENDOPT_LLM_API_KEY": own, "OPENAI_API_KEY": other}).llm_api_key == key
+
+
+def test_processes_that_run_candidates_get_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in settings.SECRETS:
+        monkeypatch.setenv(name, "sk-geheim")
+    assert {"ASCENDOPT_LLM_API_KEY", "OPENAI_API_KEY"} == settings.SECRETS
+    assert "sk-geheim" not in connection._environment().values()
 
 
 def test_override_reaches_the_environment_and_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
