@@ -63,6 +63,10 @@ class CacheError(AscendOptError):
     """The cache can't be read or written (full disk, read-only folder, wrong version)."""
 
 
+class BankError(AscendOptError):
+    """An experience bank can't be read, written or asked: a damaged record, another schema, an unknown id."""
+
+
 class NoWorkingCandidate(AscendOptError):
     """Nothing passed the gate, not even the baseline pair; the text counts the outcomes."""
 

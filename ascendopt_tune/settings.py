@@ -53,6 +53,8 @@ class Settings:
     llm_timeout: float = 180.0
     llm_stream: bool = False
     llm_replay: bool = False
+    embedding_model: str | None = None
+    embedding_url: str | None = None
     cann_ops: Path | None = None
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
@@ -201,6 +203,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("llm_timeout", _amount, "Seconds one request may take."),
     Variable("llm_stream", _flag, "Replies are asked for as a stream."),
     Variable("llm_replay", _flag, "Only recorded answers are used; no request is made."),
+        "embedding_model",
+        str,
+        "The model that embeds the experience bank's texts, asked through OpenAI's protocol (`OPENAI_API_KEY`).",
+        "a local embedder that needs no model",
+    ),
+    Variable("embedding_url", str, "The base URL of that model's endpoint.", "`OPENAI_BASE_URL`, else OpenAI's"),
     Variable("cann_ops", _path, "A checkout of cann-ops.", "its tests are skipped", tests_only=True),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable(
