@@ -138,11 +138,11 @@ class Bank:
         now = settings()
         embedder: Embedder = LocalEmbedder()
         if now.embedding_model is not None:
-            try:  # the client reads OPENAI_API_KEY itself
-                client = openai.OpenAI(base_url=now.embedding_url)
+            try:
+                client = openai.OpenAI(base_url=now.embedding_url or now.llm_base_url, api_key=now.llm_api_key)
             except openai.OpenAIError as error:
                 raise BankError(
-                    f"no client for the embedding model {now.embedding_model}: {error}.", "Set OPENAI_API_KEY."
+                    f"no client for the embedding model {now.embedding_model}: {error}.", "Set ASCENDOPT_LLM_API_KEY."
                 ) from error
             embedder = OpenAIEmbedder(client, now.embedding_model)
         return Bank(paths.cache_dir() / "bank", [p / "bank" for p in paths.cache_layers()], embedder)

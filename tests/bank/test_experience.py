@@ -19,13 +19,11 @@ _numbers = st.floats(allow_nan=False, allow_infinity=True) | st.integers(0, 10**
 _profiles = st.builds(
     Profile, *[_numbers] * 6, block_dim=st.integers(0, 64), counters=st.dictionaries(_texts, _numbers, max_size=3)
 )
+_NAMES = ["motif", "title", "description", "bottleneck", "diff", "preconditions", "site", "operator", "case", "dtype"]
+_NAMES += ["regime", "chip", "target", "reason"]
 _experiences = st.builds(
     Experience,
-    **dict.fromkeys(
-        ("motif", "title", "description", "bottleneck", "diff", "preconditions", "site", "operator")
-        + ("case", "dtype", "regime", "chip", "target", "reason"),
-        _texts,
-    ),
+    **dict.fromkeys(_NAMES, _texts),
     before=st.none() | _profiles,
     after=st.none() | _profiles,
     kind=st.sampled_from(["positive", "negative"]),
