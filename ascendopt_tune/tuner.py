@@ -19,21 +19,25 @@ from .build.toolkit import Toolkit, find
 from .cache import Cache, Entry, Key, Provenance
 from .case import Case
 from .chip import load_chip
+from .entry import canonical, sha256
 from .errors import NoWorkingCandidate
 from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Checked, Gate
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
 from .profile import Profile
-from .search.engine import Progress, Search, SearchOptions, SearchResult
+from .search.budget import Budget, Limits
+from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
 from .search.journal import Journal
-from .search.proposer import Trial
+from .search.proposer import Proposer, Trial
+from .search.schedule import SCHEDULES
 from .search.tiling_rules import TilingRules
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
 _MIN_GAIN = 0.001  # share of the time a change must save: less is noise of the model's rounding
 
 _STAGES = ("compile", "tiling", "execute", "check")
+_ENDED = ("budget", "exhausted")  # a run that ended otherwise can go on: its journal is kept
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -116,9 +120,14 @@ def tune_case(
     say: Callable[[str], None] = lambda text: None,
     workers: int | None = None,
     retune: bool = False,
+    resume: bool = False,
+    limits: Limits | None = None,
+    schedule: str = SCHEDULES[0],
     journal: Path | None = None,
 ) -> TuneRecord:
     """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
+
+    A run that was killed goes on where it was when it is started again in the same way.
 
     Args:
         target: ``auto`` (a real NPU where there is one), ``virtual`` (modelled times) or ``npu``.
@@ -127,39 +136,53 @@ def tune_case(
         arrays: the caller's own inputs by name (lists as ``x.0``, ``x.1``), which candidates are timed with.
         progress: told of every trial.
         say: told which long step begins.
-        retune: search although the cache has an answer.
+        retune: search anew although the cache has an answer.
+        resume: go on with the run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer.
+        limits: on seconds, tokens and money; whichever ends first keeps the best pair so far.
+        schedule: of the two stages, ``paper`` or ``adaptive``.
         journal: where every trial is recorded as it ends; default: below the cache folder.
 
     Raises:
         NoWorkingCandidate: not even the baseline pair passes the gate; the text says why.
+        CacheError: another process is in the same run.
         AscendOptError: the operator doesn't build, the case doesn't fit it, the cache can't be written, ...
     """
+    spending = Budget(limits or Limits())
     toolkit = find(target)
     cache = cache or Cache()
     key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
-    if not retune and (entry := cache.get(key)) is not None:
+    options = SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN, schedule=schedule)
+    proposers: list[Proposer] = [TilingRules()]
+    header = run_header(key.hash, options, proposers)
+    path = journal or cache.root / "journals" / f"{key.hash[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
+    goes_on = resume and path.exists()
+    if not retune and not goes_on and (entry := cache.get(key)) is not None:
         return TuneRecord(key, case, entry, cached=True)
+    if resume and not goes_on:
+        say("nothing to resume: starting at the beginning")
+    if retune and not resume:
+        path.unlink(missing_ok=True)
 
     with Evaluator(toolkit, chip, workers=workers) as evaluator:
         defined = evaluator.describe(operator).signature if not operator.direct else None
         gate = Gate(operator, case, evaluator, seed=seed, signature=defined or signature, arrays=arrays)
         timings = dict.fromkeys(_STAGES, 0.0)
-        path = journal or cache.root / "journals" / f"{key.hash}-{seed}-{budget}.jsonl"
-        if retune:
-            path.unlink(missing_ok=True)
         say("building, running and checking the baseline pair")
-        with Journal(path, {"key": key.hash, "seed": seed, "budget": budget}) as log:
+        with Journal(path, header) as log:
+            if log.recorded.outcomes:
+                say(f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({path})")
             result = Search(
                 operator=operator,
                 case=case,
                 chip=load_chip(chip),
-                proposers=[TilingRules()],
+                proposers=proposers,
                 evaluate_many=_evaluate_many(gate, timings),
-                options=SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN),
+                options=options,
                 signature=defined,
                 journal=log,
                 progress=progress,
                 fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
+                limits=spending,
             ).run()
         if result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
@@ -167,7 +190,8 @@ def tune_case(
         winner = _confirm(gate, result)
         entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=defined)
     cache.put(entry)
-    path.unlink(missing_ok=True)
+    if result.stop in _ENDED:
+        path.unlink(missing_ok=True)
     return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings)
 
 

@@ -16,6 +16,8 @@ from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..report.html import write_report
 from ..report.text import json_text, print_tuned, time_word
+from ..search.budget import Limits
+from ..search.schedule import Schedule
 from ..settings import settings
 from ..tuner import TuneRecord, tune_case
 from . import options
@@ -27,10 +29,16 @@ ascendopt-tune tune rms_norm --input x=float16\\[1024,4096] --input gamma=float1
 
 ascendopt-tune tune path/to/my_op --input x=float16\\[8,2048] --attr dim=-1 --budget 80 --json > record.json
 
+ascendopt-tune tune softmax --max-seconds 120 --schedule adaptive
+
+ascendopt-tune tune softmax --max-seconds 600 --schedule adaptive --resume
+
 ascendopt-tune tune --kernel k.cpp --entry my_kernel --block-dim 8 --input x=float32\\[4096] --output y=float32\\[4096]
 
-Ctrl-C ends the search, checks the best pair found so far and keeps it; a second Ctrl-C ends at once.
+Ctrl-C ends the search, checks the best pair found so far and keeps it; a second Ctrl-C ends at once. Every trial is on
+disk as soon as it ended: the same command goes on where a killed one was.
 """
+_LIMITS = "Limits: whichever ends first keeps the best pair so far"
 _INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 
 
@@ -49,12 +57,36 @@ def tune(
     chip: options.ChipName = None,
     target: options.Target = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="Evaluations. Default: ASCENDOPT_BUDGET, else 40.")
+        int | None,
+        typer.Option(
+            "--budget", min=1, help="Evaluations. Default: ASCENDOPT_BUDGET, else 40.", rich_help_panel=_LIMITS
+        ),
     ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0, help="Of the wall clock.", rich_help_panel=_LIMITS)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=0, help="To and from LLMs.", rich_help_panel=_LIMITS)
+    ] = None,
+    max_money: Annotated[
+        float | None, typer.Option("--max-money", min=0, help="For LLMs, in US dollars.", rich_help_panel=_LIMITS)
+    ] = None,
+    schedule: Annotated[
+        Schedule,
+        typer.Option(
+            "--schedule", help="paper: the stages take turns every 10 steps; adaptive: more steps for what still earns."
+        ),
+    ] = Schedule.PAPER,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Evaluations at the same time. Default: one per core.")
     ] = None,
-    retune: Annotated[bool, typer.Option("--retune", help="Search although the cache has an answer.")] = False,
+    retune: Annotated[bool, typer.Option("--retune", help="Search anew although the cache has an answer.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a run that was killed, or that Ctrl-C or a limit ended; same options."
+        ),
+    ] = False,
     record: Annotated[Path | None, typer.Option("--record", help="Write the JSON record to this file.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: options.Json = False,
@@ -87,6 +119,9 @@ def tune(
                 seed=seed,
                 workers=workers or now.workers,
                 retune=retune,
+                resume=resume,
+                limits=Limits(max_seconds, max_tokens, max_money),
+                schedule=schedule.value,
                 signature=subject.signature,
                 arrays=subject.arrays,
                 progress=display.update,

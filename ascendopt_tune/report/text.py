@@ -112,7 +112,9 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     )
     lines.append(f"what bounds the best pair: {diagnose(record.best, load_chip(key.chip)).paragraph}")
     if record.stop == "interrupted":
-        lines.append("interrupted: this is the best found until then; --retune searches again")
+        lines.append("interrupted: this is the best found until then; --resume goes on")
+    if record.stop in ("seconds", "tokens", "money"):
+        lines.append(f"the limit on {record.stop} ended the search; --resume with a higher one goes on")
     if record.cached:
         lines.append(f"answered from the cache ({key.hash[:12]}); nothing was compiled or run")
     else:

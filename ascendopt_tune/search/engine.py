@@ -7,7 +7,7 @@
 3. A proposal that repeats a text, or a launch (``fingerprint``), costs no evaluation.
 4. A candidate becomes the incumbent only if it passed the gate and is strictly faster; ties keep the older one, and
    within a batch the smaller id wins.
-5. Every trial is journaled as it ends. Interrupting keeps what was found.
+5. Every trial is journaled as it ends. Interrupting keeps what was found; so does a limit on seconds, tokens or money.
 
 With the same seed, options and outcomes the run is the same, whatever order a batch finishes in.
 """
@@ -21,11 +21,13 @@ from dataclasses import asdict, dataclass, field, replace
 
 from ..case import Case
 from ..chip import Chip
-from ..errors import NoWorkingCandidate
+from ..errors import CaseError, NoWorkingCandidate
 from ..operator import Candidate, Operator, Signature
 from ..outcome import LaunchFailed, Outcome
+from .budget import Budget
 from .journal import Journal, Recorded
 from .proposer import Proposal, Proposer, SearchState, Trial
+from .schedule import SCHEDULES, plan
 
 EvaluateMany = Callable[[Sequence[Candidate]], Iterable[tuple[int, Outcome]]]
 
@@ -37,6 +39,10 @@ class SearchOptions:
     ``parallel`` candidates are proposed and evaluated together; it is part of what makes a run reproducible.
     ``min_gain``: a candidate must be faster by more than this share of the incumbent's time (0 where times don't vary).
     ``duplicates_per_evaluation`` bounds how many repeated launches may be screened for one evaluation.
+    ``schedule``: ``paper`` or ``adaptive`` (schedule.py).
+
+    Raises:
+        CaseError: an unknown schedule.
     """
 
     budget: int = 40
@@ -46,6 +52,11 @@ class SearchOptions:
     seed: int = 0
     min_gain: float = 0.0
     duplicates_per_evaluation: int = 4
+    schedule: str = SCHEDULES[0]
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise CaseError(f"unknown schedule {self.schedule!r}.", f"Known ones: {', '.join(SCHEDULES)}.")
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``stop``: ``budget``, ``exhausted`` (no proposal left), ``interrupted``, or what the caller's ``stop`` said.
+    """``stop``: ``budget``, ``exhausted`` (no proposal left), ``interrupted``, ``seconds``, ``tokens`` or ``money``.
 
     ``history`` is in order of candidate ids, which are consecutive, except when a parallel batch was interrupted.
     """
@@ -109,17 +120,13 @@ def count_outcomes(history: Iterable[Trial]) -> Counter[str]:
     return Counter(type(t.outcome).__name__ for t in history if t.duplicate_of is None)
 
 
-def run_header(operator: Operator, case: Case, chip: Chip, target: str, options: SearchOptions) -> dict[str, object]:
-    """What makes two runs the same run, for the journal; the budget may grow when a run is resumed."""
+def run_header(key: str, options: SearchOptions, proposers: Sequence[Proposer]) -> dict[str, object]:
+    """What makes two runs the same run, for the journal; budget and limits may grow when a run is resumed.
+
+    ``key`` names operator, case, chip, target and toolkit (``Key.hash``).
+    """
     fixed = {name: value for name, value in asdict(options).items() if name != "budget"}
-    return {
-        "operator": operator.name,
-        "baseline": operator.baseline.hash,
-        "case": case.to_json(),
-        "chip": chip.name,
-        "target": target,
-        "options": fixed,
-    }
+    return {"key": key, "options": fixed, "proposers": [f"{p.stage} {p.name}" for p in proposers]}
 
 
 def one_by_one(evaluate: Callable[[Candidate], Outcome]) -> EvaluateMany:
@@ -137,8 +144,8 @@ class Search:
     """One run. ``evaluate_many`` yields (candidate id, outcome) as evaluations end, in any order, each id once.
 
     ``fingerprint(candidate)`` names the launch a candidate leads to (its tiling result and kernel), or None if that is
-    unknown or fails; equal names mean equal results. ``stop()`` is asked before each batch and returns why to end
-    (seconds, tokens, money), or None.
+    unknown or fails; equal names mean equal results. ``limits`` is asked before each batch, except while a resumed run
+    repeats what its journal has.
     """
 
     operator: Operator
@@ -151,7 +158,7 @@ class Search:
     journal: Journal | None = None
     progress: Callable[[Progress], None] | None = None
     fingerprint: Callable[[Candidate], str | None] | None = None
-    stop: Callable[[], str | None] | None = None
+    limits: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         self._history: list[Trial] = []
@@ -160,6 +167,7 @@ class Search:
         self._duplicates = 0
         self._round = 0
         self._started = time.monotonic()
+        self._to_replay = 0  # trials of the journal that the run has not come to yet
 
     # -- the story ---------------------------------------------------------------------------------------------
 
@@ -171,6 +179,9 @@ class Search:
             KeyboardInterrupt: interrupted before the baseline was evaluated.
         """
         self._started = time.monotonic()
+        if self.journal is not None:
+            self._to_replay = len(self.journal.recorded.pairs)
+            self.limits.resume(self.journal.recorded.spent)
         first = Candidate(0, self.operator.baseline, None, "baseline", "as written")
         self._seen.add(first.pair.hash)
         self._evaluate([Trial(first, LaunchFailed("not evaluated"), launch=self._launch(first))])
@@ -198,7 +209,9 @@ class Search:
         """(stage, steps) of one round; the steps of a stage that has no proposer go to the other."""
         wanted = {1: self.options.stage1_steps, 2: self.options.stage2_steps}
         present = [s for s in wanted if any(p.stage == s for p in self.proposers)]
-        return [(present[0], sum(wanted.values()))] if len(present) == 1 else [(s, wanted[s]) for s in present]
+        if len(present) == 1:
+            return [(present[0], sum(wanted.values()))]
+        return plan(self.options.schedule, {s: wanted[s] for s in present}, self._history)
 
     def _stage(self, stage: int, steps: int) -> str | None:
         """Up to ``steps`` evaluations; returns why the whole search ends, or None."""
@@ -208,7 +221,7 @@ class Search:
         while steps > 0 and idle < len(proposers):
             if self._spent >= self.options.budget:
                 return "budget"
-            if self.stop is not None and (reason := self.stop()):
+            if self._to_replay <= 0 and (reason := self.limits.exceeded()):
                 return reason
             if self._duplicates > self.options.duplicates_per_evaluation * self.options.budget:
                 return "exhausted"
@@ -269,7 +282,7 @@ class Search:
             for number, outcome in self._outcomes([t.candidate for t in batch]):
                 trial = ended[number] = replace(waiting[number], outcome=outcome)
                 if self.journal is not None:
-                    self.journal.write(trial, self.operator.baseline, time.monotonic() - clock)
+                    self.journal.write(trial, self.operator.baseline, time.monotonic() - clock, self.limits.spent())
                 clock = time.monotonic()
         finally:
             for number in sorted(ended):
@@ -283,6 +296,7 @@ class Search:
             if c.pair.hash in recorded:
                 yield c.id, recorded[c.pair.hash]
         if left:
+            self._to_replay = 0  # the rest of the journal, if any, is of proposals that were not made again
             yield from self.evaluate_many(left)
 
     def _keep(self, trial: Trial, seconds: float | None) -> None:
@@ -291,8 +305,9 @@ class Search:
         ``seconds``: journal it with this duration; None: it is in the journal already.
         """
         if self.journal is not None and seconds is not None:
-            self.journal.write(trial, self.operator.baseline, seconds)
+            self.journal.write(trial, self.operator.baseline, seconds, self.limits.spent())
         self._history.append(trial)
+        self._to_replay -= 1
         if trial.launch is not None and trial.duplicate_of is None:
             self._launches.setdefault(trial.launch, trial.candidate.id)
         first = len(self._history) == 1

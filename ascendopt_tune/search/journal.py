@@ -2,35 +2,42 @@
 
 Line 1 says what run this is; every further line is one trial with its outcome, its moves, and the files it changed
 against the baseline. A process that is killed loses at most the trial that was running; a torn last line is ignored.
-A journal that is given again to the same run replays its outcomes instead of evaluating (engine.py).
+A journal that is given again to the same run replays its outcomes instead of evaluating (engine.py). What a run was
+told at its start from places that may change (the cache) is a line of its own, a fact, and is told again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from ..errors import CacheError
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
 from .proposer import Trial
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What an earlier run left: by pair hash, the outcomes of evaluations and the launches of all trials."""
+    """What an earlier run left: by pair hash, the outcomes of evaluations and the launches of all trials.
+
+    ``spent``: seconds, tokens and money when the last trial ended. ``facts``: see :meth:`Journal.fact`.
+    """
 
     header: Mapping[str, object] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     launches: Mapping[str, str] = field(default_factory=dict)
     pairs: frozenset[str] = frozenset()
+    spent: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     length: int = 0  # bytes of whole lines; anything behind is a torn line
 
 
@@ -48,6 +55,8 @@ def read_journal(path: Path) -> Recorded:
     outcomes: dict[str, Outcome] = {}
     launches: dict[str, str] = {}
     pairs: set[str] = set()
+    spent: dict[str, float] = {}
+    facts: dict[str, Any] = {}
     for number, line in enumerate(data[:length].splitlines(), start=1):
         try:
             doc = json.loads(line)
@@ -57,8 +66,11 @@ def read_journal(path: Path) -> Recorded:
                     raise CacheError(
                         f"journal {path} has schema {doc['schema']}, this version writes {SCHEMA}.", "Remove it."
                     )
+            elif "fact" in doc:
+                facts[doc["fact"]] = doc["value"]
             else:
                 pairs.add(doc["pair"])
+                spent = doc["spent"]
                 if doc["launch"] is not None:
                     launches[doc["pair"]] = doc["launch"]
                 if doc["duplicate_of"] is None:
@@ -67,10 +79,10 @@ def read_journal(path: Path) -> Recorded:
             raise CacheError(
                 f"journal {path}, line {number}: {error!r}.", "Remove the file to start afresh."
             ) from error
-    return Recorded(header, outcomes, launches, frozenset(pairs), length)
+    return Recorded(header, outcomes, launches, frozenset(pairs), spent, facts, length)
 
 
-def _document(trial: Trial, baseline: Pair, seconds: float) -> dict[str, object]:
+def _document(trial: Trial, baseline: Pair, seconds: float, spent: Mapping[str, float]) -> dict[str, object]:
     c = trial.candidate
 
     def changed(new: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
@@ -91,39 +103,61 @@ def _document(trial: Trial, baseline: Pair, seconds: float) -> dict[str, object]
         "duplicate_of": trial.duplicate_of,
         "launch": trial.launch,
         "seconds": round(seconds, 3),
+        "spent": dict(spent),
     }
 
 
 class Journal:
-    """Appends trials to a file; each is flushed and synced when ``write`` returns.
+    """Appends trials to a file; each is flushed and synced when ``write`` returns. One process at a time.
 
     Raises:
-        CacheError: the file can't be written, or holds another run (other header).
+        CacheError: the file can't be written, holds another run (other header), or another process writes it.
     """
 
     def __init__(self, path: Path, header: Mapping[str, object]) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("ab")
+        except OSError as error:
+            raise CacheError(
+                f"can't write the journal {path}: {error.strerror}.", "Free space or name a writable folder."
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released by the system when the process dies
+            self._open(path, {"schema": SCHEMA, **header})
+        except BlockingIOError:
+            self._file.close()
+            raise CacheError(
+                f"another process is in the same run: it writes the journal {path}.", "Wait for its result."
+            ) from None
+        except CacheError:
+            self._file.close()
+            raise
+
+    def _open(self, path: Path, wanted: Mapping[str, object]) -> None:
         self.recorded = read_journal(path)
-        wanted = {"schema": SCHEMA, **header}
         if self.recorded.length and dict(self.recorded.header) != json.loads(json.dumps(wanted)):
             names = sorted(k for k in wanted if wanted[k] != self.recorded.header.get(k))
             raise CacheError(
                 f"journal {path} belongs to another run (differs in {', '.join(names)}).", "Name another file."
             )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = path.open("ab")
-            self._file.truncate(self.recorded.length)
-        except OSError as error:
-            raise CacheError(
-                f"can't write the journal {path}: {error.strerror}.", "Free space or name a writable folder."
-            ) from error
+        self._file.truncate(self.recorded.length)
         self._path = path
         if not self.recorded.length:
             self._line(wanted)
 
-    def write(self, trial: Trial, baseline: Pair, seconds: float) -> None:
+    def write(self, trial: Trial, baseline: Pair, seconds: float, spent: Mapping[str, float]) -> None:
+        """Records a trial, how long it took, and what the run has spent (:meth:`~.budget.Budget.spent`)."""
         if trial.candidate.pair.hash not in self.recorded.pairs:
-            self._line(_document(trial, baseline, seconds))
+            self._line(_document(trial, baseline, seconds, spent))
+
+    def fact(self, name: str, make: Callable[[], Any]) -> Any:
+        """What the run was told under this name: what is recorded, else what ``make`` returns (JSON), recorded now."""
+        if name not in self.recorded.facts:
+            value = json.loads(json.dumps(make()))
+            self._line({"fact": name, "value": value})
+            return value
+        return self.recorded.facts[name]
 
     def _line(self, doc: Mapping[str, object]) -> None:
         try:

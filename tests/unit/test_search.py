@@ -12,10 +12,11 @@ import pytest
 
 from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.chip import load_chip
-from ascendopt_tune.errors import CacheError, NoWorkingCandidate
+from ascendopt_tune.errors import CacheError, CaseError, NoWorkingCandidate
 from ascendopt_tune.operator import Candidate, Operator, Pair
 from ascendopt_tune.outcome import CompileFailed, LaunchFailed, Outcome, Timed
 from ascendopt_tune.profile import Profile
+from ascendopt_tune.search.budget import Budget, Limits, Usage
 from ascendopt_tune.search.engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
 from ascendopt_tune.search.journal import Journal, read_journal
 from ascendopt_tune.search.proposer import Proposal, Proposer, SearchState
@@ -223,11 +224,104 @@ def test_interrupt_keeps_what_was_found() -> None:
         search([], evaluate=lambda c: (_ for _ in ()).throw(KeyboardInterrupt)).run()
 
 
-def test_the_caller_may_end_the_run() -> None:
-    answers = iter([None, None, "seconds"])
-    result = search([Scripted(["b 90", "c 80", "d 70"])], stop=lambda: next(answers)).run()
-    assert result.stop == "seconds"
-    assert result.best.candidate.change == "c 80"
+@pytest.mark.parametrize(
+    ("limits", "best"),
+    [
+        (Limits(seconds=3), "c 80"),  # the clock of the test goes on by one second a trial
+        (Limits(tokens=20), "c 80"),
+        (Limits(money=0.05), "b 90"),
+        (Limits(seconds=100, tokens=10, money=9), "b 90"),
+        (Limits(seconds=0, tokens=0), "as written"),
+    ],
+)
+def test_whichever_limit_ends_first_keeps_the_best_so_far(limits: Limits, best: str) -> None:
+    now, usage = [0.0], Usage()
+
+    def evaluate(c: Candidate) -> Outcome:
+        now[0] += 1.0
+        if c.id:
+            usage.add(10, 0.05)
+        return by_text(c.pair)
+
+    budget = Budget(limits, usage, clock=lambda: now[0])
+    result = search([Scripted(["b 90", "c 80", "d 70"])], evaluate=evaluate, limits=budget).run()
+    assert result.best.candidate.change == best
+    assert getattr(limits, result.stop) is not None
+    assert result.stop == ("tokens" if limits.tokens == 10 else result.stop)
+
+
+def test_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
+    """Three trials cost 30 tokens; the rest of a limit of 50 allows two more, and none of them is evaluated twice."""
+    calls: list[int] = []
+
+    def run(limit: int) -> SearchResult:
+        usage = Usage()
+
+        def evaluate(c: Candidate) -> Outcome:
+            calls.append(c.id)
+            usage.add(10)
+            return by_text(c.pair)
+
+        texts = [f"{name} {99 - i}" for i, name in enumerate("bcdefghi")]
+        with Journal(tmp_path / "run.jsonl", HEADER) as journal:
+            limits = Budget(Limits(tokens=limit), usage)
+            return search([Scripted(texts)], evaluate=evaluate, limits=limits, journal=journal).run()
+
+    first, second = run(30), run(50)
+    assert (first.stop, second.stop) == ("tokens", "tokens")
+    assert trace(second)[: len(first.history)] == trace(first)
+    assert len(second.history) == 5
+    assert calls == list(range(5))
+
+
+def test_a_fact_is_told_again_as_it_was(tmp_path: Path) -> None:
+    with Journal(tmp_path / "run.jsonl", HEADER) as journal:
+        assert journal.fact("start", lambda: {"a": (1, 2)}) == {"a": [1, 2]}
+    with Journal(tmp_path / "run.jsonl", HEADER) as journal:
+        assert journal.fact("start", lambda: "changed meanwhile") == {"a": [1, 2]}
+
+
+def test_one_process_writes_a_journal(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "run.jsonl", HEADER),
+        pytest.raises(CacheError, match="another process is in the same run"),
+    ):
+        Journal(tmp_path / "run.jsonl", HEADER)
+
+
+def test_the_adaptive_schedule_goes_where_something_is_earned() -> None:
+    def run(schedule: str) -> SearchResult:
+        idle = Scripted([f"t{i} 100" for i in range(40)], stage=1, name="idle")
+        earning = Scripted([f"k{i} {99 - i}" for i in range(40)], stage=2, name="earning")
+        return search([idle, earning], options=SearchOptions(budget=41, schedule=schedule)).run()
+
+    paper, adaptive = run("paper"), run("adaptive")
+    stages = [t.stage for t in adaptive.history]
+    assert stages[1:9] == [1] * 4 + [2] * 4, "both begin with the same share"
+    assert stages[9:17] == [2] * 7 + [1], "one step a round is left to the stage that earns nothing"
+    assert [sum(t.stage == 2 for t in r.history) for r in (paper, adaptive)] == [20, 32]
+    assert adaptive.best.time_us is not None
+    assert paper.best.time_us is not None
+    assert adaptive.best.time_us < paper.best.time_us
+
+
+def test_an_adaptive_run_is_resumed_exactly(tmp_path: Path) -> None:
+    options, file = SearchOptions(budget=20, schedule="adaptive"), tmp_path / "run.jsonl"
+
+    def proposers() -> list[Proposer]:
+        return [Scripted([f"t{i} {99 - i}" for i in range(20)]), Scripted([f"k{i} {90 - i}" for i in range(20)], 2)]
+
+    with Journal(file, HEADER) as journal:
+        whole = search(proposers(), journal=journal, options=options).run()
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:14]))
+    with Journal(file, HEADER) as journal:
+        resumed = search(proposers(), journal=journal, options=options).run()
+    assert trace(resumed) == trace(whole)
+
+
+def test_an_unknown_schedule_is_refused() -> None:
+    with pytest.raises(CaseError, match="paper, adaptive"):
+        SearchOptions(schedule="random")
 
 
 def test_progress_after_every_trial() -> None:
@@ -246,7 +340,7 @@ def test_journal_has_every_trial(tmp_path: Path) -> None:
     with Journal(file, HEADER) as journal:
         result = rules(journal=journal, options=SearchOptions(budget=12)).run()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert lines[0] == {"schema": 1, **HEADER}
+    assert lines[0] == {"schema": 2, **HEADER}
     assert [d["id"] for d in lines[1:]] == list(range(12))
     best = lines[1 + result.best.candidate.id]
     assert best["tiling"] == dict(result.best.candidate.pair.tiling)
@@ -288,7 +382,7 @@ def test_a_resumed_run_may_have_a_larger_budget(tmp_path: Path) -> None:
     file, results = tmp_path / "run.jsonl", []
     for budget in (5, 9):
         options = SearchOptions(budget=budget)
-        header = run_header(operator(TEXT), Case((SPEC,), (SPEC,)), CHIP, "virtual", options)
+        header = run_header("key", options, [TilingRules()])
         with Journal(file, header) as journal:
             results.append(rules(journal=journal, options=options).run())
     assert trace(results[1])[:5] == trace(results[0])

@@ -1,0 +1,75 @@
+"""What a run may spend besides evaluations: seconds, tokens and money. Whichever ends first ends the search.
+
+The LLM part counts what it uses in a :class:`Usage`; :class:`Budget` reads it between evaluations. An answer that is
+replayed from a store of earlier answers costs nothing and is not counted, so a resumed run pays for nothing twice. What
+is spent is journaled with every trial, and a resumed run goes on counting from there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Usage:
+    """What a run's requests to LLMs have cost so far: ``tokens`` in and out, ``money`` in US dollars. Thread-safe."""
+
+    tokens: int = 0
+    money: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add(self, tokens: int, money: float = 0.0) -> None:
+        with self._lock:
+            self.tokens += tokens
+            self.money += money
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper limits of a run; None: no limit. ``seconds`` are of the wall clock, ``money`` US dollars."""
+
+    seconds: float | None = None
+    tokens: int | None = None
+    money: float | None = None
+
+
+@dataclass
+class Budget:
+    """``exceeded()`` is what :class:`~.engine.Search` asks before each batch.
+
+    The clock starts when the object is made.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    usage: Usage = field(default_factory=Usage)
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+        self._before = 0.0  # seconds that the run had spent when it was killed
+
+    @property
+    def seconds(self) -> float:
+        """Of the wall clock, those before a resumed run was killed included."""
+        return self._before + self.clock() - self._started
+
+    def spent(self) -> dict[str, float]:
+        """Seconds, tokens and money so far, as the journal keeps them."""
+        return {"seconds": round(self.seconds, 3), "tokens": self.usage.tokens, "money": self.usage.money}
+
+    def resume(self, spent: Mapping[str, float]) -> None:
+        """Counts what an earlier part of the same run has spent (:meth:`spent` of it)."""
+        self._before += spent.get("seconds", 0.0)
+        self.usage.add(int(spent.get("tokens", 0)), spent.get("money", 0.0))
+
+    def exceeded(self) -> str | None:
+        """``seconds``, ``tokens`` or ``money``, whichever is spent first; else None."""
+        values = {"seconds": self.seconds, "tokens": self.usage.tokens, "money": self.usage.money}
+        for name, value in values.items():
+            limit = getattr(self.limits, name)
+            if limit is not None and value >= limit:
+                return name
+        return None

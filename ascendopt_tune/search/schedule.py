@@ -1,0 +1,59 @@
+"""Which stage gets the next steps.
+
+``paper``: every round has U Stage-I steps, then S Stage-II steps (Algorithm 1; 10 and 10, 40 evaluations in all).
+``adaptive``: short rounds; each stage's share follows from what it earned for an evaluation of the round before. A
+stage never falls below one step a round, so it can come back when the other one has changed the pair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+
+from .proposer import Trial
+
+
+class Schedule(StrEnum):
+    PAPER = "paper"
+    ADAPTIVE = "adaptive"
+
+
+SCHEDULES = tuple(s.value for s in Schedule)
+_ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40
+
+
+def plan(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) -> list[tuple[int, int]]:
+    """(stage, steps) of the next round, in order. ``wanted``: steps of each stage that has proposers, as in the paper.
+
+    A function of the history, so that a resumed run plans as the uninterrupted one.
+    """
+    if schedule == Schedule.PAPER or len(wanted) < 2:
+        return list(wanted.items())
+    earned = earnings(history)
+    total = sum(earned.get(stage, 0.0) for stage in wanted)
+    if total <= 0:
+        return [(stage, _ROUND // len(wanted)) for stage in wanted]
+    first, second = sorted(wanted, key=lambda stage: (-earned.get(stage, 0.0), stage))
+    steps = min(_ROUND - 1, max(_ROUND // 2, round(_ROUND * earned[first] / total)))
+    return [(first, steps), (second, _ROUND - steps)]
+
+
+def earnings(history: Sequence[Trial]) -> dict[int, float]:
+    """By stage: the logarithm of the speedup per evaluation that its steps of the last round brought."""
+    last = max((t.round for t in history), default=0)
+    best = next((t.time_us for t in history if t.time_us is not None), None)
+    gains: dict[int, float] = {}
+    steps: dict[int, int] = {}
+    for t in history:
+        now = t.time_us
+        better = best is not None and now is not None and 0 < now < best
+        if t.round == last and t.duplicate_of is None:
+            steps[t.stage] = steps.get(t.stage, 0) + 1
+            if better:
+                assert best is not None
+                assert now is not None
+                gains[t.stage] = gains.get(t.stage, 0.0) + math.log(best / now)
+        if better:
+            best = now
+    return {stage: gains.get(stage, 0.0) / n for stage, n in steps.items()}

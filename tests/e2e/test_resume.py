@@ -1,0 +1,79 @@
+"""A run that was killed, or ended by a limit, goes on and becomes the run that was never interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = ["tune", "silu", "--input", "x=float32[64,1000]", "--budget", "12", "--seed", "3"]
+
+Document = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Switches to a cache of that name: without results, but with what the others have compiled."""
+
+    def switch(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        (shared_cache / "build").mkdir(parents=True, exist_ok=True)
+        (folder / "build").symlink_to(shared_cache / "build")
+        monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(folder))
+        return folder
+
+    return switch
+
+
+def history(record: dict[str, Any]) -> list[tuple[Any, ...]]:
+    names = ("id", "parent", "stage", "proposer", "change", "duplicate_of", "outcome", "profile")
+    return [tuple(json.dumps(trial.get(name), sort_keys=True) for name in names) for trial in record["history"]]
+
+
+def kill_after(trials: int, journals: Path) -> None:
+    """Starts the run and kills it, as a machine's failure would, when so many trials are journaled."""
+    process = subprocess.Popen([sys.executable, "-m", "ascendopt_tune", *RUN], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while sum(len(p.read_bytes().splitlines()) for p in journals.glob("*.jsonl")) < trials + 1:
+        assert process.poll() is None, "ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=60)
+
+
+def test_a_killed_run_and_a_limited_run_become_the_uninterrupted_one(
+    document: Document, cache: Callable[[str], Path]
+) -> None:
+    cache("whole")
+    whole = document(*RUN)
+    assert whole["stop"] == "budget"
+    assert whole["evaluations"] == 12
+
+    folder = cache("killed")
+    kill_after(5, folder / "journals")
+    (journal,) = (folder / "journals").glob("*.jsonl")
+    survived = len(journal.read_text().splitlines()) - 1
+    assert survived >= 5
+    resumed = document(*RUN, "--resume")
+    assert history(resumed) == history(whole)
+    assert resumed["best"] == whole["best"]
+    assert resumed["timings_s"]["execute"] < whole["timings_s"]["execute"], "what was journaled is not run again"
+    assert not journal.exists()
+
+    folder = cache("limited")
+    first = document(*RUN, "--max-seconds", "0")
+    assert (first["stop"], first["evaluations"], first["speedup"]) == ("seconds", 1, 1.0)
+    assert document(*RUN)["cached"]
+    resumed = document(*RUN, "--resume")
+    assert history(resumed) == history(whole)
+    assert resumed["best"] == whole["best"]
+    assert not list((folder / "journals").iterdir())
