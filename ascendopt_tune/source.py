@@ -1,8 +1,9 @@
-"""Reading and editing a tiling program as text with a syntax tree (tree-sitter), never as a compiler would.
+"""Reading and editing a tiling or kernel program as text with a syntax tree (tree-sitter), never as a compiler would.
 
-1. ``parse`` blanks out what C++ grammar can't see through (statement macros such as ``OP_CHECK(x, return ...)`` and
-   registration macros), byte for byte, so that every offset in the tree is an offset in the user's text.
-2. ``Program`` holds the files of one tiling program with their functions; ``program_of`` keeps the last few, because a
+1. ``parse`` blanks out what C++ grammar can't see through (statement macros such as ``OP_CHECK(x, return ...)``,
+   registration macros, address qualifiers such as ``__gm__``), byte for byte, so that every offset in the tree is an
+   offset in the user's text.
+2. ``Program`` holds the files of one program with their functions; ``program_of`` keeps the last few, because a
    search asks for the same parent again and again.
 3. ``apply_edits`` replaces byte ranges; ``syntax_errors`` tells whether an edit broke the text.
 """
@@ -21,6 +22,9 @@ _LANGUAGE = Language(tree_sitter_cpp.language())
 
 # What looks like a macro, as CANN spells them: upper case with an underscore, and a call, or nothing, behind it.
 _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
+_QUALIFIER = re.compile(
+    rb"\b(?:__aicore__|__global__|__gm__|__ubuf__|__cbuf__|__local_mem__|__restrict__|__inline__|__force_inline__)\b"
+)
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 
@@ -64,7 +68,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Program:
-    """The parsed files of one tiling program, in path order, and every function defined in them."""
+    """The parsed files of one program, in path order, and every function defined in them."""
 
     files: Mapping[str, SourceFile]
     functions: tuple[Function, ...]
@@ -125,6 +129,8 @@ def _without_macros(data: bytes) -> bytes:
     for found in _SKIP.finditer(data):
         if found.group().startswith((b"//", b"/*")):
             _blank(out, found.start(), found.end())
+    for found in _QUALIFIER.finditer(bytes(out)):
+        _blank(out, found.start(), found.end())
     directive = [
         (m.start(), m.end()) for m in re.finditer(rb"^[ \t]*#(?:[^\n\\]|\\.|\\\r?\n)*", bytes(out), re.MULTILINE)
     ]
@@ -157,7 +163,12 @@ def parse(path: str, text: str) -> SourceFile:
 
 def syntax_errors(source: SourceFile) -> int:
     """How many nodes the parser marked as an error or had to invent."""
-    return sum(1 for n in walk(source.tree.root_node) if n.type == "ERROR" or n.is_missing)
+    found, stack = 0, [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        found += node.type == "ERROR" or node.is_missing
+        stack.extend(c for c in node.children if c.has_error)
+    return found
 
 
 def declared_name(node: Node | None) -> Node | None:
