@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from .budget import Budget, Limits, Usage
 from .engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
 from .journal import Journal
+from .population import Population
 from .proposer import Move, Proposal, Proposer, SearchState, Trial
 from .slice import EvolvableSite, Template, synthesize
 from .tiling_rules import TilingRules
 
 __all__ = [
+    "Budget",
     "EvolvableSite",
     "Journal",
+    "Limits",
     "Move",
+    "Population",
     "Progress",
     "Proposal",
     "Proposer",
@@ -22,6 +27,7 @@ __all__ = [
     "Template",
     "TilingRules",
     "Trial",
+    "Usage",
     "one_by_one",
     "run_header",
     "synthesize",

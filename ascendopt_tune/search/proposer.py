@@ -9,12 +9,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..case import Case
 from ..chip import Chip
 from ..operator import Candidate, Operator, Pair, Signature
 from ..outcome import Outcome, Timed
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,13 @@ class SearchState:
     def ub_bytes(self) -> int:
         """Bytes of the Unified Buffer of one vector core."""
         return int(self.chip.values["memory.ub_bytes"])
+
+    @property
+    def population(self) -> Population:
+        """The archive of fast and different trials, to choose other parents than the incumbent from."""
+        from .population import Population
+
+        return Population.of(self.history, self.cores)
 
     def rng(self, name: str) -> random.Random:
         """A generator that depends on the seed, who asks, and how far the search is; on nothing else."""

@@ -1,6 +1,7 @@
-"""Stage I's rule proposer: mutations of the incumbent's tiling program, best expected worth first.
+"""Stage I's rule proposer: mutations of tiling programs, best expected worth first.
 
-1. Mark the evolvable region (slice.py) of the incumbent's tiling program.
+0. Choose a parent: mostly the incumbent, sometimes another elite of the population (population.py).
+1. Mark the evolvable region (slice.py) of the parent's tiling program.
 2. Collect the mutations of all rules; drop those that break the syntax or repeat a text that was tried.
 3. Weigh them with what the outcomes taught (learning.py).
 4. Offer recombinations of the incumbent with other good trials first, then mutations: mostly the best, sometimes a draw
@@ -10,7 +11,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..operator import Pair
@@ -34,6 +35,7 @@ RULES = (
 )
 _MATES = 4  # recombinations looked at in one call
 _EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the top
+_OTHERS = 0.2  # share of proposals whose parent is another elite than the incumbent
 
 
 def mutations(template: Template, context: Context) -> list[Mutation]:
@@ -47,26 +49,35 @@ class TilingRules:
     name = "tiling-rules"
     stage = 1
 
-    def __init__(self, explore: float = _EXPLORE) -> None:
-        self._explore = explore
+    def __init__(self, explore: float = _EXPLORE, others: float = _OTHERS) -> None:
+        self._explore, self._others = explore, others
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         rng = state.rng(self.name)
-        parent = state.incumbent
-        seen = set(state.seen) | {parent.candidate.pair.hash}
+        population, incumbent = state.population, state.incumbent
+        seen = set(state.seen) | {incumbent.candidate.pair.hash}
+        sources: dict[int, Iterator[Proposal]] = {}
         out: list[Proposal] = []
-        for proposal in self._candidates(state, rng):
-            if proposal.pair.hash in seen:
-                continue
-            seen.add(proposal.pair.hash)
-            out.append(proposal)
-            if len(out) == n:
+
+        def take(parent: Trial) -> bool:
+            number = parent.candidate.id
+            for proposal in sources.setdefault(number, self._candidates(state, parent, rng)):
+                if proposal.pair.hash not in seen:
+                    seen.add(proposal.pair.hash)
+                    out.append(proposal)
+                    return True
+            return False
+
+        while len(out) < n:
+            parent = population.parent(incumbent, rng, self._others)
+            if not any(take(p) for p in (parent, incumbent, *population.parents(incumbent))):
                 break
         return out
 
-    def _candidates(self, state: SearchState, rng: random.Random) -> Iterator[Proposal]:
-        yield from self._recombinations(state)
-        files = state.incumbent.candidate.pair.tiling
+    def _candidates(self, state: SearchState, parent: Trial, rng: random.Random) -> Iterator[Proposal]:
+        if parent is state.incumbent:
+            yield from self._recombinations(state)
+        files = parent.candidate.pair.tiling
         context, boundaries = Context.of(state), Boundaries(state.history)
         found = mutations(synthesize(files), context)
         order = list(self._order(found, boundaries, rng))
@@ -74,10 +85,10 @@ class TilingRules:
         for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
             if used.isdisjoint(move.site for move in m.moves):
                 used.update(move.site for move in m.moves)
-                yield from self._apply(state, files, m)
+                yield from self._apply(state, parent, m)
         for m in order:
-            yield from self._apply(state, files, m)
-        yield from self._doubles(state, files, order, context, boundaries, rng)
+            yield from self._apply(state, parent, m)
+        yield from self._doubles(parent, order, context, boundaries, rng)
 
     def _order(self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random) -> Iterator[Mutation]:
         """By falling weight, except that each place goes to a draw by weight with probability ``explore``."""
@@ -88,17 +99,18 @@ class TilingRules:
                 index = rng.choices(range(len(rest)), weights=[w for w, _ in rest])[0]
             yield rest.pop(index)[1]
 
-    def _apply(self, state: SearchState, files: Mapping[str, str], m: Mutation) -> Iterator[Proposal]:
+    def _apply(self, state: SearchState, parent: Trial, m: Mutation) -> Iterator[Proposal]:
+        files = parent.candidate.pair.tiling
         changed = apply_edits(files, m.edits)
-        pair = replace(state.incumbent.candidate.pair, tiling=changed)
+        pair = replace(parent.candidate.pair, tiling=changed)
         if changed != files and pair.hash not in state.seen and not breaks_syntax(files, changed):
-            yield Proposal(pair, m.change, state.incumbent.candidate.id, m.moves)
+            yield Proposal(pair, m.change, parent.candidate.id, m.moves)
 
     def _doubles(
-        self, state: SearchState, files: Mapping[str, str], order: list[Mutation], context: Context,
-        boundaries: Boundaries, rng: random.Random,
-    ) -> Iterator[Proposal]:  # fmt: skip
+        self, parent: Trial, order: list[Mutation], context: Context, boundaries: Boundaries, rng: random.Random
+    ) -> Iterator[Proposal]:
         """Two mutations in a row, from the better half of what is known."""
+        files = parent.candidate.pair.tiling
         pool = order[: max(8, len(order) // 2)]
         for _ in range(32 if pool else 0):
             first = rng.choice(pool)
@@ -112,9 +124,8 @@ class TilingRules:
             then = rng.choice(choices)
             changed = apply_edits(halfway, then.edits)
             if not breaks_syntax(files, changed):
-                pair = replace(state.incumbent.candidate.pair, tiling=changed)
-                change = f"{first.change}; {then.change}"
-                yield Proposal(pair, change, state.incumbent.candidate.id, first.moves + then.moves)
+                pair = replace(parent.candidate.pair, tiling=changed)
+                yield Proposal(pair, f"{first.change}; {then.change}", parent.candidate.id, first.moves + then.moves)
 
     def _recombinations(self, state: SearchState) -> Iterator[Proposal]:
         """The incumbent with the disjoint edits of other trials that beat the baseline, the fastest first."""

@@ -228,3 +228,19 @@ def test_two_good_parents_are_recombined() -> None:
 
 def text_of(p: Proposal) -> str:
     return "\n".join(p.pair.tiling.values())
+
+
+def test_parents_come_from_the_population() -> None:
+    """A second elite (few cores) gets children of its own, and they are its pair with one change."""
+    state = start(PROGRAMS["rows"])
+    proposals = TilingRules().propose(state, 60)
+    fast, different = with_move(proposals, "ub_size", 0.5), with_move(proposals, "core_count", 5)
+    state = after(state, fast, Timed(Profile(50.0, block_dim=40)))
+    state = after(state, different, Timed(Profile(60.0, block_dim=5)))
+    assert [t.candidate.id for t in state.population.elites] == [1, 2, 0]
+    parents = [p.parent for p in TilingRules(others=0.5).propose(state, 20)]
+    assert set(parents) == {1, 2}
+    children = [p for p in TilingRules(others=1.0).propose(state, 10) if p.parent == 2]
+    assert children
+    assert all("< 5 ?" in text_of(p) for p in children if not any(m.family == "core_count" for m in p.moves))
+    assert {p.parent for p in TilingRules(others=0.0).propose(state, 20)} == {1}
