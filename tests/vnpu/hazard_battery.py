@@ -1,7 +1,8 @@
 """The mutation battery: verified kernels, one synchronization at a time left out or moved, judged by the oracle.
 
 A kernel is compiled once with ``kernels/mutants.h`` in front, which lets every synchronization (SetFlag, WaitFlag,
-PipeBarrier, SyncAll, and what EnQue, DeQue, AllocTensor and FreeTensor do) be listed, left out or moved at run time.
+PipeBarrier, SyncAll, CrossCoreSetFlag, CrossCoreWaitFlag, and what EnQue, DeQue, AllocTensor and FreeTensor do) be
+listed, left out or moved at run time.
 """
 
 from __future__ import annotations
@@ -108,11 +109,12 @@ def mutations(calls: list[Call]) -> Iterator[Mutation]:
     for site, kind in kinds.items():
         group = tuple(sorted(partners.get(site, {site})))
         what = {"s": "flag", "f": "queue's flag", "w": "flag", "b": "PipeBarrier", "B": "PipeBarrier<ALL>"}
-        if kind in "sfw":
+        what |= {"c": "flag between cores", "x": "flag between cores"}
+        if kind in "sfwcx":
             if group not in seen:
                 seen.add(group)
                 yield Mutation("drop", f"{what[kind]} pair", group)
-            if kind == "w":
+            if kind in "wx":
                 yield Mutation("drop", "wait", (site,))
                 yield Mutation("delay", "wait", (site,))
             else:
@@ -125,13 +127,13 @@ def mutations(calls: list[Call]) -> Iterator[Mutation]:
 def _partners(calls: list[Call]) -> dict[str, set[str]]:
     """Sites of sets and waits that belong together: dropping some of them leaves flags unmatched."""
     groups: dict[str, set[str]] = {}
-    open_sets: dict[tuple[int, int, int, int], list[str]] = defaultdict(list)
+    open_sets: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for c in calls:
-        key = (c.core, c.src, c.dst, c.id)
-        if c.kind in "sf":
+        key = (c.core, c.id) if c.kind in "cx" else (c.core, c.src, c.dst, c.id)
+        if c.kind in "sfc":
             open_sets[key].append(c.site)
             groups.setdefault(c.site, {c.site})
-        elif c.kind == "w":
+        elif c.kind in "wx":
             merged = groups.setdefault(c.site, {c.site}) | groups[open_sets[key].pop(0)]
             for site in merged:
                 groups[site] = merged

@@ -46,10 +46,30 @@ class _Graph:
         return bool(self.before[b] >> a & 1)
 
 
-@dataclass
 class _Core:
-    entries: list[dict[str, Any]]
-    at: int = 0
+    """What the next moments of one core come after, since the last SyncAll, which waits for everything before it.
+
+    Flags don't cross a SyncAll here: what was set before it is complete anyway.
+    """
+
+    def __init__(self, entries: list[dict[str, Any]]) -> None:
+        self.entries = entries
+        self.at = 0
+        self.raised: dict[int, list[int]] = defaultdict(list)  # moments of CrossCoreSetFlag, by flag
+        self.awaited: dict[int, int] = defaultdict(int)  # how often it has waited for each
+        self.restart([])
+
+    def restart(self, meeting: list[int]) -> None:
+        self.scalar = list(meeting)  # the next issue comes after these
+        self.gate: dict[str, list[int]] = {p: list(meeting) for p in PIPES}  # the next start on the pipe comes after
+        self.done: dict[str, list[int]] = defaultdict(list)  # completions on the pipe
+        self.flags: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+
+    def everything(self) -> list[int]:
+        return [*self.scalar, *(m for p in PIPES for m in self.done[p])]
+
+    def next_kind(self) -> str:
+        return str(self.entries[self.at]["kind"]) if self.at < len(self.entries) else "end"
 
 
 def accesses_and_order(log: dict[str, Any]) -> tuple[list[Access], dict[tuple[int, int], tuple[int, int]], _Graph]:
@@ -58,65 +78,69 @@ def accesses_and_order(log: dict[str, Any]) -> tuple[list[Access], dict[tuple[in
     moments: dict[tuple[int, int], tuple[int, int]] = {}
     accesses: list[Access] = []
     cores = [_Core(entries) for entries in log["cores"]]
-    meeting: list[int] = []  # what the next interval comes after
-    while any(c.at < len(c.entries) for c in cores):
-        ended: list[int] = []
+    while any(c.next_kind() != "end" for c in cores):
+        before = [c.at for c in cores]
         for number, core in enumerate(cores):
-            ended += _interval(graph, number, core, meeting, moments, accesses)
-        meeting = [graph.moment(*ended)]
+            while core.next_kind() not in ("sync_all", "end") and _step(graph, number, cores, moments, accesses):
+                pass
+        if before != [c.at for c in cores]:
+            continue
+        assert all(c.next_kind() in ("sync_all", "end") for c in cores), "a launch that waits for ever has no log"
+        meeting = graph.moment(*(m for c in cores for m in c.everything()))
+        for core in cores:
+            core.restart([meeting])
+            core.at += core.next_kind() == "sync_all"
     return accesses, moments, graph
 
 
-def _interval(
+def _step(
     graph: _Graph,
     number: int,
-    core: _Core,
-    meeting: list[int],
+    cores: list[_Core],
     moments: dict[tuple[int, int], tuple[int, int]],
     accesses: list[Access],
-) -> list[int]:
-    """One core up to its next SyncAll, which waits for everything before it; returns all its completions.
-
-    Flags don't cross a SyncAll here: what was set before it is complete anyway.
-    """
-    scalar = list(meeting)  # the next issue comes after these
-    gate: dict[str, list[int]] = {p: list(meeting) for p in PIPES}  # the next start on the pipe comes after these
-    done: dict[str, list[int]] = defaultdict(list)  # completions on the pipe
-    flags: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    while core.at < len(core.entries):
-        entry = core.entries[core.at]
-        kind, pipe, src = entry["kind"], entry["pipe"], entry["src"]
-        core.at += 1
-        issue = graph.moment(*scalar)
-        scalar = [issue]
-        if kind == "instruction":
-            start = graph.moment(issue, *gate[pipe], *(done["S"] if pipe == "S" else []))
-            complete = graph.moment(start)
-            gate[pipe] = [*gate[pipe], start]  # a pipe starts in order
-            done[pipe].append(complete)
-            if pipe == "S" and not any(a[5] for a in entry["accesses"]):
-                scalar.append(complete)  # the scalar unit has what it loads before it goes on
-            moments[number, core.at - 1] = (start, complete)
-            for memory, begin, size, pieces, stride, write, atomic in entry["accesses"]:
-                spans = tuple((begin + i * stride, begin + i * stride + size) for i in range(pieces))
-                access = (number, core.at - 1, pipe, entry["api"], memory, spans, bool(write), bool(atomic))
-                accesses.append(Access(*access))
-        elif kind == "set":
-            flags[src, pipe, entry["id"]].append(graph.moment(issue, *gate[src], *done[src]))
-        elif kind == "wait":
-            waiting = flags[src, pipe, entry["id"]]
-            passed = graph.moment(issue, *([waiting.pop(0)] if waiting else []))
-            gate[pipe].append(passed)
-            if pipe == "S":
-                scalar.append(passed)
-        elif kind == "barrier":
-            gate[pipe].append(graph.moment(issue, *done[pipe]))
-        else:
-            everything = graph.moment(issue, *(m for p in PIPES for m in done[p]))
-            scalar = [everything]
-            if kind == "sync_all":
-                return scalar
-    return [graph.moment(*scalar, *(m for p in PIPES for m in done[p]))]
+) -> bool:
+    """Adds one core's next entry; False when it waits for a flag that another core still has to raise."""
+    core = cores[number]
+    entry = core.entries[core.at]
+    kind, pipe, src = entry["kind"], entry["pipe"], entry["src"]
+    gate, done, flags, flag = core.gate, core.done, core.flags, entry["id"]
+    if kind == "cross_wait" and any(len(c.raised[flag]) <= core.awaited[flag] for c in cores):
+        return False
+    issue = graph.moment(*core.scalar)
+    core.scalar = [issue]
+    if kind == "instruction":
+        start = graph.moment(issue, *gate[pipe], *(done["S"] if pipe == "S" else []))
+        complete = graph.moment(start)
+        gate[pipe] = [*gate[pipe], start]  # a pipe starts in order
+        done[pipe].append(complete)
+        if pipe == "S" and not any(a[5] for a in entry["accesses"]):
+            core.scalar.append(complete)  # the scalar unit has what it loads before it goes on
+        moments[number, core.at] = (start, complete)
+        for memory, begin, size, pieces, stride, write, atomic in entry["accesses"]:
+            spans = tuple((begin + i * stride, begin + i * stride + size) for i in range(pieces))
+            access = (number, core.at, pipe, entry["api"], memory, spans, bool(write), bool(atomic))
+            accesses.append(Access(*access))
+    elif kind == "set":
+        flags[src, pipe, flag].append(graph.moment(issue, *gate[src], *done[src]))
+    elif kind == "wait":
+        waiting = flags[src, pipe, flag]
+        passed = graph.moment(issue, *([waiting.pop(0)] if waiting else []))
+        gate[pipe].append(passed)
+        if pipe == "S":
+            core.scalar.append(passed)
+    elif kind == "cross_set":  # raised for all cores when what the pipe was given before is complete
+        core.raised[flag].append(graph.moment(issue, *gate[pipe], *done[pipe]))
+    elif kind == "cross_wait":  # nothing is issued before every core has raised it as often
+        nth = core.awaited[flag]
+        core.awaited[flag] += 1
+        core.scalar = [graph.moment(issue, *(c.raised[flag][nth] for c in cores))]
+    elif kind == "barrier":
+        gate[pipe].append(graph.moment(issue, *done[pipe]))
+    else:
+        core.scalar = [graph.moment(issue, *(m for p in PIPES for m in done[p]))]
+    core.at += 1
+    return True
 
 
 def _meet(a: Access, b: Access) -> bool:

@@ -105,6 +105,8 @@ KERNELS: dict[str, tuple[int, Callable[[Array], Array]]] = {
     "cores_apart": (3, _tiles(lambda x: 2 * x, 3)),
     "cores_exchange": (3, _exchange(3)),
     "cores_rounds": (2, lambda x: x[: 2 * N] + 2),
+    "cores_flag": (3, _exchange(3)),
+    "cores_flag_rounds": (2, lambda x: x[: 2 * N] + 2),
     "cores_sum": (3, lambda x: np.stack([x[c * N : (c + 1) * N].reshape(4, 64).max(1)[0] for c in range(3)])),
     "cores_atomic": (3, _tiles(lambda x: 3 * x, 1)),
 }

@@ -10,9 +10,9 @@
 namespace vnpu {
 
 struct LogEntry {
-  enum Kind : uint8_t { kInstruction, kSet, kWait, kBarrier, kBarrierAll, kSyncAll };
+  enum Kind : uint8_t { kInstruction, kSet, kWait, kBarrier, kBarrierAll, kSyncAll, kCrossSet, kCrossWait };
   Kind kind = kInstruction;
-  Pipe pipe = Pipe::S;  // of a flag: the pipe that waits
+  Pipe pipe = Pipe::S;  // of a flag: the pipe that waits; of one between cores: the pipe it is raised behind
   Pipe src = Pipe::S;   // of a flag: the pipe that raises it
   int id = 0;
   const char* api = "";

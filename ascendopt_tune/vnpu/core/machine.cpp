@@ -241,6 +241,7 @@ void Core::cross_set(Pipe pipe, int id, const void* pc) {
                           " times without CrossCoreWaitFlag: the flag's counter overflows",
                       "CrossCoreSetFlag", pc);
   hazards.cross_set(pipe, id);
+  note(LogEntry::kCrossSet, pipe, "CrossCoreSetFlag", Pipe::S, id);
   if (!options.timing) return;
   scalar_pending_ += chip.scalar_flag;
   Record r;
@@ -264,6 +265,7 @@ void Core::cross_wait(int id, const void* pc) {
                           " cores: it needs all of them running at once and would wait for ever",
                       "CrossCoreWaitFlag", pc);
   hazards.cross_wait(id);
+  note(LogEntry::kCrossWait, Pipe::S, "CrossCoreWaitFlag", Pipe::S, id);
   if (options.timing) {
     Record r;
     r.kind = Record::kCrossWait;

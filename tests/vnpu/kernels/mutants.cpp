@@ -570,6 +570,39 @@ KERNEL(cores_rounds) {
   fence<HardEvent::V_MTE3>();
   DataCopy(gm(y, me * N), c, N);
 }
+KERNEL(cores_flag) {
+  uint32_t me = GetBlockIdx(), other = (me + 1) % GetBlockNum();
+  auto a = tile(0), c = tile(1);
+  DataCopy(a, gm(x, me * N), N);
+  fence<HardEvent::MTE2_MTE3>();
+  DataCopy(gm(w, me * N), a, N);
+  CrossCoreSetFlag<0, PIPE_MTE3>(3);
+  CrossCoreWaitFlag(3);
+  DataCopy(c, gm(w, other * N), N);
+  fence<HardEvent::MTE2_MTE3>();
+  DataCopy(gm(y, me * N), c, N);
+}
+KERNEL(cores_flag_rounds) {
+  uint32_t me = GetBlockIdx(), other = (me + 1) % GetBlockNum();
+  auto a = tile(0), c = tile(1);
+  DataCopy(a, gm(x, me * N), N);
+  fence<HardEvent::MTE2_MTE3>();
+  DataCopy(gm(w, me * N), a, N);
+  for (uint32_t round = 0; round < 2; round++) {
+    CrossCoreSetFlag<0, PIPE_MTE3>(0);  // w is written
+    CrossCoreWaitFlag(0);
+    DataCopy(a, gm(w, other * N), N);
+    CrossCoreSetFlag<0, PIPE_MTE2>(1);  // and read
+    fence<HardEvent::MTE2_V>();
+    if (round) fence<HardEvent::MTE3_V>(1);
+    Adds(c, a, 1.0f, N);
+    fence<HardEvent::V_MTE2>();
+    CrossCoreWaitFlag(1);
+    fence<HardEvent::V_MTE3>();
+    DataCopy(gm(w, me * N), c, N);
+  }
+  DataCopy(gm(y, me * N), c, N);
+}
 KERNEL(cores_sum) {
   uint32_t me = GetBlockIdx();
   auto a = tile(0), t = tile(2);

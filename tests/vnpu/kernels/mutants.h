@@ -16,7 +16,9 @@
 namespace mutants {
 
 struct Call {
-  char kind;  // s(et), f(reed: a queue's set), w(ait), b(arrier), B(arrier of all pipes), A(ll cores)
+  // s(et), f(reed: a queue's set), w(ait), b(arrier), B(arrier of all pipes), A(ll cores); c, x: set and wait between
+  // cores
+  char kind;
   vnpu::Pipe src, dst;
   int id;
   const void* site;
@@ -35,6 +37,8 @@ inline void make(const Call& c) {
   static auto barrier = reinterpret_cast<void (*)(vnpu::Pipe)>(real("_ZN4vnpu7barrierENS_4PipeE"));
   static auto barrier_all = reinterpret_cast<void (*)()>(real("_ZN4vnpu11barrier_allEv"));
   static auto sync_all = reinterpret_cast<void (*)()>(real("_ZN4vnpu8sync_allEv"));
+  static auto cross_set = reinterpret_cast<void (*)(vnpu::Pipe, int)>(real("_ZN4vnpu9cross_setENS_4PipeEi"));
+  static auto cross_wait = reinterpret_cast<void (*)(int)>(real("_ZN4vnpu10cross_waitEi"));
   switch (c.kind) {
     case 's':
       return set(c.src, c.dst, c.id);
@@ -48,6 +52,10 @@ inline void make(const Call& c) {
       return barrier_all();
     case 'A':
       return sync_all();
+    case 'c':
+      return cross_set(c.src, c.id);
+    case 'x':
+      return cross_wait(c.id);
   }
 }
 
@@ -132,5 +140,7 @@ __attribute__((noinline)) void wait_flag(Pipe src, Pipe dst, int id) {
 }
 __attribute__((noinline)) void barrier(Pipe pipe) { mutants::call({'b', pipe, pipe, 0, MUTANT_SITE}); }
 __attribute__((noinline)) void barrier_all() { mutants::call({'B', Pipe::S, Pipe::S, 0, MUTANT_SITE}); }
+__attribute__((noinline)) void cross_set(Pipe pipe, int id) { mutants::call({'c', pipe, Pipe::S, id, MUTANT_SITE}); }
+__attribute__((noinline)) void cross_wait(int id) { mutants::call({'x', Pipe::S, Pipe::S, id, MUTANT_SITE}); }
 __attribute__((noinline)) void sync_all() { mutants::call({'A', Pipe::S, Pipe::S, 0, MUTANT_SITE}); }
 }  // namespace vnpu
