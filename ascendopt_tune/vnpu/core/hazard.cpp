@@ -30,13 +30,19 @@ std::string missing_edge(Pipe p, Pipe q) {
 }  // namespace
 
 HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
-                             bool auto_sync, const std::map<uint32_t, uint32_t>* buffers)
-    : core_(core), base_(local_base), bytes_(local_bytes), report_(report), auto_sync_(auto_sync), buffers_(buffers) {
+                             bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows)
+    : core_(core),
+      base_(local_base),
+      bytes_(local_bytes),
+      report_(report),
+      auto_sync_(auto_sync),
+      buffers_(buffers),
+      shadows_(shadows) {
   uint32_t blocks = (local_bytes + register_bytes + kBlockBytes - 1) / kBlockBytes;
   if (report_ || auto_sync_)
     for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
-      last_write_[static_cast<int>(p)].resize(blocks);
-      last_read_[static_cast<int>(p)].resize(blocks);
+      shadows_.write[static_cast<int>(p)].reset(blocks);
+      shadows_.read[static_cast<int>(p)].reset(blocks);
     }
   sites_.resize(kPipes);
   flags_.resize(kPipes * kPipes * kFlagsPerPair);
@@ -123,11 +129,11 @@ void HazardTracker::check_shadow(Pipe other, const Shadow& shadow, bool other_wr
 
 void HazardTracker::check_local(uint64_t begin, uint64_t end, bool write) {
   for (int q = 0; q < kPipes; q++) {
-    if (last_write_[q].empty() || issued_[q] == 0) continue;
+    if (shadows_.write[q].empty() || issued_[q] == 0) continue;
     Pipe other = static_cast<Pipe>(q);
     if (begin >= bytes_ && other == current_.pipe) continue;
-    check_shadow(other, last_write_[q], true, begin, end, write);
-    if (write) check_shadow(other, last_read_[q], false, begin, end, write);
+    check_shadow(other, shadows_.write[q], true, begin, end, write);
+    if (write) check_shadow(other, shadows_.read[q], false, begin, end, write);
   }
 }
 
@@ -148,7 +154,7 @@ void HazardTracker::access(const Access* accesses, size_t n) {
   each([&](uint64_t begin, uint64_t end, bool write) { check_local(begin, end, write); });
   int p = static_cast<int>(current_.pipe);
   each([&](uint64_t begin, uint64_t end, bool write) {
-    (write ? last_write_[p] : last_read_[p]).mark(begin, end, current_epoch_);
+    (write ? shadows_.write[p] : shadows_.read[p]).mark(begin, end, current_epoch_);
   });
   for (size_t i = 0; i < n; i++)
     if (accesses[i].gm && accesses[i].range.bytes && accesses[i].range.pieces) gm(accesses[i]);

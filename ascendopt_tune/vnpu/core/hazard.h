@@ -50,12 +50,18 @@ struct Dependency {
   uint32_t epoch;
 };
 
+// Per pipe, who touched local memory last.
+struct Shadows {
+  std::array<Shadow, kPipes> write, read;
+};
+
 class HazardTracker {
  public:
   // `register_bytes` behind local memory stand for registers: between instructions of one pipe they are never a hazard.
-  // `buffers`: UB buffers handed out, offset -> bytes, looked at when a report names one.
+  // `buffers`: UB buffers handed out, offset -> bytes, looked at when a report names one. `shadows` are made anew, and
+  // needed while the kernel runs.
   HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
-                bool auto_sync, const std::map<uint32_t, uint32_t>* buffers);
+                bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows);
 
   // Starts instruction on `pipe`; returns its number on that pipe (from 1).
   uint32_t begin(Pipe pipe, const char* api, const void* pc);
@@ -152,7 +158,7 @@ class HazardTracker {
   std::vector<Dependency> dependencies_;
   uint8_t implicit_[kPipes] = {};               // bit q of implicit_[p]: automatic synchronization ordered q after p
   std::vector<std::vector<AccessSite>> sites_;  // per pipe, by instruction number - 1 (only while reporting)
-  std::array<Shadow, kPipes> last_write_, last_read_;
+  Shadows& shadows_;
   std::vector<Flag> flags_;
   std::vector<GmPending> gm_reads_, gm_writes_;
   struct Crossing {

@@ -17,6 +17,7 @@
 #include "timing.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -50,28 +51,47 @@ const Chip& current_chip(Settings& s) {
   return s.chip;
 }
 
-// A core as a coroutine: it runs until its kernel ends or it waits for the other cores.
+// What a core occupies while its kernel runs. Kept for the next one: fresh memory costs more than running a short
+// kernel.
+struct Seat {
+  void* stack = nullptr;
+  LocalMemory memory;
+
+  Seat() {
+    stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) throw std::bad_alloc();
+    mprotect(stack, 4096, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
+  }
+  Seat(const Seat&) = delete;
+  ~Seat() { munmap(stack, kStackBytes); }
+};
+
+// A core as a coroutine: it runs until its kernel ends or it waits for the other cores. It gets a seat and a core with
+// its first turn, and gives the seat back when it is done; with the access log on, when the launch is.
 struct Fiber {
   ucontext_t context;
-  void* stack = nullptr;
+  std::unique_ptr<Seat> seat;
   std::unique_ptr<Core> core;
   bool done = false, waiting = false;
   int flag = -1;  // waiting for this cross-core flag, for the `times`-th time; -1: at SyncAll
   uint32_t times = 0;
   std::unique_ptr<KernelError> error;
 
-  Fiber() {
-    stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED) throw std::bad_alloc();
-    mprotect(stack, 4096, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
-  }
+  Fiber() = default;
   Fiber(const Fiber&) = delete;
-  ~Fiber() { munmap(stack, kStackBytes); }
+  ~Fiber() { stand_up(); }
+  void sit_down(int index);
+  void stand_up();
+  uint32_t crossed(int id) const { return core ? core->crossed(id) : 0; }
 };
 
 struct Run {
   const KernelInfo* kernel = nullptr;
   void** args = nullptr;
+  const Chip& chip;
+  const Options& options;
+  int block_dim = 0;
+  bool keep_writes = false;
   ucontext_t scheduler;
   Fiber* active = nullptr;
   const void* stack = nullptr;  // the scheduler's
@@ -89,6 +109,35 @@ void enter_stack([[maybe_unused]] void* kept, [[maybe_unused]] const void** from
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(kept, from, bytes);
 #endif
+}
+
+void fiber_main();
+
+std::vector<std::unique_ptr<Seat>>& free_seats() {  // launches take turns (Settings::mutex)
+  static auto* seats = new std::vector<std::unique_ptr<Seat>>;
+  return *seats;
+}
+
+void Fiber::sit_down(int index) {
+  if (free_seats().empty()) free_seats().push_back(std::make_unique<Seat>());
+  seat = std::move(free_seats().back());
+  free_seats().pop_back();
+  core = std::make_unique<Core>(index, run->block_dim, run->chip, run->options, seat->memory);
+  if (run->keep_writes) core->hazards.keep_writes();
+  getcontext(&context);
+  context.uc_stack.ss_sp = seat->stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, fiber_main, 0);
+}
+
+void Fiber::stand_up() {
+  if (!seat) return;
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(static_cast<char*>(seat->stack) + 4096, kStackBytes - 4096);  // frames left behind
+#endif
+  if (core) core->leave_memory();
+  free_seats().push_back(std::move(seat));
 }
 
 // From a core back to the scheduler; returns when it is resumed.
@@ -116,7 +165,7 @@ void resume(Fiber& f) {
   run->active = &f;
   set_current_core(f.core.get());
   void* kept = nullptr;
-  leave_stack(&kept, f.stack, kStackBytes);
+  leave_stack(&kept, f.seat->stack, kStackBytes);
   swapcontext(&run->scheduler, &f.context);
   enter_stack(kept, nullptr, nullptr);
   set_current_core(nullptr);
@@ -129,8 +178,8 @@ KernelError* stuck(std::vector<std::unique_ptr<Fiber>>& fibers, size_t at_sync) 
   size_t there = at_sync;
   if (f.flag >= 0) {
     what = "CrossCoreSetFlag(" + std::to_string(f.flag) + ")";
-    there = static_cast<size_t>(std::count_if(fibers.begin(), fibers.end(),
-                                              [&](const auto& g) { return g->core->crossed(f.flag) >= f.times; }));
+    there = static_cast<size_t>(
+        std::count_if(fibers.begin(), fibers.end(), [&](const auto& g) { return g->crossed(f.flag) >= f.times; }));
   }
   f.error = std::make_unique<KernelError>(KernelError::kDeadlock,
                                           what + " was reached by " + std::to_string(there) + " of " + all +
@@ -142,25 +191,21 @@ KernelError* stuck(std::vector<std::unique_ptr<Fiber>>& fibers, size_t at_sync) 
 
 // Runs all cores to their end, core by core between meetings. Returns the first error in core order.
 KernelError* execute(std::vector<std::unique_ptr<Fiber>>& fibers) {
-  for (auto& f : fibers) {
-    getcontext(&f->context);
-    f->context.uc_stack.ss_sp = f->stack;
-    f->context.uc_stack.ss_size = kStackBytes;
-    f->context.uc_link = nullptr;
-    makecontext(&f->context, fiber_main, 0);
-  }
   auto may_go = [&](const Fiber& f) {
     if (!f.waiting) return true;
     return f.flag >= 0 && std::all_of(fibers.begin(), fibers.end(),
-                                      [&](const auto& other) { return other->core->crossed(f.flag) >= f.times; });
+                                      [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
   };
   while (true) {
     size_t done = 0, at_sync = 0;
     bool progress = false;
-    for (auto& f : fibers) {
+    for (size_t i = 0; i < fibers.size(); i++) {
+      auto& f = fibers[i];
       if (!f->done && may_go(*f)) {
         f->waiting = false;
+        if (!f->core) f->sit_down(static_cast<int>(i));
         resume(*f);
+        if (f->done && !run->options.log) f->stand_up();
         progress = true;
       }
       if (f->error) return f->error.get();
@@ -238,32 +283,28 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
   Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill};
   std::vector<std::unique_ptr<Fiber>> fibers;
-  for (uint32_t i = 0; i < block_dim; i++) {
-    fibers.push_back(std::make_unique<Fiber>());
-    fibers.back()->core = std::make_unique<Core>(static_cast<int>(i), static_cast<int>(block_dim), chip, options);
-  }
-  if (s.writes)
-    for (auto& f : fibers) f->core->hazards.keep_writes();
-  Run local;
-  local.kernel = &kernel;
-  local.args = args;
+  for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
+  Run local{&kernel, args, chip, options, static_cast<int>(block_dim), s.writes, {}, nullptr, nullptr, 0};
   run = &local;
   KernelError* error = execute(fibers);
   run = nullptr;
+  std::vector<Core*> cores;  // all; with an error those that have begun
+  for (auto& f : fibers)
+    if (f->core) cores.push_back(f->core.get());
 
   if (s.log) {
     std::vector<const AccessLog*> logs;
     std::vector<const uint8_t*> memories;
-    for (auto& f : fibers) logs.push_back(&f->core->log), memories.push_back(f->core->local());
+    for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
     last_log = access_log_json(logs, memories, chip.ub_bytes);
   }
   std::set<std::string> relies_on;
   std::vector<const HazardTracker*> trackers;
-  for (auto& f : fibers) {
-    trackers.push_back(&f->core->hazards);
-    report.slack_writes += f->core->slack_writes;
-    for (std::string& what : f->core->hazards.relies_on()) relies_on.insert(std::move(what));
-    for (const HazardReport& h : f->core->hazards.reports)
+  for (Core* c : cores) {
+    trackers.push_back(&c->hazards);
+    report.slack_writes += c->slack_writes;
+    for (std::string& what : c->hazards.relies_on()) relies_on.insert(std::move(what));
+    for (const HazardReport& h : c->hazards.reports)
       if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
   }
   report.relies_on.assign(relies_on.begin(), relies_on.end());
@@ -271,13 +312,13 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
-  for (auto& f : fibers) f->core->hazards.forget_overwritten();
+  for (Core* c : cores) c->hazards.forget_overwritten();
   if (s.hazards)
     for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
-  for (auto& f : fibers)
-    for (UnwrittenUse& u : standing(f->core->unwritten.uses)) {
+  for (Core* c : cores)
+    for (UnwrittenUse& u : standing(c->unwritten.uses)) {
       if (report.unwritten.size() >= kMaxHazards) break;
-      u.core = f->core->index;
+      u.core = c->index;
       report.unwritten.push_back(std::move(u));
     }
   for (HazardReport& h : report.hazards)
@@ -288,7 +329,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   }
   if (s.timing) {
     std::vector<const Trace*> traces;
-    for (auto& f : fibers) traces.push_back(&f->core->trace);
+    for (Core* c : cores) traces.push_back(&c->trace);
     // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there. Profilers that empty L2
     // before they replay a kernel measure it cold.
     L2State l2;

@@ -29,22 +29,26 @@ const char* pipe_name(Pipe pipe) {
 Core& core() { return *current; }
 void set_current_core(Core* c) { current = c; }
 
-Core::Core(int index, int block_num, const Chip& chip, const Options& options)
+uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill) {
+  storage_.resize(bytes + 2 * kRepeatBytes);
+  uint64_t raw = reinterpret_cast<uint64_t>(storage_.data());
+  uint8_t* first = storage_.data() + (kRepeatBytes - raw % kRepeatBytes);
+  std::memset(first, fill, bytes);
+  return first;
+}
+
+// By default all bits of local memory are set, NaN in every float type and -1 in every signed one: reading what nobody
+// wrote shows.
+Core::Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory)
     : index(index),
       block_num(block_num),
       chip(chip),
       options(options),
-      hazards(index, nullptr, 0, 0, false, false, nullptr),
-      unwritten(nullptr, 0, false),
-      storage_(new uint8_t[chip.ub_bytes + 2 * kRepeatBytes]),
-      local_bytes_(chip.ub_bytes) {
-  uint64_t raw = reinterpret_cast<uint64_t>(storage_.get());
-  local_ = storage_.get() + (kRepeatBytes - raw % kRepeatBytes);
-  // By default all bits are set, NaN in every float type and -1 in every signed one: reading what nobody wrote shows.
-  std::memset(local_, options.fill, local_bytes_);
-  unwritten = Unwritten(local_, local_bytes_, options.hazards);
-  hazards = HazardTracker(index, local_, local_bytes_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_);
-}
+      local_(memory.reset(chip.ub_bytes, options.fill)),
+      local_bytes_(chip.ub_bytes),
+      hazards(index, local_, local_bytes_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_,
+              memory.shadows),
+      unwritten(local_, local_bytes_, options.hazards) {}
 
 void Core::record(Record r) {
   r.scalar_before = static_cast<float>(scalar_pending_);

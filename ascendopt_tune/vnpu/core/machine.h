@@ -40,9 +40,22 @@ enum class Register : uint8_t { Accumulator, Extreme, Merged, Count };
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
 
+// What a core needs while its kernel runs: local memory, and what the hazard checker remembers of it. Cores that run
+// one after another take the same, which then stays in the processor's caches.
+class LocalMemory {
+ public:
+  // Every byte of `bytes` becomes `fill`. Returns the first, aligned to a repeat; one more repeat may be addressed.
+  uint8_t* reset(uint32_t bytes, uint8_t fill);
+  Shadows shadows;
+
+ private:
+  std::vector<uint8_t> storage_;
+};
+
 class Core {
  public:
-  Core(int index, int block_num, const Chip& chip, const Options& options);
+  // `memory` is this core's until leave_memory().
+  Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
 
   // ---- instructions ----
   // One instruction of `pipe` taking `cycles`; `transfer` (may be null) is moved under shared bandwidth.
@@ -70,6 +83,8 @@ class Core {
   uint32_t crossed(int id) const { return crossed_[id]; }  // how often this core has set the flag
   // The kernel has returned: throws KernelError for what it left undone (flags nobody waited for).
   void finish() const;
+  // The kernel has ended: local memory may be another core's from now on.
+  void leave_memory() { unwritten.leave_memory(); }
 
   // ---- memory ----
   // Checks a local range: inside local memory, inside one buffer, `align` bytes aligned. Throws KernelError.
@@ -115,6 +130,14 @@ class Core {
   uint64_t slack_writes = 0;         // bytes written past a tensor but inside its allocation
 
   Trace trace;
+
+ private:
+  uint8_t* local_;
+  uint32_t local_bytes_;
+  uint32_t local_used_ = 0;
+  std::map<uint32_t, uint32_t> buffers_;  // offset -> bytes, buffers handed out by allocate_local
+
+ public:
   HazardTracker hazards;
   Unwritten unwritten;
   AccessLog log;  // with Options::log
@@ -126,11 +149,6 @@ class Core {
   void record(Record r);
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
 
-  std::unique_ptr<uint8_t[]> storage_;
-  uint8_t* local_;
-  uint32_t local_bytes_;
-  uint32_t local_used_ = 0;
-  std::map<uint32_t, uint32_t> buffers_;  // offset -> bytes, buffers handed out by allocate_local
   uint64_t events_[kPipes][kPipes] = {};
   uint32_t crossed_[kCrossFlags] = {}, awaited_[kCrossFlags] = {};
   double scalar_pending_ = 0;

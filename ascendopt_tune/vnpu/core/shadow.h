@@ -15,7 +15,9 @@ namespace vnpu {
 // whole blocks, and a contiguous range is then a vectorizable loop.
 class Shadow {
  public:
-  void resize(uint32_t blocks) {
+  // Nobody has touched any of the `blocks`.
+  void reset(uint32_t blocks) {
+    if (blocks != newest_.size()) bytes_.reset();
     newest_.assign(blocks, 0);
     split_.assign(blocks, 0);
   }

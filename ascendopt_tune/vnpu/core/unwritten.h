@@ -33,6 +33,8 @@ class Unwritten {
  public:
   Unwritten(uint8_t* local, uint32_t bytes, bool on);
   bool on() const { return on_; }
+  // Local memory is another core's from now on; `uses` stay.
+  void leave_memory() { std::vector<uint32_t>().swap(bits_), std::vector<uint32_t>().swap(origins_); }
 
   // ---- local memory ----
   bool any(const Range& local) const;
