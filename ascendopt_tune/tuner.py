@@ -262,7 +262,7 @@ def _entry(
             evaluations=result.evaluations,
             outcomes=result.outcomes,
             tools={
-                "ascendopt_tune": _package_version(),
+                "ascendopt_tune": package_version(),
                 "toolkit": toolkit.version,
                 "python": platform.python_version(),
             },
@@ -275,7 +275,7 @@ def _entry(
     )
 
 
-def _package_version() -> str:
+def package_version() -> str:
     try:
         return version("ascendopt_tune")
     except PackageNotFoundError:  # run from a checkout that is not installed

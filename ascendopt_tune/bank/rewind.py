@@ -1,0 +1,168 @@
+"""Optimization rewind: from a strong pair, take optimizations out one at a time, measure what each was worth.
+
+1. A remover names the optimizations it can take out of a kernel, each at one place, with the pair that is left: the
+   motifs' own ``rewind`` (:func:`motif_remover`), or a language model behind the same callable.
+2. Every such pair goes through the gate (results, hazards, memory) and is measured.
+3. A removal that makes the task slower beyond noise is kept: slow and fast kernel, with both profiles.
+4. The trajectory goes on from a slower kernel, as the paper's does, until nothing more can be taken out.
+
+Beyond noise: by more than ``min_effect`` of the task's time, and on a device whose times vary by three times the spread
+that was measured. The threshold is 2 %: repeated measurements of one published kernel differ by as much (fidelity/
+compare.py), so a smaller effect couldn't be told on a chip, even where the model, which has no noise, tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..operator import Pair
+from ..outcome import Outcome, Timed
+from ..profile import Profile
+
+MIN_EFFECT = 0.02
+_SPREADS = 3.0
+
+
+@dataclass(frozen=True)
+class Removal:
+    """An optimization taken out: ``motif`` at ``site``, one line on the change, and the pair without it."""
+
+    motif: str
+    site: str
+    change: str
+    pair: Pair
+
+
+Remover = Callable[[Pair], Iterable[Removal]]
+#: Numbered pairs through the gate; yields (number, outcome) as they end.
+MeasureMany = Callable[[Mapping[int, Pair]], Iterable[tuple[int, Outcome]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One removal and what it came to.
+
+    ``path``: (motif, site) of what was taken out before, this one last. ``fast``: the pair it was taken out of, with
+    its profile ``after``; ``outcome``: the slower pair's. ``verdict``: ``hurts`` (an experience), ``harmless`` (no
+    slower beyond noise) or ``refused`` (the gate didn't let it pass; ``outcome`` says why).
+    """
+
+    removal: Removal
+    path: tuple[tuple[str, str], ...]
+    fast: Pair
+    after: Profile
+    outcome: Outcome
+    verdict: str
+
+    @property
+    def before(self) -> Profile | None:
+        return self.outcome.profile if isinstance(self.outcome, Timed) else None
+
+
+@dataclass(frozen=True)
+class RewindOptions:
+    """``depth``: removals behind one another. ``min_effect``: share of the fast task's time a removal must cost.
+
+    ``per_motif``: of the places where one motif can be taken out of one kernel, so many are tried, in source order.
+    """
+
+    depth: int = 2
+    min_effect: float = MIN_EFFECT
+    per_motif: int = 2
+
+
+def hurts(slow: Profile, fast: Profile, min_effect: float = MIN_EFFECT) -> bool:
+    """Is ``slow`` slower than ``fast`` beyond noise?"""
+    spread = max(p.counters.get("candidate_spread_us", 0.0) for p in (slow, fast))
+    margin = max(min_effect * fast.task_duration_us, _SPREADS * spread)
+    return slow.task_duration_us - fast.task_duration_us > margin
+
+
+def rewind(
+    strong: Pair,
+    profile: Profile,
+    remover: Remover,
+    measure_many: MeasureMany,
+    options: RewindOptions | None = None,
+) -> Iterator[Step]:
+    """The steps, as their measurements end.
+
+    At each depth all removals from the current kernel are measured. The next kernel is the one that lost least of
+    those that hurt: behind a small loss the others still show, behind a large one they don't.
+    ``profile`` is the strong pair's.
+    """
+    options = options or RewindOptions()
+    fast, after = strong, profile
+    path: tuple[tuple[str, str], ...] = ()
+    seen = {strong.hash}
+    for _ in range(options.depth):
+        removals = _chosen(remover(fast), seen, options.per_motif)
+        seen |= {r.pair.hash for r in removals}
+        steps = []
+        for step in _measured(removals, path, fast, after, measure_many, options):
+            steps.append(step)
+            yield step
+        slower = [s for s in steps if s.verdict == "hurts"]
+        if not slower:
+            return
+        following = min(slower, key=lambda s: (_time(s), s.path))
+        assert following.before is not None
+        fast, after, path = following.removal.pair, following.before, following.path
+
+
+def replay(
+    strong: Pair,
+    profile: Profile,
+    remover: Remover,
+    measure_many: MeasureMany,
+    path: Sequence[tuple[str, str]],
+    options: RewindOptions | None = None,
+) -> Iterator[Step]:
+    """The steps of one path of a trajectory: measures again what an experience says, and nothing else.
+
+    Ends early where the path can't be followed: nothing to take out there, or the gate refuses it.
+    """
+    options = options or RewindOptions()
+    fast, after = strong, profile
+    for length, wanted in enumerate(path):
+        removals = [r for r in remover(fast) if (r.motif, r.site) == wanted][:1]
+        for step in _measured(removals, tuple(path[:length]), fast, after, measure_many, options):
+            yield step
+            if step.before is None:
+                return
+            fast, after = step.removal.pair, step.before
+        if not removals:
+            return
+
+
+def _chosen(removals: Iterable[Removal], seen: set[str], per_motif: int) -> list[Removal]:
+    """New pairs, each once, ``per_motif`` of each motif."""
+    chosen: dict[str, Removal] = {}
+    counts: dict[str, int] = {}
+    for r in removals:
+        if r.pair.hash not in seen and r.pair.hash not in chosen and counts.get(r.motif, 0) < per_motif:
+            chosen[r.pair.hash] = r
+            counts[r.motif] = counts.get(r.motif, 0) + 1
+    return list(chosen.values())
+
+
+def _measured(
+    removals: Sequence[Removal],
+    path: tuple[tuple[str, str], ...],
+    fast: Pair,
+    after: Profile,
+    measure_many: MeasureMany,
+    options: RewindOptions,
+) -> Iterator[Step]:
+    for number, outcome in measure_many({i: r.pair for i, r in enumerate(removals)}):
+        removal = removals[number]
+        verdict = "refused"
+        if isinstance(outcome, Timed):
+            verdict = "hurts" if hurts(outcome.profile, after, options.min_effect) else "harmless"
+        yield Step(removal, (*path, (removal.motif, removal.site)), fast, after, outcome, verdict)
+
+
+def _time(step: Step) -> float:
+    assert step.before is not None
+    return step.before.task_duration_us

@@ -1,0 +1,232 @@
+"""``ascendopt-tune bank build``: rewind strong kernels and add what that teaches to the bank."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..bank.bank import Bank
+from ..bank.build import Found, Unit, build
+from ..bank.experience import Experience
+from ..bank.rewind import RewindOptions
+from ..build.toolkit import find
+from ..errors import AscendOptError, CaseError, OperatorError
+from ..evaluate.evaluator import Evaluator
+from ..operator import Operator
+from ..outcome import Timed
+from ..registry import operator_names
+from ..report.text import json_text, time_word
+from ..settings import settings
+from . import options
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune bank build rms_norm --case "x=float16\\[512,1024] gamma=float16\\[1024]" --depth 3
+
+ascendopt-tune bank build --registry --resume
+"""
+_INTERRUPTED = 130
+
+To = Annotated[Path | None, typer.Option("--bank", help="The bank's folder. Default: the user's, above the shipped.")]
+Cases = Annotated[
+    list[str],
+    typer.Option("--case", metavar="TEXT", help="Tensors and attributes: 'x=float16[64,512] dim=-1'; repeatable."),
+]
+#: (operator, chip, text of a case; None: the cases of its op.toml)
+Given = Sequence[tuple[str, str, str | None]]
+
+
+def open_bank(folder: Path | None) -> Bank:
+    """The bank in ``folder``, or the user's."""
+    return Bank(folder) if folder is not None else Bank.open()
+
+
+@dataclass
+class Tally:
+    """What a build has come to."""
+
+    added: int = 0
+    known: int = 0
+    negative: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    motifs: Counter[str] = field(default_factory=Counter)
+    found: list[Experience] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def take(self, found: Found) -> None:
+        e = found.experience
+        if e is None:
+            self.refused[f"{found.step.removal.motif}: {type(found.step.outcome).__name__}"] += 1
+            return
+        self.found.append(e)
+        if e.kind == "negative":
+            self.negative += 1
+        else:
+            self.motifs[e.motif] += 1
+            self.added += found.new
+            self.known += not found.new
+
+    def to_json(self, stop: str) -> dict[str, Any]:
+        return {
+            "stop": stop,
+            "added": self.added,
+            "known": self.known,
+            "negative": self.negative,
+            "refused": dict(self.refused),
+            "motifs": dict(self.motifs),
+            "failed": self.failed,
+            "experiences": [e.to_json() for e in self.found],
+        }
+
+
+def build_bank(
+    ops: Annotated[
+        list[str] | None, typer.Argument(metavar="[OP]...", help="Operators: registry names, or folders.")
+    ] = None,
+    registry: Annotated[bool, typer.Option("--registry", help="All operators of the registry.")] = False,
+    case: Cases = [],  # noqa: B006
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="A TOML file: [[unit]] with op, cases, chips (docs/bank.md).")
+    ] = None,
+    chip: options.ChipName = None,
+    target: options.Target = None,
+    seed: options.Seed = 0,
+    tune: Annotated[int, typer.Option("--tune", min=0, help="Evaluations to tune each pair with before.")] = 0,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Removals behind one another.")] = 2,
+    per_motif: Annotated[
+        int, typer.Option("--per-motif", min=1, help="Places of one kernel at which each motif is taken out.")
+    ] = 2,
+    step: Annotated[
+        list[str], typer.Option("--step", metavar="MOTIF:SITE", help="Only this removal; repeated: one after another.")
+    ] = [],  # noqa: B006
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted build.")] = False,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Evaluations at the same time.")] = None,
+    bank: To = None,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Take optimizations out of strong kernels, one at a time, measure, and add what each was worth to the bank.
+
+    Without --case, the cases of the operator's op.toml are used. Ctrl-C keeps what was found; --resume goes on.
+    """
+    now = settings()
+    options.check_cache_folder()
+    path = tuple(_step(text) for text in step)
+    given = _planned(plan) if plan is not None else _named(ops or [], registry, case, chip or now.chip)
+    toolkit = find(target or now.target)
+    console = Console(stderr=True, highlight=False)
+    store, tally, stop = open_bank(bank), Tally(), "finished"
+
+    def say(text: str) -> None:
+        console.print(f"{text} ...", markup=False, soft_wrap=True)
+
+    try:
+        for name, chip_name, texts in _grouped(given):
+            with Evaluator(toolkit, chip_name, workers=workers or now.workers) as evaluator:
+                operator = options.find_operator(name, None, None, None, ())
+                for text in texts or example_cases(operator):
+                    subject = subject_of(operator, text, evaluator)
+                    words, how = (name, "--case", text), RewindOptions(depth, per_motif=per_motif)
+                    unit = Unit(operator, subject.case, chip_name, words, seed, tune, how, path)
+                    try:
+                        for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say):
+                            tally.take(found)
+                            console.print(_line(found, time_word(toolkit.target)), markup=False, soft_wrap=True)
+                    except AscendOptError as error:  # the other units may do better
+                        tally.failed.append(str(error))
+                        say(str(error))
+    except KeyboardInterrupt:
+        stop = "interrupted"
+    _summary(tally, stop, json)
+
+
+def _summary(tally: Tally, stop: str, json: bool) -> None:
+    if json:
+        print(json_text(tally.to_json(stop)))
+    else:
+        motifs = ", ".join(f"{name} {n}" for name, n in sorted(tally.motifs.items())) or "none"
+        print(f"{stop}: {tally.added} experiences added, {tally.known} known before; motifs: {motifs}")
+        print(f"removals that did no harm: {tally.negative}; refused by the gate: {sum(tally.refused.values())}")
+    if stop == "interrupted":
+        print("what was found is kept; the same command with --resume goes on.", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED)
+    if tally.failed:
+        raise typer.Exit(1)
+
+
+def _named(ops: Sequence[str], registry: bool, cases: Sequence[str], chip: str) -> Given:
+    names = [*ops, *(operator_names() if registry else [])]
+    if not names:
+        raise OperatorError("no operator is given.", f"Name some of {', '.join(operator_names())}, or give --registry.")
+    texts: Sequence[str | None] = cases or (None,)
+    return [(name, chip, text) for name in dict.fromkeys(names) for text in texts]
+
+
+def _planned(path: Path) -> Given:
+    """A plan's rows. Raises CaseError when the file is no plan."""
+    try:
+        units = tomllib.loads(path.read_text())["unit"]
+        return [(u["op"], chip, case) for u in units for chip in u["chips"] for case in u["cases"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CaseError(f"the plan {path} can't be read: {error!r}.", "docs/bank.md shows one.") from error
+
+
+def _grouped(given: Given) -> Iterator[tuple[str, str, list[str]]]:
+    """Operator, chip, texts of cases (none: those of op.toml): one evaluator serves them all."""
+    out: dict[tuple[str, str], list[str]] = {}
+    for name, chip, text in given:
+        out.setdefault((name, chip), []).extend([text] if text is not None else [])
+    yield from ((name, chip, texts) for (name, chip), texts in out.items())
+
+
+def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> options.Subject:
+    """The case of ``--case``: tensors (``NAME=DTYPE[...]``) and attributes (``NAME=VALUE``), separated by blanks."""
+    words = shlex.split(text)
+    tensors = [w for w in words if "[" in w]
+    attrs = [w for w in words if "[" not in w]
+    return options.make_subject(operator, evaluator, input=tensors, inputs=None, output=[], attr=attrs, outputs=None)
+
+
+def example_cases(operator: Operator) -> list[str]:
+    """The cases of an operator's ``op.toml`` as texts of ``--case``. Raises CaseError when there are none."""
+
+    def value(v: object) -> str:
+        return ",".join(map(str, v)) if isinstance(v, list) else str(v)
+
+    def text(case: Mapping[str, Any]) -> str:
+        attrs = [shlex.quote(f"{n}={value(v)}") for n, v in case.get("attrs", {}).items()]
+        return " ".join([*(f"{n}={t}" for n, t in case["inputs"].items()), *attrs])
+
+    found = [text(case) for case in operator.settings.get("case", [])]
+    if not found:
+        raise CaseError(f"no case is given for {operator.name}.", "Give one with --case.")
+    return found
+
+
+def _step(text: str) -> tuple[str, str]:
+    motif, colon, site = text.partition(":")
+    if not colon:
+        raise CaseError(f"--step {text!r} names no place.", "Write MOTIF:SITE, as `bank show` prints it.")
+    return motif, site
+
+
+def _line(found: Found, word: str) -> str:
+    step, e = found.step, found.experience
+    if step.before is None:
+        reason = "" if isinstance(step.outcome, Timed) else step.outcome.reason.partition("\n")[0][:100]
+        text = f"refused ({type(step.outcome).__name__}: {reason})"
+    else:
+        slow, fast = step.before.task_duration_us, step.after.task_duration_us
+        text = f"{fast:.2f} -> {slow:.2f} us {word} ({slow / fast:.2f}x as long)"
+    mark = {"hurts": "*", "harmless": " "}.get(step.verdict, "!")
+    known = "" if e is None or found.new else ", known"
+    return f"  {mark} without {step.removal.motif} at {step.removal.site}: {text}{known}"
