@@ -297,6 +297,18 @@ def _collect_call(flow: Flow, function: Function, call: Node, define: object) ->
                 define(flow.target(path, argument, function), "filled", call, call.parent)
 
 
+def _unseen_fields(flow: Flow) -> None:
+    """Where no statement writes a tiling field, a header outside the pair does, from the members it declares."""
+    if any(s.kind == "field" for s in flow.sinks):
+        return
+    for key, definitions in list(flow.definitions.items()):
+        declared = any(d.kind in ("constant", "define") for d in definitions)
+        if key[0] == "" and not declared and not key[1].startswith("field:"):
+            for d in definitions:
+                if d.kind == "assign" and d.function is not None:
+                    flow.sinks.append(Sink("field", key[1], d.path, d.value, d.function))
+
+
 def _backward(flow: Flow) -> None:
     for kind in ("block_dim", "tiling_key", "field", "workspace"):
         queue: list[Key] = []
@@ -390,6 +402,7 @@ def analyse(program: Program) -> Flow:
         _collect_file_scope(flow, source)
     for function in program.functions:
         _collect_function(flow, function)
+    _unseen_fields(flow)
     _collect_uses(flow)
     _backward(flow)
     _forward(flow)

@@ -87,7 +87,7 @@ def quantities(template: Template, context: Context) -> Iterator[Mutation]:
     """Halve, double or round down one computed quantity."""
     piece = 512 // context.element_bytes
     for site in template.of_role("quantity"):
-        tags = _tags(template, site)
+        tags = tags_of(template, site)
         # What is left of UB may shrink and stay right; shares of the work mostly may not.
         promise = 0.5 if "ub" in tags else 0.2
         changes = [
@@ -110,17 +110,20 @@ def quantities(template: Template, context: Context) -> Iterator[Mutation]:
             yield Mutation((edit,), change, (move,), site.rank * worth)
 
 
-def _tags(template: Template, site: EvolvableSite) -> set[str]:
+def tags_of(template: Template, site: EvolvableSite) -> set[str]:
+    """What the quantity that the site decides is computed from: ``ub``, ``core``, ``shape``, ``dtype``."""
     for function in template.program.functions:
         if function.path == site.path and function.node.start_byte <= site.start < function.node.end_byte:
             return template.flow.tags.get(template.flow.key(site.name, function), set())
     return template.flow.tags.get(("", site.name), set())
 
 
-def _divisions(template: Template) -> Iterator[tuple[Function, Node, Node, Node]]:
-    """(function, expression, dividend, divisor) of every ``a / b`` and ``ceil_div(a, b)`` that decides a quantity."""
-    spans = [(s.path, s.start, s.end) for s in template.of_role("quantity")]
+def divisions(template: Template) -> Iterator[tuple[Function, Node, Node, Node]]:
+    """(function, expression, dividend, divisor) of each ``a / b`` and ``ceil_div(a, b)`` that decides a quantity, a
+    tiling field or the block dim."""
     flow = template.flow
+    spans = [(s.path, s.start, s.end) for s in template.of_role("quantity")]
+    spans += [(s.path, s.value.start_byte, s.value.end_byte) for s in flow.sinks if s.kind in ("field", "block_dim")]
     for function in template.program.functions:
         for node in walk(function.body):
             if not any(p == function.path and a <= node.start_byte and node.end_byte <= b for p, a, b in spans):
@@ -138,15 +141,14 @@ def _divisions(template: Template) -> Iterator[tuple[Function, Node, Node, Node]
                     yield function, node, arguments[0], arguments[1]
 
 
-def _assignable(template: Template, function: Function, node: Node) -> bool:
-    """A local variable (not a constant, not a parameter's alias) that may be assigned once more."""
+def assignable(template: Template, function: Function, node: Node) -> bool:
+    """A variable or a member (not a constant, not a parameter's alias) that may be assigned once more."""
     if node.type != "identifier":
         return False
     flow = template.flow
     key = flow.key(flow.program.text(function.path, node), function)
-    if not key[0]:
-        return False
-    made = [d for d in flow.definitions.get(key, ()) if d.kind == "init"]
+    kinds = ("init",) if key[0] else ("assign", "filled")
+    made = [d for d in flow.definitions.get(key, ()) if d.kind in kinds]
     return bool(made) and not any(
         re.match(r"\s*(static\s+)?(const|constexpr)\b", flow.program.text(d.path, d.statement)) for d in made
     )
@@ -156,7 +158,7 @@ def tiles(template: Template, context: Context) -> Iterator[Mutation]:
     """Before ``total / tile`` is reckoned: make the tiles even, or short enough for at least so many of them."""
     flow, block = template.flow, max(1, 32 // context.element_bytes)
     done: set[tuple[str, int, str]] = set()
-    for function, node, left, right in _divisions(template):
+    for function, node, left, right in divisions(template):
         text = flow.program.text
         tile, total = text(function.path, right), text(function.path, left)
         statement = statement_of(node)
@@ -164,7 +166,7 @@ def tiles(template: Template, context: Context) -> Iterator[Mutation]:
         if (
             not wanted
             or "ub" in flow.expression_tags(function.path, left, function)
-            or not _assignable(template, function, right)
+            or not assignable(template, function, right)
         ):
             continue
         if statement is None or (function.path, statement.start_byte, tile) in done or len(total) > 80 or tile in total:
@@ -193,11 +195,11 @@ def used_cores(template: Template, context: Context) -> Iterator[Mutation]:
     counts = {(s.path, s.function, s.name) for s in template.of_role("core_count", "block_dim")}
     counts |= {(s.path, s.function.name, text(s.path, s.value)) for s in flow.sinks if s.kind == "block_dim"}
     quantities_at = {(s.path, s.start, s.end): s for s in template.of_role("quantity")}
-    for function, node, left, right in _divisions(template):
+    for function, node, left, right in divisions(template):
         site = quantities_at.get((function.path, node.start_byte, node.end_byte))
         total, cores = text(function.path, left), text(function.path, right)
         by_cores = (function.path, function.name, cores) in counts
-        if site is None or site.insert_at is None or not by_cores or not _assignable(template, function, right):
+        if site is None or site.insert_at is None or not by_cores or not assignable(template, function, right):
             continue
         if node.type != "call_expression" and not total.replace(" ", "").endswith(f"+{cores}-1)"):
             continue

@@ -231,6 +231,11 @@ def _births(flow: Flow, sites: _Sites) -> None:
                 insert = after if d.kind != "argument" and not constant else None
                 sites.add("expression", role, d.path, d.value, key[1], d.function, reach, None, insert, weight)
 
+    for sink in flow.sinks:
+        tags = flow.expression_tags(sink.path, sink.value, sink.function)
+        if sink.kind == "block_dim" and tags == {"core"} and _access(sink.value) and flow._facts(sink.path, sink.value):
+            sites.add("expression", "core_count", sink.path, sink.value, sink.name, sink.function, {"block_dim"})
+
 
 def _enters(flow: Flow, d: Definition) -> bool:
     """Does the value come straight from a query or from a member (the compile info), rather than from a local?"""
@@ -313,6 +318,35 @@ def _conditions(flow: Flow, sites: _Sites) -> None:
         if (tags and tags <= {"dtype"}) or re.search(r"nullptr|NULL|GRAPH_", flow.program.text(path, inner)):
             continue
         sites.add("condition", "branch", path, inner, "condition", function, {"field"}, weight=1.0 if tags else 0.4)
+    for key, found in list(flow.definitions.items()):
+        reach = flow.reach.get(key, set()) & {"block_dim", "field", "tiling_key"}
+        for d in found if reach else ():
+            if d.kind not in ("init", "assign", "return", "field"):
+                continue
+            for node in walk(d.value):
+                choice = _choice(flow, d.path, node)
+                if choice is None:
+                    continue
+                tags = flow.expression_tags(d.path, choice, d.function)
+                if not tags or tags <= {"dtype"} or re.search(r"nullptr|NULL", flow.program.text(d.path, choice)):
+                    continue
+                sites.add("condition", "branch", d.path, choice, key[1] or "choice", d.function, reach, weight=0.7)
+
+
+def _choice(flow: Flow, path: str, node: Node) -> Node | None:
+    """The condition of ``c ? a : b``; None where that is a smaller or larger of two, or a guard against zero."""
+    if node.type != "conditional_expression":
+        return None
+    condition = node.child_by_field_name("condition")
+    while condition is not None and condition.type == "parenthesized_expression":
+        condition = next(iter(condition.named_children), None)
+    if condition is None:
+        return None
+    arms = {flow.program.text(path, n) for n in node.named_children[1:]}
+    compared = [flow.program.text(path, n) for n in condition.named_children]
+    if condition.type == "binary_expression" and (arms & set(compared) or "0" in compared):
+        return None
+    return condition
 
 
 @lru_cache(maxsize=32)

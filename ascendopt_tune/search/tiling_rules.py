@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ..operator import Pair
 from ..source import apply_edits, breaks_syntax
-from . import logic_rules, parameter_rules
+from . import logic_rules, parameter_rules, split_rules
 from .learning import FASTER, Boundaries, verdict
 from .merge import merge
 from .mutation import Context, Mutation
@@ -32,6 +32,12 @@ RULES = (
     logic_rules.tiles,
     logic_rules.used_cores,
     logic_rules.branches,
+    split_rules.even_shares,
+    split_rules.whole_tiles,
+    split_rules.aligned_shares,
+    split_rules.swapped_axes,
+    split_rules.tiling_keys,
+    split_rules.workspace,
 )
 _MATES = 4  # recombinations looked at in one call
 _EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the top
