@@ -1,0 +1,425 @@
+"""One request to a model, with its retries, limits and accounting.
+
+1. An answer that is in the store costs nothing and needs no network.
+2. What a retry may mend (429, 5xx, timeouts, broken connections, malformed bodies) is tried again, at most
+   ``ATTEMPTS`` times, after the time the server asks for (``Retry-After``) or a doubling one.
+3. What no retry mends (key refused, model unknown, quota used up) ends all asking, as do ``_PATIENCE`` questions in a
+   row without an answer: a run of many evaluations must not wait for a dead endpoint at each.
+4. A body is read in pieces against a deadline and a size, so neither a reply that trickles nor an endless one holds
+   the run. A server that streams unasked is understood, and one that doesn't although asked.
+5. The key is in no text that leaves this module: errors and answers are searched for it.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..entry import canonical, sha256
+from ..errors import LlmError
+from .endpoint import Endpoint
+from .store import Store
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types.chat import ChatCompletionMessageParam
+
+ATTEMPTS = 4
+_PATIENCE = 3  # questions in a row without an answer, then the endpoint is given up
+_BACKOFF_S, _LONGEST_WAIT_S = 1.0, 60.0
+_BODY_BYTES = 8 << 20
+_SCHEMA = 1  # of the store's documents
+_CHARACTERS_PER_TOKEN = 3.5  # of C++ text, for servers that don't count; a usual rule of thumb is 3 to 4
+_RETRIED = frozenset((408, 409, 425, 429))
+_FATAL = frozenset((401, 402, 403, 404))
+_SHOWN = 300  # characters of a server's message that are shown
+
+
+@dataclass(frozen=True)
+class Message:
+    """``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    text: str
+
+
+Prompt = tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said. ``finish`` is the protocol's reason: ``stop``, ``length`` (cut off), ..."""
+
+    text: str
+    finish: str
+    prompt_tokens: int
+    completion_tokens: int
+    replayed: bool = False
+
+
+class Meter(Protocol):
+    """Where a client counts what its requests cost (search/budget.py's ``Usage`` is one)."""
+
+    tokens: int
+    money: float
+
+    def add(self, tokens: int, money: float = 0.0) -> None: ...
+
+
+@dataclass
+class Account:
+    """A meter of its own, for a client outside a search. ``money`` in US dollars."""
+
+    tokens: int = 0
+    money: float = 0.0
+
+    def add(self, tokens: int, money: float = 0.0) -> None:
+        self.tokens += tokens
+        self.money += money
+
+
+@dataclass
+class Counts:
+    """What this client's questions came to; ``problems``: why requests failed, by a word."""
+
+    requests: int = 0
+    replayed: int = 0
+    answered: int = 0
+    problems: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "requests": self.requests,
+            "answered": self.answered,
+            "replayed": self.replayed,
+            "problems": dict(self.problems),
+        }
+
+
+class _Failed(Exception):
+    """One request failed. ``kind``: a word for it; ``wait_s``: what the server asked to wait."""
+
+    def __init__(self, kind: str, text: str, *, retry: bool = False, fatal: bool = False, wait_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.kind, self.retry, self.fatal, self.wait_s = kind, retry, fatal, wait_s
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens ``text`` is."""
+    return round(len(text) / _CHARACTERS_PER_TOKEN)
+
+
+class Client:
+    """Asks the models of ``endpoint``. ``say`` is told once when it is given up; ``wait`` sleeps so many seconds."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        usage: Meter | None = None,
+        store: Store | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.endpoint = endpoint
+        self.usage: Meter = usage if usage is not None else Account()
+        self.counts = Counts()
+        self._store = store or Store()
+        self._say, self._wait = say, wait
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._given_up: str | None = None
+        self._openai: openai.OpenAI | None = None
+        self._options: dict[str, Any] = {"max_tokens": endpoint.max_reply}
+        if endpoint.stream:
+            self._options |= {"stream": True, "stream_options": {"include_usage": True}}
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self, prompt: Prompt, *, offline: bool = False) -> Answer:
+        """The model's answer, recorded or new.
+
+        Raises:
+            LlmError: there is none.
+        """
+        (found,) = self.ask_many([prompt], offline=offline)
+        if isinstance(found, LlmError):
+            raise found
+        return found
+
+    def ask_many(self, prompts: Sequence[Prompt], *, offline: bool = False) -> list[Answer | LlmError]:
+        """Answers in the prompts' order; those that are not recorded are asked for at the same time."""
+        keys = [self._key(p, offline) for p in prompts]
+        found: list[Answer | LlmError | None] = [self._recorded(k) for k in keys]
+        missing = [i for i, answer in enumerate(found) if answer is None]
+        refusal = self._refusal()
+
+        def fill(i: int) -> None:
+            found[i] = refusal or self._answer(prompts[i], offline)
+
+        # Daemons: an interrupted run must not wait for a reply that nobody will read.
+        threads = [threading.Thread(target=fill, args=(i,), daemon=True) for i in missing[1:]]
+        for t in threads:
+            t.start()
+        for i in missing[:1]:
+            fill(i)
+        for t in threads:
+            t.join()
+        out: list[Answer | LlmError] = []
+        for i, answer in enumerate(found):
+            assert answer is not None
+            out.append(answer)
+            if i in missing and isinstance(answer, Answer):
+                self._store.put(keys[i], _document(answer))
+        return out
+
+    def close(self) -> None:
+        self._store.close()
+        if self._openai is not None:
+            self._openai.close()
+
+    @property
+    def given_up(self) -> str | None:
+        """Why nothing is asked any more, or None."""
+        return self._given_up
+
+    def _key(self, prompt: Prompt, offline: bool) -> str:
+        messages = [[m.role, m.text] for m in prompt]
+        what = [_SCHEMA, self.endpoint.model_of(offline), self.endpoint.max_reply, messages]
+        return sha256(canonical(what).encode("utf-8", "surrogatepass"))
+
+    def _recorded(self, key: str) -> Answer | None:
+        document = self._store.get(key)
+        if document is None:
+            return None
+        try:
+            answer = Answer(
+                str(document["text"]),
+                str(document["finish"]),
+                int(document["prompt_tokens"]),
+                int(document["completion_tokens"]),
+                replayed=True,
+            )
+        except (KeyError, TypeError, ValueError):  # not one of ours
+            return None
+        self.counts.replayed += 1
+        return answer
+
+    def _refusal(self) -> LlmError | None:
+        """Why nothing may be asked now."""
+        end = self.endpoint
+        if end.replay:
+            return LlmError("this prompt has no recorded answer.", "Unset ASCENDOPT_LLM_REPLAY to ask the model.")
+        if self._given_up is not None:
+            return LlmError(self._given_up)
+        if end.max_tokens is not None and self.usage.tokens >= end.max_tokens:
+            return LlmError(f"the limit of {end.max_tokens} tokens is reached.", "Raise ASCENDOPT_LLM_MAX_TOKENS.")
+        if end.max_money is not None and self.usage.money >= end.max_money:
+            return LlmError(f"the limit of {end.max_money:g} US dollars is reached.", "Raise ASCENDOPT_LLM_MAX_MONEY.")
+        return None
+
+    def _answer(self, prompt: Prompt, offline: bool) -> Answer | LlmError:
+        """A new answer; every failure counts, and enough of them end the asking."""
+        for attempt in range(ATTEMPTS):
+            with self._lock:
+                self.counts.requests += 1
+            try:
+                answer = self._request(prompt, offline)
+            except _Failed as failure:
+                with self._lock:
+                    self.counts.problems[failure.kind] += 1
+                wait_s = failure.wait_s or _BACKOFF_S * 2**attempt
+                if failure.retry and attempt + 1 < ATTEMPTS and wait_s <= _LONGEST_WAIT_S and self._given_up is None:
+                    self._wait(wait_s)
+                    continue
+                return self._lost(failure)
+            with self._lock:
+                self._failures = 0
+                self.counts.answered += 1
+            return answer
+        raise AssertionError("the last attempt returns")
+
+    def _lost(self, failure: _Failed) -> LlmError:
+        with self._lock:
+            self._failures += 1
+            text = f"{self.endpoint.shown_url}: {failure}"
+            if self._given_up is None and (failure.fatal or self._failures >= _PATIENCE):
+                self._given_up = text
+                self._say(f"the language model is not asked any more in this run: {text}")
+        return LlmError(text)
+
+    # -- one request --------------------------------------------------------------------------------------------------
+
+    def _client(self) -> openai.OpenAI:
+        import openai  # half a second: only who asks a model pays for it
+
+        with self._lock:
+            if self._openai is None:
+                self._openai = openai.OpenAI(
+                    api_key=self.endpoint.api_key or "none",  # a local server needs none; the client insists on one
+                    base_url=self.endpoint.base_url,
+                    timeout=self.endpoint.timeout_s,
+                    max_retries=0,
+                )
+            return self._openai
+
+    def _request(self, prompt: Prompt, offline: bool) -> Answer:
+        import openai
+
+        prompt_estimate = estimate_tokens("".join(m.text for m in prompt))
+        try:
+            client = self._client()
+            body, streamed = self._body(client, prompt, offline)
+        except openai.APITimeoutError:
+            raise _Failed("timeout", f"no answer within {self.endpoint.timeout_s:g} s.", retry=True) from None
+        except openai.APIStatusError as error:
+            raise self._status(error) from None
+        except openai.APIConnectionError as error:
+            raise _Failed("connection", f"no connection ({self._clean(error.__cause__)}).", retry=True) from None
+        except _Failed:
+            raise
+        except Exception as error:  # whatever a client library has to say about a URL or a proxy, the run goes on
+            raise _Failed("client", f"{type(error).__name__}: {self._clean(error)}.") from None
+        try:
+            answer = self._parse(body, streamed)
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            self._count(offline, prompt_estimate, 0)
+            text = f"a reply that is no chat completion ({self._clean(error)})."
+            raise _Failed("malformed", text, retry=True) from None
+        prompt_tokens = answer.prompt_tokens or prompt_estimate
+        completion_tokens = answer.completion_tokens or estimate_tokens(answer.text)
+        self._count(offline, prompt_tokens, completion_tokens)
+        return Answer(self._without_key(answer.text), answer.finish, prompt_tokens, completion_tokens)
+
+    def _count(self, offline: bool, prompt_tokens: int, completion_tokens: int) -> None:
+        prices = self.endpoint.prices_of(offline)
+        with self._lock:
+            money = prices.cost(prompt_tokens, completion_tokens) if prices else 0.0
+            self.usage.add(prompt_tokens + completion_tokens, money)
+
+    def _body(self, client: openai.OpenAI, prompt: Prompt, offline: bool) -> tuple[str, bool]:
+        """The reply's text, and whether it is a stream of events."""
+        messages: list[Any] = [{"role": m.role, "content": m.text} for m in prompt]
+        typed: list[ChatCompletionMessageParam] = messages
+        deadline = time.monotonic() + self.endpoint.timeout_s
+        create = client.chat.completions.with_streaming_response.create
+        data = bytearray()
+        with create(model=self.endpoint.model_of(offline), messages=typed, **self._options) as response:
+            streamed = "text/event-stream" in response.headers.get("content-type", "")
+            try:
+                for piece in response.iter_bytes():
+                    data += piece
+                    if len(data) > _BODY_BYTES:
+                        raise _Failed("size", f"a reply of more than {_BODY_BYTES >> 20} MiB.")
+                    if time.monotonic() > deadline:
+                        raise _Failed("timeout", f"no whole answer within {self.endpoint.timeout_s:g} s.", retry=True)
+            except _Failed:
+                raise
+            except Exception as error:  # the transport's errors; which library it is depends on the client's version
+                raise _Failed("connection", f"the reply broke off ({self._clean(error)}).", retry=True) from None
+        return data.decode("utf-8", "replace"), streamed
+
+    def _status(self, error: openai.APIStatusError) -> _Failed:
+        code, text = error.status_code, self._clean(error.message)
+        if code == 400 and self._adapt(text):
+            return _Failed("option", f"an option was refused: {text}", retry=True, wait_s=1e-3)
+        what = f"status {code}: {text}"
+        if code == 429 and "insufficient_quota" in text:
+            return _Failed("quota", what, fatal=True)
+        if code in _RETRIED or code >= 500:
+            return _Failed(str(code), what, retry=True, wait_s=_retry_after(error.response.headers))
+        return _Failed(str(code), what, fatal=code in _FATAL)
+
+    def _adapt(self, text: str) -> bool:
+        """Servers differ in the name of the length limit and in what a stream may tell; says whether that helps."""
+        with self._lock:
+            if "max_completion_tokens" in text and "max_tokens" in self._options:
+                self._options["max_completion_tokens"] = self._options.pop("max_tokens")
+                return True
+            return "stream_options" in text and self._options.pop("stream_options", None) is not None
+
+    def _parse(self, body: str, streamed: bool) -> Answer:
+        if streamed or body.lstrip().startswith("data:"):
+            return _from_events(body)
+        document = json.loads(body)
+        choice = document["choices"][0]
+        usage = _tokens(document.get("usage"))
+        return Answer(_text(choice["message"].get("content")), str(choice.get("finish_reason") or "stop"), *usage)
+
+    def _clean(self, error: object) -> str:
+        """A message fit to be shown: one line, of bounded length, without the key."""
+        text = re.sub(r"[\x00-\x1f\x7f]+", " ", str(error)).strip()
+        text = self._without_key(text)
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+    def _without_key(self, text: str) -> str:
+        key = self.endpoint.api_key
+        return text.replace(key, "***") if key and len(key) >= 6 else text  # shorter ones are words like "none"
+
+
+def _text(content: object) -> str:
+    """The text of a message, which some servers send in parts."""
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _tokens(usage: object) -> tuple[int, int]:
+    """(input, output); 0 where the server doesn't say, or says what can't be."""
+    counts = [usage.get(n) if isinstance(usage, Mapping) else None for n in ("prompt_tokens", "completion_tokens")]
+    known = [n if isinstance(n, int) and n > 0 else 0 for n in counts]
+    return known[0], known[1]
+
+
+def _events(body: str) -> Iterator[str]:
+    for line in body.splitlines():
+        if line.startswith("data:"):
+            yield line.removeprefix("data:").strip()
+
+
+def _from_events(body: str) -> Answer:
+    """Raises ValueError when the stream broke off or tells an error."""
+    parts: list[str] = []
+    finish, done, usage = "", False, (0, 0)
+    for data in _events(body):
+        if data == "[DONE]":
+            done = True
+            break
+        event = json.loads(data)
+        if "error" in event:
+            raise ValueError(f"an error in the stream: {event['error']}")
+        for choice in event.get("choices") or []:
+            parts.append(_text((choice.get("delta") or {}).get("content")))
+            finish = str(choice.get("finish_reason") or finish)
+        usage = _tokens(event["usage"]) if event.get("usage") else usage
+    if not done and not finish:
+        raise ValueError("the stream broke off")
+    return Answer("".join(parts), finish or "stop", *usage)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds a server asks to wait, as a number or a date; 0 where it doesn't."""
+    text = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", text):
+        return float(text)
+    try:
+        return max(0.0, (email.utils.parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _document(answer: Answer) -> dict[str, object]:
+    return {
+        "text": answer.text,
+        "finish": answer.finish,
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.completion_tokens,
+    }

@@ -1,0 +1,174 @@
+"""What a model has to know, in words: the chip, the code, where the time went, what was tried."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..chip import Chip
+from ..diagnosis import bandwidths, diagnose, stalls
+from ..operator import Operator
+from ..outcome import CompileFailed, Timed
+from ..profile import Profile
+from ..search.proposer import SearchState, Trial
+from ..search.slice import Template
+from ..source import program_of, tiling_functions
+
+CODE, CONTEXT = 60_000, 20_000  # characters of code that may be changed, and of code to read only
+_DIFF, _REASON, _LOG = 3_000, 300, 3_000  # characters
+_RECENT, _BEST, _SITES = 14, 3, 24  # trials, programs and places that are listed
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A file as it is shown; ``cut``: only its beginning is."""
+
+    path: str
+    text: str
+    cut: bool = False
+
+
+def listing(files: Mapping[str, str], first: Sequence[str], limit: int) -> list[Listing]:
+    """The files, those of ``first`` before the others, as long as there is room for ``limit`` characters."""
+    out: list[Listing] = []
+    for path in [*first, *(p for p in sorted(files) if p not in first)]:
+        text = files[path]
+        if len(text) > limit:
+            if not out:
+                end = text.rfind("\n", 0, limit) + 1
+                out.append(Listing(path, text[:end], cut=True))
+            break
+        out.append(Listing(path, text))
+        limit -= len(text)
+    return out
+
+
+def tiling_first(files: Mapping[str, str]) -> list[str]:
+    """The files that decide the launch, before their headers and helpers."""
+    return sorted({f.path for f in tiling_functions(program_of(files))})
+
+
+def kernel_first(operator: Operator) -> list[str]:
+    return [operator.kernel_main] if operator.kernel_main in operator.baseline.kernel else []
+
+
+def chip_facts(chip: Chip) -> dict[str, object]:
+    """Numbers of the chip under the names the prompts use."""
+    values = chip.values
+    usable = int(values["memory.ub_bytes"]) - int(values.get("memory.ub_reserved_bytes", 0))
+    return {
+        "name": chip.name,
+        "cores": int(values["core.aiv"]),
+        "clock_mhz": int(values["core.clock_mhz"]),
+        "ub_bytes": usable,
+        "l2_mib": int(values["memory.l2_bytes"]) >> 20,
+        "hbm": int(values["memory.hbm_gb_per_s"]),
+        "l2": int(values["memory.l2_gb_per_s"]),
+    }
+
+
+def profile_facts(profile: Profile, chip: Chip, target: str = "modelled") -> str:
+    """Where the time went, and what bounds the kernel. Times in us."""
+    lines = [
+        f"task {profile.task_duration_us:.2f} us {target} on {profile.block_dim} blocks; mean over cores "
+        f"{profile.aiv_time_us:.2f} us, of it vector {profile.aiv_vec_time_us:.2f}, scalar "
+        f"{profile.aiv_scalar_time_us:.2f}, MTE2 (in) {profile.aiv_mte2_time_us:.2f}, MTE3 (out) "
+        f"{profile.aiv_mte3_time_us:.2f} us"
+    ]
+    waits = [f"{who}: {us:.2f} us" for who, us in stalls(profile)[:5]]
+    if waits:
+        lines.append(f"waits: {'; '.join(waits)}")
+    traffic = [
+        f"{b.name} {b.achieved / 1e3:.0f} GB/s ({100 * b.share:.0f} % of peak)" for b in bandwidths(profile, chip)
+    ]
+    if traffic:
+        lines.append(f"traffic: {', '.join(traffic)}")
+    counters = profile.counters
+    names = ("instructions", "vec_instructions", "mte2_copies", "mte2_bytes", "mte3_copies", "bank_conflict_cycles")
+    counted = [f"{n} {counters[n]:.0f}" for n in names if n in counters]
+    if counted:
+        lines.append(f"counts: {', '.join(counted)}")
+    lines.append(f"diagnosis: {diagnose(profile, chip).paragraph}")
+    return "\n".join(lines)
+
+
+def one_line(trial: Trial, baseline_us: float | None) -> str:
+    """``#7 from #3: tile doubled -> 4.51 us (1.20x)``, or why it counts for nothing."""
+    c = trial.candidate
+    head = f"#{c.id}" + (f" from #{c.parent}" if c.parent is not None else "") + f": {c.change}"
+    if isinstance(trial.outcome, Timed):
+        us = trial.outcome.profile.task_duration_us
+        gain = f" ({baseline_us / us:.2f}x)" if baseline_us and us else ""
+        return f"{head} -> {us:.2f} us{gain}"
+    reason = " ".join(trial.outcome.reason.split())
+    return f"{head} -> {type(trial.outcome).__name__}: {shortened(reason, _REASON)}"
+
+
+def history(state: SearchState) -> list[str]:
+    """The baseline, the best trials, and the last ones, in order."""
+    timed = [t for t in state.history if t.time_us is not None and t.duplicate_of is None]
+    best = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))[:_BEST]
+    shown = {t.candidate.id: t for t in [state.baseline, *best, *list(state.history)[-_RECENT:]]}
+    return [one_line(shown[number], state.baseline.time_us) for number in sorted(shown)]
+
+
+def inspirations(state: SearchState, part: str) -> list[tuple[str, str]]:
+    """(one line, diff against the incumbent's ``tiling`` or ``kernel``) of other fast programs, the fastest first."""
+    now = getattr(state.incumbent.candidate.pair, part)
+    timed = [t for t in state.history if t.time_us is not None and t.duplicate_of is None]
+    out = []
+    for trial in sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id)):
+        other = getattr(trial.candidate.pair, part)
+        if trial is not state.incumbent and other != now and trial.time_us < (state.baseline.time_us or 0.0):  # type: ignore[operator]
+            out.append((one_line(trial, state.baseline.time_us), shortened(diff(now, other), _DIFF)))
+    return out[: _BEST - 1]
+
+
+def sites(template: Template, shown: Iterable[str]) -> list[str]:
+    """The places that decide the launch, best first: ``op_host/x.cpp:34 TILE_LENGTH = 2048 (tile; feeds field)``."""
+    paths = set(shown)
+    out = []
+    for s in template.sites:
+        if s.path in paths:
+            line = template.program.files[s.path].data[: s.start].count(b"\n") + 1
+            text = shortened(" ".join(s.text.split()), 60)
+            out.append(f"{s.path}:{line} {s.name}: `{text}` ({s.role}; decides {', '.join(sorted(s.reach))})")
+    return out[:_SITES]
+
+
+def failure(trial: Trial) -> str:
+    """Why a trial counts for nothing, with the compiler's own words where there are some."""
+    outcome = trial.outcome
+    assert not isinstance(outcome, Timed)
+    text = f"{type(outcome).__name__}: {outcome.reason}"
+    if isinstance(outcome, CompileFailed) and outcome.log:
+        text += f"\n{shortened(outcome.log, _LOG)}"
+    return text
+
+
+def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """A unified diff of all files that differ."""
+    out: list[str] = []
+    for path in sorted(before.keys() | after.keys()):
+        one, two = before.get(path, "").splitlines(), after.get(path, "").splitlines()
+        out += difflib.unified_diff(one, two, f"a/{path}", f"b/{path}", n=2, lineterm="")
+    return "\n".join(out)
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length].rstrip() + " [...]"
+
+
+def synchronization(operator: Operator) -> str:
+    """What the kernel's build says about who orders the pipes."""
+    if operator.auto_sync:
+        return (
+            "The kernel is built with the compiler's automatic synchronization: dependent instructions of one core are "
+            "ordered by the compiler, and that order costs time. What runs on different cores is not ordered."
+        )
+    return (
+        "The kernel is built without automatic synchronization (--cce-auto-sync=off): every access of one pipe to "
+        "bytes that another pipe touches must be ordered by a queue (EnQue, DeQue), a flag (SetFlag, WaitFlag) or a "
+        "PipeBarrier; a vector instruction that reads what an earlier one wrote needs PipeBarrier<PIPE_V>."
+    )
