@@ -23,15 +23,17 @@ from .entry import canonical, sha256
 from .errors import NoWorkingCandidate
 from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Checked, Gate
+from .llm.endpoint import Endpoint
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
 from .profile import Profile
 from .search.budget import Budget, Limits
+from .search.choice import choose
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
 from .search.journal import Journal
-from .search.proposer import Proposer, Trial
+from .search.proposer import Trial
 from .search.schedule import SCHEDULES
-from .search.tiling_rules import TilingRules
+from .settings import settings
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
 _MIN_GAIN = 0.001  # share of the time a change must save: less is noise of the model's rounding
@@ -54,6 +56,7 @@ class TuneRecord:
     stop: str = "cached"
     seconds: float = 0.0
     timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, of all evaluations of the call
+    llm: Mapping[str, object] = field(default_factory=dict)  # what a language model was asked, and what that cost
 
     @property
     def baseline(self) -> Profile:
@@ -88,6 +91,7 @@ class TuneRecord:
             "cache_key": self.key.hash,
             "stop": self.stop,
             "seconds": round(self.seconds, 3),
+            "llm": dict(self.llm),
             "history": [_trial_json(t) for t in self.history],
         }
 
@@ -123,6 +127,8 @@ def tune_case(
     resume: bool = False,
     limits: Limits | None = None,
     schedule: str = SCHEDULES[0],
+    proposer: str | None = None,
+    endpoint: Endpoint | None = None,
     journal: Path | None = None,
 ) -> TuneRecord:
     """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
@@ -140,6 +146,8 @@ def tune_case(
         resume: go on with the run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer.
         limits: on seconds, tokens and money; whichever ends first keeps the best pair so far.
         schedule: of the two stages, ``paper`` or ``adaptive``.
+        proposer: ``rules``, ``llm`` or ``both``; default: the setting, else both if a language model is configured.
+        endpoint: the language model; default: that of the settings, with its limits where ``limits`` has none.
         journal: where every trial is recorded as it ends; default: below the cache folder.
 
     Raises:
@@ -147,13 +155,16 @@ def tune_case(
         CacheError: another process is in the same run.
         AscendOptError: the operator doesn't build, the case doesn't fit it, the cache can't be written, ...
     """
+    endpoint = endpoint or Endpoint.of(settings())
+    if endpoint is not None:
+        limits = (limits or Limits()).or_else(Limits(tokens=endpoint.max_tokens, money=endpoint.max_money))
     spending = Budget(limits or Limits())
     toolkit = find(target)
     cache = cache or Cache()
     key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
     options = SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN, schedule=schedule)
-    proposers: list[Proposer] = [TilingRules()]
-    header = run_header(key.hash, options, proposers)
+    chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
+    header = run_header(key.hash, options, chosen.proposers)
     path = journal or cache.root / "journals" / f"{key.hash[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
     goes_on = resume and path.exists()
     if not retune and not goes_on and (entry := cache.get(key)) is not None:
@@ -175,7 +186,7 @@ def tune_case(
                 operator=operator,
                 case=case,
                 chip=load_chip(chip),
-                proposers=proposers,
+                proposers=chosen.proposers,
                 evaluate_many=_evaluate_many(gate, timings),
                 options=options,
                 signature=defined,
@@ -189,10 +200,11 @@ def tune_case(
         say("checking the best pair once more, on inputs the search never saw")
         winner = _confirm(gate, result)
         entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=defined)
+        chosen.close()
     cache.put(entry)
     if result.stop in _ENDED:
         path.unlink(missing_ok=True)
-    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings)
+    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings, chosen.counts())
 
 
 def _evaluate_many(

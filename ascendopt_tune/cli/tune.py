@@ -14,6 +14,7 @@ from ..build.toolkit import Toolkit, find
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
+from ..llm.endpoint import Endpoint
 from ..report.html import write_report
 from ..report.text import json_text, print_tuned, time_word
 from ..search.budget import Limits
@@ -39,6 +40,7 @@ Ctrl-C ends the search, checks the best pair found so far and keeps it; a second
 disk as soon as it ended: the same command goes on where a killed one was.
 """
 _LIMITS = "Limits: whichever ends first keeps the best pair so far"
+_MODEL = "Language model (docs/llm.md; check it with `ascendopt-tune llm-check`)"
 _INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 
 
@@ -77,6 +79,21 @@ def tune(
             "--schedule", help="paper: the stages take turns every 10 steps; adaptive: more steps for what still earns."
         ),
     ] = Schedule.PAPER,
+    proposer: Annotated[
+        str | None,
+        typer.Option(
+            "--proposer",
+            help="rules, llm or both. Default: both if a language model is configured, else rules.",
+            rich_help_panel=_MODEL,
+            show_default=False,
+        ),
+    ] = None,
+    llm_model: Annotated[
+        str | None, typer.Option("--llm-model", help="Default: ASCENDOPT_LLM_MODEL.", rich_help_panel=_MODEL)
+    ] = None,
+    llm_base_url: Annotated[
+        str | None, typer.Option("--llm-base-url", help="Default: ASCENDOPT_LLM_BASE_URL.", rich_help_panel=_MODEL)
+    ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Evaluations at the same time. Default: one per core.")
     ] = None,
@@ -122,6 +139,8 @@ def tune(
                 resume=resume,
                 limits=Limits(max_seconds, max_tokens, max_money),
                 schedule=schedule.value,
+                proposer=proposer,
+                endpoint=Endpoint.of(now, model=llm_model, base_url=llm_base_url),
                 signature=subject.signature,
                 arrays=subject.arrays,
                 progress=display.update,

@@ -118,13 +118,20 @@ def estimate_tokens(text: str) -> int:
 
 
 class Client:
-    """Asks the models of ``endpoint``. ``say`` is told once when it is given up; ``wait`` sleeps so many seconds."""
+    """Asks the models of ``endpoint``.
+
+    Args:
+        seed: another one has other answers to the same prompts.
+        say: told once when the endpoint is given up.
+        wait: sleeps so many seconds.
+    """
 
     def __init__(
         self,
         endpoint: Endpoint,
         *,
         usage: Meter | None = None,
+        seed: int = 0,
         store: Store | None = None,
         say: Callable[[str], None] = lambda text: None,
         wait: Callable[[float], None] = time.sleep,
@@ -132,6 +139,7 @@ class Client:
         self.endpoint = endpoint
         self.usage: Meter = usage if usage is not None else Account()
         self.counts = Counts()
+        self._seed = seed
         self._store = store or Store()
         self._say, self._wait = say, wait
         self._lock = threading.Lock()
@@ -182,9 +190,11 @@ class Client:
         return out
 
     def close(self) -> None:
+        """Closes files and connections; the object may be used on."""
         self._store.close()
         if self._openai is not None:
             self._openai.close()
+            self._openai = None
 
     @property
     def given_up(self) -> str | None:
@@ -193,7 +203,7 @@ class Client:
 
     def _key(self, prompt: Prompt, offline: bool) -> str:
         messages = [[m.role, m.text] for m in prompt]
-        what = [_SCHEMA, self.endpoint.model_of(offline), self.endpoint.max_reply, messages]
+        what = [_SCHEMA, self._seed, self.endpoint.model_of(offline), self.endpoint.max_reply, messages]
         return sha256(canonical(what).encode("utf-8", "surrogatepass"))
 
     def _recorded(self, key: str) -> Answer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from ..errors import SettingsError
 from ..settings import Settings
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -28,6 +29,9 @@ class Endpoint:
 
     ``max_reply``: tokens of one reply. ``timeout_s``: seconds of one request. ``replay``: recorded answers only.
     ``max_tokens`` and ``max_money`` (US dollars) end a run.
+
+    Raises:
+        SettingsError: ``base_url`` is no URL.
     """
 
     model: str
@@ -42,6 +46,15 @@ class Endpoint:
     replay: bool = False
     max_tokens: int | None = None
     max_money: float | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.base_url)
+            ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            ok = False
+        if not ok:
+            raise SettingsError("the base URL of the language model is no URL.", "Give one such as https://host/v1.")
 
     @staticmethod
     def of(settings: Settings, *, model: str | None = None, base_url: str | None = None) -> Endpoint | None:

@@ -35,6 +35,14 @@ class Limits:
     tokens: int | None = None
     money: float | None = None
 
+    def or_else(self, other: Limits) -> Limits:
+        """These limits; where there is none, that of ``other``."""
+        return Limits(
+            self.seconds if self.seconds is not None else other.seconds,
+            self.tokens if self.tokens is not None else other.tokens,
+            self.money if self.money is not None else other.money,
+        )
+
 
 @dataclass
 class Budget:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from ..diagnosis import diagnose
 from ..llm import facts
 from ..llm.client import Client, Prompt
 from ..llm.dialogue import REPAIRS, converse
@@ -62,7 +61,7 @@ class Lesson(Protocol):
     def diff(self) -> str: ...
 
 
-Retrieve = Callable[[str, int], Sequence[Lesson]]  # (text of the bottleneck, how many) -> the most fitting first
+Retrieve = Callable[[SearchState, int], Sequence[Lesson]]  # what fits the incumbent's bottleneck, the best first
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,6 @@ class _Question:
 class _LlmProposer:
     """What both stages share; ``_part`` names the half of the pair that may change."""
 
-    name: str
     stage: int
     _part: str
     _other: str
@@ -90,6 +88,7 @@ class _LlmProposer:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.name = f"{self._part}-llm({plain(client.endpoint.model, 80)})"
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         batch = Move(f"{self.name}:batch", "batch", "set", len(state.seen))
@@ -211,7 +210,6 @@ class _LlmProposer:
 class LlmTiling(_LlmProposer):
     """Stage I: the model mutates the incumbent's tiling program."""
 
-    name = "tiling-llm"
     stage = 1
     _part, _other = "tiling", "kernel"
     _part_title, _other_title = "tiling program", "kernel"
@@ -233,7 +231,6 @@ class LlmTiling(_LlmProposer):
 class LlmKernel(_LlmProposer):
     """Stage II: the model rewrites the incumbent's kernel, with experience found for its bottleneck."""
 
-    name = "kernel-llm"
     stage = 2
     _part, _other = "kernel", "tiling"
     _part_title, _other_title = "kernel", "tiling program"
@@ -258,11 +255,10 @@ class LlmKernel(_LlmProposer):
 
     def _lessons(self, state: SearchState) -> list[Lesson]:
         """The most fitting experience that was not tried on this kernel yet."""
-        outcome = state.incumbent.outcome
-        if self._retrieve is None or not isinstance(outcome, Timed):
+        if self._retrieve is None:
             return []
         tried = {m.site for t in state.history if t.candidate.parent == state.incumbent.candidate.id for m in t.moves}
-        found = self._retrieve(diagnose(outcome.profile, state.chip).paragraph, _LESSONS + len(tried))
+        found = self._retrieve(state, _LESSONS + len(tried))
         return [x for x in found if _applied(x, state).site not in tried][:_LESSONS]
 
 
