@@ -16,6 +16,7 @@ from .profile import Profile
 # built around one bottleneck, are told apart with room on both sides.
 _LAUNCH, _IMBALANCE, _SYNC, _BUSY, _WAITS, _BANDWIDTH, _PART = 0.5, 0.25, 0.25, 0.65, 0.2, 0.6, 0.25
 _FEW_CORES = 0.5  # of the chip's cores
+_PAYS = 0.1  # of the task: what splitting the work over more cores has to save, their start paid
 _SMALL_COPY = 4096  # bytes; a copy of less can't reach a core's bandwidth (issue cost against bytes per cycle)
 _PIPES = {"vec": "the vector pipe", "scalar": "the scalar unit", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)"}
 
@@ -143,11 +144,13 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "Start fewer cores, or do more in one launch (fuse operators, take larger inputs)",
         )
     elif used <= _FEW_CORES * there:
-        yield Finding(
-            "few cores",
-            f"Few cores: {used} of {there} cores work",
-            "Split the work over more blocks, along another axis if the first is too short",
-        )
+        more, saved = _more_cores(profile, chip)
+        if saved > _PAYS * task:
+            yield Finding(
+                "few cores",
+                f"Few cores: {used} of {there} cores work; {more} would save about {saved:.1f} us, their start paid",
+                "Split the work over more blocks, along another axis if the first is too short",
+            )
     if (sync := counters.get("stall_sync_all_us", 0.0)) / core > _SYNC:
         yield Finding(
             "synchronization",
@@ -162,6 +165,24 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "Give every core the same amount of work: spread the remainder over all cores, cut finer",
         )
     yield from _on_one_core(profile, chip)
+
+
+def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
+    """How many cores would end soonest if the same work were split over them evenly, and the microseconds that saves.
+
+    Cores start one after another, each later by what fetching its first instructions takes; and memory needs its time
+    for the bytes however many cores ask for them.
+    """
+    used, counters = cores_used(profile, chip), profile.counters
+    each = max(float(chip.values[f"launch.{key}"]) for key in ("core_fetch_us", "per_core_us"))
+    memory = max(b.share for b in bandwidths(profile, chip)) * counters["cores_active_us"]
+    work = working(profile) * used
+
+    def ends(cores: int) -> float:
+        return each * cores + max(work / cores, memory)
+
+    best = min(range(used, int(chip.values["core.aiv"]) + 1), key=ends)
+    return best, ends(used) - ends(best)
 
 
 def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
