@@ -50,9 +50,10 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
 
-docs: $(VENV)/installed-test  ## Regenerate the tables of APIs and of fidelity; tests compare them.
+docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity and settings; tests compare them.
 	$(BIN)/python docs/api_table.py
 	$(BIN)/python docs/fidelity_table.py
+	$(BIN)/python docs/settings_table.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

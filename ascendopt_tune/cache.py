@@ -9,6 +9,8 @@ of JSON summaries that spares reading them all and can be rebuilt at any time.
    with a warning that names the file, and counts as a miss. Looking up never raises.
 3. Any number of processes may share a root: writers hold a file lock, readers need none. A reader that meets a damaged
    entry looks again under the lock, so an entry that is being replaced is not taken for a damaged one.
+4. A layer that others could write to, or a bundle (deploy/bundle.py) that ``ASCENDOPT_TRUST`` doesn't vouch for, is
+   left out with a warning that says what to do.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from typing import Any
 import diskcache
 
 from . import paths
+from .case import Case
+from .deploy import trust
+from .deploy.bundle import Bundle, is_bundle, open_bundle
 from .entry import (
     ENTRY_FILE,
     Entry,
@@ -45,14 +50,15 @@ from .entry import (
     signature_from_json,
 )
 from .errors import CacheError
+from .explanation import Difference, Explanation, differences
 from .operator import Signature
+from .settings import settings
 
 __all__ = ["Cache", "CacheWarning", "Difference", "Entry", "Explanation", "Key", "Provenance", "Summary"]
 
 _ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature"})
 _INDEX_WAIT_S = 10.0  # writers come one by one, under the lock; only a reader of a moment can be in the way
 _STALE_S = 3600.0  # a temporary folder older than this belongs to no living writer
-_TENSOR = re.compile(r"(?P<dtype>\w+)(?P<shape>\[[\d,]*\].*)")  # as TensorSpec spells itself
 _CLOCK_TICK_NS = 50_000_000  # coarser than any file system's time stamps on Linux
 _INDEX_TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, ValueError, CacheError)
 
@@ -95,35 +101,12 @@ class Summary:
     signature: Signature | None = None
 
     @property
+    def case(self) -> Case:
+        return Case.from_json(self.key.to_json()["case"])
+
+    @property
     def speedup(self) -> float:
         return self.baseline_us / self.best_us
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One field in which the closest entry's key differs; ``None`` where one side lacks it."""
-
-    field: str
-    wanted: object
-    found: object
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a key hits or misses. ``closest`` is None when nothing is cached for the operator."""
-
-    hit: bool
-    key: Key
-    closest: Summary | None = None
-    differences: tuple[Difference, ...] = ()
-
-    def __str__(self) -> str:
-        if self.hit:
-            return f"{self.key.operator}: cached as {self.key.hash[:12]}."
-        if self.closest is None:
-            return f"{self.key.operator}: nothing is cached for this operator."
-        head = f"{self.key.operator}: not cached; the closest entry {self.closest.folder} differs in"
-        return "\n".join([head, *(f"  {d.field}: wanted {d.wanted!r}, cached {d.found!r}" for d in self.differences)])
 
 
 @dataclass
@@ -147,6 +130,7 @@ class Cache:
     counters: Counters = field(default_factory=Counters)
     _index_handle: Any = field(default=None, repr=False)
     _calls_seen: dict[Path, tuple[int, dict[str, list[str]]]] = field(default_factory=dict, repr=False)
+    _layers_seen: dict[Path, Bundle | bool] = field(default_factory=dict, repr=False)  # the bundle, or: to be used?
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 
@@ -178,19 +162,13 @@ class Cache:
         """Why a lookup of ``key`` hits or misses: field by field against the entry with the fewest differences."""
         if self._first(key, [key.hash]) is not None:
             return Explanation(True, key)
-        wanted = dict(_leaves(key.to_json()))
         best: tuple[Difference, ...] | None = None
         closest: Summary | None = None
         for summary in self.items(key.operator):
-            found = dict(_leaves(summary.key.to_json()))
-            differences = tuple(
-                Difference(name, wanted.get(name), found.get(name))
-                for name in dict.fromkeys([*wanted, *found])
-                if wanted.get(name) != found.get(name)
-            )
-            if best is None or len(differences) < len(best):
-                best, closest = differences, summary
-        return Explanation(False, key, closest, best or ())
+            found = differences(key, summary.key)
+            if best is None or len(found) < len(best):
+                best, closest = found, summary
+        return Explanation(False, key, closest.folder if closest else None, best or ())
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -235,6 +213,14 @@ class Cache:
             raise CacheError(f"the index of {self.root} can't be rebuilt: {error}.", "Is its disk full?") from error
         return len(found)
 
+    def quarantine(self, folder: Path) -> None:
+        """Moves the root's entry in ``folder`` aside if it is damaged. Raises CacheError if it can't be moved."""
+        try:
+            with self._lock():
+                self._read(self.root, folder)
+        except OSError as error:
+            raise _cannot_write(self.root, error) from error
+
     def close(self) -> None:
         """Closes the index; the object may be used on."""
         if self._index_handle is not None:
@@ -244,7 +230,30 @@ class Cache:
 
     def _roots(self) -> Iterator[Path]:
         yield self.root
-        yield from self.layers
+        for layer in self.layers:
+            if layer not in self._layers_seen:
+                self._layers_seen[layer] = self._open_layer(layer)
+            if self._layers_seen[layer] is not False:
+                yield layer
+
+    def _open_layer(self, layer: Path) -> Bundle | bool:
+        """The layer's bundle; True for a plain folder of results, False for one that must not, or can't, be used."""
+        try:
+            trust.check_owner(layer)
+            if not is_bundle(layer):
+                return True
+            bundle = open_bundle(layer)
+            reason = trust.why_untrusted(bundle, settings().trust)
+            if reason is not None:
+                raise CacheError(
+                    f"it is not trusted: {reason}.",
+                    f"Set ASCENDOPT_TRUST=sha256:{bundle.digest} if it is yours, or rebuild and check what it holds: "
+                    f"ascendopt-tune cache import {layer}.",
+                )
+            return bundle
+        except (CacheError, OSError) as error:
+            warnings.warn(f"cache layer {layer} is ignored: {error}", CacheWarning, stacklevel=5)
+            return False
 
     def _folder(self, root: Path, key: Key) -> Path:
         return root / "entries" / _folder_name(key.operator) / key.hash
@@ -267,6 +276,8 @@ class Cache:
     def _read_checked(self, root: Path, folder: Path) -> Entry | None:
         """Reads without the lock; what looks damaged is looked at again with it."""
         try:
+            if isinstance(bundle := self._layers_seen.get(root), Bundle):
+                bundle.check(folder)
             return self._load(folder)
         except CacheError as error:
             if root != self.root:
@@ -393,6 +404,8 @@ class Cache:
 
     def _calls(self, root: Path, operator: str) -> dict[str, list[str]]:
         """``Key.call`` -> key hashes of an operator's entries in ``root``; read anew when the folder has changed."""
+        if isinstance(bundle := self._layers_seen.get(root), Bundle):
+            return bundle.calls(_folder_name(operator))
         folder = root / "entries" / _folder_name(operator)
         try:
             changed = folder.stat().st_mtime_ns
@@ -438,21 +451,6 @@ def _read_row(folder: Path) -> dict[str, Any] | None:
 def _summary(folder: Path, row: dict[str, Any]) -> Summary:
     signature = signature_from_json(row["signature"])
     return Summary(Key.from_json(row["key"]), folder, row["baseline_us"], row["best_us"], row["created"], signature)
-
-
-def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """``attrs.dim`` -> value, for every leaf of a JSON document; a tensor counts as dtype and shape."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list):
-        for i, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{i}]")
-    elif isinstance(value, str) and (tensor := _TENSOR.fullmatch(value)):
-        yield f"{path}.dtype", tensor["dtype"]
-        yield f"{path}.shape", tensor["shape"]
-    else:
-        yield path, value
 
 
 def _exchange(one: Path, other: Path) -> bool:

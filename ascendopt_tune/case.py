@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import CaseError
 
@@ -62,6 +63,13 @@ class TensorSpec:
             return -(-self.numel // 2)
         return self.numel * DTYPES[self.dtype][0]
 
+    @staticmethod
+    def parse(text: str) -> TensorSpec:
+        """Inverse of ``str``: ``float16[64,4096]``, ``float16[1,16,2,2]:NC1HWC0``."""
+        dtype, _, rest = text.partition("[")
+        shape, _, form = rest.partition("]")
+        return TensorSpec(dtype, tuple(int(n) for n in shape.split(",") if n), form.removeprefix(":") or "ND")
+
     def __str__(self) -> str:
         suffix = "" if self.format == "ND" else f":{self.format}"
         return f"{self.dtype}[{','.join(map(str, self.shape))}]{suffix}"
@@ -92,6 +100,20 @@ class Case:
             "outputs": [arg(a) for a in self.outputs],
             "attrs": {k: list(v) if isinstance(v, tuple) else v for k, v in self.attrs},
         }
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Case:
+        """Inverse of :meth:`to_json`."""
+
+        def arg(value: Any) -> Argument:
+            if value is None:
+                return None
+            return tuple(map(TensorSpec.parse, value)) if isinstance(value, list) else TensorSpec.parse(value)
+
+        attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in document["attrs"].items()}
+        return Case(
+            tuple(map(arg, document["inputs"])), tuple(map(arg, document["outputs"])), tuple(sorted(attrs.items()))
+        )
 
     def __str__(self) -> str:
         def arg(a: Argument) -> str:

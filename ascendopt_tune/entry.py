@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .build.host import TilingResult
-from .case import Argument, AttrValue, Case, TensorSpec
+from .case import Argument, AttrValue, Case
 from .errors import CacheError
 from .operator import AttrDef, Operator, Pair, ParamDef, Signature
 from .profile import Profile
@@ -164,9 +164,14 @@ class Entry:
         return self.baseline.task_duration_us / self.best.task_duration_us
 
     @property
+    def case(self) -> Case:
+        """The case it was tuned for."""
+        return Case.from_json(self.key.to_json()["case"])
+
+    @property
     def outputs(self) -> tuple[Argument, ...]:
         """The case's outputs."""
-        return tuple(_argument(a) for a in self.key.to_json()["case"]["outputs"])
+        return self.case.outputs
 
     @property
     def improved(self) -> bool:
@@ -260,22 +265,6 @@ def _inside(path: str) -> str:
             f"the source path {path!r} leaves the entry's folder.", "Keep an operator's files in its folder."
         )
     return path
-
-
-def _argument(value: Any) -> Argument:
-    """Inverse of an argument in :meth:`Case.to_json`."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return tuple(_spec(text) for text in value)
-    return _spec(value)
-
-
-def _spec(text: str) -> TensorSpec:
-    """Inverse of ``str(TensorSpec)``."""
-    dtype, _, rest = text.partition("[")
-    shape, _, form = rest.partition("]")
-    return TensorSpec(dtype, tuple(int(n) for n in shape.split(",") if n), form.removeprefix(":") or "ND")
 
 
 def signature_from_json(document: Mapping[str, Any] | None) -> Signature | None:

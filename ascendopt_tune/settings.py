@@ -31,6 +31,7 @@ class Settings:
 
     cache_dir: Path | None = None
     cache_layers: tuple[Path, ...] = ()
+    trust: tuple[str, ...] = ()
     toolkit_dir: Path | None = None
     target: str = "auto"
     chip: str = "ascend910b2"
@@ -91,6 +92,14 @@ def _path_list(text: str) -> tuple[Path, ...]:
     return tuple(_path(part) for part in text.split(os.pathsep) if part)
 
 
+def _trust_list(text: str) -> tuple[str, ...]:
+    items = tuple(part.strip() for part in text.split(",") if part.strip())
+    for item in items:
+        if item.startswith("sha256:") and not re.fullmatch(r"sha256:[0-9a-f]{64}", item):
+            raise ValueError("sha256: and 64 hexadecimal digits, as `ascendopt-tune prebuild` prints them")
+    return items
+
+
 def _flag(text: str) -> bool:
     value = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     if text.lower() not in value:
@@ -149,6 +158,13 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 VARIABLES: tuple[Variable, ...] = (
     Variable("cache_dir", _path, "The writable cache folder.", "the platform's user cache folder"),
     Variable("cache_layers", _path_list, f"Read-only cache folders, looked up in order, separated by `{os.pathsep}`."),
+    Variable(
+        "trust",
+        _trust_list,
+        "Bundles that may be used as they are: digests (`sha256:...`) and public keys (paths of Ed25519 keys in PEM), "
+        "separated by commas.",
+        "no bundle but what is imported",
+    ),
     Variable("toolkit_dir", _path, "Where the virtual toolkit is built.", "`toolkit` in the writable cache"),
     Variable(
         "target", _one_of(*TARGETS), "The device; `auto`: a real NPU's toolkit if there is one, else the virtual NPU."
@@ -321,7 +337,7 @@ def _to_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, (tuple, list)):
-        return os.pathsep.join(str(part) for part in value)
+        return (os.pathsep if any(isinstance(v, Path) for v in value) else ",").join(str(part) for part in value)
     return str(value)
 
 

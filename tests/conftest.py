@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import platformdirs
 import pytest
 
@@ -14,6 +15,11 @@ import pytest
 os.environ.setdefault(
     "ASCENDOPT_TOOLKIT_DIR", str(platformdirs.user_cache_path("ascendopt_tune", appauthor=False) / "toolkit")
 )
+# A busy machine is no defect of what is tested.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 _KEPT = (
     "ASCENDOPT_TOOLKIT_DIR",
     "ASCENDOPT_CXX",

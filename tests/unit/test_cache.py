@@ -370,7 +370,7 @@ def test_explain(cache: Cache) -> None:
     assert not hit.differences
     miss = cache.explain(key(1024))
     assert miss.closest is not None
-    assert miss.closest.key == key(512)
+    assert miss.closest.name == key(512).hash
     assert [(d.field, d.wanted, d.found) for d in miss.differences] == [
         ("case.inputs[0].shape", "[1024,64]", "[512,64]"),
         ("case.outputs[0].shape", "[1024,64]", "[512,64]"),

@@ -13,7 +13,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 def test_the_table_of_settings_is_the_generated_one() -> None:
     text = (ROOT / "docs/settings.md").read_text()
-    assert text.endswith("\n\n" + settings.table()), "paste the output of ascendopt_tune.settings.table()"
+    assert text.endswith("\n\n" + settings.table()), "make docs"
 
 
 def test_links_lead_somewhere() -> None:

@@ -1,0 +1,121 @@
+"""``ascendopt-tune prebuild``: tune a list of operators and shapes ahead of time, and make a bundle of the results."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..cache import Cache
+from ..deploy import archive
+from ..deploy.bundle import Bundle
+from ..deploy.manifest import Wish, read_manifest
+from ..deploy.prebuild import Done, prebuild
+from ..errors import CacheError
+from ..report.text import json_text, time_word
+from ..settings import settings
+from . import options
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune prebuild manifest.toml -o bundle/
+
+ascendopt-tune prebuild manifest.toml -o bundle.tar.gz --sign key.pem --workers 8
+
+The manifest is described in docs/deploy.md. Ctrl-C makes a bundle of what is done; the same command goes on later.
+"""
+_INTERRUPTED = 130
+
+
+def prebuild_command(
+    manifest: Annotated[Path, typer.Argument(help="What to tune: a TOML file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The bundle: a folder, or an archive (.tar.gz).")],
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Results made at the same time. Default: one per core.")
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option("--ray", metavar="ADDRESS", help="Run on a Ray cluster; auto: the one this host is part of."),
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
+    ] = None,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Tune what the manifest asks for and write a bundle: a read-only cache layer to ship with a deployment.
+
+    What the cache has is not tuned again. A wish that can't be fulfilled is listed; the others are in the bundle.
+    """
+    options.check_cache_folder()
+    wishes = read_manifest(manifest)
+    done: list[Done] = []
+    interrupted = False
+    started = time.monotonic()
+    cache = Cache()
+    try:
+        count = workers or settings().workers or os.cpu_count() or 1
+        for result in prebuild(wishes, cache, workers=count, ray_address=ray, started=_say_started):
+            done.append(result)
+            _say_done(result, len(done), len(wishes), time.monotonic() - started)
+    except KeyboardInterrupt:
+        interrupted = True
+        print("interrupted: the bundle holds what is done; the same command goes on here.", file=sys.stderr)
+    folders = [d.folder for d in done if d.folder is not None]
+    if not folders:
+        reasons = (
+            "; ".join(dict.fromkeys(d.reason for d in done if d.reason)) or "interrupted before a result was there"
+        )
+        raise CacheError(f"there is nothing to put into {output}: {reasons}")
+    bundle = archive.make(output, folders, sign)
+    _print(output, bundle, done, sign is not None, json)
+    if interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if any(d.result == "failed" for d in done):
+        raise typer.Exit(1)
+
+
+def _say_started(wish: Wish) -> None:
+    shapes = " ".join(f"{name}={text}" for name, text in wish.call.inputs.items())
+    print(f"tuning {wish.source} {shapes} on {wish.chip} ...", file=sys.stderr, flush=True)
+
+
+def _say_done(done: Done, n: int, total: int, seconds: float) -> None:
+    eta = seconds / n * (total - n)
+    what = f"{done.baseline_us:.2f} -> {done.best_us:.2f} us" if done.result != "failed" else done.reason
+    text = f"{n}/{total}  {done.result}  {done.wish.source} {done.case}  {what}  ETA {eta:.0f} s"
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print(output: Path, bundle: Bundle, done: list[Done], signed: bool, json: bool) -> None:
+    if json:
+        rows: list[dict[str, Any]] = [
+            {
+                "operator": d.wish.source,
+                "case": d.case,
+                "chip": d.wish.chip,
+                "result": d.result,
+                "baseline_us": d.baseline_us,
+                "best_us": d.best_us,
+                "reason": d.reason,
+            }
+            for d in done
+        ]
+        document = {"bundle": str(output), "digest": f"sha256:{bundle.digest}", "signed": signed, "entries": rows}
+        print(json_text(document))
+        return
+    for d in done:
+        name = Path(d.wish.source).name
+        print(f"{d.result:6}  {_times(d, bundle):38}  {name} on {d.wish.chip}: {d.case or d.reason}")
+    print(archive.how_to_use(output, bundle))
+
+
+def _times(done: Done, bundle: Bundle) -> str:
+    if done.result == "failed":
+        return ""
+    word = time_word("virtual" if "virtual" in bundle.about["targets"] else "npu")
+    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {word} ({done.baseline_us / done.best_us:.2f}x)"

@@ -1,0 +1,1 @@
+"""Results on their way to other machines: bundles, trust, import, prebuild, and the upkeep of a cache folder."""

@@ -1,0 +1,183 @@
+"""What to prebuild: a TOML file of operators and the calls they are to be tuned for.
+
+```toml
+chips = ["ascend910b2"]          # default: ASCENDOPT_CHIP
+target = "virtual"               # auto, virtual or npu; default: auto
+budget = 40                      # evaluations per call
+seed = 0
+recorded = ["calls.json"]        # calls recorded from a model (`aot.record`), relative to this file
+
+[[operator]]
+source = "rms_norm"              # a registry name, or a folder relative to this file
+chips = ["ascend910b1"]          # chips and budget may be said per operator
+cases = "registry"               # the operator's own op.toml cases, beside those below
+
+[[operator.case]]                # every combination of the grid
+inputs = { x = "{dtype}[{rows},{columns}]", gamma = "{dtype}[{columns}]" }
+attrs = { epsilon = 1e-6 }
+grid = { dtype = ["float16", "bfloat16"], rows = [1, 64, 2048], columns = [4096] }
+```
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..chip import load_chip
+from ..errors import CaseError, OperatorError
+from ..operator import Operator
+from ..registry import load_folder, load_operator, operator_names
+from ..settings import TARGETS, settings
+
+_TOP = {"chips", "target", "budget", "seed", "recorded", "operator"}
+_OPERATOR = {"source", "chips", "budget", "cases", "case"}
+_CASE = {"inputs", "outputs", "attrs", "grid"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call by the names a person uses: tensors as ``float16[64,4096]``, attributes as values."""
+
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    attrs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One case of one operator on one chip to have a result for, with ``budget`` evaluations."""
+
+    source: str  # registry name or folder, as the operator is loaded again in a worker
+    call: Call
+    chip: str
+    target: str
+    budget: int
+    seed: int
+
+    def operator(self) -> Operator:
+        """Loads it. Raises OperatorError."""
+        return load_folder(Path(self.source)) if Path(self.source).is_absolute() else load_operator(self.source)
+
+
+def read_manifest(path: Path) -> list[Wish]:
+    """Everything the file asks for, in its order, each once.
+
+    Raises:
+        OperatorError: the file can't be read, has a key this version doesn't know, or names no operator.
+        CaseError: an unknown chip or placeholder, or a grid that is none.
+    """
+    try:
+        document = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise OperatorError(f"{path} can't be read: {error.strerror or error}.", "Give a manifest in TOML.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OperatorError(f"{path} is no TOML: {error}.", "Correct it there.") from error
+    _known(path, "", document, _TOP)
+    wishes: dict[str, Wish] = {}
+    for wish in _wishes(path, document):
+        wishes.setdefault(json.dumps([wish.source, wish.chip, wish.call.__dict__], sort_keys=True), wish)
+    if not wishes:
+        raise OperatorError(f"{path} asks for nothing.", "Add an [[operator]] with cases, or `recorded` calls.")
+    return list(wishes.values())
+
+
+def _wishes(path: Path, document: Mapping[str, Any]) -> Iterator[Wish]:
+    target = document.get("target", "auto")
+    if target not in TARGETS:
+        raise CaseError(f"{path}: target = {target!r}.", f"Give one of {', '.join(TARGETS)}.")
+    chips, budget = document.get("chips", [settings().chip]), document.get("budget", settings().budget)
+    seed = document.get("seed", 0)
+    for number, entry in enumerate(document.get("operator", [])):
+        where = f"operator {number + 1}: "
+        _known(path, where, entry, _OPERATOR)
+        if "source" not in entry:
+            raise OperatorError(f"{path}: {where}no source.", 'Add source = "NAME or folder".')
+        source = _source(path, entry["source"])
+        for call in _calls(path, where, source, entry):
+            for chip in entry.get("chips", chips):
+                yield Wish(
+                    source, call, load_chip(chip).name, target, _positive(path, entry.get("budget", budget)), seed
+                )
+    for name in document.get("recorded", []):
+        for source, call in _recorded(path.parent / name):
+            for chip in chips:
+                yield Wish(source, call, load_chip(chip).name, target, _positive(path, budget), seed)
+
+
+def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Iterator[Call]:
+    given = entry.get("case", [])
+    if entry.get("cases", "registry" if not given else None) == "registry":
+        operator = load_folder(Path(source)) if Path(source).is_absolute() else load_operator(source)
+        own = operator.settings.get("case", [])
+        if not own and not given:
+            raise CaseError(f"{path}: {where}{operator.name} has no cases of its own.", "Add an [[operator.case]].")
+        for case in own:
+            yield Call(case.get("inputs", {}), case.get("outputs", {}), case.get("attrs", {}))
+    elif "cases" in entry:
+        raise CaseError(f"{path}: {where}cases = {entry['cases']!r}.", 'The one value is "registry".')
+    for case in given:
+        _known(path, where, case, _CASE)
+        grid = case.get("grid", {})
+        if not all(isinstance(values, list) and values for values in grid.values()):
+            raise CaseError(f"{path}: {where}a grid needs a list of values for each name.", "grid = { rows = [1, 64] }")
+        for values in itertools.product(*grid.values()):
+            chosen = dict(zip(grid, values, strict=True))
+            inputs, outputs = (_filled(path, where, case.get(part, {}), chosen) for part in ("inputs", "outputs"))
+            attrs = {k: chosen[v[1:-1]] if _is_placeholder(v, chosen) else v for k, v in case.get("attrs", {}).items()}
+            yield Call(inputs, outputs, attrs)
+
+
+def _is_placeholder(value: object, chosen: Mapping[str, Any]) -> bool:
+    return isinstance(value, str) and value.startswith("{") and value.endswith("}") and value[1:-1] in chosen
+
+
+def _filled(path: Path, where: str, tensors: Mapping[str, str], chosen: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return {name: text.format(**chosen) for name, text in tensors.items()}
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        names = ", ".join(chosen) or "nothing"
+        raise CaseError(
+            f"{path}: {where}can't fill {dict(tensors)!r}: {error!r}.", f"The grid has {names}; write {{name}}."
+        ) from error
+
+
+def _recorded(path: Path) -> Iterator[tuple[str, Call]]:
+    """Calls as ``aot.record`` writes them: ``{"calls": [{"operator", "inputs", "outputs", "attrs", "count"}]}``."""
+    try:
+        calls = json.loads(path.read_text())["calls"]
+        for call in sorted(calls, key=lambda c: -c.get("count", 1)):
+            yield _source(path, call["operator"]), Call(call["inputs"], call.get("outputs", {}), call.get("attrs", {}))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CaseError(f"the recorded calls {path} can't be read: {error!r}.", "Record them again.") from error
+
+
+def _source(path: Path, text: str) -> str:
+    """The registry's name, or the folder's absolute path. Raises OperatorError."""
+    name = text.removeprefix("registry/")
+    if name in operator_names():
+        return name
+    folder = (path.parent / text).resolve()
+    if not folder.is_dir():
+        raise OperatorError(
+            f"{path}: there is no operator {text!r}.",
+            f"Name a folder relative to the file, or one of the registry: {', '.join(operator_names())}.",
+        )
+    return str(folder)
+
+
+def _positive(path: Path, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise CaseError(f"{path}: budget = {value!r}.", "Give a whole number of evaluations >= 1.")
+    return value
+
+
+def _known(path: Path, where: str, table: Mapping[str, Any], keys: set[str]) -> None:
+    unknown = sorted(set(table) - keys)
+    if unknown:
+        raise OperatorError(f"{path}: {where}unknown key {unknown[0]!r}.", f"Known keys: {', '.join(sorted(keys))}.")

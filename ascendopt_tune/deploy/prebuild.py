@@ -1,0 +1,229 @@
+"""Tuning a list of wishes ahead of time, several at once, into the cache and from there into a bundle.
+
+1. What the cache has already is not tuned again: a second prebuild does only what changed.
+2. Each wish is a job for one of several worker processes (or a Ray task on any host; the same :func:`run_job`). Trials
+   are journaled as they end, so a job whose process is killed loses the candidate that was running, and goes on.
+3. A result is in the cache before it is announced; the bundle is written from the cache at the end, and also when
+   somebody presses Ctrl-C: then it holds what is done.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from ..arguments import build_case, parse_tensors
+from ..build.toolkit import Toolkit, find
+from ..cache import Cache, Entry, Key
+from ..case import Argument, AttrValue, Case
+from ..errors import AscendOptError
+from ..operator import Operator, Signature
+from ..settings import override
+from .manifest import Wish
+
+ATTEMPTS = 3  # a job whose process dies is started again; this often it may be the job that kills it
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a wish. ``result``: ``tuned``, ``cached`` or ``failed`` (then ``reason`` says why).
+
+    ``folder`` is the entry's in the cache; times in us of the target (modelled for ``virtual``).
+    """
+
+    wish: Wish
+    result: str
+    case: str = ""
+    folder: Path | None = None
+    baseline_us: float = 0.0
+    best_us: float = 0.0
+    reason: str = ""
+
+
+def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
+    """Loads the operator and makes the case. Raises AscendOptError for a wish that can't be."""
+    from ..evaluate.evaluator import Evaluator
+
+    operator, toolkit = wish.operator(), find(wish.target)
+    with Evaluator(toolkit, wish.chip, workers=1) as evaluator:
+        signature = evaluator.describe(operator).signature
+        inputs = parse_tensors([f"{n}={t}" for n, t in wish.call.inputs.items()], "inputs")
+        outputs = parse_tensors([f"{n}={t}" for n, t in wish.call.outputs.items()], "outputs")
+        attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in wish.call.attrs.items()}
+
+        def infer(given: tuple[Argument, ...], values: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
+            return evaluator.infer_outputs(operator, given, values)
+
+        case = build_case(signature, inputs, attrs, outputs, infer, operator.in_place)
+    return operator, case, signature, toolkit
+
+
+def run_job(wish: Wish) -> dict[str, Any]:
+    """Tunes one wish into this process's cache; a JSON document with the case, the entry's files (base64), or an error.
+
+    A key that another process is tuning is tuned here, too; the faster result stays.
+    """
+    from ..tuner import tune_case
+
+    try:
+        operator, case, signature, toolkit = resolve(wish)
+        record = tune_case(
+            operator,
+            case,
+            chip=wish.chip,
+            target=toolkit.target,
+            budget=wish.budget,
+            seed=wish.seed,
+            workers=1,
+            signature=signature,
+        )
+    except AscendOptError as error:
+        return {"error": str(error)}
+    files = {name: base64.b64encode(data).decode() for name, data in record.entry.to_files().items()}
+    return {"case": str(case), "cached": record.cached, "files": files}
+
+
+def prebuild(
+    wishes: Sequence[Wish],
+    cache: Cache,
+    *,
+    workers: int,
+    ray_address: str | None = None,
+    started: Callable[[Wish], None] = lambda wish: None,
+) -> Iterator[Done]:
+    """Yields what became of each wish, as it ends; every result is in ``cache`` by then.
+
+    Args:
+        workers: jobs at the same time, each evaluating one candidate at a time.
+        ray_address: run the jobs on this Ray cluster (``auto``: the one this machine is part of).
+
+    Raises:
+        AscendOptError: Ray isn't installed or can't be reached.
+    """
+    run = _on_ray(ray_address) if ray_address is not None else _in_processes(cache.root, workers)
+    for wish, document in run(wishes, started):
+        yield _kept(wish, document, cache)
+
+
+def _kept(wish: Wish, document: Mapping[str, Any], cache: Cache) -> Done:
+    if "error" in document:
+        return Done(wish, "failed", reason=document["error"])
+    files = {name: base64.b64decode(text) for name, text in document["files"].items()}
+    entry = Entry.from_files(files.__getitem__)
+    cache.put(entry)  # on a cluster: the worker's own cache has it, ours hasn't
+    kept = cache.get(entry.key) or entry
+    return Done(
+        wish,
+        "cached" if document["cached"] else "tuned",
+        document["case"],
+        _folder(cache, entry.key),
+        kept.baseline.task_duration_us,
+        kept.best.task_duration_us,
+    )
+
+
+def _folder(cache: Cache, key: Key) -> Path | None:
+    return next((s.folder for s in cache.items(key.operator) if s.key.hash == key.hash), None)
+
+
+Runner = Callable[[Sequence[Wish], Callable[[Wish], None]], Iterator[tuple[Wish, Mapping[str, Any]]]]
+
+
+def _in_processes(cache_dir: Path, workers: int) -> Runner:
+    def run(wishes: Sequence[Wish], started: Callable[[Wish], None]) -> Iterator[tuple[Wish, Mapping[str, Any]]]:
+        waiting = [(wish, 1) for wish in reversed(wishes)]
+        idle: list[_Worker] = []
+        busy: dict[Connection, tuple[_Worker, Wish, int]] = {}
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < workers:
+                    wish, attempt = waiting.pop()
+                    worker = idle.pop() if idle else _Worker(cache_dir)
+                    worker.pipe.send(wish)
+                    busy[worker.pipe] = (worker, wish, attempt)
+                    started(wish)
+                for ready in wait(list(busy)):
+                    assert isinstance(ready, Connection)
+                    worker, wish, attempt = busy.pop(ready)
+                    try:
+                        yield wish, json.loads(ready.recv_bytes())
+                        idle.append(worker)
+                    except (EOFError, OSError):
+                        worker.end()
+                        if attempt < ATTEMPTS:
+                            waiting.append((wish, attempt + 1))
+                        else:
+                            text = (
+                                f"the worker died {ATTEMPTS} times, with exit code {worker.process.exitcode} at last."
+                            )
+                            yield wish, {"error": text}
+        finally:
+            for worker in (*idle, *(worker for worker, _, _ in busy.values())):
+                worker.end()
+
+    return run
+
+
+class _Worker:
+    """A process that runs one job after another."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        context = multiprocessing.get_context("spawn")  # not fork: whoever calls may have threads
+        self.pipe, there = context.Pipe()
+        self.process = context.Process(target=_serve, args=(str(cache_dir), there))
+        self.process.start()
+        there.close()
+
+    def end(self) -> None:
+        """Ends it at once; the journal has what it did."""
+        self.pipe.close()
+        self.process.terminate()
+        self.process.join()
+
+
+def _serve(cache_dir: str, pipe: Connection) -> None:
+    """The worker's side. Ctrl-C is the parent's affair, who ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # references compute on the CPU
+    with override(cache_dir=cache_dir):
+        while True:
+            try:
+                wish = pipe.recv()
+            except EOFError:
+                return
+            pipe.send_bytes(json.dumps(run_job(wish)).encode())
+
+
+def _on_ray(address: str) -> Runner:
+    try:
+        import ray
+    except ImportError as error:
+        raise AscendOptError("--ray needs the package ray.", "pip install 'ascendopt_tune[ray]'") from error
+
+    def run(wishes: Sequence[Wish], started: Callable[[Wish], None]) -> Iterator[tuple[Wish, Mapping[str, Any]]]:
+        try:
+            ray.init(address=None if address == "local" else address, log_to_driver=False, ignore_reinit_error=True)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise AscendOptError(f"Ray at {address!r} can't be reached: {error}.", "ray status shows it.") from error
+        task = ray.remote(max_retries=ATTEMPTS - 1)(run_job)
+        running = {}
+        for wish in wishes:
+            running[task.remote(wish)] = wish
+            started(wish)
+        while running:
+            ready, _ = ray.wait(list(running), num_returns=1)
+            wish = running.pop(ready[0])
+            try:
+                yield wish, ray.get(ready[0])
+            except ray.exceptions.RayError as error:
+                yield wish, {"error": f"the Ray task failed: {error}"}
+
+    return run

@@ -1,0 +1,157 @@
+"""The upkeep of cache folders: check them, merge them, compare them, and remove what nobody needs."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..cache import Cache, CacheWarning, Summary
+from ..entry import Entry, folder_reader
+from ..errors import CacheError
+from . import archive, trust
+from .bundle import is_bundle, open_bundle
+
+_DAY_S = 86400.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with a folder, and where."""
+
+    where: Path
+    problem: str
+
+
+def verify(cache: Cache) -> Iterator[Finding]:
+    """Reads every file of the writable root and of every layer; what is damaged in the root is quarantined."""
+    for root in (cache.root, *cache.layers):
+        try:
+            trust.check_owner(root)
+            if is_bundle(root):
+                archive.check(open_bundle(root))
+                continue
+        except CacheError as error:
+            yield Finding(root, str(error))
+            continue
+        for folder in sorted((root / "entries").glob("*/*")):
+            problem = _problem(folder)
+            if problem is not None:
+                yield Finding(folder, problem)
+                if root == cache.root:
+                    cache.quarantine(folder)
+
+
+def _problem(folder: Path) -> str | None:
+    try:
+        found = Entry.from_files(folder_reader(folder))
+    except CacheError as error:
+        return str(error)
+    except (KeyError, TypeError, ValueError) as error:
+        return f"entry.json does not have the expected fields ({error!r})."
+    return None if found.key.hash == folder.name else "the folder's name is not its key's hash."
+
+
+def merge(source: Path, cache: Cache) -> tuple[int, int]:
+    """Takes over the results of another cache folder of this user; (taken, already there or slower).
+
+    Raises:
+        CacheError: others could have written to the folder, it is a bundle (import it), or the cache can't be written.
+    """
+    if not (source / "entries").is_dir():
+        raise CacheError(f"{source} is no cache folder: it has no entries/.", "Give the folder of ASCENDOPT_CACHE_DIR.")
+    if is_bundle(source):
+        raise CacheError(f"{source} is a bundle.", f"ascendopt-tune cache import {source}")
+    trust.check_owner(source)
+    taken = left = 0
+    other = Cache(source, ())
+    for summary in other.items():
+        entry = other.get(summary.key)  # checks every file; a damaged one warns and counts as a miss
+        if entry is not None and cache.put(entry):
+            taken += 1
+        else:
+            left += 1
+    return taken, left
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key on which two stores differ: ``only`` names the side that has it, or is None where both do."""
+
+    one: Summary | None
+    other: Summary | None
+
+    @property
+    def operator(self) -> str:
+        found = self.one or self.other
+        assert found is not None
+        return found.key.operator
+
+
+def diff(one: Path, other: Path) -> list[Change]:
+    """Keys that only one of two folders (cache folders or bundles) has, or for which they have different times."""
+    sides = []
+    for root in (one, other):
+        if not (root / "entries").is_dir():
+            raise CacheError(f"{root} is neither a cache folder nor a bundle: it has no entries/.")
+        sides.append({s.key.hash: s for s in Cache(root, ()).items()})
+    first, second = sides
+    changes = [Change(first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
+    return [c for c in changes if c.one is None or c.other is None or c.one.best_us != c.other.best_us]
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """Something that may go: its size in bytes, and why nobody needs it."""
+
+    path: Path
+    bytes: int
+    reason: str
+
+
+def garbage(cache: Cache, *, toolkits: Sequence[str], older_than_days: float | None = None) -> Iterator[Garbage]:
+    """What a collection would remove from the writable root; nothing of the layers.
+
+    Args:
+        toolkits: versions that are in use; results of others can't be hit any more.
+        older_than_days: also results that were made longer ago than that, and journals of runs that were left.
+    """
+    now = time.time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheWarning)
+        summaries = list(Cache(cache.root, ()).items())
+    for summary in summaries:
+        age = (now - (summary.folder / "entry.json").stat().st_mtime) / _DAY_S
+        if summary.key.toolkit not in toolkits:
+            yield Garbage(summary.folder, _size(summary.folder), f"made for toolkit {summary.key.toolkit}")
+        elif older_than_days is not None and age > older_than_days:
+            yield Garbage(summary.folder, _size(summary.folder), f"{age:.0f} days old")
+    for name, reason in (("quarantine", "damaged"), ("tmp", "left by a writer that died")):
+        for path in sorted((cache.root / name).glob("*")):
+            if name == "quarantine" or now - path.stat().st_mtime > _DAY_S:
+                yield Garbage(path, _size(path), reason)
+    days = older_than_days if older_than_days is not None else 30.0
+    for name, reason in (("build", "compiled candidates"), ("host", "compiled tiling programs"), ("journals", "a run")):
+        for path in sorted((cache.root / name).glob("*")):
+            if now - path.stat().st_mtime > days * _DAY_S:
+                yield Garbage(path, _size(path), f"{reason}, not touched for {days:.0f} days")
+
+
+def remove(cache: Cache, found: Garbage) -> None:
+    """Removes one thing that :func:`garbage` found. Raises CacheError if it can't."""
+    try:
+        if found.path.is_dir():
+            shutil.rmtree(found.path)
+        else:
+            found.path.unlink(missing_ok=True)
+    except OSError as error:
+        raise CacheError(f"{found.path} can't be removed: {error.strerror or error}.") from error
+
+
+def _size(path: Path) -> int:
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
