@@ -127,7 +127,11 @@ def _build_document(operator: Operator) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a result comes from. ``outcomes`` counts evaluations by kind, ``created`` is UTC in ISO 8601."""
+    """Where a result comes from. ``outcomes`` counts evaluations by kind, ``created`` is UTC in ISO 8601.
+
+    ``moves`` are the winner's changes in numbers (``Move.to_json``), for searches nearby; ``baseline_tiling`` is the
+    ``tiling_hash`` of the pair as the user wrote it.
+    """
 
     seed: int
     budget: int
@@ -138,6 +142,8 @@ class Provenance:
     changes: tuple[str, ...] = ()  # what the winner changed, one line per step from the baseline
     reference: str = "baseline"  # what results were compared with: "reference.py" or "baseline"
     checks: int = 0  # outputs compared when the winner was confirmed
+    moves: tuple[tuple[Any, ...], ...] = ()
+    baseline_tiling: str = ""
 
 
 @dataclass(frozen=True)
@@ -221,6 +227,7 @@ class Entry:
         }
         launch = {**document["launch"], "initial_values": tuple(document["launch"].get("initial_values", ()))}
         provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
+        provenance["moves"] = tuple(tuple(m) for m in provenance.get("moves", ()))
         return Entry(
             key=Key.from_json(document["key"]),
             pair=Pair(sources["tiling"], sources["kernel"]),

@@ -33,6 +33,7 @@ from .search.engine import Progress, Search, SearchOptions, SearchResult, run_he
 from .search.journal import Journal
 from .search.proposer import Trial
 from .search.schedule import SCHEDULES
+from .search.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
@@ -129,6 +130,7 @@ def tune_case(
     schedule: str = SCHEDULES[0],
     proposer: str | None = None,
     endpoint: Endpoint | None = None,
+    warm_start: bool = True,
     journal: Path | None = None,
 ) -> TuneRecord:
     """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
@@ -148,6 +150,7 @@ def tune_case(
         schedule: of the two stages, ``paper`` or ``adaptive``.
         proposer: ``rules``, ``llm`` or ``both``; default: the setting, else both if a language model is configured.
         endpoint: the language model; default: that of the settings, with its limits where ``limits`` has none.
+        warm_start: first try what the cache has of neighbours (other shapes, chips, operators).
         journal: where every trial is recorded as it ends; default: below the cache folder.
 
     Raises:
@@ -164,7 +167,7 @@ def tune_case(
     key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
     options = SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN, schedule=schedule)
     chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
-    header = run_header(key.hash, options, chosen.proposers)
+    header = run_header(key.hash, options, chosen.proposers) | {"warm_start": warm_start}
     path = journal or cache.root / "journals" / f"{key.hash[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
     goes_on = resume and path.exists()
     if not retune and not goes_on and (entry := cache.get(key)) is not None:
@@ -182,6 +185,7 @@ def tune_case(
         with Journal(path, header) as log:
             if log.recorded.outcomes:
                 say(f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({path})")
+            found = log.fact("neighbours", lambda: _neighbours(cache, operator, key) if warm_start else [])
             result = Search(
                 operator=operator,
                 case=case,
@@ -194,6 +198,7 @@ def tune_case(
                 progress=progress,
                 fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
                 limits=spending,
+                starters=[WarmStart([Neighbour.from_json(n) for n in found])],
             ).run()
         if result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
@@ -205,6 +210,10 @@ def tune_case(
     if result.stop in _ENDED:
         path.unlink(missing_ok=True)
     return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings, chosen.counts())
+
+
+def _neighbours(cache: Cache, operator: Operator, key: Key) -> list[dict[str, Any]]:
+    return [n.to_json() for n in neighbours(cache, operator, key)]
 
 
 def _evaluate_many(
@@ -255,11 +264,12 @@ def _entry(
     assert isinstance(confirmed.outcome, Timed)
     assert confirmed.tiling is not None
     by_id = {t.candidate.id: t for t in result.history}
-    changes = []
+    steps = []
     trial = best
     while trial.candidate.parent is not None:
-        changes.append(trial.candidate.change)
+        steps.append(trial)
         trial = by_id[trial.candidate.parent]
+    steps.reverse()
     return Entry(
         key=key,
         pair=best.candidate.pair,
@@ -279,7 +289,9 @@ def _entry(
                 "python": platform.python_version(),
             },
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            changes=tuple(reversed(changes)),
+            changes=tuple(t.candidate.change for t in steps),
+            moves=tuple(tuple(m.to_json()) for t in steps for m in t.moves if m.family != "recombination"),
+            baseline_tiling=operator.baseline.tiling_hash,
             reference="baseline" if operator.reference is None else "reference.py",
             checks=confirmed.checks,
         ),

@@ -104,6 +104,9 @@ def tune(
             "--resume", help="Go on with a run that was killed, or that Ctrl-C or a limit ended; same options."
         ),
     ] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Don't begin with what the cache has of other shapes, chips and operators.")
+    ] = False,
     record: Annotated[Path | None, typer.Option("--record", help="Write the JSON record to this file.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: options.Json = False,
@@ -141,6 +144,7 @@ def tune(
                 schedule=schedule.value,
                 proposer=proposer,
                 endpoint=Endpoint.of(now, model=llm_model, base_url=llm_base_url),
+                warm_start=not cold,
                 signature=subject.signature,
                 arrays=subject.arrays,
                 progress=display.update,

@@ -145,7 +145,7 @@ class Search:
 
     ``fingerprint(candidate)`` names the launch a candidate leads to (its tiling result and kernel), or None if that is
     unknown or fails; equal names mean equal results. ``limits`` is asked before each batch, except while a resumed run
-    repeats what its journal has.
+    repeats what its journal has. ``starters`` propose before the rounds begin, until they have no more ideas.
     """
 
     operator: Operator
@@ -159,6 +159,7 @@ class Search:
     progress: Callable[[Progress], None] | None = None
     fingerprint: Callable[[Candidate], str | None] | None = None
     limits: Budget = field(default_factory=Budget)
+    starters: Sequence[Proposer] = ()
 
     def __post_init__(self) -> None:
         self._history: list[Trial] = []
@@ -195,11 +196,15 @@ class Search:
         return SearchResult(self._baseline, self._incumbent, tuple(self._history), reason, elapsed)
 
     def _rounds(self) -> str:
+        for starter in self.starters:
+            reason = self._steps([starter], starter.stage, self.options.budget)
+            if reason:
+                return reason
         while True:
             self._round += 1
             spent = self._spent
             for stage, steps in self._schedule():
-                reason = self._stage(stage, steps)
+                reason = self._steps([p for p in self.proposers if p.stage == stage], stage, steps)
                 if reason:
                     return reason
             if self._spent == spent:
@@ -213,9 +218,8 @@ class Search:
             return [(present[0], sum(wanted.values()))]
         return plan(self.options.schedule, {s: wanted[s] for s in present}, self._history)
 
-    def _stage(self, stage: int, steps: int) -> str | None:
-        """Up to ``steps`` evaluations; returns why the whole search ends, or None."""
-        proposers = [p for p in self.proposers if p.stage == stage]
+    def _steps(self, proposers: Sequence[Proposer], stage: int, steps: int) -> str | None:
+        """Up to ``steps`` evaluations, the proposers in turn; returns why the whole search ends, or None."""
         idle = 0
         turn = 0
         while steps > 0 and idle < len(proposers):
