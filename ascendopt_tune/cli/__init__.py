@@ -8,7 +8,7 @@ import sys
 import typer
 
 from ..errors import AscendOptError
-from . import bank, cache, doctor, failure, fidelity, ops, prebuild, run, toolkit, tune
+from . import bank, cache, doctor, explain, failure, fidelity, ops, prebuild, run, toolkit, tune
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -29,6 +29,7 @@ app.command("doctor")(doctor.doctor)
 app.command("ops")(ops.ops)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
 app.add_typer(cache.app)
 app.command("toolkit")(toolkit.toolkit)

@@ -47,11 +47,12 @@ class Context:
             tensors=max(1, len(tensors)),
             elements_per_core=math.ceil(max((t.numel for t in tensors), default=1) / state.cores),
             even_cores=tuple(sorted(n for n in even if 1 <= n < state.cores)),
-            tiling_keys=_keys(state.incumbent.candidate.pair.kernel),
+            tiling_keys=keys_of(state.incumbent.candidate.pair.kernel),
         )
 
 
-def _keys(kernel: Mapping[str, str]) -> tuple[int, ...]:
+def keys_of(kernel: Mapping[str, str]) -> tuple[int, ...]:
+    """The tiling keys that a kernel program tests for."""
     found = re.findall(r"TILING_KEY_IS\(\s*(\d+)", "\n".join(kernel.values()))
     return tuple(sorted({int(k) for k in found}))
 

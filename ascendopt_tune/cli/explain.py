@@ -1,0 +1,130 @@
+"""``ascendopt-tune explain``: the evolvable region of an operator's tiling program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+
+from ..chip import load_chip
+from ..errors import OperatorError
+from ..operator import Operator
+from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
+from ..report.text import json_text
+from ..search.mutation import Context, keys_of
+from ..search.slice import Template, synthesize
+from ..search.tiling_rules import mutations
+from ..settings import settings
+from . import options
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune explain rms_norm
+
+ascendopt-tune explain path/to/my_op --all --marked
+
+ascendopt-tune explain softmax --json > region.json
+"""
+_SHOWN = 16  # sites, unless --all
+_AROUND = 1  # lines shown around a marked one
+
+
+def explain(
+    op: options.Op = None,
+    chip: options.ChipName = None,
+    everything: Annotated[bool, typer.Option("--all", help=f"Every site; otherwise the worthiest {_SHOWN}.")] = False,
+    marked: Annotated[bool, typer.Option("--marked", help="Print the whole program with its markers.")] = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Show what Stage I may change in an operator's tiling program: where, what it is, why, and by which rules.
+
+    The region is found by following block dim, tiling key, tiling data and workspace back through the program. Values
+    that rules would write depend on the case; here they are for three float16 tensors of a million elements.
+    """
+    operator = options.find_operator(op, None, None, None, [])
+    template = synthesize(operator.baseline.tiling)
+    if not template.sites:
+        raise OperatorError(
+            f"no evolvable region was found in the tiling program of {operator.name}.",
+            "It has to set a block dim, a tiling key, tiling data or a workspace (docs/search.md).",
+        )
+    context = _context(operator, chip or settings().chip)
+    known = mutations(template, context)
+    sites = marked_sites(template, known)
+    shown = sites if everything else sites[:_SHOWN]
+    if json:
+        print(json_text(_document(operator, template, sites, elsewhere(sites, known))))
+        return
+    console = Console(highlight=False)
+    console.print(f"{operator.name}: {len(sites)} sites in {len({m.site.path for m in sites})} files", markup=False)
+    for path, text in sorted(marked_text(template, sites if marked else shown).items()):
+        _print_program(console, path, text, whole=marked)
+    console.print(_table(shown))
+    for family, changes in elsewhere(sites, known).items():
+        more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+        console.print(f"{family}: {changes[0]}{more}", markup=False, soft_wrap=True)
+    if len(shown) < len(sites):
+        console.print(f"{len(sites) - len(shown)} more sites of less worth: --all shows them")
+
+
+def _context(operator: Operator, chip: str) -> Context:
+    values = load_chip(chip).values
+    cores = int(values["core.aiv"])
+    return Context(
+        cores=cores,
+        ub_bytes=int(values["memory.ub_bytes"]),
+        element_bytes=2,
+        tensors=3,
+        elements_per_core=-(-(1 << 20) // cores),
+        even_cores=(),
+        tiling_keys=keys_of(operator.baseline.kernel),
+    )
+
+
+def _document(
+    operator: Operator, template: Template, sites: list[MarkedSite], others: dict[str, list[str]]
+) -> dict[str, Any]:
+    sinks = [{"kind": s.kind, "name": s.name, "function": s.function.name, "path": s.path} for s in template.flow.sinks]
+    return {
+        "operator": operator.name,
+        "sinks": sinks,
+        "sites": [m.to_json() for m in sites],
+        "elsewhere": others,
+        "template": marked_text(template, sites),
+    }
+
+
+def _print_program(console: Console, path: str, text: str, *, whole: bool) -> None:
+    """The marked text, or its marked lines with a little around them."""
+    console.rule(path, align="left")
+    if whole:
+        console.print(Syntax(text, "cpp", line_numbers=True, word_wrap=True, background_color="default"))
+        return
+    lines = text.splitlines()
+    near = {
+        n
+        for i, line in enumerate(lines)
+        if "/*<" in line or ">*/" in line
+        for n in range(max(0, i - _AROUND), min(len(lines), i + _AROUND + 1))
+    }
+    last = -1
+    for n in sorted(near):
+        if n > last + 1:
+            console.print("   ...")
+        console.print(f"{n + 1:4d} {lines[n]}", markup=False, soft_wrap=True)
+        last = n
+
+
+def _table(sites: list[MarkedSite]) -> Table:
+    table = Table("#", "role", "where", "what", "why", "rules", show_lines=False)
+    for m in sites:
+        s = m.site
+        what = " ".join(s.text.split())
+        where = f"{Path(s.path).name}:{m.line} {s.function}"
+        table.add_row(str(m.number), s.role, where, what[:60], m.why, ", ".join(m.families))
+    return table
