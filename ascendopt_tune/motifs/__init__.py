@@ -3,10 +3,40 @@
 from __future__ import annotations
 
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
+from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
+from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .flags import FLAG_PAIR
+from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
 from .kernel_program import KernelProgram
+from .layout import ALIGNMENT_512, ALL_CORES, BANK_GROUPS
+from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .motif import Motif, Rewrite
+from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
-MOTIFS: tuple[Motif, ...] = (FULL_BARRIER, VECTOR_BARRIER)
+MOTIFS: tuple[Motif, ...] = (
+    FULL_BARRIER,
+    VECTOR_BARRIER,
+    FLAG_PAIR,
+    DOUBLE_BUFFER,
+    EARLY_FETCH,
+    BUFFER_LIFETIME,
+    STRIDED_COPY,
+    COPY_WITHOUT_PAD,
+    SCALAR_LOOP,
+    MERGED_ROWS,
+    INDEPENDENT_NEIGHBOURS,
+    FUSED_MULTIPLY_ADD,
+    CHAINED_INSTRUCTIONS,
+    SCALAR_OPERAND,
+    REPEATED_INSTRUCTION,
+    EXTRA_COPY,
+    LOOP_INVARIANT,
+    KEPT_VALUE,
+    TILE_LENGTH,
+    BANK_GROUPS,
+    ALIGNMENT_512,
+    ALL_CORES,
+)
 
 
 def find(name: str) -> Motif:

@@ -12,7 +12,7 @@ from .kernel_program import LOOPS, Call, KernelProgram, neighbour
 from .motif import Change, Motif
 
 
-def _is_barrier(call: Call, pipe: str) -> bool:
+def is_barrier(call: Call, pipe: str) -> bool:
     return (call.name == "PipeBarrier" and pipe in call.template) or (
         call.name == "pipe_barrier" and call.args == (pipe,)
     )
@@ -20,7 +20,7 @@ def _is_barrier(call: Call, pipe: str) -> bool:
 
 def _barriers(kernel: KernelProgram, pipe: str) -> list[Call]:
     """Barriers of the pipe that run again and again."""
-    return [c for c in kernel.calls if _is_barrier(c, pipe) and c.statement and kernel.repeated(c.function, c.node)]
+    return [c for c in kernel.calls if is_barrier(c, pipe) and c.statement and kernel.repeated(c.function, c.node)]
 
 
 def _without(kernel: KernelProgram, barriers: list[Call], change: str, site: str) -> Change:
@@ -28,18 +28,11 @@ def _without(kernel: KernelProgram, barriers: list[Call], change: str, site: str
     return Change(site, change, tuple(edits))
 
 
-def _call_of(kernel: KernelProgram, f: Function, statement: Node | None) -> Call | None:
-    if statement is None or statement.type != "expression_statement" or not statement.named_children:
-        return None
-    node = statement.named_children[0]
-    return kernel.call_at(f, node) if node.type == "call_expression" else None
-
-
 def _around(kernel: KernelProgram, barrier: Call) -> tuple[Call | None, Call | None]:
     """The calls before and behind a barrier in its block; None where something else, or nothing, is there."""
     assert barrier.statement is not None
     before, after = (neighbour(barrier.statement, step) for step in (-1, 1))
-    return _call_of(kernel, barrier.function, before), _call_of(kernel, barrier.function, after)
+    return kernel.call_of(barrier.function, before), kernel.call_of(barrier.function, after)
 
 
 def _full_faster(kernel: KernelProgram) -> Iterator[Change]:
@@ -88,12 +81,12 @@ def _full_slower(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _followed(kernel: KernelProgram, f: Function, statement: Node, pipe: str) -> bool:
-    call = _call_of(kernel, f, neighbour(statement, 1))
-    return call is not None and _is_barrier(call, pipe)
+    call = kernel.call_of(f, neighbour(statement, 1))
+    return call is not None and is_barrier(call, pipe)
 
 
 def _vector_faster(kernel: KernelProgram) -> Iterator[Change]:
-    found = [c for c in kernel.calls if _is_barrier(c, "PIPE_V") and c.statement]
+    found = [c for c in kernel.calls if is_barrier(c, "PIPE_V") and c.statement]
     if not found:
         return
     needless = [c for c in found if _needless(kernel, c)]
@@ -111,7 +104,7 @@ def _vector_faster(kernel: KernelProgram) -> Iterator[Change]:
 def _needless(kernel: KernelProgram, barrier: Call) -> bool:
     """Is what stands behind the barrier independent of what stands in front of it, by name?"""
     before, after = _around(kernel, barrier)
-    if after is not None and (_is_barrier(after, "PIPE_V") or _is_barrier(after, "PIPE_ALL")):
+    if after is not None and (is_barrier(after, "PIPE_V") or is_barrier(after, "PIPE_ALL")):
         return True
     if before is None or after is None or before.name not in VECTOR or after.name not in VECTOR:
         return False
@@ -129,9 +122,9 @@ def _vector_slower(kernel: KernelProgram) -> Iterator[Change]:
 FULL_BARRIER = Motif(
     name="full-barrier",
     title="No full barrier inside a loop",
-    description="PipeBarrier<PIPE_ALL> makes every pipe wait for every other one, so nothing of one tile overlaps with "
-    "the next. Queues, or the one flag that is needed, order the same accesses; where the compiler synchronizes, none "
-    "is needed.",
+    description="PipeBarrier<PIPE_ALL> makes every pipe wait for every other one, so nothing of one tile overlaps "
+    "with the next. Queues, or the one flag that is needed, order the same accesses; where the compiler "
+    "synchronizes, none is needed.",
     bottlenecks=("scalar round trips", "no overlap", "scalar", "vector barriers"),
     preconditions="What the barrier ordered is ordered by a queue, a flag or the compiler's automatic synchronization.",
     faster=_full_faster,

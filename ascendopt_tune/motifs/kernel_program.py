@@ -15,7 +15,6 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from ..chip import Chip
 from ..source import Edit, Function, Program, program_of, walk
 
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
@@ -50,6 +49,29 @@ class Call:
         found = self.node.child_by_field_name("arguments")
         return tuple(found.named_children) if found is not None else ()
 
+    def spelled(self, name: str, *args: str) -> str:
+        """A call of ``name`` with these arguments, in the namespace this call names."""
+        called = self.node.child_by_field_name("function")
+        text = (called.text or b"").decode("utf-8", "replace") if called is not None else ""
+        return f"{'AscendC::' if text.startswith('AscendC::') else ''}{name}({', '.join(args)})"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement of a block; ``call`` if it is a call and nothing else."""
+
+    node: Node
+    call: Call | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """The statements between two braces, in order."""
+
+    function: Function
+    node: Node
+    steps: tuple[Step, ...]
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -66,14 +88,12 @@ class Constant:
 class KernelProgram:
     """A parsed kernel with the facts motifs need; equal inputs give equal facts.
 
-    ``chip``: numbers of the chip (None: unknown); ``auto_sync``: built with the compiler's automatic synchronization;
-    ``tiling_key``: the key the case's tiling leads to (None: unknown, every branch is live); ``tiling``: the tiling
-    program's files, for motifs that change both.
+    ``tiling``: the tiling program's files, for motifs that change both; ``auto_sync``: built with the compiler's
+    automatic synchronization; ``tiling_key``: the key the case's tiling leads to (None: unknown, every branch is live).
     """
 
     files: Mapping[str, str]
     tiling: Mapping[str, str] = field(default_factory=dict)
-    chip: Chip | None = None
     auto_sync: bool = True
     tiling_key: int | None = None
 
@@ -219,6 +239,24 @@ class KernelProgram:
         arguments = node.child_by_field_name("arguments")
         args = tuple(self.text(f.path, a) for a in arguments.named_children) if arguments is not None else ()
         return Call(f.path, node, name.split("::")[-1].strip(), template, receiver.strip(), args, f)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every ``{...}`` of live functions, outer ones first."""
+        out = []
+        for f in self.functions:
+            dead = list(self._dead_ranges(f))
+            for node in walk(f.body):
+                if node.type == "compound_statement" and not any(a <= node.start_byte < b for a, b in dead):
+                    out.append(Block(f, node, tuple(Step(s, self.call_of(f, s)) for s in node.named_children)))
+        return tuple(out)
+
+    def call_of(self, f: Function, statement: Node | None) -> Call | None:
+        """The call that a statement is, or None when it is something else."""
+        if statement is None or statement.type != "expression_statement" or not statement.named_children:
+            return None
+        node = statement.named_children[0]
+        return self.call_at(f, node) if node.type == "call_expression" else None
 
     # -- what runs more than once --------------------------------------------------------------------------------------
 
