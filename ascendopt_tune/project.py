@@ -60,6 +60,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
     repository = _used(shared_include_dirs(root), {**host, **kernel})
+    # So are headers of the kernel that lie in a folder several operators include.
+    headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
+    kernel |= {key: _read(path) for key, path in headers}
     return Operator(
         name=root.name,
         root=root,
@@ -67,7 +70,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
-        shared_sources=common,
+        shared_sources=common + headers,
         host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
         kernel_options=options,
@@ -219,6 +222,30 @@ def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:
     """All of ``folders`` if a file includes something from one of them (a header of one may include one of another)."""
     included = {name for text in files.values() for name in _ANY_INCLUDE.findall(text)}
     return folders if any((folder / name).is_file() for folder in folders for name in included) else ()
+
+
+def _shared_headers(
+    root: Path, kernel: dict[str, str], folder: Path, include_dirs: Sequence[Path]
+) -> tuple[tuple[str, Path], ...]:
+    """(key beside the kernel, file) of headers outside ``root`` that the kernel includes by name, transitively.
+
+    None at all where one of them includes something by a path: it would not be found from its new place.
+    """
+    found: dict[str, Path] = {}
+    pending = [(root / path, text) for path, text in kernel.items()]
+    while pending:
+        file, text = pending.pop(0)
+        for name in _INCLUDE.findall(text):
+            if (file.parent / name).is_file() and (file.parent.is_relative_to(root) or "/" in name):
+                if not file.is_relative_to(root):
+                    return ()
+                continue
+            header = next((d / name for d in include_dirs if (d / name).is_file()), None)
+            if header is None or "/" in name or f"{folder}/{name}" in found or header.is_relative_to(root):
+                continue
+            found[f"{folder}/{name}"] = header
+            pending.append((header, _read(header)))
+    return tuple(found.items())
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

@@ -111,10 +111,11 @@ def without_launches(text: str) -> str:
 
 def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> None:
     """Writes a pair's files below ``work_dir``; compiler messages name the user's own paths and lines."""
+    real = dict(operator.shared_sources)
     for path, text in files.items():
         target = work_dir / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f'#line 1 "{operator.root / path}"\n{without_launches(text)}')
+        target.write_text(f'#line 1 "{real.get(path, operator.root / path)}"\n{without_launches(text)}')
 
 
 def kernel_unit(

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from ..source import Function, walk
 from .api import COPY, VECTOR, depend
-from .kernel_program import LOOPS, Call, KernelProgram, neighbour
+from .kernel_program import LOOPS, Call, KernelProgram, neighbour, siblings
 from .motif import Change, Motif
 
 
@@ -106,17 +106,28 @@ def _needless(kernel: KernelProgram, barrier: Call) -> bool:
     before, after = _around(kernel, barrier)
     if after is not None and (is_barrier(after, "PIPE_V") or is_barrier(after, "PIPE_ALL")):
         return True
-    if before is None or after is None or before.name not in VECTOR or after.name not in VECTOR:
+    if before is None or before.name not in VECTOR:
         return False
-    return not depend(before, after)
+    assert barrier.statement is not None
+    block = siblings(barrier.statement)
+    behind = (kernel.call_of(barrier.function, s) for s in block if s.start_byte > barrier.statement.start_byte)
+    for call in behind:
+        if call is None:
+            return False
+        if call.name in VECTOR:
+            return not depend(before, call)
+        if call.name not in ("EnQue", "FreeTensor", "SetFlag", "WaitFlag"):
+            return False
+    return False
 
 
 def _vector_slower(kernel: KernelProgram) -> Iterator[Change]:
     for f, statements in _steps(kernel, lambda c: c.name in VECTOR):
-        bare = [s for s in statements if not _followed(kernel, f, s, "PIPE_V")]
+        following = [(s, kernel.call_of(f, neighbour(s, 1))) for s in statements]
+        bare = [s for s, call in following if call is not None and call.name in VECTOR]
         if bare:
             edits = tuple(kernel.after(f.path, s, "PipeBarrier<PIPE_V>();") for s in bare)
-            yield Change(f.name, f"PipeBarrier<PIPE_V> behind each vector instruction of {f.name}", edits)
+            yield Change(f.name, f"PipeBarrier<PIPE_V> between all vector instructions of {f.name}", edits)
 
 
 FULL_BARRIER = Motif(

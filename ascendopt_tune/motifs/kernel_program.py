@@ -15,6 +15,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
+from ..chip import Chip
 from ..source import Edit, Function, Program, program_of, walk
 
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
@@ -88,12 +89,14 @@ class Constant:
 class KernelProgram:
     """A parsed kernel with the facts motifs need; equal inputs give equal facts.
 
-    ``tiling``: the tiling program's files, for motifs that change both; ``auto_sync``: built with the compiler's
-    automatic synchronization; ``tiling_key``: the key the case's tiling leads to (None: unknown, every branch is live).
+    ``tiling``: the tiling program's files, for motifs that change both; ``chip``: its numbers (None: unknown);
+    ``auto_sync``: built with the compiler's automatic synchronization; ``tiling_key``: the key the case's tiling leads
+    to (None: unknown, every branch is live).
     """
 
     files: Mapping[str, str]
     tiling: Mapping[str, str] = field(default_factory=dict)
+    chip: Chip | None = None
     auto_sync: bool = True
     tiling_key: int | None = None
 

@@ -11,6 +11,7 @@ from ..llm.endpoint import Endpoint
 from ..outcome import Timed
 from ..settings import PROPOSERS, settings
 from .budget import Limits, Usage
+from .kernel_rules import KernelRules
 from .proposer import Proposer, SearchState
 from .tiling_rules import TilingRules
 
@@ -58,7 +59,7 @@ def choose(
     wanted = proposer or now.proposer or ("both" if endpoint is not None else "rules")
     if wanted not in PROPOSERS:
         raise SettingsError(f"unknown proposer {wanted!r}.", f"Known ones: {', '.join(PROPOSERS)}.")
-    rules: tuple[Proposer, ...] = (TilingRules(),)
+    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules())
     if wanted == "rules":
         return Choice(rules)
     if endpoint is None:

@@ -120,7 +120,7 @@ def _tiling_key(trial: Trial) -> int | None:
 
 @lru_cache(maxsize=8)
 def _collected(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> tuple[Rewrite, ...]:
-    program = KernelProgram(dict(kernel), dict(tiling), auto_sync, key)
+    program = KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
     return tuple(r for motif in MOTIFS for r in motif.optimize(program))
 
 
