@@ -142,6 +142,7 @@ class Provenance:
     changes: tuple[str, ...] = ()  # what the winner changed, one line per step from the baseline
     reference: str = "baseline"  # what results were compared with: "reference.py" or "baseline"
     checks: int = 0  # outputs compared when the winner was confirmed
+    decision: str = ""  # "win", or "no significant win": the baseline is kept (search/acceptance.py)
     moves: tuple[tuple[Any, ...], ...] = ()
     baseline_tiling: str = ""
 

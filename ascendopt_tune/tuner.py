@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +27,7 @@ from .llm.endpoint import Endpoint
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
 from .profile import Profile
+from .search.acceptance import FINALISTS, Comparison, Decision, decide
 from .search.budget import Budget, Limits
 from .search.choice import choose
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
@@ -37,7 +38,9 @@ from .search.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
-_MIN_GAIN = 0.001  # share of the time a change must save: less is noise of the model's rounding
+# Share of the time a change must save, by target. Modelled times don't vary; less is noise of the model's rounding.
+_MIN_EFFECT = {"virtual": 0.001, "npu": 0.01}
+_ROUNDS = {"virtual": 1, "npu": 5}  # measurements of a finalist
 
 _STAGES = ("compile", "tiling", "execute", "check")
 _ENDED = ("budget", "exhausted")  # a run that ended otherwise can go on: its journal is kept
@@ -58,6 +61,7 @@ class TuneRecord:
     seconds: float = 0.0
     timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, of all evaluations of the call
     llm: Mapping[str, object] = field(default_factory=dict)  # what a language model was asked, and what that cost
+    decision: Decision | None = None  # None when the cache answered
 
     @property
     def baseline(self) -> Profile:
@@ -91,6 +95,8 @@ class TuneRecord:
             "cached": self.cached,
             "cache_key": self.key.hash,
             "stop": self.stop,
+            "decision": self.entry.provenance.decision,
+            "acceptance": self.decision.to_json() if self.decision is not None else None,
             "seconds": round(self.seconds, 3),
             "llm": dict(self.llm),
             "history": [_trial_json(t) for t in self.history],
@@ -165,7 +171,9 @@ def tune_case(
     toolkit = find(target)
     cache = cache or Cache()
     key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
-    options = SearchOptions(budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_GAIN, schedule=schedule)
+    options = SearchOptions(
+        budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_EFFECT[toolkit.target], schedule=schedule
+    )
     chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
     header = run_header(key.hash, options, chosen.proposers) | {"warm_start": warm_start}
     path = journal or cache.root / "journals" / f"{key.hash[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
@@ -203,13 +211,25 @@ def tune_case(
         if result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
         say("checking the best pair once more, on inputs the search never saw")
-        winner = _confirm(gate, result)
-        entry = _entry(key, operator, result, *winner, toolkit=toolkit, seed=seed, budget=budget, signature=defined)
+        best, confirmed, decision = _confirm(gate, result, toolkit.target)
+        entry = _entry(
+            key,
+            operator,
+            result,
+            best,
+            confirmed,
+            decision,
+            toolkit=toolkit,
+            seed=seed,
+            budget=budget,
+            signature=defined,
+        )
         chosen.close()
     cache.put(entry)
     if result.stop in _ENDED:
         path.unlink(missing_ok=True)
-    return TuneRecord(key, case, entry, False, result.history, result.stop, result.elapsed_s, timings, chosen.counts())
+    seen, stop, elapsed = result.history, result.stop, result.elapsed_s
+    return TuneRecord(key, case, entry, False, seen, stop, elapsed, timings, chosen.counts(), decision)
 
 
 def _neighbours(cache: Cache, operator: Operator, key: Key) -> list[dict[str, Any]]:
@@ -229,23 +249,55 @@ def _evaluate_many(
     return run
 
 
-def _confirm(gate: Gate, result: SearchResult) -> tuple[Trial, Checked]:
-    """The fastest candidate that passes once more, in a fresh process, on inputs the search never saw.
+def _confirm(gate: Gate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
+    """The best candidate that is faster beyond noise and passes once more, in a fresh process, on unseen inputs.
+
+    The baseline, if there is none. A finalist that fails makes room for the next.
 
     Raises:
-        NoWorkingCandidate: not even the baseline does.
+        NoWorkingCandidate: not even the baseline passes.
     """
-    timed = [t for t in result.history if t.time_us is not None and t.duplicate_of is None]
-    failures = []
-    for trial in sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id)):
-        confirmed = gate.confirm(trial.candidate.pair)
-        if isinstance(confirmed.outcome, Timed):
-            return trial, confirmed
-        failures.append(f"trial {trial.candidate.id}: {confirmed.outcome.reason}")
+    floor = (result.baseline.time_us or 0.0) * (1.0 - _MIN_EFFECT[target])
+    timed = [t for t in result.history if t.time_us is not None and t.time_us < floor and t.duplicate_of is None]
+    waiting = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))
+    measure = _comparing(gate, result.baseline, target)
+    failures: list[str] = []
+    decision = Decision((), (), _MIN_EFFECT[target])
+    while waiting:
+        finalists, waiting = {t.candidate.id: t for t in waiting[:FINALISTS]}, waiting[FINALISTS:]
+        decision = decide(list(finalists.values()), measure, rounds=_ROUNDS[target], min_effect=_MIN_EFFECT[target])
+        for number in decision.order:
+            confirmed = gate.confirm(finalists[number].candidate.pair)
+            if isinstance(confirmed.outcome, Timed):
+                return finalists[number], confirmed, decision
+            failures.append(f"trial {number}: {confirmed.outcome.reason}")
+        if len(decision.order) < len(finalists):
+            break  # those left are slower than one that is not significantly faster
+    confirmed = gate.confirm(result.baseline.candidate.pair)
+    if isinstance(confirmed.outcome, Timed):
+        return result.baseline, confirmed, replace(decision, order=())
+    failures.append(f"as written: {confirmed.outcome.reason}")
     raise NoWorkingCandidate(
         f"nothing passed the final check on unseen inputs ({'; '.join(failures[:3])}).",
         "The operator's result seems to depend on its inputs' values; check its reference and tolerances.",
     )
+
+
+def _comparing(gate: Gate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None]:
+    """Compares a trial with the baseline: by the search's times where times don't vary, else measured in turn."""
+    if target == "virtual":
+        return lambda trial: Comparison(trial.time_us or 0.0, baseline.time_us or 0.0)
+    gate.set_incumbent(gate.evaluate(baseline.candidate.pair))
+
+    def measure(trial: Trial) -> Comparison | None:
+        outcome = gate.evaluate(trial.candidate.pair).outcome
+        if not isinstance(outcome, Timed):
+            return None
+        seen = outcome.profile.counters
+        spreads = seen.get("candidate_spread_us", 0.0), seen.get("incumbent_spread_us", 0.0)
+        return Comparison(outcome.profile.task_duration_us, seen["incumbent_us"], *spreads)
+
+    return measure
 
 
 def _entry(
@@ -254,6 +306,7 @@ def _entry(
     result: SearchResult,
     best: Trial,
     confirmed: Checked,
+    decision: Decision,
     *,
     toolkit: Toolkit,
     seed: int,
@@ -294,6 +347,7 @@ def _entry(
             baseline_tiling=operator.baseline.tiling_hash,
             reference="baseline" if operator.reference is None else "reference.py",
             checks=confirmed.checks,
+            decision=decision.outcome,
         ),
         signature=signature,
     )

@@ -101,7 +101,7 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     word = time_word(key.target)
     print_case(console, operator.name, key.chip, key.target, record.case)
     console.print(profile_table(key.target, {"baseline": record.baseline, "best": record.best}))
-    lines = ["no faster pair was found: the baseline is kept"]
+    lines = ["no significant win: the baseline is kept"]
     if entry.improved:
         lines = [f"speedup {entry.speedup:.2f}x ({word})", "changed, step by step:"]
         lines += [f"  {change}" for change in entry.provenance.changes]
