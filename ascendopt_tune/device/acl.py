@@ -265,6 +265,18 @@ class Acl:
         self.call("aclrtSynchronizeDevice")
         self._memcpy(self._address(array), pointer, array.nbytes, _DEVICE_TO_HOST)
 
+    def bytes_at(self, pointer: int, nbytes: int) -> Array:
+        """``nbytes`` bytes from device address ``pointer`` on, after everything issued before; to be read soon.
+
+        On the virtual NPU this is the device's memory itself, elsewhere a copy.
+        """
+        if self.virtual and nbytes:
+            self.call("aclrtSynchronizeDevice")
+            return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(pointer))
+        array = np.empty(nbytes, np.uint8)
+        self.memcpy_d2h(array, pointer)
+        return array
+
     def memset(self, pointer: int, value: int, nbytes: int) -> None:
         """Sets ``nbytes`` bytes from device address ``pointer`` on to ``value`` (0..255)."""
         size = ctypes.c_size_t(nbytes)

@@ -28,6 +28,15 @@ _BLOCK = 32  # bytes; aclrtMalloc rounds up to this and adds the same again (run
 Arrays = Array | tuple[Array, ...] | None
 
 
+def empty_arrays(argument: Argument) -> Arrays:
+    """Arrays for one parameter's data."""
+    if argument is None:
+        return None
+    if isinstance(argument, TensorSpec):
+        return np.empty(argument.shape, numpy_dtype(argument.dtype))
+    return tuple(np.empty(spec.shape, numpy_dtype(spec.dtype)) for spec in argument)
+
+
 def _round_up(nbytes: int) -> int:
     return -(-nbytes // _BLOCK) * _BLOCK
 
@@ -81,9 +90,9 @@ class Launch:
         initial_values: Sequence[float | None] = (),
     ) -> None:
         self._acl = acl
+        self._case_outputs = case.outputs
         self._initial_values = initial_values
         self._owned: list[int] = []
-        self._scratch: Array = np.empty(0, np.uint8)  # for what is read back to be compared
         try:
             self._inputs = [self._allocate(n, a) for n, a in zip(names[0], case.inputs, strict=True)]
             by_name = dict(zip(names[0], range(len(self._inputs)), strict=True))
@@ -188,34 +197,20 @@ class Launch:
 
     def outputs(self) -> tuple[Arrays, ...]:
         """Copies of the outputs, in the case's order."""
-        return tuple(self._read_argument(b) for b in self._outputs)
+        arrays = tuple(map(empty_arrays, self._case_outputs))
+        self.read(arrays)
+        return arrays
 
-    def _read_argument(self, buffers: list[_Buffer]) -> Arrays:
-        arrays = tuple(self._read(b) for b in buffers)
-        if not buffers:
-            return None
-        return arrays if buffers[0].name.endswith(".0") else arrays[0]
-
-    def _read(self, b: _Buffer) -> Array:
-        dtype = numpy_dtype(b.spec.dtype)
-        if b.spec.dtype == "int4":
-            pairs = np.empty(b.spec.nbytes, np.int8)
-            self._acl.memcpy_d2h(pairs, b.pointer)
-            halves = np.stack([pairs << 4 >> 4, pairs >> 4], 1).reshape(-1)
-            return halves[: b.spec.numel].astype(dtype).reshape(b.spec.shape)
-        array = np.empty(b.spec.shape, dtype)
-        self._acl.memcpy_d2h(array, b.pointer)
-        return array
-
-    def _after(self, b: _Buffer) -> Array:
-        """As :meth:`_read`, in memory that the next call uses again."""
-        if b.spec.dtype == "int4":
-            return self._read(b)
-        if self._scratch.size < b.spec.nbytes:
-            self._scratch = np.empty(b.spec.nbytes, np.uint8)
-        array = self._scratch[: b.spec.nbytes]
-        self._acl.memcpy_d2h(array, b.pointer)
-        return array
+    def read(self, into: Sequence[Arrays]) -> None:
+        """Copies the outputs into these arrays, in the case's order."""
+        for buffers, arrays in zip(self._outputs, into, strict=True):
+            for b, array in zip(buffers, _as_list(arrays), strict=True):
+                if b.spec.dtype == "int4":
+                    pairs = self._acl.bytes_at(b.pointer, b.spec.nbytes).view(np.int8)
+                    halves = np.stack([pairs << 4 >> 4, pairs >> 4], 1).reshape(-1)
+                    array[...] = halves[: b.spec.numel].astype(array.dtype).reshape(b.spec.shape)
+                else:
+                    self._acl.memcpy_d2h(array, b.pointer)
 
     def damage(self, inputs: Sequence[Arrays]) -> list[str]:
         """What the launch changed and may not have: guard bytes behind tensors, and inputs that no output shares.
@@ -225,8 +220,7 @@ class Launch:
         """
         found = []
         for b in self._all():
-            guard = np.empty(_BLOCK, np.uint8)
-            self._acl.memcpy_d2h(guard, b.guard)
+            guard = self._acl.bytes_at(b.guard, _BLOCK)
             changed = np.flatnonzero(guard != self._poison)
             if changed.size:
                 offset = _round_up(b.spec.nbytes) + int(changed[0])
@@ -236,7 +230,8 @@ class Launch:
             if i in self.in_place:
                 continue
             for b, array in zip(buffers, _as_list(arrays), strict=True):
-                after, before = _bytes(self._after(b)), _bytes(array)
+                before = _packed(array).reshape(-1).view(np.uint8)
+                after = self._acl.bytes_at(b.pointer, before.size)
                 words = before.size // 8 * 8  # compared as words, which is faster
                 if not (
                     np.array_equal(after[:words].view(np.uint64), before[:words].view(np.uint64))
@@ -258,10 +253,6 @@ def _packed(array: Array) -> Array:
     flat = np.zeros(-(-array.size // 2) * 2, np.uint8)
     flat[: array.size] = array.reshape(-1).astype(np.int8).view(np.uint8) & 0xF
     return flat[0::2] | flat[1::2] << 4
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _as_list(arrays: Arrays) -> tuple[Array, ...]:

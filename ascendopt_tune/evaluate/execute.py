@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..device.acl import Acl
 from ..device.launch import Arrays, Launch
 from ..errors import CaseError, DeviceError
 from ..operator import Operator
-from .protocol import ArrayArgument, Launchable, Trial, load_arrays, save_array
+from .protocol import Launchable, Trial, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
@@ -33,7 +33,10 @@ _SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to launch. ``names``: (input names, output names) in the case's order."""
+    """What to launch. ``names``: (input names, output names) in the case's order.
+
+    ``outputs``: where a trial leaves its outputs (see outputs.py), until the next one.
+    """
 
     toolkit: Toolkit
     chip: str
@@ -45,6 +48,7 @@ class Plan:
     measure: bool
     incumbent: Launchable | None
     folder: Path
+    outputs: tuple[Arrays, ...]
     trace: bool = False
 
     @property
@@ -53,13 +57,15 @@ class Plan:
         return self.folder / "timeline.json"
 
 
-def execute(plan: Plan) -> dict[str, Any]:
+def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
     """Launches every trial, up to the first that fails; measures on the first one.
 
+    Args:
+        tell: told of every trial, with its outputs in ``plan.outputs``: ``report``, ``error`` ("" or the device's
+            text), ``damage``, ``launch_s`` (wall clock, processor time).
+
     Returns:
-        ``trials``: per trial ``report``, ``error`` ("" or the device's text), ``damage``, ``outputs`` and ``launch_s``
-        (wall clock, processor time);
-        ``measured``: the event measurement on a real NPU, else None.
+        The event measurement on a real NPU, else None.
     """
     acl = Acl(plan.toolkit)
     acl.option("chip", plan.chip)
@@ -67,26 +73,28 @@ def execute(plan: Plan) -> dict[str, Any]:
     candidate = plan.launchable
     with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
         function = binary.function(candidate.entry)
-        done: list[dict[str, Any]] = []
-        measured = None
         with _launch(acl, plan, candidate) as launch:
             for i, trial in enumerate(plan.trials):
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
                 acl.option("trace", "1" if plan.trace and i == 0 else "0")
                 inputs = [load_arrays(a) for a in trial.inputs]
-                done.append(_one(acl, launch, function, candidate.block_dim, inputs, trial, plan.folder / str(i)))
+                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs)
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
-                if done[-1]["error"] or done[-1]["damage"]:
-                    break
-            else:
-                if plan.measure and not acl.virtual and plan.trials:
-                    measured = measure(plan)
-    return {"trials": done, "measured": measured}
+                tell(done)
+                if done["error"] or done["damage"]:
+                    return None
+    return measure(plan) if plan.measure and not acl.virtual and plan.trials else None
 
 
 def _one(
-    acl: Acl, launch: Launch, function: int, block_dim: int, inputs: Sequence[Arrays], trial: Trial, folder: Path
+    acl: Acl,
+    launch: Launch,
+    function: int,
+    block_dim: int,
+    inputs: Sequence[Arrays],
+    trial: Trial,
+    outputs: tuple[Arrays, ...],
 ) -> dict[str, Any]:
     launch.load(inputs, trial.poison)
     error = ""
@@ -97,14 +105,12 @@ def _one(
     except DeviceError as e:
         error = str(e)
     took = time.perf_counter() - started, time.process_time() - worked
-    result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "outputs": None, "launch_s": took}
+    result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "launch_s": took}
     if not error:
         result["damage"] = launch.damage(inputs)
-        folder.mkdir()
-        outputs = launch.outputs()
+        launch.read(outputs)
         if _only_cores_write_to_the_same(result["report"]):
             result["report"]["hazards"] = _hazards_of_other_values(acl, launch, function, block_dim, inputs, trial)
-        result["outputs"] = [_save(folder, i, a) for i, a in enumerate(outputs)]
         garbage = (acl, launch, function, block_dim, inputs, trial.poison, outputs)
         if result["report"].get("unwritten") and _same_with_other_garbage(*garbage):
             result["report"]["unwritten"] = []
@@ -161,14 +167,6 @@ def _equal_bytes(a: Arrays, b: Arrays) -> bool:
     if isinstance(a, tuple) or isinstance(b, tuple):
         return all(map(_equal_bytes, a, b))
     return a.tobytes() == b.tobytes()
-
-
-def _save(folder: Path, i: int, arrays: Arrays) -> ArrayArgument:
-    if arrays is None:
-        return None
-    if isinstance(arrays, tuple):
-        return tuple(save_array(folder / f"{i}.{k}", a) for k, a in enumerate(arrays))
-    return save_array(folder / f"{i}", arrays)
 
 
 def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:

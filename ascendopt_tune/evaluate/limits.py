@@ -7,6 +7,7 @@ value, or in words what happened, and everything that was started is gone afterw
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import secrets
@@ -70,12 +71,16 @@ class Stopped:
     reason: str
 
 
-def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | Stopped:
+def run_confined(
+    task: Callable[..., Any], how: Confinement, what: str, hear: Callable[[Any], object] | None = None
+) -> Any | Stopped:
     """Runs ``task`` in a process of its own and returns its value, or why there is none.
 
     Args:
         task: its value has to be one that protocol.encode knows.
         what: the subject of the reasons ("the kernel").
+        hear: with it, ``task`` gets an argument: a function that hands a value on to ``hear`` and returns when that
+            has returned. What ``hear`` raises ends the process and is raised here; the time it takes is not counted.
 
     Raises:
         AscendOptError: the one that ``task`` raised.
@@ -83,50 +88,81 @@ def run_confined(task: Callable[[], Any], how: Confinement, what: str) -> Any | 
     # Only an answer that begins with the token counts: a candidate that guesses the pipe can't answer in its place.
     token = secrets.token_bytes(_TOKEN)
     reader, writer = os.pipe()
+    heard, replies = os.pipe()
     log = how.folder / f"log-{secrets.token_hex(4)}"
     pid = os.fork()
     if pid == 0:
-        _child(task, how, log, writer, token)
+        _child(task, how, log, _Line(writer, heard if hear is not None else None, token))
     os.close(writer)
+    os.close(heard)
     status: int | None = None
     try:
-        answer = _read(reader, time.monotonic() + how.timeout_s, token)
+        deadline = time.monotonic() + how.timeout_s
+        while True:
+            answer = _read(reader, deadline, token)
+            document = _document(answer, token)
+            if hear is None or document is None or "told" not in document:
+                break
+            began = time.monotonic()
+            hear(protocol.decode(document["told"]))
+            deadline += time.monotonic() - began
+            with contextlib.suppress(BrokenPipeError):
+                os.write(replies, b"+")
         if answer is not None:
             status = _wait(pid, time.monotonic() + 1.0)
     finally:
         os.close(reader)
+        os.close(replies)
         _kill(pid, reaped=status is not None)
     tail = _tail(log)
     if answer is None:
         return Stopped("timeout", f"{what} did not end within {how.timeout_s:g} s of wall clock.{tail}")
-    if _complete(answer, token):
-        document = protocol.loads(answer[_HEADER:])
+    if document is not None:
         if "error" in document and not how.tools:
             document["error"]["args"][0] += tail
         return protocol.value_or_raise(document)
     return _died(status, how, what, tail)
 
 
-def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, token: bytes) -> NoReturn:
+@dataclass(frozen=True)
+class _Line:
+    """The confined process's end: ``heard`` has a byte for everything that was told and heard."""
+
+    writer: int
+    heard: int | None
+    token: bytes
+
+    def send(self, document: dict[str, Any]) -> None:
+        payload = protocol.dumps(document)
+        message = self.token + len(payload).to_bytes(8, "little") + payload
+        while message:
+            message = message[os.write(self.writer, message) :]
+
+    def tell(self, value: Any) -> None:
+        assert self.heard is not None
+        self.send({"told": protocol.encode(value)})
+        if not os.read(self.heard, 1):
+            os._exit(1)  # nobody is there any more
+
+
+def _child(task: Callable[..., Any], how: Confinement, log: Path, line: _Line) -> NoReturn:
     code = 70
     try:
+        gc.disable()  # it ends soon
         os.setsid()
         sandbox.die_with_parent(signal.SIGKILL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _redirect(log, writer)
+        _redirect(log, (line.writer, line.heard))
         _environment(how)
         os.chdir(how.folder)
         _rlimits(how)
         sandbox.enter(how.read, [how.folder, *how.write], processes=how.tools, network=how.tools or how.device)
         sandbox.die_with_parent(signal.SIGKILL)  # again: a change of credentials forgets it
         try:
-            document = {"value": protocol.encode(task())}
+            document = {"value": protocol.encode(task() if line.heard is None else task(line.tell))}
         except AscendOptError as error:
             document = {"error": protocol.encode_error(error)}
-        payload = protocol.dumps(document)
-        message = token + len(payload).to_bytes(8, "little") + payload
-        while message:
-            message = message[os.write(writer, message) :]
+        line.send(document)
         code = 0
     except MemoryError:
         os.write(2, b"out of memory (limit on address space)\n")
@@ -136,15 +172,15 @@ def _child(task: Callable[[], Any], how: Confinement, log: Path, writer: int, to
         os._exit(code)
 
 
-def _redirect(log: Path, keep: int) -> None:
-    """Input from nowhere, output to ``log``; every other descriptor but ``keep`` is closed."""
+def _redirect(log: Path, keep: Sequence[int | None]) -> None:
+    """Input from nowhere, output to ``log``; every other descriptor but those of ``keep`` is closed."""
     null = os.open(os.devnull, os.O_RDONLY)
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(null, 0)
     os.dup2(out, 1)
     os.dup2(out, 2)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != keep:
+        if int(name) > 2 and int(name) not in keep:
             with contextlib.suppress(OSError):
                 os.close(int(name))
 
@@ -182,6 +218,14 @@ def _complete(answer: bytes | bytearray, token: bytes) -> bool:
         and len(answer) >= _HEADER
         and len(answer) >= _HEADER + int.from_bytes(answer[_TOKEN:_HEADER], "little")
     )
+
+
+def _document(answer: bytes | None, token: bytes) -> dict[str, Any] | None:
+    if answer is None or not _complete(answer, token):
+        return None
+    end = _HEADER + int.from_bytes(answer[_TOKEN:_HEADER], "little")
+    document: dict[str, Any] = protocol.loads(answer[_HEADER:end])
+    return document
 
 
 def _read(fd: int, deadline: float, token: bytes) -> bytes | None:

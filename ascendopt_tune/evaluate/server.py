@@ -1,8 +1,9 @@
-"""The evaluation server: ``python -m ascendopt_tune.evaluate.server``. Forks one process per request.
+"""The evaluation server: ``python -m ascendopt_tune.evaluate.server``. Forks the processes that serve requests.
 
-A fresh process with one thread that never imports torch, so that forking is cheap and safe. It reads requests as JSON
-lines from its input (the first line configures it) and writes ``{"id": ..., "value"|"error"|"died": ...}`` as they end.
-End of input, or a signal, ends it and everything it started.
+A fresh process with one thread that never imports torch, so that forking is cheap and safe. A process it forks serves
+one request at a time, and after some a fresh one takes over; what runs a candidate's own code is forked from those
+(limits.py). The server reads requests as JSON lines from its input (the first line configures it) and writes
+``{"id": ..., "value"|"error"|"died": ...}`` as they end. End of input, or a signal, ends it and everything it started.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import platform
 import selectors
 import shutil
 import signal
@@ -28,18 +30,21 @@ from . import protocol, sandbox
 from .limits import Limits
 from .worker import Worker
 
-_GRACE_S = 1.0  # for a job to clean up after itself before it is killed
+_GRACE_S = 1.0  # for a process to clean up after itself before it is killed
 _READ = 1 << 16
+_SERVES = 64  # requests, then a fresh process takes over
 
 
 @dataclass
-class _Job:
-    """A forked process that serves one request."""
+class _Hand:
+    """A forked process that serves requests. ``job``: the one it is at, which has to end by ``deadline``."""
 
-    id: int
     pid: int
-    pipe: int
-    deadline: float
+    requests: int  # its pipes, our ends
+    answers: int
+    job: int | None = None
+    deadline: float = 0.0
+    served: int = 0
     answer: bytearray = field(default_factory=bytearray)
 
 
@@ -54,19 +59,20 @@ class Server:
         self._work = Path(config["work"])
         self._workers = int(config["workers"])
         self._out = out
-        self._queue: deque[dict[str, Any]] = deque()
-        self._jobs: dict[int, _Job] = {}  # by pipe
+        self._queue: deque[bytes] = deque()
+        self._hands: dict[int, _Hand] = {}  # by the pipe their answers come through
         self._selector = selectors.DefaultSelector()
         self._input = bytearray()
         for name in ("libascendcl.so", "libacl_rtc.so"):  # warm: forked processes find them loaded
             load_library(name, self._toolkit.lib64)
         compiler_version(host_compiler())  # and this asked
+        platform.machine()
         gc.collect()
         gc.freeze()  # what is there stays; collecting it in every forked process would copy its pages
 
     def run(self) -> None:
         self._selector.register(0, selectors.EVENT_READ)
-        self._send({"id": -1, "value": {"pid": os.getpid(), "torch": "torch" in sys.modules}})
+        self._send(_line({"id": -1, "value": {"pid": os.getpid(), "torch": "torch" in sys.modules}}))
         try:
             while True:
                 for key, _ in self._selector.select(self._wait_s()):
@@ -76,17 +82,15 @@ class Server:
                         self._work = self._folder  # the tuner has closed, or is no more: nobody needs its files
                         return
                 self._end_overdue()
-                while self._queue and len(self._jobs) < self._workers:
-                    self._start(self._queue.popleft())
+                while self._queue and (hand := self._idle()) is not None:
+                    self._give(hand, self._queue.popleft())
         finally:
             self._stop_all()
             shutil.rmtree(self._work, ignore_errors=True)
 
-    def _send(self, document: dict[str, Any]) -> None:
-        line = protocol.dumps(document) + b"\n"
+    def _send(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):
-            while line:
-                line = line[os.write(self._out, line) :]
+            _write(self._out, line)
 
     def _read_requests(self) -> bool:
         """False at the end of input."""
@@ -94,31 +98,94 @@ class Server:
         self._input += data
         *lines, rest = bytes(self._input).split(b"\n") if b"\n" in data else [bytes(self._input)]
         self._input = bytearray(rest)
-        self._queue.extend(protocol.loads(line) for line in lines if line)
+        self._queue.extend(line for line in lines if line)
         return bool(data)
 
     def _wait_s(self) -> float | None:
-        if not self._jobs:
-            return None
-        return max(0.0, min(j.deadline for j in self._jobs.values()) - time.monotonic())
+        deadlines = [h.deadline for h in self._hands.values() if h.job is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
-    # -- jobs ---------------------------------------------------------------------------------------------------------
+    # -- the server's side of a hand ----------------------------------------------------------------------------------
 
-    def _start(self, request: dict[str, Any]) -> None:
-        reader, writer = os.pipe()
+    def _idle(self) -> _Hand | None:
+        """A process without work, forked if need be; None when all are busy."""
+        for hand in self._hands.values():
+            if hand.job is None:
+                return hand
+        return self._fork() if len(self._hands) < self._workers else None
+
+    def _fork(self) -> _Hand:
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._job(request, writer)
-        os.close(writer)
+            for fd in (ours_out, ours_in, *(fd for h in self._hands.values() for fd in (h.requests, h.answers))):
+                os.close(fd)
+            self._work_through(theirs_in, theirs_out)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        hand = self._hands[ours_in] = _Hand(pid, ours_out, ours_in)
+        self._selector.register(ours_in, selectors.EVENT_READ)
+        return hand
+
+    def _give(self, hand: _Hand, request: bytes) -> None:
         # Every stage ends by itself in time; this is for a stage that doesn't.
         allowed = 2 * self._limits.compile_s + 2 * self._limits.run_s + 600.0
-        self._jobs[reader] = _Job(int(request["id"]), pid, reader, time.monotonic() + allowed)
-        self._selector.register(reader, selectors.EVENT_READ)
+        hand.job, hand.deadline = int(protocol.loads(request)["id"]), time.monotonic() + allowed
+        with contextlib.suppress(BrokenPipeError):  # it has died: the end of its answers tells
+            _write(hand.requests, request + b"\n")
 
-    def _job(self, request: dict[str, Any], writer: int) -> NoReturn:
-        code = 1
+    def _collect(self, pipe: int) -> None:
+        hand = self._hands[pipe]
+        data = os.read(pipe, 1 << 20)
+        hand.answer += data
+        if not data:
+            job = hand.job
+            self._end(hand)
+            if job is not None:
+                self._send(_line({"id": job, "died": "the evaluation process ended without an answer"}))
+        elif data.endswith(b"\n"):
+            self._send(bytes(hand.answer))
+            hand.job, hand.answer = None, bytearray()
+            hand.served += 1
+            if hand.served == _SERVES:
+                self._end(hand)
+
+    def _end(self, hand: _Hand) -> None:
+        """Takes a process that has nothing to do, or is to end now, from the process table."""
+        self._selector.unregister(hand.answers)
+        os.close(hand.answers)
+        os.close(hand.requests)
+        del self._hands[hand.answers]
+        deadline = time.monotonic() + _GRACE_S
+        while os.waitpid(hand.pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                with contextlib.suppress(OSError):
+                    os.killpg(hand.pid, signal.SIGKILL)
+                os.waitpid(hand.pid, 0)
+                return
+            time.sleep(0.001)
+
+    def _end_overdue(self) -> None:
+        now = time.monotonic()
+        for hand in [h for h in self._hands.values() if h.job is not None and h.deadline <= now]:
+            os.kill(hand.pid, signal.SIGTERM)
+            self._end(hand)
+            self._send(_line({"id": hand.job, "died": "the evaluation process did not end in time"}))
+
+    def _stop_all(self) -> None:
+        for hand in self._hands.values():
+            with contextlib.suppress(OSError):
+                os.kill(hand.pid, signal.SIGTERM)
+        for hand in list(self._hands.values()):
+            self._end(hand)
+
+    # -- the hand itself ----------------------------------------------------------------------------------------------
+
+    def _work_through(self, requests: int, answers: int) -> NoReturn:
+        """Serves requests until there are no more."""
+        code, job = 1, -1
         try:
-            gc.disable()  # it ends soon
             os.setsid()
             sandbox.die_with_parent(signal.SIGTERM)
             signal.signal(signal.SIGTERM, _exit_cleanly)
@@ -126,18 +193,18 @@ class Server:
             os.dup2(null, 0)
             os.dup2(null, 1)
             os.close(self._out)
-            for pipe in self._jobs:
-                os.close(pipe)
-            document = self._serve(request)
-            message = protocol.dumps(document)
-            while message:
-                message = message[os.write(writer, message) :]
+            self._selector.close()
+            with open(requests, "rb") as lines:
+                for line in lines:
+                    request = protocol.loads(line)
+                    job = request["id"]
+                    _write(answers, _line({"id": job, **self._serve(request)}))
             code = 0
         except SystemExit:
             pass
         except BaseException as error:  # told to the tuner, which can act
-            text = protocol.dumps({"error": protocol.encode_error(DeviceError(f"{type(error).__name__}: {error}"))})
-            os.write(writer, text)
+            told = protocol.encode_error(DeviceError(f"{type(error).__name__}: {error}"))
+            _write(answers, _line({"id": job, "error": told}))
         finally:
             os._exit(code)
 
@@ -162,45 +229,14 @@ class Server:
             else:
                 shutil.rmtree(work, ignore_errors=True)
 
-    def _collect(self, pipe: int) -> None:
-        job = self._jobs[pipe]
-        data = os.read(pipe, 1 << 20)
-        if data:
-            job.answer += data
-            return
-        self._end(job)
-        if job.answer:
-            self._send({"id": job.id, **protocol.loads(bytes(job.answer))})
-        else:
-            self._send({"id": job.id, "died": "the evaluation process ended without an answer"})
 
-    def _end(self, job: _Job) -> None:
-        """Takes a job that closed its pipe, or is to end now, from the process table."""
-        self._selector.unregister(job.pipe)
-        os.close(job.pipe)
-        del self._jobs[job.pipe]
-        deadline = time.monotonic() + _GRACE_S
-        while os.waitpid(job.pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > deadline:
-                with contextlib.suppress(OSError):
-                    os.killpg(job.pid, signal.SIGKILL)
-                os.waitpid(job.pid, 0)
-                return
-            time.sleep(0.001)
+def _line(document: dict[str, Any]) -> bytes:
+    return protocol.dumps(document) + b"\n"
 
-    def _end_overdue(self) -> None:
-        now = time.monotonic()
-        for job in [j for j in self._jobs.values() if j.deadline <= now]:
-            os.kill(job.pid, signal.SIGTERM)
-            self._end(job)
-            self._send({"id": job.id, "died": "the evaluation process did not end in time"})
 
-    def _stop_all(self) -> None:
-        for job in self._jobs.values():
-            with contextlib.suppress(OSError):
-                os.kill(job.pid, signal.SIGTERM)
-        for job in list(self._jobs.values()):
-            self._end(job)
+def _write(fd: int, message: bytes) -> None:
+    while message:
+        message = message[os.write(fd, message) :]
 
 
 def _exit_cleanly(*_: object) -> NoReturn:

@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arguments import Array
+from ..arguments import Array, dtype_name
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue, flatten
 from ..chip import load_chip
+from ..device.launch import Arrays
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
 from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
@@ -32,13 +33,24 @@ from .build import Builder
 from .compare import mismatch, tolerance
 from .execute import Plan, execute
 from .limits import Confinement, Limits, Stopped, run_confined
-from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Launchable, Tiled, Trial
+from .outputs import shared_arrays
+from .protocol import (
+    ArrayArgument,
+    ArrayFile,
+    EvaluateRequest,
+    EvaluationResult,
+    Launchable,
+    Tiled,
+    Trial,
+    load_arrays,
+    save_array,
+)
 from .timeline import FILE_BYTES, add_sources
 from .verdict import failure_of, profile_of
 
 T = TypeVar("T")
 
-_TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, read back, comparison of bytes
+_TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, another launch's, comparison
 _INPUT_LIMIT = 1 << 20  # bytes of value-depend inputs that are read for the tiling function
 
 
@@ -113,8 +125,8 @@ class Worker:
         block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
         names = _names(request, signature)
         launchable = Launchable(str(binary), entry, tiling, block_dim)
-        outputs = self.work / "outputs"
-        outputs.mkdir()
+        folder = self.work / "launches"
+        folder.mkdir()
         plan = Plan(
             toolkit=self.toolkit,
             chip=request.chip,
@@ -125,24 +137,35 @@ class Worker:
             trials=request.trials,
             measure=request.measure,
             incumbent=request.incumbent,
-            folder=outputs,
+            folder=folder,
+            outputs=shared_arrays(request.case.outputs) if request.trials else (),
             trace=request.trace,
         )
-        result = self._stage("execute", lambda: self._execute(plan))
-        for i, name in enumerate(("launch", "launch_cpu")):
-            self.timings[name] = sum(t["launch_s"][i] for t in result["trials"])
-        if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign()):
-            self._trace_path = str(self.work / "trace.json")
-        checks = self._stage("check", lambda: self._check(request, plan, result, names[1]))
+        done: list[dict[str, Any]] = []
+        kept: list[tuple[ArrayArgument, ...]] = []
+        checks = 0
+
+        def hear(trial: dict[str, Any]) -> None:
+            nonlocal checks
+            i = len(done)
+            done.append(trial)
+            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1]))
+            if request.keep_outputs:
+                kept.append(tuple(_save(self.work / f"output-{i}.{k}", a) for k, a in enumerate(plan.outputs)))
+
+        try:
+            measured = self._stage("execute", lambda: self._execute(plan, hear))
+        finally:
+            self.timings["execute"] -= self.timings.get("check", 0.0)
+            for i, name in enumerate(("launch", "launch_cpu")):
+                self.timings[name] = sum(t["launch_s"][i] for t in done)
+            if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign()):
+                self._trace_path = str(self.work / "trace.json")
+            shutil.rmtree(folder, ignore_errors=True)
         if request.measure and request.trials:
-            outcome: Outcome = Timed(profile_of(result, block_dim), checks)
+            outcome: Outcome = Timed(profile_of({"trials": done, "measured": measured}, block_dim), checks)
         else:
             outcome = Timed(Profile(0.0, block_dim=block_dim), checks)  # launched, not measured
-        kept: list[tuple[ArrayArgument, ...]] = []
-        if request.keep_outputs:
-            kept = [tuple(t["outputs"]) for t in result["trials"]]
-        else:
-            shutil.rmtree(outputs, ignore_errors=True)
         return EvaluationResult(
             outcome=outcome,
             outputs=tuple(kept),
@@ -152,8 +175,8 @@ class Worker:
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
             checks=checks,
-            slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in result["trials"]), default=0),
-            relies_on=tuple(sorted({r for t in result["trials"] for r in t["report"].get("relies_on", ())})),
+            slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in done), default=0),
+            relies_on=tuple(sorted({r for t in done for r in t["report"].get("relies_on", ())})),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -205,9 +228,9 @@ class Worker:
             raise _Failed(CompileFailed(built.reason, "", "kernel"))
         return built
 
-    def _execute(self, plan: Plan) -> dict[str, Any]:
+    def _execute(self, plan: Plan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
+        """Launches; ``hear`` is given every trial as it ends (see execute.execute)."""
         tensors = sum(t.nbytes for t in flatten((*plan.case.inputs, *plan.case.outputs)))
-        largest = max((t.nbytes for t in flatten(plan.case.outputs)), default=0)
         binaries = [Path(plan.launchable.binary_path)]
         if plan.incumbent is not None:
             binaries.append(Path(plan.incumbent.binary_path))
@@ -215,36 +238,33 @@ class Worker:
             plan.folder,
             [*binaries, *_input_files(plan.trials)],
             memory=_TENSOR_COPIES * tensors * max(1, len(plan.trials)),
-            file_bytes=max(largest, FILE_BYTES if plan.trace else 0),
+            file_bytes=FILE_BYTES if plan.trace else 0,
         )
-        answer = run_confined(lambda: execute(plan), how, "the kernel")
+        answer = run_confined(functools.partial(execute, plan), how, "the kernel", hear)
         if isinstance(answer, Stopped):
             raise _Failed(_stopped(answer))
-        return dict(answer)
+        return dict(answer) if answer is not None else None
 
-    def _check(self, request: EvaluateRequest, plan: Plan, result: Mapping[str, Any], outputs: Sequence[str]) -> int:
-        """Number of outputs compared; raises _Failed at the first trial that doesn't hold."""
+    def _check(
+        self, request: EvaluateRequest, plan: Plan, number: int, done: Mapping[str, Any], outputs: Sequence[str]
+    ) -> int:
+        """Number of outputs compared of trial ``number`` (from 0); raises _Failed when it doesn't hold."""
+        trial = request.trials[number]
+        label = f"trial {number + 1} of {len(request.trials)}: {trial}"
+        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.may_rely_on)
+        if failure is not None:
+            raise _Failed(failure, getattr(failure, "reports", ()))
+        if trial.expected is None:
+            return 0
         checks = 0
-        trials = list(zip(request.trials, result["trials"], strict=False))
-        for i, (trial, done) in enumerate(trials):
-            label = f"trial {i + 1} of {len(request.trials)}: {trial}"
-            failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.may_rely_on)
-            if failure is not None:
-                raise _Failed(failure, getattr(failure, "reports", ()))
-            if trial.expected is None:
-                continue
-            for name, got, expected in zip(outputs, done["outputs"], trial.expected, strict=True):
-                for k, (a, b) in enumerate(zip(_files(got), _files(expected), strict=True)):
-                    text = mismatch(
-                        name if isinstance(got, ArrayFile) else f"{name}.{k}",
-                        a.load(),
-                        b.load(),
-                        tolerance(b.dtype, request.operator.settings),
-                        trial.poison,
-                    )
-                    if text is not None:
-                        raise _Failed(WrongResult(f"{text} [{label}]"))
-                    checks += 1
+        for name, got, expected in zip(outputs, plan.outputs, map(load_arrays, trial.expected), strict=True):
+            listed = isinstance(expected, tuple)
+            for k, (a, b) in enumerate(zip(_as_tuple(got), _as_tuple(expected), strict=True)):
+                allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
+                text = mismatch(f"{name}.{k}" if listed else name, a, b, allowed, trial.poison)
+                if text is not None:
+                    raise _Failed(WrongResult(f"{text} [{label}]"))
+                checks += 1
         return checks
 
     def _foreign(self) -> list[Path]:
@@ -354,6 +374,20 @@ def _names(request: EvaluateRequest, signature: Signature | None) -> tuple[tuple
 
 def _stopped(stopped: Stopped) -> Failure:
     return TimedOut(stopped.reason) if stopped.kind == "timeout" else Crashed(stopped.reason)
+
+
+def _as_tuple(arrays: Arrays) -> tuple[Array, ...]:
+    if arrays is None:
+        return ()
+    return arrays if isinstance(arrays, tuple) else (arrays,)
+
+
+def _save(path: Path, arrays: Arrays) -> ArrayArgument:
+    if arrays is None:
+        return None
+    if isinstance(arrays, tuple):
+        return tuple(save_array(path.with_name(f"{path.name}.{i}"), a) for i, a in enumerate(arrays))
+    return save_array(path, arrays)
 
 
 def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ascendopt_tune.case import TensorSpec
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.limits import Confinement, Stopped, run_confined
+from ascendopt_tune.evaluate.outputs import shared_arrays
 
 
 def run(task: Callable[[], Any], folder: Path, timeout_s: float = 5.0, **how: Any) -> Any:
@@ -160,3 +163,38 @@ def test_a_signal_handler_of_the_caller_is_not_inherited(tmp_path: Path) -> None
         assert run(lambda: signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, tmp_path) is True
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_what_is_told_is_heard_in_time(tmp_path: Path) -> None:
+    heard: list[Any] = []
+
+    def hear(value: Any) -> None:
+        time.sleep(0.8)  # is not counted
+        heard.append((value, shared[0]))
+
+    def task(tell: Callable[[Any], None]) -> str:
+        for i in range(3):
+            shared[0] = i
+            tell({"number": i})
+        return "done"
+
+    (shared,) = shared_arrays([TensorSpec("uint8", (4,))])
+    assert isinstance(shared, np.ndarray)
+    how = Confinement(folder=tmp_path, timeout_s=2, memory_bytes=1 << 30)
+    assert run_confined(task, how, "the task", hear) == "done"
+    assert heard == [({"number": i}, i) for i in range(3)]
+
+
+def test_what_hearing_raises_ends_the_task(tmp_path: Path) -> None:
+    def hear(value: int) -> None:
+        raise CaseError(f"told {value}")
+
+    def task(tell: Callable[[Any], None]) -> None:
+        tell(os.getpid())
+        time.sleep(60)
+
+    started = time.monotonic()
+    with pytest.raises(CaseError, match="told") as raised:
+        run_confined(task, Confinement(folder=tmp_path, timeout_s=30, memory_bytes=1 << 30), "the task", hear)
+    assert time.monotonic() - started < 10
+    assert not Path(f"/proc/{str(raised.value).split()[1].rstrip('.')}").exists()

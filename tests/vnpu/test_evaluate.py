@@ -287,6 +287,7 @@ def test_measurement_by_events_is_interleaved(operator: Operator, evaluator: Eva
         measure=True,
         incumbent=other.result.launchable,
         folder=tmp_path,
+        outputs=(),
     )
     measured = measure(plan)
     assert measured["candidate_us"] == pytest.approx(base.outcome.profile.task_duration_us, rel=0.01)

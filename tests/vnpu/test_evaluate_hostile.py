@@ -104,7 +104,8 @@ def test_fork_bomb(gate: Gate) -> None:
     code = "for (int i = 0; i < 50; i++) { if (fork() == 0) for (;;) sleep(1); }"
     outcome = attack(gate, code, 'extern "C" int fork(); extern "C" unsigned sleep(unsigned);')
     assert isinstance(outcome, Timed | Crashed | TimedOut)
-    assert len(processes_below(gate._evaluator.folder)) == 1  # the server
+    # The server, and those it has forked to serve requests: at most one for each evaluation at a time.
+    assert len(processes_below(gate._evaluator.folder)) <= 1 + gate._evaluator.workers
     still_works(gate)
 
 
@@ -252,7 +253,7 @@ with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluato
     assert tuner.stdout is not None
     folder = Path(tuner.stdout.readline().strip())
     deadline = time.monotonic() + 60
-    while len(processes_below(folder)) < 2 or not list(folder.glob("server-*/job-*/outputs")):
+    while len(processes_below(folder)) < 2 or not list(folder.glob("server-*/job-*/launches")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     tuner.send_signal(number)
