@@ -185,6 +185,21 @@ def judge(acl: Acl, subject: Subject, file: Path) -> Count | None:
     return count
 
 
+def judge_racy(acl: Acl, subject: Subject) -> str:
+    """Runs a subject that is known to race as it is; what came of it.
+
+    Raises:
+        AssertionError: nothing is reported, or the oracle finds no race.
+    """
+    subject.run()
+    report, log = acl.report(), acl.access_log()
+    assert report["hazards"], f"{subject.name} races, and nothing is reported"
+    if sum(len(e["accesses"]) for core in log["cores"] for e in core) > _MOST_ACCESSES:
+        return "races as it is, reported; too many accesses for the oracle"
+    assert unordered(log), f"{subject.name}: a false report: {report['hazards'][0]}"
+    return "races as it is: reported, and found by the oracle"
+
+
 def table(counts: dict[str, Count]) -> str:
     """What the battery prints."""
     total = Count()
@@ -208,7 +223,8 @@ class OperatorSubject:
     ) -> None:
         self._acl = acl
         pair, direct = operator.baseline, operator.direct
-        names = tuple(p.name for p in signature.inputs), tuple(p.name for p in signature.outputs)
+        outputs = (*(p.name for p in signature.outputs), *operator.in_place)
+        names = tuple(p.name for p in signature.inputs), outputs
         tiling = None
         structs: tuple[TilingStruct, ...] = ()
         if direct is None:
@@ -223,7 +239,15 @@ class OperatorSubject:
         self._inputs = make_inputs(case, names[0], operator.settings, "normal", 0)
         if tiling is not None:
             self._block_dim = tiling.block_dim
-            self._launch = Launch(acl, case, names, tiling.data, tiling.workspace_bytes)
+            self._launch = Launch(
+                acl,
+                case,
+                names,
+                tiling.data,
+                tiling.workspace_bytes,
+                unlisted=len(operator.in_place),
+                initial_values=tiling.initial_values,
+            )
         else:
             assert direct is not None
             self._block_dim = direct.block_dim

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,15 @@ import pytest
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 from cann_ops.table import arguments
 from direct_launch import direct_case
-from hazard_battery import HEADER, Count, OperatorSubject, Subject, judge, table
-from test_cann_ops import OPERATORS
+from hazard_battery import HEADER, Count, OperatorSubject, Subject, judge, judge_racy, table
+from test_cann_ops import OPERATORS, settings_of
 from test_direct_launch import KERNELS as DEVKIT_KERNELS
 
 from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.case import Case, flatten
 from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.operator import Operator, Signature
 from ascendopt_tune.project import load_project
@@ -190,29 +192,31 @@ REGISTRY = {
 }
 
 
-def _operators(evaluator: Evaluator) -> Iterator[tuple[str, Operator, Case, Signature]]:
-    """Operators that are built without automatic synchronization, each with a small case."""
+def _operators(evaluator: Evaluator) -> Iterator[tuple[str, Operator, Case, Signature, bool]]:
+    """Operators built without automatic synchronization, each with a small case, and whether it is known to race."""
     for name in operator_names():
         operator = load_operator(name)
         if _OFF in operator.kernel_options:
             signature = evaluator.describe(operator).signature
             tensors = dict(map(parse_tensor, REGISTRY[name].split()))
             case = build_case(signature, tensors, {}, {}, lambda i, a, o=operator: evaluator.infer_outputs(o, i, a))
-            yield f"registry/{name}", operator, case, signature
+            yield f"registry/{name}", operator, case, signature, False
     root = settings().cann_ops
     for path, rows in OPERATORS.items() if root is not None else ():
         assert root is not None
         operator = load_project(root / "src" / path)
         if _OFF in operator.kernel_options:
             signature = evaluator.describe(operator).signature
-            row, text, dtype = min(((r, *run) for r in rows for run in r.runs()), key=lambda r: _elements(r[1]))
+            runs = ((r, *run) for r in rows for run in r.runs())
+            row, text, dtype = min(runs, key=lambda r: (bool(r[0].hazard), _elements(r[1])))
             tensor, _, scalar = dtype.partition("/")
             inputs, outputs = arguments(text, {"T": tensor, "S": scalar or tensor})
-            yield path, operator, Case(inputs, outputs, tuple(sorted(row.attrs.items()))), signature
+            case = Case(inputs, outputs, tuple(sorted(row.attrs.items())))
+            yield path, replace(operator, settings=settings_of(row, signature)), case, signature, bool(row.hazard)
     devkit = settings().asc_devkit
     for kernel in DEVKIT_KERNELS if devkit is not None else ():
         assert devkit is not None
-        yield kernel.entry, *direct_case(kernel, devkit)
+        yield kernel.entry, *direct_case(kernel, devkit), False
 
 
 def _elements(text: str) -> int:
@@ -222,17 +226,25 @@ def _elements(text: str) -> int:
 @pytest.mark.battery
 def test_mutants_of_operators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counts: dict[str, Count] = {}
+    wrong: list[str] = []
     with Evaluator(toolkit.virtual(), "ascend910b3", workers=1, build_dir=tmp_path / "build") as evaluator:
-        for i, (name, operator, case, signature) in enumerate(_operators(evaluator)):
-            subject = OperatorSubject(device(), evaluator, operator, case, signature, tmp_path / f"k{i}")
+        for i, (name, operator, case, signature, races) in enumerate(_operators(evaluator)):
+            built = OperatorSubject(device(), evaluator, operator, case, signature, tmp_path / f"k{i}")
+            subject = Subject(name, built.run)
+            told, count = "clean; too many accesses for the oracle to judge mutants", None
             try:
-                count = judge(device(), Subject(name, subject.run), tmp_path / f"calls{i}")
+                if races:
+                    told = judge_racy(device(), subject)
+                else:
+                    count = judge(device(), subject, tmp_path / f"calls{i}")
+            except (AssertionError, DeviceError) as e:
+                wrong.append(told := str(e))
             finally:
-                subject.close()
-            if count is None:
-                with capsys.disabled():
-                    print(f"\n{name}: clean; too many accesses for the oracle to judge mutants")
-            else:
+                built.close()
+            if count is not None:
                 counts[name] = count
+            with capsys.disabled():
+                print(f"\n{name}: {told if count is None else count}", flush=True)
     check(counts, capsys)
+    assert not wrong, "\n".join(wrong)
     assert len(counts) >= 3

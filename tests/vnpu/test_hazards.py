@@ -65,6 +65,24 @@ def run(
         acl.free(py)
 
 
+@pytest.mark.parametrize("bits", range(8))
+def test_cores_that_store_the_same_bytes_need_no_order_until_one_stores_others_or_loads(bits: int) -> None:
+    device().option("writes", "1")
+    try:
+        _, report = run("cleared", bits, cores=3)
+    finally:
+        device().option("writes", "0")
+    assert bool(report["hazards"]) == (bits != 1)
+    assert run("cleared", bits, cores=3)[1]["hazards"]  # without a look at the bytes all of them are
+
+
+@pytest.mark.parametrize("bits", range(2))
+def test_sums_are_ordered_behind_what_they_add_to(bits: int) -> None:
+    """Though the core that clears adds, too, and to more."""
+    _, report = run("added", bits, cores=3)
+    assert bool(report["hazards"]) == (bits == 0)
+
+
 def edges(report: dict[str, Any]) -> set[tuple[str, str]]:
     return {(h["first"]["pipe"], h["second"]["pipe"]) for h in report["hazards"]}
 

@@ -326,17 +326,25 @@ bool store_the_same(const HazardTracker::GmAccess& a, const HazardTracker::GmAcc
 }
 
 void HazardTracker::forget_overwritten() {
-  std::vector<GmAccess*> writes;
+  struct Item {
+    int interval;
+    GmAccess* write;
+  };
+  std::vector<Item> writes;
   for (GmAccess& a : gm_accesses)
-    if (!a.bytes.empty()) writes.push_back(&a);
-  std::sort(writes.begin(), writes.end(), [](const GmAccess* a, const GmAccess* b) { return a->begin < b->begin; });
+    for (int i = a.interval; !a.bytes.empty() && i <= barriers_ && (i == a.interval || i < a.until); i++)
+      writes.push_back({i, &a});
+  std::sort(writes.begin(), writes.end(), [](const Item& a, const Item& b) {
+    return a.interval != b.interval ? a.interval < b.interval : a.write->begin < b.write->begin;
+  });
   // Against the furthest-reaching write so far: who agrees with it agrees with all others below it.
-  GmAccess* furthest = nullptr;
+  const Item* furthest = nullptr;
   std::vector<GmAccess*> forgotten;
-  for (GmAccess* a : writes) {
-    const bool meets = furthest && furthest->end > a->begin;
-    if (meets && !store_the_same(*furthest, *a)) forgotten.insert(forgotten.end(), {furthest, a});
-    if (!meets || a->end > furthest->end) furthest = a;
+  for (const Item& item : writes) {
+    GmAccess* a = item.write;
+    const bool meets = furthest && furthest->interval == item.interval && furthest->write->end > a->begin;
+    if (meets && !store_the_same(*furthest->write, *a)) forgotten.insert(forgotten.end(), {furthest->write, a});
+    if (!meets || a->end > furthest->write->end) furthest = &item;
   }
   for (GmAccess* a : forgotten) a->bytes.clear();
 }
@@ -363,32 +371,38 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
                                     : a.core < b.core;
   });
   std::vector<HazardReport> out;
-  // Sweep with the furthest-reaching write and read seen so far, per core of origin: two of each are enough to find
-  // one access of another core.
+  // Sweep with the furthest-reaching access of each kind seen so far, per core of origin: two of each are enough to
+  // find one access of another core.
   struct Reach {
     uint64_t end = 0;
     const Item* item = nullptr;
   };
-  Reach writes[2], all[2];
+  enum Kind { kRead, kAtomic, kWrite, kKept, kKinds };  // kKept: a write whose bytes are known
+  auto kind_of = [](const HazardTracker::GmAccess& a) {
+    return !a.site.write ? kRead : a.atomic ? kAtomic : a.bytes.empty() ? kWrite : kKept;
+  };
+  Reach reach[kKinds][2];
   int interval = -1;
-  auto push = [](Reach(&reach)[2], const Item& item) {
-    for (Reach& r : reach)
+  auto push = [](Reach(&of_kind)[2], const Item& item) {
+    for (Reach& r : of_kind)
       if (r.item && r.item->core == item.core) {
         if (item.end > r.end) r = {item.end, &item};
         return;
       }
-    Reach& weakest = reach[0].end <= reach[1].end ? reach[0] : reach[1];
+    Reach& weakest = of_kind[0].end <= of_kind[1].end ? of_kind[0] : of_kind[1];
     if (item.end > weakest.end) weakest = {item.end, &item};
   };
   for (const Item& item : items) {
     if (item.interval != interval) {
       interval = item.interval;
-      for (auto& r : writes) r = {};
-      for (auto& r : all) r = {};
+      for (auto& of_kind : reach)
+        for (Reach& r : of_kind) r = {};
     }
-    for (Reach& r : item.access->site.write ? all : writes) {
+    const Kind kind = kind_of(*item.access);
+    for (int k = 0; k < 2 * kKinds; k++) {
+      const Reach& r = reach[k / 2][k % 2];
+      if (k / 2 == kind && (kind == kRead || kind == kAtomic)) continue;
       if (!r.item || r.item->core == item.core || r.end <= item.begin) continue;
-      if (r.item->access->atomic && item.access->atomic) continue;
       if (store_the_same(*r.item->access, *item.access)) continue;
       bool seen = false;
       for (const HazardReport& h : out)
@@ -406,8 +420,7 @@ std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTrack
       out.push_back(std::move(h));
       if (out.size() >= limit) return out;
     }
-    push(all, item);
-    if (item.access->site.write) push(writes, item);
+    push(reach[kind], item);
   }
   return out;
 }

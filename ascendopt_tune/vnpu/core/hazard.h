@@ -113,7 +113,7 @@ class HazardTracker {
   std::vector<GmAccess> gm_accesses;
   // From now on the bytes of copies to GM are kept: writes of two cores that store the same need no order.
   void keep_writes() { keep_writes_ = true; }
-  // Forgets the kept bytes of writes that overwrite each other with other values.
+  // Forgets the kept bytes of writes that overwrite each other with other values, no barrier between cores in between.
   void forget_overwritten();
 
  private:

@@ -77,6 +77,34 @@ extern "C" __global__ __aicore__ void scalars(GM_ADDR x, GM_ADDR y, uint32_t fen
   DataCopy(global(y), t.c, kCount);
 }
 
+// Every core clears all tiles, then fills its own. bit 0: they meet in between; bit 1: cores clear with different
+// values; bit 2: core 0 loads a tile before they meet.
+extern "C" __global__ __aicore__ void cleared(GM_ADDR x, GM_ADDR y, uint32_t bits) {
+  Tiles t;
+  DataCopy(t.a, global(x), kCount);
+  Duplicate(t.c, bits & 2 ? float(GetBlockIdx()) : 0.0f, kCount);
+  fence<HardEvent::V_MTE3>(true, 0);
+  for (uint32_t i = 0; i < GetBlockNum(); i++) DataCopy(global(y, i * kCount), t.c, kCount);
+  fence<HardEvent::MTE3_MTE2>(true, 0);
+  if ((bits & 4) && GetBlockIdx() == 0) DataCopy(t.b, global(y), kCount);
+  if (bits & 1) SyncAll();
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(global(y, GetBlockIdx() * kCount), t.a, kCount);
+}
+
+// Core 0 clears a tile, all cores add to it and to the next one. bit 0: they meet in between.
+extern "C" __global__ __aicore__ void added(GM_ADDR x, GM_ADDR y, uint32_t bits) {
+  LocalTensor<float> sum(TPosition::VECCALC, 0, 2 * kCount);
+  Duplicate(sum, 0.0f, 2 * kCount);
+  fence<HardEvent::V_MTE3>(true, 0);
+  if (GetBlockIdx() == 0) DataCopy(global(y), sum, kCount);
+  PipeBarrier<PIPE_ALL>();
+  if (bits & 1) SyncAll();
+  SetAtomicAdd<float>();
+  DataCopy(global(y), sum, 2 * kCount);
+  SetAtomicNone();
+}
+
 // Two or more cores write one place; bit 0: all but core 0 wait for it (and write after it).
 extern "C" __global__ __aicore__ void shared(GM_ADDR x, GM_ADDR y, uint32_t fences) {
   Tiles t;
