@@ -7,10 +7,11 @@ Nothing heavy is imported here; torch only when a tuned function is called.
 from .cache import Cache
 from .case import Case, TensorSpec
 from .errors import AscendOptError
+from .search.joint import WeightedCase
 from .torch_ops.activate import install as _install
 from .torch_ops.activate import is_virtual
 from .torch_ops.decorator import not_modelled, stats, status, tune
-from .tuner import TuneRecord, tune_case
+from .tuner import TuneRecord, tune_case, tune_cases
 
 __all__ = [
     "AscendOptError",
@@ -18,12 +19,14 @@ __all__ = [
     "Case",
     "TensorSpec",
     "TuneRecord",
+    "WeightedCase",
     "is_virtual",
     "not_modelled",
     "stats",
     "status",
     "tune",
     "tune_case",
+    "tune_cases",
 ]
 
 _install()

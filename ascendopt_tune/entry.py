@@ -145,6 +145,8 @@ class Provenance:
     decision: str = ""  # "win", or "no significant win": the baseline is kept (search/acceptance.py)
     moves: tuple[tuple[Any, ...], ...] = ()
     baseline_tiling: str = ""
+    cases: tuple[str, ...] = ()  # tuned for several cases together: the hashes of their keys
+    common_pair: str = ""  # the hash of their common pair; this entry's own unless the baseline is faster here
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,11 @@ class Entry:
     def improved(self) -> bool:
         """Whether the best pair is another one than the user's."""
         return self.pair.hash != self.key.baseline
+
+    @property
+    def common(self) -> bool:
+        """Whether the pair is that of several cases tuned together."""
+        return self.provenance.common_pair == self.pair.hash
 
     def to_files(self) -> dict[str, bytes]:
         """Every file of the entry's folder by relative path, ``entry.json`` last.
@@ -228,6 +235,7 @@ class Entry:
         }
         launch = {**document["launch"], "initial_values": tuple(document["launch"].get("initial_values", ()))}
         provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
+        provenance["cases"] = tuple(provenance.get("cases", ()))
         provenance["moves"] = tuple(tuple(m) for m in provenance.get("moves", ()))
         return Entry(
             key=Key.from_json(document["key"]),

@@ -31,6 +31,7 @@ from .search.acceptance import FINALISTS, Comparison, Decision, decide
 from .search.budget import Budget, Limits
 from .search.choice import choose
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
+from .search.joint import JointGate, WeightedCase, baseline_profiles, heaviest
 from .search.journal import Journal
 from .search.proposer import Trial
 from .search.schedule import SCHEDULES
@@ -164,22 +165,82 @@ def tune_case(
         CacheError: another process is in the same run.
         AscendOptError: the operator doesn't build, the case doesn't fit it, the cache can't be written, ...
     """
+    (record,) = tune_cases(
+        operator,
+        (WeightedCase(case),),
+        chip=chip,
+        target=target,
+        budget=budget,
+        seed=seed,
+        cache=cache,
+        signature=signature,
+        arrays=arrays,
+        progress=progress,
+        say=say,
+        workers=workers,
+        retune=retune,
+        resume=resume,
+        limits=limits,
+        schedule=schedule,
+        proposer=proposer,
+        endpoint=endpoint,
+        warm_start=warm_start,
+        journal=journal,
+    )
+    return record
+
+
+def tune_cases(
+    operator: Operator,
+    cases: Sequence[WeightedCase],
+    *,
+    chip: str = "ascend910b2",
+    target: str = "auto",
+    budget: int = 40,
+    seed: int = 0,
+    cache: Cache | None = None,
+    signature: Signature | None = None,
+    arrays: Mapping[str, Array] | None = None,
+    progress: ProgressCallback | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    workers: int | None = None,
+    retune: bool = False,
+    resume: bool = False,
+    limits: Limits | None = None,
+    schedule: str = SCHEDULES[0],
+    proposer: str | None = None,
+    endpoint: Endpoint | None = None,
+    warm_start: bool = True,
+    journal: Path | None = None,
+) -> list[TuneRecord]:
+    """One pair for all ``cases``, tuned together; a record of each, all with the same history.
+
+    A candidate's time is the weighted mean of the cases' relative times (search/joint.py), and one evaluation is the
+    candidate on every case. A case in which the common pair is no faster keeps its baseline, so the entries of the
+    cache are a portfolio of at most two pairs with the case as the rule. Arguments and errors as of :func:`tune_case`;
+    ``arrays`` are for a single case.
+    """
     endpoint = endpoint or Endpoint.of(settings())
     if endpoint is not None:
         limits = (limits or Limits()).or_else(Limits(tokens=endpoint.max_tokens, money=endpoint.max_money))
     spending = Budget(limits or Limits())
     toolkit = find(target)
     cache = cache or Cache()
-    key = Key.of(operator, case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
+    keys = [Key.of(operator, c.case, chip=chip, target=toolkit.target, toolkit=toolkit.version) for c in cases]
+    weights = [c.weight for c in cases]
+    main = heaviest(weights)
     options = SearchOptions(
         budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_EFFECT[toolkit.target], schedule=schedule
     )
     chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
-    header = run_header(key.hash, options, chosen.proposers) | {"warm_start": warm_start}
-    path = journal or cache.root / "journals" / f"{key.hash[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
+    name = keys[0].hash
+    if len(keys) > 1:
+        name = sha256(canonical([[k.hash, w] for k, w in zip(keys, weights, strict=True)]).encode())
+    header = run_header(name, options, chosen.proposers) | {"warm_start": warm_start}
+    path = journal or cache.root / "journals" / f"{name[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
     goes_on = resume and path.exists()
-    if not retune and not goes_on and (entry := cache.get(key)) is not None:
-        return TuneRecord(key, case, entry, cached=True)
+    if not retune and not goes_on and (known := _cached(cache, keys)):
+        return [TuneRecord(k, c.case, e, cached=True) for k, c, e in zip(keys, cases, known, strict=True)]
     if resume and not goes_on:
         say("nothing to resume: starting at the beginning")
     if retune and not resume:
@@ -187,16 +248,22 @@ def tune_case(
 
     with Evaluator(toolkit, chip, workers=workers) as evaluator:
         defined = evaluator.describe(operator).signature if not operator.direct else None
-        gate = Gate(operator, case, evaluator, seed=seed, signature=defined or signature, arrays=arrays)
+        gates = [
+            Gate(operator, c.case, evaluator, seed=seed, signature=defined or signature, arrays=arrays) for c in cases
+        ]
         timings = dict.fromkeys(_STAGES, 0.0)
         say("building, running and checking the baseline pair")
         with Journal(path, header) as log:
             if log.recorded.outcomes:
                 say(f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({path})")
-            found = log.fact("neighbours", lambda: _neighbours(cache, operator, key) if warm_start else [])
+            found = log.fact("neighbours", lambda: _neighbours(cache, operator, keys[main]) if warm_start else [])
+            gate: Gate | JointGate = gates[0]
+            if len(gates) > 1:
+                alone = log.fact("baselines", lambda: [p.to_json() for p in baseline_profiles(gates)])
+                gate = JointGate(gates, weights, [Profile.from_json(p) for p in alone])
             result = Search(
                 operator=operator,
-                case=case,
+                case=cases[main].case,
                 chip=load_chip(chip),
                 proposers=chosen.proposers,
                 evaluate_many=_evaluate_many(gate, timings),
@@ -212,24 +279,33 @@ def tune_case(
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
         say("checking the best pair once more, on inputs the search never saw")
         best, confirmed, decision = _confirm(gate, result, toolkit.target)
-        entry = _entry(
-            key,
-            operator,
-            result,
-            best,
-            confirmed,
-            decision,
-            toolkit=toolkit,
-            seed=seed,
-            budget=budget,
-            signature=defined,
-        )
+        together = tuple(k.hash for k in keys) if len(keys) > 1 else ()
+        entries = [
+            _entry(
+                k,
+                operator,
+                result,
+                one,
+                decision,
+                toolkit=toolkit,
+                seed=seed,
+                budget=budget,
+                signature=defined,
+                cases=together,
+                common_pair=best.candidate.pair.hash if together else "",
+            )
+            for k, one in zip(keys, _kept(gate, result, best, confirmed), strict=True)
+        ]
         chosen.close()
-    cache.put(entry)
+    for entry in entries:
+        cache.put(entry)
     if result.stop in _ENDED:
         path.unlink(missing_ok=True)
     seen, stop, elapsed = result.history, result.stop, result.elapsed_s
-    return TuneRecord(key, case, entry, False, seen, stop, elapsed, timings, chosen.counts(), decision)
+    return [
+        TuneRecord(k, c.case, e, False, seen, stop, elapsed, timings, chosen.counts(), decision)
+        for k, c, e in zip(keys, cases, entries, strict=True)
+    ]
 
 
 def _neighbours(cache: Cache, operator: Operator, key: Key) -> list[dict[str, Any]]:
@@ -237,7 +313,7 @@ def _neighbours(cache: Cache, operator: Operator, key: Key) -> list[dict[str, An
 
 
 def _evaluate_many(
-    gate: Gate, timings: dict[str, float]
+    gate: Gate | JointGate, timings: dict[str, float]
 ) -> Callable[[Sequence[Candidate]], Iterator[tuple[int, Outcome]]]:
     def run(candidates: Sequence[Candidate]) -> Iterator[tuple[int, Outcome]]:
         by_pair: dict[int, Pair] = {c.id: c.pair for c in candidates}
@@ -249,7 +325,7 @@ def _evaluate_many(
     return run
 
 
-def _confirm(gate: Gate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
+def _confirm(gate: Gate | JointGate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
     """The best candidate that is faster beyond noise and passes once more, in a fresh process, on unseen inputs.
 
     The baseline, if there is none. A finalist that fails makes room for the next.
@@ -283,7 +359,7 @@ def _confirm(gate: Gate, result: SearchResult, target: str) -> tuple[Trial, Chec
     )
 
 
-def _comparing(gate: Gate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None]:
+def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None]:
     """Compares a trial with the baseline: by the search's times where times don't vary, else measured in turn."""
     if target == "virtual":
         return lambda trial: Comparison(trial.time_us or 0.0, baseline.time_us or 0.0)
@@ -300,20 +376,56 @@ def _comparing(gate: Gate, baseline: Trial, target: str) -> Callable[[Trial], Co
     return measure
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What a case keeps: a trial, what its confirmation in this case found, and the case's baseline."""
+
+    trial: Trial
+    confirmed: Checked
+    baseline: Profile
+
+
+def _kept(gate: Gate | JointGate, result: SearchResult, best: Trial, confirmed: Checked) -> list[_Kept]:
+    """The best pair for every case, except that a case in which it is no faster keeps the baseline."""
+    if isinstance(gate, Gate):
+        assert isinstance(result.baseline.outcome, Timed)
+        return [_Kept(best, confirmed, result.baseline.outcome.profile)]
+    out = []
+    for one, checked, baseline in zip(gate.gates, gate.confirmed, gate.baselines, strict=True):
+        assert checked.profile is not None
+        if best is result.baseline or checked.profile.task_duration_us < baseline.task_duration_us:
+            out.append(_Kept(best, checked, baseline))
+        else:
+            out.append(_Kept(result.baseline, one.confirm(result.baseline.candidate.pair), baseline))
+    return out
+
+
+def _cached(cache: Cache, keys: Sequence[Key]) -> list[Entry] | None:
+    """The entries of all cases, if the cache has them and, of several, one was tuned for these cases together."""
+    entries = [cache.get(key) for key in keys]
+    found = [e for e in entries if e is not None]
+    if len(found) < len(keys):
+        return None
+    wanted = {key.hash for key in keys}
+    together = len(keys) == 1 or any(set(e.provenance.cases) == wanted for e in found)
+    return found if together else None
+
+
 def _entry(
     key: Key,
     operator: Operator,
     result: SearchResult,
-    best: Trial,
-    confirmed: Checked,
+    kept: _Kept,
     decision: Decision,
     *,
     toolkit: Toolkit,
     seed: int,
     budget: int,
     signature: Any,
+    cases: tuple[str, ...],
+    common_pair: str,
 ) -> Entry:
-    assert isinstance(result.baseline.outcome, Timed)
+    best, confirmed = kept.trial, kept.confirmed
     assert isinstance(confirmed.outcome, Timed)
     assert confirmed.tiling is not None
     by_id = {t.candidate.id: t for t in result.history}
@@ -329,7 +441,7 @@ def _entry(
         binary=confirmed.binary,
         kernel_name=confirmed.kernel_name,
         tiling=confirmed.tiling,
-        baseline=result.baseline.outcome.profile,
+        baseline=kept.baseline,
         best=confirmed.outcome.profile,
         provenance=Provenance(
             seed=seed,
@@ -348,6 +460,8 @@ def _entry(
             reference="baseline" if operator.reference is None else "reference.py",
             checks=confirmed.checks,
             decision=decision.outcome,
+            cases=cases,
+            common_pair=common_pair,
         ),
         signature=signature,
     )

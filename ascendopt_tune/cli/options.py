@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -247,6 +248,49 @@ def make_subject(
     if outputs is not None:
         arguments.check_output_file(outputs, flatten(case.outputs))
     return Subject(operator, signature, case, arrays)
+
+
+def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple[list[Subject], list[float]]:
+    """The cases of a TOML file, and their weights: ``[[case]]`` tables as in ``op.toml``, each with a ``weight``
+    (default 1).
+
+    Raises:
+        CaseError: the file can't be read or has no case, or a case doesn't fit the operator; the text says which.
+    """
+    try:
+        tables = tomllib.loads(file.read_text()).get("case", [])
+    except (OSError, ValueError) as e:
+        raise CaseError(f"--cases {file} can't be read: {e}.", "It needs [[case]] tables as in op.toml.") from e
+    if operator.direct is not None or not tables:
+        what = "is for operators with a tiling function" if operator.direct is not None else f"{file} has no [[case]]"
+        raise CaseError(f"--cases {what}.", "Give one case with --input instead.")
+    subjects, weights = [], []
+    for number, table in enumerate(tables, start=1):
+        unknown = sorted(set(table) - {"inputs", "outputs", "attrs", "weight", "name"})
+        weight = table.get("weight", 1)
+        if unknown or not isinstance(weight, (int, float)) or not weight > 0:
+            what = f"has an unknown name {unknown[0]!r}" if unknown else f"has the weight {weight!r}"
+            raise CaseError(f"case {number} of {file} {what}.", "Give inputs, outputs, attrs, and a weight above 0.")
+        attrs = [f"{name}={_attr_text(value)}" for name, value in table.get("attrs", {}).items()]
+        tensors = {part: [f"{n}={t}" for n, t in table.get(part, {}).items()] for part in ("inputs", "outputs")}
+        try:
+            subjects.append(
+                make_subject(
+                    operator, evaluator, input=tensors["inputs"], inputs=None, output=tensors["outputs"], attr=attrs,
+                    outputs=None,
+                )
+            )  # fmt: skip
+        except CaseError as e:
+            raise CaseError(f"case {number} of {file}: {e.message}", e.hint) from e
+        weights.append(float(weight))
+    return subjects, weights
+
+
+def _attr_text(value: object) -> str:
+    """A TOML value as ``--attr`` takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _how_to_call(signature: Signature) -> str:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from .. import arguments
 from ..build.toolkit import Toolkit, find
-from ..errors import CacheError
+from ..errors import CacheError, CaseError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..llm.endpoint import Endpoint
 from ..report.html import write_report
-from ..report.text import json_text, print_tuned, time_word
+from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
 from ..search.budget import Limits
+from ..search.joint import WeightedCase
 from ..search.schedule import Schedule
 from ..settings import settings
-from ..tuner import TuneRecord, tune_case
+from ..tuner import TuneRecord, tune_cases
 from . import options
 from .progress import Display
 
@@ -29,6 +31,8 @@ EXAMPLES = """[bold]Examples[/]
 ascendopt-tune tune rms_norm --input x=float16\\[1024,4096] --input gamma=float16\\[4096] --report report.html
 
 ascendopt-tune tune path/to/my_op --input x=float16\\[8,2048] --attr dim=-1 --budget 80 --json > record.json
+
+ascendopt-tune tune rms_norm --cases serving.toml
 
 ascendopt-tune tune softmax --max-seconds 120 --schedule adaptive
 
@@ -55,6 +59,14 @@ def tune(
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
     outputs: options.Outputs = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            help="One pair for several cases: a TOML file with [[case]] tables as in op.toml, each with a weight.",
+            rich_help_panel="The case",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     chip: options.ChipName = None,
     target: options.Target = None,
@@ -114,12 +126,18 @@ def tune(
 ) -> None:
     """Tune an operator for one case: search, check, measure, confirm, and keep the best pair in the cache.
 
-    Without inputs, the first case of its op.toml is tuned. A case that the cache has is answered from it.
+    Without inputs, the first case of its op.toml is tuned; with --cases one pair for all cases of a file. A case that
+    the cache has is answered from it.
     """
     now = settings()
     options.check_cache_folder()
     options.check_file(record, "--record")
     options.check_file(report, "--report")
+    if cases is not None and (input or inputs or output or attr or outputs or report):
+        raise CaseError(
+            "--cases goes with no other option about a case, and with neither --outputs nor --report.",
+            "The file names inputs, outputs and attributes; --record and --json have all cases.",
+        )
     operator = options.find_operator(op, kernel, entry, block_dim, define)
     toolkit = find(target or now.target)
     chip = chip or now.chip
@@ -127,12 +145,17 @@ def tune(
         with Display(time_word(toolkit.target)) as display:
             display.say(f"reading the definition of {operator.name}")
             with Evaluator(toolkit, chip, workers=1) as evaluator:
-                subject = options.make_subject(
-                    operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
-                )
-            result = tune_case(
+                if cases is not None:
+                    subjects, weights = options.make_subjects(operator, evaluator, cases)
+                else:
+                    subject = options.make_subject(
+                        operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
+                    )
+                    subjects, weights = [subject], [1.0]
+            subject = subjects[0]
+            results = tune_cases(
                 operator,
-                subject.case,
+                [WeightedCase(s.case, w) for s, w in zip(subjects, weights, strict=True)],
                 chip=chip,
                 target=toolkit.target,
                 budget=budget or now.budget,
@@ -152,15 +175,20 @@ def tune(
             )
             if outputs is not None:
                 display.say("running the best pair for its results")
-                _save_results(outputs, subject, result, toolkit, seed)
+                _save_results(outputs, subject, results[0], toolkit, seed)
     except KeyboardInterrupt:
         print("interrupted; the cache is unchanged. The same command goes on where this one was.", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
-    _write_files(result, subject, record, report)
+    result = results[0]
+    document = together_json(results, weights) if cases is not None else result.to_json()
+    _write_files(document, result, subject, record, report)
     if json:
-        print(json_text(result.to_json()))
+        print(json_text(document))
         return
-    print_tuned(Console(highlight=False), operator, result)
+    if cases is not None:
+        print_tuned_together(Console(highlight=False), operator, results, weights)
+    else:
+        print_tuned(Console(highlight=False), operator, result)
     for what, file in (("results", outputs), ("JSON record", record), ("HTML report", report)):
         if file is not None:
             print(f"{what}: {file}")
@@ -174,10 +202,12 @@ def _save_results(path: Path, subject: options.Subject, result: TuneRecord, tool
         arguments.save_arrays(path, gate.evaluate(result.entry.pair).outputs)
 
 
-def _write_files(result: TuneRecord, subject: options.Subject, record: Path | None, report: Path | None) -> None:
+def _write_files(
+    document: Mapping[str, Any], result: TuneRecord, subject: options.Subject, record: Path | None, report: Path | None
+) -> None:
     try:
         if record is not None:
-            record.write_text(json_text(result.to_json()) + "\n")
+            record.write_text(json_text(document) + "\n")
         if report is not None:
             write_report(report, subject.operator, result)
     except OSError as e:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -119,6 +119,54 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
         lines.append(f"answered from the cache ({key.hash[:12]}); nothing was compiled or run")
     else:
         lines.append(f"stored in the cache ({key.hash[:12]}) after {record.seconds:.0f} s")
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def mean_gain(records: Sequence[TuneRecord], weights: Sequence[float]) -> float:
+    """Weighted mean over the cases of the best pair's time relative to the baseline's; what was minimised."""
+    rows = zip(records, weights, strict=True)
+    return sum(w * r.best.task_duration_us / r.baseline.task_duration_us for r, w in rows) / sum(weights)
+
+
+def together_json(records: Sequence[TuneRecord], weights: Sequence[float]) -> dict[str, Any]:
+    """The JSON record of one pair for several cases; the history is all cases' own."""
+    first = records[0].to_json()
+    alone = ("history", "llm", "stop", "seconds", "timings_s", "acceptance", "decision")
+    cases = []
+    for record, weight in zip(records, weights, strict=True):
+        document = {k: v for k, v in record.to_json().items() if k not in alone}
+        cases.append({**document, "weight": weight, "common_pair": record.entry.common})
+    return {
+        "operator": records[0].key.operator,
+        "mean_relative_time": mean_gain(records, weights),
+        "cases": cases,
+        **{name: first[name] for name in alone},
+    }
+
+
+def print_tuned_together(
+    console: Console, operator: Operator, records: Sequence[TuneRecord], weights: Sequence[float]
+) -> None:
+    """Every case's baseline and best time, and the changes of the common pair."""
+    key, word = records[0].key, time_word(records[0].key.target)
+    console.print(f"{operator.name} on {key.chip} ({key.target}): one pair for {len(records)} cases", markup=False)
+    table = Table("case", "weight", f"baseline ({word} us)", f"best ({word} us)", "speedup", "pair")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    for record, weight in zip(records, weights, strict=True):
+        times = (f"{p.task_duration_us:.2f}" for p in (record.baseline, record.best))
+        pair = "common" if record.entry.common else "as written"
+        table.add_row(str(record.case), f"{weight:g}", *times, f"{record.entry.speedup:.2f}x", pair)
+    console.print(table)
+    tuned = next((r.entry for r in records if r.entry.improved), None)
+    lines = ["no significant win: the baseline is kept in all cases"]
+    if tuned is not None:
+        lines = [f"mean of the relative times, weighted: {mean_gain(records, weights):.3f} ({word})"]
+        lines += ["changed, step by step:", *(f"  {change}" for change in tuned.provenance.changes)]
+    counts = records[0].entry.provenance.outcomes
+    lines.append(f"{records[0].entry.provenance.evaluations} evaluations, each on every case: {counts_text(counts)}")
+    if records[0].cached:
+        lines.append("answered from the cache; nothing was compiled or run")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
 
 

@@ -77,3 +77,27 @@ def test_a_killed_run_and_a_limited_run_become_the_uninterrupted_one(
     assert history(resumed) == history(whole)
     assert resumed["best"] == whole["best"]
     assert not list((folder / "journals").iterdir())
+
+
+def test_one_pair_for_several_cases(
+    document: Document,
+    cache: Callable[[str], Path],
+    cli: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "cases.toml"
+    file.write_text(
+        '[[case]]\ninputs = { x = "float32[64,1000]" }\nweight = 3\n\n[[case]]\ninputs = { x = "float32[8,1000]" }\n'
+    )
+    cache("together")
+    run = ["tune", "silu", "--cases", str(file), "--budget", "8", "--seed", "3"]
+    found = document(*run)
+    assert [c["weight"] for c in found["cases"]] == [3, 1]
+    assert [c["case"]["inputs"] for c in found["cases"]] == [["float32[64,1000]"], ["float32[8,1000]"]]
+    assert found["mean_relative_time"] < 0.9
+    assert all(c["speedup"] >= 1.0 for c in found["cases"])
+    assert found["cases"][0]["common_pair"]
+    assert sum(found["cases"][0]["outcomes"].values()) == 8
+    again = cli(*run).stdout
+    assert "answered from the cache" in again
+    assert "one pair for 2 cases" in again
