@@ -10,11 +10,12 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 
 from .. import paths
 from ..build.toolkit import Toolkit
 from ..case import Case
-from ..chip import Chip, load_chip
+from ..chip import load_chip
 from ..entry import canonical, sha256
 from ..errors import NoWorkingCandidate
 from ..evaluate.evaluator import Evaluator
@@ -29,7 +30,7 @@ from ..tuner import package_version, tune_case
 from .bank import Bank
 from .distill import Distiller, Evidence, by_rules, distill
 from .experience import Experience, Provenance
-from .rewind import Removal, Remover, RewindOptions, Step, replay, rewind
+from .rewind import Removal, Remover, RewindOptions, Step, ahead, replay, rewind
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Unit:
     """One rewind: an operator on one case. ``words`` are the arguments that name it on the command line.
 
     ``path``: only this path of (motif, site) is followed, instead of a whole trajectory. ``tune``: evaluations spent on
-    the pair before it is rewound; 0: it is taken as it is written.
+    the pair before it is rewound; 0: it is taken as it is written. ``forward``: optimizations the pair lacks are put
+    in, too (rewind.ahead).
     """
 
     operator: Operator
@@ -48,6 +50,7 @@ class Unit:
     tune: int = 0
     options: RewindOptions = field(default_factory=RewindOptions)
     path: tuple[tuple[str, str], ...] = ()
+    forward: bool = False
     signature: Signature | None = None
 
     def __str__(self) -> str:
@@ -73,16 +76,28 @@ class Found:
     new: bool
 
 
-def motif_remover(operator: Operator, chip: Chip, tiling_key: int | None, motifs: Iterable[Motif] = MOTIFS) -> Remover:
+def motif_remover(operator: Operator, tiling_key: int | None, motifs: Iterable[Motif] = MOTIFS) -> Remover:
     """What the motifs can take out of a pair of ``operator``."""
 
     def remove(pair: Pair) -> Iterator[Removal]:
-        kernel = KernelProgram(pair.kernel, pair.tiling, chip, operator.auto_sync, tiling_key)
+        kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=tiling_key)
         for motif in motifs:
             for r in motif.rewind(kernel):
                 yield Removal(motif.name, r.site, r.change, Pair(r.tiling(kernel), r.kernel(kernel)))
 
     return remove
+
+
+def motif_applier(operator: Operator, tiling_key: int | None, motifs: Iterable[Motif] = MOTIFS) -> Remover:
+    """What the motifs can put into a pair of ``operator``."""
+
+    def apply(pair: Pair) -> Iterator[Removal]:
+        kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=tiling_key)
+        for motif in motifs:
+            for r in motif.optimize(kernel):
+                yield Removal(motif.name, r.site, r.change, Pair(r.tiling(kernel), r.kernel(kernel)))
+
+    return apply
 
 
 def build(
@@ -98,18 +113,19 @@ def build(
 ) -> Iterator[Found]:
     """The steps of one unit as they are measured; what they teach is in ``bank`` before they are yielded.
 
-    With ``resume``, outcomes an earlier build journaled are taken from there, and a unit it finished yields nothing.
+    With ``resume``, outcomes an earlier build journaled are taken from there, and a unit it finished, with the motifs
+    there are now, yields nothing.
 
     Raises:
         NoWorkingCandidate: the pair that is to be rewound doesn't pass the gate itself.
     """
     log = paths.cache_dir() / "journals" / f"bank-{_name(unit, toolkit)}.jsonl"
-    done = log.with_suffix(".done")
-    if resume and done.exists():
+    done, tried = log.with_suffix(".done"), canonical([unit.forward, *sorted(m.name for m in MOTIFS)])
+    if resume and done.exists() and done.read_text() == tried:
         return
     if not resume:
         log.unlink(missing_ok=True)
-        done.unlink(missing_ok=True)
+    done.unlink(missing_ok=True)
     chip = load_chip(unit.chip)
     gate = Gate(unit.operator, unit.case, evaluator, seed=unit.seed, signature=unit.signature)
     say(f"measuring {unit}")
@@ -120,22 +136,24 @@ def build(
     if not isinstance(outcome, Timed):
         raise NoWorkingCandidate(f"{unit} does not pass the gate: {outcome.reason}.", "Choose another case.")
     key = first.tiling.tiling_key if first.tiling is not None and unit.operator.direct is None else None
-    remover = remover or motif_remover(unit.operator, chip, key)
+    remover, applier = remover or motif_remover(unit.operator, key), motif_applier(unit.operator, key)
     with Journal(log, {"unit": _name(unit, toolkit)}) as journal:
         measure = _journaled(gate, journal, unit.operator.baseline)
         if unit.path:
-            steps = replay(strong, outcome.profile, remover, measure, unit.path, unit.options)
+            steps = replay(strong, outcome.profile, remover, applier, measure, unit.path, unit.options)
         else:
             steps = rewind(strong, outcome.profile, remover, measure, unit.options)
+            if unit.forward:
+                steps = chain(steps, ahead(strong, outcome.profile, applier, measure, unit.options))
         for step in steps:
-            slow = step.removal.pair
-            kernel = KernelProgram(slow.kernel, slow.tiling, chip, unit.operator.auto_sync, key)
+            slow = step.slow
+            kernel = KernelProgram(slow.kernel, tiling=slow.tiling, auto_sync=unit.operator.auto_sync, tiling_key=key)
             evidence = Evidence(step, unit.operator, unit.case, chip, toolkit.target, kernel)
             command = unit.command(step.path, toolkit.target)
             provenance = Provenance("rewind", command, unit.seed, package_version(), toolkit.version)
             made = distill(evidence, provenance, distiller)
             yield Found(unit, step, made, bank.add([made]) > 0 if made is not None else False)
-    log.rename(done)
+    done.write_text(tried)
 
 
 def _tuned(unit: Unit, gate: Gate, toolkit: Toolkit, say: Callable[[str], None]) -> tuple[Pair, Outcome]:

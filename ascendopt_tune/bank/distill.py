@@ -52,7 +52,7 @@ Distiller = Callable[[Evidence], Texts]
 
 
 def by_rules(evidence: Evidence) -> Texts:
-    """Texts of the motif, and what the two profiles say.
+    """Texts of the motif, and what the profiles say.
 
     Raises:
         KeyError: no motif has the removal's name (a language model's removals come with texts of their own).
@@ -60,20 +60,23 @@ def by_rules(evidence: Evidence) -> Texts:
     step = evidence.step
     assert step.before is not None
     motif = find(step.removal.motif)
+    told = effect(step.before, step.after, evidence.target) if step.after is not None else ""
     return Texts(
         title=motif.title,
-        description=f"{motif.description} {effect(step.before, step.after, evidence.target)}",
+        description=f"{motif.description} {told}".strip(),
         bottleneck=symptoms(step.before, evidence.chip, evidence.slow),
         preconditions=motif.preconditions,
     )
 
 
 def distill(evidence: Evidence, provenance: Provenance, distiller: Distiller = by_rules) -> Experience | None:
-    """The experience of a step; negative where the removal did no harm. None where the gate refused the slower pair:
-    a removal that breaks a kernel says nothing about speed."""
+    """The experience of a step: negative where the optimization made no difference, or the gate refused the kernel it
+    was put into. None where the gate refused a kernel without it: that says nothing about speed."""
     step = evidence.step
-    if not isinstance(step.outcome, Timed):
+    if step.before is None:
         return None
+    reasons = {"harmless": "with it the task is no faster, beyond noise", "hurts": ""}
+    failed = "" if isinstance(step.outcome, Timed) else f"{type(step.outcome).__name__}: {step.outcome.reason}"
     texts = distiller(evidence)
     tensors = flatten((*evidence.case.inputs, *evidence.case.outputs))
     return Experience(
@@ -81,8 +84,8 @@ def distill(evidence: Evidence, provenance: Provenance, distiller: Distiller = b
         title=texts.title,
         description=texts.description,
         bottleneck=texts.bottleneck,
-        diff=diff(step.removal.pair, step.fast),
-        before=step.outcome.profile,
+        diff=diff(step.slow, step.fast),
+        before=step.before,
         after=step.after,
         preconditions=texts.preconditions,
         site=step.removal.site,
@@ -93,7 +96,7 @@ def distill(evidence: Evidence, provenance: Provenance, distiller: Distiller = b
         chip=evidence.chip.name,
         target=evidence.target,
         kind="positive" if step.verdict == "hurts" else "negative",
-        reason="" if step.verdict == "hurts" else "without it the task takes no longer, beyond noise",
+        reason=reasons.get(step.verdict, failed),
         provenance=provenance,
     )
 

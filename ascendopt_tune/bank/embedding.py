@@ -22,7 +22,10 @@ from ..entry import sha256
 from ..errors import BankError
 
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
+_Row = np.ndarray[Any, np.dtype[np.float64]]
 
+#: Begins the second part of a text. The local embedder lets both parts of a text weigh the same, however long they are.
+PART = "In the code:"
 _DIMENSIONS = 4096
 _NGRAM = (4, 5)  # characters
 # A word says most; pairs keep order ("waits for MTE2"); character n-grams let other forms of a word match.
@@ -69,15 +72,21 @@ class LocalEmbedder:
         self._documents, self._frequency = len(texts), dict(seen)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        out = np.zeros((len(texts), _DIMENSIONS), dtype=np.float64)
+        out = np.zeros((len(texts), _DIMENSIONS))
         for row, text in zip(out, texts, strict=True):
-            weights: dict[int, float] = {}
-            for number, weight in _hashed(text):
-                weights[number] = weights.get(number, 0.0) + weight
-            for number, weight in weights.items():
-                row[number >> 1 & (_DIMENSIONS - 1)] += (1 - 2 * (number & 1)) * math.sqrt(weight) * self._idf(number)
-        lengths = np.linalg.norm(out, axis=1, keepdims=True)
-        return (out / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+            for part in text.split(PART):
+                row += _unit(self._one(part))
+            row[:] = _unit(row)
+        return out.astype(np.float32)
+
+    def _one(self, text: str) -> _Row:
+        row = np.zeros(_DIMENSIONS)
+        weights: dict[int, float] = {}
+        for number, weight in _hashed(text):
+            weights[number] = weights.get(number, 0.0) + weight
+        for number, weight in weights.items():
+            row[number >> 1 & (_DIMENSIONS - 1)] += (1 - 2 * (number & 1)) * math.sqrt(weight) * self._idf(number)
+        return row
 
     def state(self) -> dict[str, Any]:
         return {"documents": self._documents, "frequency": {str(k): v for k, v in sorted(self._frequency.items())}}
@@ -136,6 +145,12 @@ class OpenAIEmbedder:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Nothing to take over."""
+
+
+def _unit(row: _Row) -> _Row:
+    """The row at length 1; zeros stay zeros."""
+    length = float(np.linalg.norm(row))
+    return row / length if length else row
 
 
 def words(text: str) -> list[str]:

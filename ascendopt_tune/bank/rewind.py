@@ -6,6 +6,9 @@
 3. A removal that makes the task slower beyond noise is kept: slow and fast kernel, with both profiles.
 4. The trajectory goes on from a slower kernel, as the paper's does, until nothing more can be taken out.
 
+A kernel need not be as strong as it could be: :func:`ahead` puts optimizations in that it lacks. Where one makes it
+faster beyond noise, the faster kernel is the strong one, and the kernel as it was is what is left without it.
+
 Beyond noise: by more than ``min_effect`` of the task's time, and on a device whose times vary by three times the spread
 that was measured. The threshold is 2 %: repeated measurements of one published kernel differ by as much (fidelity/
 compare.py), so a smaller effect couldn't be told on a chip, even where the model, which has no noise, tells it.
@@ -21,12 +24,16 @@ from ..outcome import Outcome, Timed
 from ..profile import Profile
 
 MIN_EFFECT = 0.02
+PUT_IN = "+"  # in front of a motif's name in a path: the optimization was put in
 _SPREADS = 3.0
 
 
 @dataclass(frozen=True)
 class Removal:
-    """An optimization taken out: ``motif`` at ``site``, one line on the change, and the pair without it."""
+    """An optimization taken out: ``motif`` at ``site``, one line on the change, and the pair without it.
+
+    Where optimizations are put in (:func:`ahead`), ``pair`` is the one with it.
+    """
 
     motif: str
     site: str
@@ -43,21 +50,25 @@ MeasureMany = Callable[[Mapping[int, Pair]], Iterable[tuple[int, Outcome]]]
 class Step:
     """One removal and what it came to.
 
-    ``path``: (motif, site) of what was taken out before, this one last. ``fast``: the pair it was taken out of, with
-    its profile ``after``; ``outcome``: the slower pair's. ``verdict``: ``hurts`` (an experience), ``harmless`` (no
-    slower beyond noise) or ``refused`` (the gate didn't let it pass; ``outcome`` says why).
+    ``path``: (motif, site) of what was taken out before, this one last; ``+motif`` where it was put in. ``slow`` and
+    ``fast``: the pairs without and with the optimization, ``before`` and ``after`` their profiles, None for a pair the
+    gate refused. ``outcome``: the changed pair's. ``verdict``: ``hurts`` (an experience), ``harmless`` (no
+    difference beyond noise) or ``refused`` (the gate didn't let the changed pair pass; ``outcome`` says why).
     """
 
     removal: Removal
     path: tuple[tuple[str, str], ...]
+    slow: Pair
     fast: Pair
-    after: Profile
+    before: Profile | None
+    after: Profile | None
     outcome: Outcome
     verdict: str
 
     @property
-    def before(self) -> Profile | None:
-        return self.outcome.profile if isinstance(self.outcome, Timed) else None
+    def forward(self) -> bool:
+        """Was the optimization put in, not taken out?"""
+        return self.path[-1][0].startswith(PUT_IN)
 
 
 @dataclass(frozen=True)
@@ -108,13 +119,27 @@ def rewind(
             return
         following = min(slower, key=lambda s: (_time(s), s.path))
         assert following.before is not None
-        fast, after, path = following.removal.pair, following.before, following.path
+        fast, after, path = following.slow, following.before, following.path
+
+
+def ahead(
+    pair: Pair,
+    profile: Profile,
+    applier: Remover,
+    measure_many: MeasureMany,
+    options: RewindOptions | None = None,
+) -> Iterator[Step]:
+    """One step for each optimization that ``applier`` can put into ``pair``, as their measurements end."""
+    options = options or RewindOptions()
+    chosen = _chosen(applier(pair), {pair.hash}, options.per_motif)
+    yield from _measured(chosen, (), pair, profile, measure_many, options, forward=True)
 
 
 def replay(
     strong: Pair,
     profile: Profile,
     remover: Remover,
+    applier: Remover,
     measure_many: MeasureMany,
     path: Sequence[tuple[str, str]],
     options: RewindOptions | None = None,
@@ -124,14 +149,16 @@ def replay(
     Ends early where the path can't be followed: nothing to take out there, or the gate refuses it.
     """
     options = options or RewindOptions()
-    fast, after = strong, profile
-    for length, wanted in enumerate(path):
-        removals = [r for r in remover(fast) if (r.motif, r.site) == wanted][:1]
-        for step in _measured(removals, tuple(path[:length]), fast, after, measure_many, options):
+    now, measured = strong, profile
+    for length, (name, site) in enumerate(path):
+        forward, motif = name.startswith(PUT_IN), name.removeprefix(PUT_IN)
+        source = applier if forward else remover
+        removals = [r for r in source(now) if (r.motif, r.site) == (motif, site)][:1]
+        for step in _measured(removals, tuple(path[:length]), now, measured, measure_many, options, forward=forward):
             yield step
-            if step.before is None:
+            if not isinstance(step.outcome, Timed):
                 return
-            fast, after = step.removal.pair, step.before
+            now, measured = step.removal.pair, step.outcome.profile
         if not removals:
             return
 
@@ -150,17 +177,24 @@ def _chosen(removals: Iterable[Removal], seen: set[str], per_motif: int) -> list
 def _measured(
     removals: Sequence[Removal],
     path: tuple[tuple[str, str], ...],
-    fast: Pair,
-    after: Profile,
+    pair: Pair,
+    profile: Profile,
     measure_many: MeasureMany,
     options: RewindOptions,
+    *,
+    forward: bool = False,
 ) -> Iterator[Step]:
+    """``pair`` and its profile are what each removal starts from."""
     for number, outcome in measure_many({i: r.pair for i, r in enumerate(removals)}):
         removal = removals[number]
+        changed = outcome.profile if isinstance(outcome, Timed) else None
+        slow, fast = (pair, removal.pair) if forward else (removal.pair, pair)
+        before, after = (profile, changed) if forward else (changed, profile)
         verdict = "refused"
-        if isinstance(outcome, Timed):
-            verdict = "hurts" if hurts(outcome.profile, after, options.min_effect) else "harmless"
-        yield Step(removal, (*path, (removal.motif, removal.site)), fast, after, outcome, verdict)
+        if before is not None and after is not None:
+            verdict = "hurts" if hurts(before, after, options.min_effect) else "harmless"
+        step = (f"{PUT_IN if forward else ''}{removal.motif}", removal.site)
+        yield Step(removal, (*path, step), slow, fast, before, after, outcome, verdict)
 
 
 def _time(step: Step) -> float:

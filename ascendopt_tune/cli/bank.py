@@ -85,7 +85,7 @@ def _diagnosed(op: str, cases: Sequence[str], chip: str | None, target: str | No
             raise NoWorkingCandidate(f"{op} does not pass the gate: {result.outcome.reason}.")
         key = result.tiling.tiling_key if result.tiling is not None else None
         pair = operator.baseline
-        kernel = KernelProgram(pair.kernel, pair.tiling, load_chip(name), operator.auto_sync, key)
+        kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=key)
         return symptoms(result.outcome.profile, load_chip(name), kernel)
 
 

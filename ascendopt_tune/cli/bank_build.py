@@ -64,8 +64,9 @@ class Tally:
 
     def take(self, found: Found) -> None:
         e = found.experience
-        if e is None:
+        if found.step.verdict == "refused":
             self.refused[f"{found.step.removal.motif}: {type(found.step.outcome).__name__}"] += 1
+        if e is None:
             return
         self.found.append(e)
         if e.kind == "negative":
@@ -105,6 +106,10 @@ def build_bank(
     per_motif: Annotated[
         int, typer.Option("--per-motif", min=1, help="Places of one kernel at which each motif is taken out.")
     ] = 2,
+    forward: Annotated[
+        bool,
+        typer.Option("--forward", help="Also put in what a pair lacks; where that is faster, it was the slow one."),
+    ] = False,
     step: Annotated[
         list[str], typer.Option("--step", metavar="MOTIF:SITE", help="Only this removal; repeated: one after another.")
     ] = [],  # noqa: B006
@@ -136,7 +141,7 @@ def build_bank(
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)
                     words, how = (name, "--case", text), RewindOptions(depth, per_motif=per_motif)
-                    unit = Unit(operator, subject.case, chip_name, words, seed, tune, how, path)
+                    unit = Unit(operator, subject.case, chip_name, words, seed, tune, how, path, forward)
                     try:
                         for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say):
                             tally.take(found)
@@ -221,12 +226,15 @@ def _step(text: str) -> tuple[str, str]:
 
 def _line(found: Found, word: str) -> str:
     step, e = found.step, found.experience
-    if step.before is None:
+    if step.before is None or step.after is None:
         reason = "" if isinstance(step.outcome, Timed) else step.outcome.reason.partition("\n")[0][:100]
         text = f"refused ({type(step.outcome).__name__}: {reason})"
     else:
         slow, fast = step.before.task_duration_us, step.after.task_duration_us
-        text = f"{fast:.2f} -> {slow:.2f} us {word} ({slow / fast:.2f}x as long)"
+        old, new = (slow, fast) if step.forward else (fast, slow)
+        text = f"{old:.2f} -> {new:.2f} us {word} ({new / old:.2f}x as long)"
     mark = {"hurts": "*", "harmless": " "}.get(step.verdict, "!")
     known = "" if e is None or found.new else ", known"
-    return f"  {mark} without {step.removal.motif} at {step.removal.site}: {text}{known}"
+    return (
+        f"  {mark} {'with' if step.forward else 'without'} {step.removal.motif} at {step.removal.site}: {text}{known}"
+    )

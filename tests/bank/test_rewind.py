@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
-from ascendopt_tune.bank.rewind import Removal, RewindOptions, Step, hurts, replay, rewind
+from ascendopt_tune.bank.rewind import Removal, RewindOptions, Step, ahead, hurts, replay, rewind
 from ascendopt_tune.operator import Pair
 from ascendopt_tune.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.profile import Profile
@@ -30,6 +30,14 @@ def measure(pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Outcome]]:
         yield number, Timed(Profile(time)) if "!" in text else WrongResult("wrong")
 
 
+def applier(pair: Pair) -> Iterator[Removal]:
+    text = pair.kernel["k"]
+    for letter in "abcd":
+        if letter not in text:
+            yield Removal(letter, "f", f"with {letter}", Pair({}, {"k": text + letter}))
+    yield Removal("wrong", "f", "", Pair({}, {"k": "ab"}))
+
+
 def verdicts(steps: Iterable[Step]) -> dict[str, str]:
     return {"".join(m for m, _ in s.path): s.verdict for s in steps}
 
@@ -42,6 +50,7 @@ def test_only_what_hurts_is_kept_and_the_mildest_goes_on() -> None:
     }
     second = next(s for s in steps if s.path[-1][0] == "d" and len(s.path) == 2)
     assert second.fast.kernel["k"] == "acd!"
+    assert second.after is not None
     assert second.after.task_duration_us == 105.0
     assert second.before is not None
     assert second.before.task_duration_us == 125.0
@@ -70,15 +79,35 @@ def test_no_pair_is_measured_twice_and_places_are_limited() -> None:
 
 
 def test_replay_measures_one_path() -> None:
-    steps = list(replay(STRONG, Profile(100.0), remover, measure, [("b", "f"), ("d", "f")]))
+    steps = list(replay(STRONG, Profile(100.0), remover, applier, measure, [("b", "f"), ("d", "f")]))
     whole = rewind(STRONG, Profile(100.0), remover, measure, RewindOptions(depth=2))
     wanted = {s.path: s for s in whole}
     assert [s.path for s in steps] == [(("b", "f"),), (("b", "f"), ("d", "f"))]
     assert all(s == wanted[s.path] for s in steps)
-    assert [s.verdict for s in replay(STRONG, Profile(100.0), remover, measure, [("wrong", "f"), ("a", "f")])] == [
-        "refused"
-    ]
-    assert list(replay(STRONG, Profile(100.0), remover, measure, [("a", "elsewhere"), ("b", "f")])) == []
+    assert [
+        s.verdict for s in replay(STRONG, Profile(100.0), remover, applier, measure, [("wrong", "f"), ("a", "f")])
+    ] == ["refused"]
+    assert list(replay(STRONG, Profile(100.0), remover, applier, measure, [("a", "elsewhere"), ("b", "f")])) == []
+
+
+def test_what_a_kernel_lacks_is_put_in() -> None:
+    steps = {s.path[-1][0]: s for s in ahead(Pair({}, {"k": "d!"}), Profile(156.0), applier, measure)}
+    assert {name: s.verdict for name, s in steps.items()} == {
+        **{"+a": "hurts", "+b": "hurts", "+c": "harmless", "+wrong": "refused"},
+    }
+    step = steps["+b"]
+    assert step.forward
+    assert (step.slow.kernel["k"], step.fast.kernel["k"]) == ("d!", "d!b")
+    assert step.before == Profile(156.0)
+    assert step.after == Profile(151.0)
+    assert steps["+wrong"].before == Profile(156.0)
+    assert steps["+wrong"].after is None
+
+
+def test_a_path_may_put_in_and_take_out() -> None:
+    steps = list(replay(Pair({}, {"k": "bd!"}), Profile(151.0), remover, applier, measure, [("+a", "f"), ("d", "f")]))
+    assert [(s.slow.kernel["k"], s.fast.kernel["k"]) for s in steps] == [("bd!", "bd!a"), ("b!a", "bd!a")]
+    assert [s.after.task_duration_us for s in steps if s.after] == [101.0, 101.0]
 
 
 @pytest.mark.parametrize(
