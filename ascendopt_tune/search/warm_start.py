@@ -1,7 +1,7 @@
 """Warm start: what the cache knows of neighbours is tried before the rules begin.
 
-1. ``neighbours`` collects the nearest improved entries: the same pair for another shape, chip or toolkit; another
-   operator with the same tiling program; then any other operator, nearest in dtype and size.
+1. ``neighbours`` collects the nearest improved entries: the same pair for another shape, chip or toolkit; then other
+   operators (those with the same tiling program among them) tuned for a case of like size, nearest in dtype and size.
 2. ``WarmStart`` proposes them: the same baseline's pair as it is, the same tiling program with this kernel, and else
    the moves that helped there, each replayed by the mutation of this program of the same family and direction.
 
@@ -26,6 +26,7 @@ from .tiling_rules import mutations
 
 _MOST = 4  # evaluations: a tenth of the default budget
 _READ = 12  # entries that are opened
+_REGIME = 2.0  # powers of two in size within which another operator's moves mean the same here
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ def neighbours(cache: Cache, operator: Operator, key: Key) -> list[Neighbour]:
         key=lambda row: row[:2],
     )
     out: list[Neighbour] = []
-    for _, source, summary in near[:_READ]:
-        if source == key.hash or summary.best_us >= summary.baseline_us:
+    for distance, source, summary in near[:_READ]:
+        relation, *_, size = distance
+        if source == key.hash or summary.best_us >= summary.baseline_us or (relation == 2 and size > _REGIME):
             continue
         entry = store.get(summary.key)
         neighbour = _neighbour(entry, operator, key) if entry is not None and entry.improved else None

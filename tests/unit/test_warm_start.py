@@ -58,6 +58,7 @@ def test_the_nearest_come_first(cache: Cache) -> None:
     same_tiling = operator("twin", kernel="another kernel")
     cache.put(tuned(fixed, 1024))
     cache.put(tuned(same_tiling, 1024))
+    cache.put(tuned(operator("other", FIXED + "//"), 64))  # another operator at another size tells nothing
     cache.put(tuned(ours, 4096))
     cache.put(tuned(ours, 1000))
     cache.put(tuned(ours, 1024, chip="ascend910b4"))
