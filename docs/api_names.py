@@ -8,9 +8,11 @@ Only names are taken, with the chapter they stand in and whether the page lists 
 from __future__ import annotations
 
 import csv
-import os
 import re
+import sys
 from pathlib import Path
+
+from ascendopt_tune.settings import settings
 
 OUT = Path(__file__).with_name("api_names.csv")
 _SUPPORTED = re.compile(r"^\s*-?\s*Atlas A2 训练系列产品/Atlas A2 推理系列产品\s*[：:]\s*(支持|不支持)", re.MULTILINE)
@@ -98,7 +100,9 @@ def names(root: Path) -> set[tuple[str, str, str, str]]:
 
 
 def main() -> None:
-    checkout = Path(os.environ["ASCENDOPT_ASC_DEVKIT"])
+    checkout = settings().asc_devkit
+    if checkout is None:
+        sys.exit("ASCENDOPT_ASC_DEVKIT is not set: name a checkout of asc-devkit.")
     version = re.search(r'VERSION "([\d.]+)"', (checkout / "version.cmake").read_text())
     assert version is not None
     with open(OUT, "w", newline="") as file:
