@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ _TENSOR = re.compile(r"^(?P<name>\w+(?:\.\d+)?)=(?P<dtype>\w+)\[(?P<shape>\d+(?:
 _ALIASES = {"fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32", "bf16": "bfloat16"}
 
 
+@cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """torch's name of a numpy dtype; bfloat16 is ml_dtypes'.
 
@@ -39,6 +41,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return name
 
 
+@cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """numpy's dtype for torch's name; ml_dtypes' for bfloat16 and int4."""
     return np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", "int4") else name)

@@ -108,7 +108,7 @@ def run_confined(
             deadline += time.monotonic() - began
             with contextlib.suppress(BrokenPipeError):
                 os.write(replies, b"+")
-        if answer is not None:
+        if answer is not None and document is None:
             status = _wait(pid, time.monotonic() + 1.0)
     finally:
         os.close(reader)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,13 +52,14 @@ class ArrayFile:
         if count == 0:
             return np.zeros(self.shape, dtype)
         try:
-            raw = np.memmap(self.path, np.uint8, mode="r")
+            with open(self.path, "rb") as file:
+                raw = np.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), np.uint8)
         except (OSError, ValueError) as e:
             raise CaseError(f"the array file {self.path} can't be read: {e}.") from e
         if raw.nbytes != count * dtype.itemsize:
             wanted = f"{self.dtype}{list(self.shape)} has {count * dtype.itemsize}"
             raise CaseError(f"{self.path} has {raw.nbytes} bytes; {wanted}.")
-        return np.asarray(raw).view(dtype).reshape(self.shape)
+        return raw.view(dtype).reshape(self.shape)
 
 
 def save_array(path: Path, array: Array) -> ArrayFile:
