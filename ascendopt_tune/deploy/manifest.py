@@ -35,9 +35,9 @@ from ..operator import Operator
 from ..registry import load_folder, load_operator, operator_names
 from ..settings import TARGETS, settings
 
-_TOP = {"chips", "target", "budget", "seed", "recorded", "operator"}
-_OPERATOR = {"source", "chips", "budget", "cases", "case"}
-_CASE = {"inputs", "outputs", "attrs", "grid"}
+_TOP = {"chips": list, "target": str, "budget": int, "seed": int, "recorded": list, "operator": list}
+_OPERATOR = {"source": str, "chips": list, "budget": int, "cases": str, "case": list}
+_CASE = {"inputs": dict, "outputs": dict, "attrs": dict, "grid": dict}
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,12 @@ def _positive(path: Path, value: object) -> int:
     return value
 
 
-def _known(path: Path, where: str, table: Mapping[str, Any], keys: set[str]) -> None:
-    unknown = sorted(set(table) - keys)
-    if unknown:
-        raise OperatorError(f"{path}: {where}unknown key {unknown[0]!r}.", f"Known keys: {', '.join(sorted(keys))}.")
+def _known(path: Path, where: str, table: object, keys: Mapping[str, type]) -> None:
+    if not isinstance(table, dict):
+        raise OperatorError(f"{path}: {where}{table!r} is no table.", f"Its keys: {', '.join(sorted(keys))}.")
+    for name, value in table.items():
+        if name not in keys:
+            raise OperatorError(f"{path}: {where}unknown key {name!r}.", f"Known keys: {', '.join(sorted(keys))}.")
+        if not isinstance(value, keys[name]):
+            kind = {list: "a list", dict: "a table", str: "text", int: "a whole number"}[keys[name]]
+            raise OperatorError(f"{path}: {where}{name} = {value!r} is not {kind}.", "Correct it there.")

@@ -1,0 +1,208 @@
+"""Prebuilding a bundle on the command line, and what it takes to use one: the whole way, on the virtual NPU."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascendopt_tune.cache import Cache, Key
+from ascendopt_tune.deploy import importing
+from ascendopt_tune.deploy.bundle import open_bundle
+from ascendopt_tune.deploy.manifest import Wish, read_manifest
+from ascendopt_tune.deploy.prebuild import prebuild, resolve
+from ascendopt_tune.errors import CaseError, OperatorError
+from ascendopt_tune.registry import load_operator
+
+MANIFEST = """
+budget = 2
+target = "virtual"
+[[operator]]
+source = "add"
+[[operator.case]]
+inputs = { x = "{dtype}[{rows},32]", y = "{dtype}[{rows},32]" }
+grid = { dtype = ["float32"], rows = [8, 16] }
+"""
+CASE = '[[operator]]\nsource = "add"\n[[operator.case]]\n'
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "manifest.toml"
+    path.write_text(MANIFEST)
+    return path
+
+
+def cli(*args: object, code: int = 0) -> Any:
+    command = [sys.executable, "-m", "ascendopt_tune", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout) if "--json" in args else done.stdout
+
+
+def test_prebuild_ship_and_serve(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tmp_path / "bundle"
+    first = cli("prebuild", manifest, "-o", bundle, "--json", "--workers", 2)
+    assert [e["result"] for e in first["entries"]] == ["tuned", "tuned"]
+    again = cli("prebuild", manifest, "-o", bundle, "--json")
+    assert [e["result"] for e in again["entries"]] == ["cached", "cached"]
+    assert again["digest"] == first["digest"] == f"sha256:{open_bundle(bundle).digest}"
+
+    # Elsewhere: an empty cache, the bundle as a layer.
+    monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("ASCENDOPT_CACHE_LAYERS", str(bundle))
+    monkeypatch.setenv("ASCENDOPT_TRUST", first["digest"])
+    call = ["add", "--input", "x=float32[8,32]", "--input", "y=float32[8,32]", "--json"]
+    assert cli("cache", "explain", *call)["hit"]
+    assert cli("tune", *call)["cached"]
+    missed = cli("cache", "explain", "add", "--input", "x=float32[9,32]", "--input", "y=float32[9,32]", "--json")
+    assert not missed["hit"]
+    assert {d["field"] for d in missed["differences"]} == {
+        "case.inputs[0].shape",
+        "case.inputs[1].shape",
+        "case.outputs[0].shape",
+    }
+    assert {d["cached"] for d in missed["differences"]} <= {"[8,32]", "[16,32]"}
+
+    # Without trust nothing of it is used: it is rebuilt from source, checked and measured here.
+    monkeypatch.setenv("ASCENDOPT_TRUST", "")
+    monkeypatch.setenv("ASCENDOPT_CACHE_LAYERS", "")
+    done = cli("cache", "import", bundle, "--json")
+    assert [e["result"] for e in done["entries"]] == ["rebuilt", "rebuilt"]
+    listed = cli("cache", "list", "--json")["entries"]
+    assert {e["best_us"] for e in listed} == {e["best_us"] for e in first["entries"]}
+    key = listed[0]["key"]
+    assert cli("cache", "show", key[:12], "--json")["key"]["operator"] == "add"
+    assert "every result is sound" in cli("cache", "verify")
+    assert "no difference" in cli("cache", "diff", bundle)
+    archive = tmp_path / "all.tar.gz"
+    assert "2 entries" in cli("cache", "export", archive)
+    assert f"ASCENDOPT_CACHE_LAYERS={tmp_path / 'out'}" in cli("cache", "unpack", archive, tmp_path / "out")
+
+
+def test_an_altered_binary_is_never_run_but_rebuilt(manifest: Path, tmp_path: Path) -> None:
+    """Sources alone decide what an untrusted result is: its binary, whatever it is, isn't looked at."""
+    wish = read_manifest(manifest)[0]
+    store = Cache(tmp_path / "store", ())
+    (done,) = prebuild([wish], store, workers=1)
+    assert done.result == "tuned"
+    operator, case, _, toolkit = resolve(wish)
+    key = Key.of(operator, case, chip=wish.chip, target=toolkit.target, toolkit=toolkit.version)
+    entry = store.get(key)
+    assert entry is not None
+    hostile = dataclasses.replace(entry, binary=b"not a kernel at all")
+    rebuilt = importing.rebuild(hostile, operator, case)
+    assert rebuilt.binary[:4] == b"\x7fELF"
+    assert rebuilt.best.task_duration_us == entry.best.task_duration_us
+    kernel = entry.pair.kernel[operator.kernel_main].replace("Add(", "Sub(")
+    wrong = dataclasses.replace(entry, pair=entry.pair.with_kernel(operator.kernel_main, kernel))
+    with pytest.raises(importing.CacheError, match="the best pair doesn't pass the gate here"):
+        importing.rebuild(wrong, operator, case)
+    with pytest.raises(importing.CacheError, match="another baseline pair"):
+        importing.rebuild(entry, load_operator("silu"), case)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_job_goes_on(manifest: Path, tmp_path: Path) -> None:
+    wishes = read_manifest(manifest)
+    killed: list[int] = []
+
+    def kill_first(wish: Wish) -> None:
+        if not killed:
+            (worker,) = multiprocessing.active_children()
+            killed.append(int(worker.pid or 0))
+            os.kill(killed[0], signal.SIGKILL)
+
+    done = list(prebuild(wishes, Cache(tmp_path / "store", ()), workers=1, started=kill_first))
+    assert killed
+    assert sorted(d.result for d in done) == ["tuned", "tuned"]
+
+
+def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -> None:
+    manifest.write_text(MANIFEST.replace("rows = [8, 16]", "rows = [8, 16, 24, 40, 48, 56, 64, 72]"))
+    bundle = tmp_path / "bundle"
+    command = [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(bundle), "--workers", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("2/8"):
+            break
+    os.kill(process.pid, signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait() == 130
+    assert "the bundle holds what is done" in rest
+    assert 2 <= len(open_bundle(bundle)) < 8
+    deadline = time.monotonic() + 30
+    while _running() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _running() == []
+
+
+def _running() -> list[str]:
+    """Other processes of this test: all that were started inherit its cache folder's name."""
+    mark = os.environ["ASCENDOPT_CACHE_DIR"].encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if process.name != str(os.getpid()) and mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("operator = 1", OperatorError, "operator = 1 is not a list"),
+        ("operator = [1]", OperatorError, "operator 1: 1 is no table"),
+        ("", OperatorError, "asks for nothing"),
+        ("nonsense = 1", OperatorError, "unknown key 'nonsense'.*Known keys: budget"),
+        ("[[operator]]", OperatorError, "operator 1: no source"),
+        ('[[operator]]\nsource = "nope"', OperatorError, "no operator 'nope'.*rms_norm"),
+        ('budget = 0\n[[operator]]\nsource = "add"', CaseError, "budget = 0"),
+        ('chips = ["h100"]\n[[operator]]\nsource = "add"', CaseError, "h100"),
+        ('[[operator]]\nsource = "add"\ncases = "all"', CaseError, 'The one value is "registry"'),
+        (
+            '[[operator]]\nsource = "add"\n[[operator.case]]\ninputs = {x = "float32[{n}]"}',
+            CaseError,
+            "n.*The grid has",
+        ),
+        (CASE + "grid = {n = 1}", CaseError, "a list of values"),
+        (CASE + "grid = 1", OperatorError, "grid = 1 is not a table"),
+        ('recorded = ["gone.json"]', CaseError, "gone.json"),
+        ("[[", OperatorError, "is no TOML"),
+    ],
+)
+def test_a_manifest_that_is_wrong_says_where(text: str, error: type[Exception], words: str, manifest: Path) -> None:
+    manifest.write_text(text)
+    with pytest.raises(error, match=words):
+        read_manifest(manifest)
+
+
+def test_a_manifest_lists_every_combination_once(manifest: Path, tmp_path: Path) -> None:
+    calls = {"calls": [{"operator": "silu", "inputs": {"x": "float16[4,64]"}, "count": 3}]}
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    manifest.write_text(
+        'chips = ["ascend910b1", "ascend910b3"]\nrecorded = ["calls.json"]\nbudget = 7\n'
+        + MANIFEST.replace("budget = 2", "")
+        + 'attrs = { p = "{rows}" }\n[[operator]]\nsource = "registry/rms_norm"\nchips = ["ascend910b4"]\nbudget = 9\n'
+    )
+    wishes = read_manifest(manifest)
+    adds = [w for w in wishes if w.source == "add"]
+    assert {(w.chip, w.call.inputs["x"], w.call.attrs["p"]) for w in adds} == {
+        (chip, f"float32[{rows},32]", rows) for chip in ("ascend910b1", "ascend910b3") for rows in (8, 16)
+    }
+    assert {w.budget for w in adds} == {7}
+    norms = [w for w in wishes if w.source == "rms_norm"]
+    assert {(w.chip, w.budget) for w in norms} == {("ascend910b4", 9)}
+    assert len(norms) == 3  # the operator's own cases
+    assert [w.chip for w in wishes if w.source == "silu"] == ["ascend910b1", "ascend910b3"]
