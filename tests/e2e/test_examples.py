@@ -87,6 +87,14 @@ def test_a_direct_launch(run: Path) -> None:
     assert (run / "scale_shift.npz").exists()
 
 
+def test_prebuild_and_deploy(run: Path) -> None:
+    text = execute("sh", str(EXAMPLES / "04_prebuild.sh"), cwd=run)
+    assert text.count("rms_norm on ascend910b2") == 2
+    assert "case.inputs[0].shape: wanted '[32,1024]', cached '[" in text
+    assert text.count("rebuilt  rms_norm") == 2
+    assert "every result is sound" in text
+
+
 def test_the_demo(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "demo.py"), cwd=run)
     assert "answered from the cache" in text

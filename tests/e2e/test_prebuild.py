@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from ascendopt_tune.cache import Cache, Key
 from ascendopt_tune.deploy import importing
@@ -64,14 +66,6 @@ def test_prebuild_ship_and_serve(manifest: Path, tmp_path: Path, monkeypatch: py
     call = ["add", "--input", "x=float32[8,32]", "--input", "y=float32[8,32]", "--json"]
     assert cli("cache", "explain", *call)["hit"]
     assert cli("tune", *call)["cached"]
-    missed = cli("cache", "explain", "add", "--input", "x=float32[9,32]", "--input", "y=float32[9,32]", "--json")
-    assert not missed["hit"]
-    assert {d["field"] for d in missed["differences"]} == {
-        "case.inputs[0].shape",
-        "case.inputs[1].shape",
-        "case.outputs[0].shape",
-    }
-    assert {d["cached"] for d in missed["differences"]} <= {"[8,32]", "[16,32]"}
 
     # Without trust nothing of it is used: it is rebuilt from source, checked and measured here.
     monkeypatch.setenv("ASCENDOPT_TRUST", "")
@@ -80,13 +74,17 @@ def test_prebuild_ship_and_serve(manifest: Path, tmp_path: Path, monkeypatch: py
     assert [e["result"] for e in done["entries"]] == ["rebuilt", "rebuilt"]
     listed = cli("cache", "list", "--json")["entries"]
     assert {e["best_us"] for e in listed} == {e["best_us"] for e in first["entries"]}
-    key = listed[0]["key"]
-    assert cli("cache", "show", key[:12], "--json")["key"]["operator"] == "add"
-    assert "every result is sound" in cli("cache", "verify")
+    assert cli("cache", "show", listed[0]["key"][:12], "--json")["key"]["operator"] == "add"
     assert "no difference" in cli("cache", "diff", bundle)
-    archive = tmp_path / "all.tar.gz"
-    assert "2 entries" in cli("cache", "export", archive)
-    assert f"ASCENDOPT_CACHE_LAYERS={tmp_path / 'out'}" in cli("cache", "unpack", archive, tmp_path / "out")
+    assert "2 entries, signed" in cli("cache", "export", tmp_path / "all.tar.gz", "--sign", _key(tmp_path))
+
+
+def _key(folder: Path) -> Path:
+    """A private Ed25519 key in PEM."""
+    key = Ed25519PrivateKey.generate()
+    path = folder / "key.pem"
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return path
 
 
 def test_an_altered_binary_is_never_run_but_rebuilt(manifest: Path, tmp_path: Path) -> None:
@@ -147,7 +145,10 @@ def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -
 
 
 def _running() -> list[str]:
-    """Other processes of this test: all that were started inherit its cache folder's name."""
+    """Other processes of this test: all that were started inherit its cache folder's name.
+
+    Without multiprocessing's own resource tracker, which ends by itself when the last of them has.
+    """
     mark = os.environ["ASCENDOPT_CACHE_DIR"].encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -156,7 +157,7 @@ def _running() -> list[str]:
                 found.append((process / "cmdline").read_text())
         except OSError:
             continue
-    return found
+    return [line for line in found if "resource_tracker" not in line]
 
 
 @pytest.mark.parametrize(

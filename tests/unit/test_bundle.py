@@ -15,6 +15,8 @@ from pathlib import Path
 
 import cache_examples as examples
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from ascendopt_tune import settings
 from ascendopt_tune.cache import Cache, CacheWarning
@@ -40,14 +42,15 @@ def bundle(cache: Cache, tmp_path: Path) -> Bundle:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> tuple[Path, Path]:
-    """An Ed25519 pair in PEM: private, public."""
-    from cryptography.hazmat.primitives import serialization as s
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    return key_pair(tmp_path / "key.pem")
 
+
+def key_pair(private: Path) -> tuple[Path, Path]:
+    """An Ed25519 pair in PEM: private, public."""
     key = Ed25519PrivateKey.generate()
-    private, public = tmp_path / "key.pem", tmp_path / "key.pub.pem"
-    private.write_bytes(key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption()))
-    public.write_bytes(key.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo))
+    public = private.with_suffix(".pub")
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return private, public
 
 
@@ -102,9 +105,7 @@ def test_a_signature_is_believed_by_those_who_trust_the_key(
     private, public = keys
     trust.sign(bundle.root, private)
     assert layered(tmp_path, bundle.root, str(public)).get(KEYS[0]) is not None
-    other = tmp_path / "others.pem"
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp_path / "o.pem"], check=True)
-    subprocess.run(["openssl", "pkey", "-in", tmp_path / "o.pem", "-pubout", "-out", other], check=True)
+    _, other = key_pair(tmp_path / "others.pem")
     with pytest.warns(CacheWarning, match="no key of ASCENDOPT_TRUST made its signature"):
         assert layered(tmp_path, bundle.root, str(other)).get(KEYS[0]) is None
 
