@@ -17,6 +17,7 @@ from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..llm.endpoint import Endpoint
 from ..report.html import write_report
+from ..report.story import write_story
 from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
 from ..search.budget import Limits
 from ..search.joint import WeightedCase
@@ -121,6 +122,10 @@ def tune(
     ] = False,
     record: Annotated[Path | None, typer.Option("--record", help="Write the JSON record to this file.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
+    story: Annotated[
+        Path | None,
+        typer.Option("--story", help="Write the run's story to this file: Markdown, and a picture (.svg) beside it."),
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -133,9 +138,10 @@ def tune(
     options.check_cache_folder()
     options.check_file(record, "--record")
     options.check_file(report, "--report")
-    if cases is not None and (input or inputs or output or attr or outputs or report):
+    options.check_file(story, "--story")
+    if cases is not None and (input or inputs or output or attr or outputs or report or story):
         raise CaseError(
-            "--cases goes with no other option about a case, and with neither --outputs nor --report.",
+            "--cases goes with no other option about a case, and not with --outputs, --report and --story.",
             "The file names inputs, outputs and attributes; --record and --json have all cases.",
         )
     operator = options.find_operator(op, kernel, entry, block_dim, define)
@@ -181,7 +187,7 @@ def tune(
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
     document = together_json(results, weights) if cases is not None else result.to_json()
-    _write_files(document, result, subject, record, report)
+    _write_files(document, result, subject, record, report, story)
     if json:
         print(json_text(document))
         return
@@ -189,7 +195,7 @@ def tune(
         print_tuned_together(Console(highlight=False), operator, results, weights)
     else:
         print_tuned(Console(highlight=False), operator, result)
-    for what, file in (("results", outputs), ("JSON record", record), ("HTML report", report)):
+    for what, file in (("results", outputs), ("JSON record", record), ("HTML report", report), ("story", story)):
         if file is not None:
             print(f"{what}: {file}")
 
@@ -203,13 +209,20 @@ def _save_results(path: Path, subject: options.Subject, result: TuneRecord, tool
 
 
 def _write_files(
-    document: Mapping[str, Any], result: TuneRecord, subject: options.Subject, record: Path | None, report: Path | None
+    document: Mapping[str, Any],
+    result: TuneRecord,
+    subject: options.Subject,
+    record: Path | None,
+    report: Path | None,
+    story: Path | None,
 ) -> None:
     try:
         if record is not None:
             record.write_text(json_text(document) + "\n")
         if report is not None:
             write_report(report, subject.operator, result)
+        if story is not None:
+            write_story(story, subject.operator, result)
     except OSError as e:
         raise CacheError(
             f"can't write {e.filename}: {e.strerror}.", "The result is in the cache; run again with another file name."

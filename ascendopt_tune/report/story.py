@@ -1,0 +1,249 @@
+"""The story of one run as a Markdown page and a picture: its trajectory by stage, what was accepted and why.
+
+Everything on the page is in the run's record; nothing is written by hand.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from ..chip import load_chip
+from ..diagnosis import diagnose
+from ..errors import CacheError
+from ..operator import Operator
+from ..outcome import Timed
+from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
+from ..search.proposer import Trial
+from ..tuner import TuneRecord
+from .text import PIPES, counts_text, time_word
+
+_STAGES = {0: "start", 1: "Stage I", 2: "Stage II"}
+_COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309"}
+_MOST_LINES = 80  # of a diff
+
+
+@dataclass(frozen=True)
+class Step:
+    """An accepted change: evaluation ``n`` made ``trial`` the incumbent instead of ``before``."""
+
+    n: int
+    trial: Trial
+    before: Trial
+    parent: Trial
+
+
+def steps(record: TuneRecord) -> list[Step]:
+    """Every change of the incumbent, in order."""
+    by_id = {t.candidate.id: t for t in record.history}
+    out: list[Step] = []
+    incumbent: Trial | None = None
+    for n, trial in enumerate(evaluated(record), start=1):
+        if incumbent is None:
+            incumbent = trial
+        elif (trial.time_us or float("inf")) < (incumbent.time_us or 0.0):
+            parent = by_id[trial.candidate.parent or 0]
+            out.append(Step(n, trial, incumbent, parent))
+            incumbent = trial
+    return out
+
+
+def evaluated(record: TuneRecord) -> list[Trial]:
+    """The trials that cost an evaluation, in order."""
+    return [t for t in record.history if t.duplicate_of is None]
+
+
+def write_story(path: Path, operator: Operator, record: TuneRecord) -> None:
+    """Writes the page to ``path`` and the picture beside it (``.svg``).
+
+    Raises:
+        CacheError: the record has no history, because the cache answered.
+        OSError: a file can't be written.
+    """
+    if not record.history:
+        raise CacheError("--story tells a run, and the cache answered.", "Add --retune to search anew.")
+    picture = path.with_suffix(".svg")
+    picture.write_text(trajectory_svg(record))
+    path.write_text("\n".join(_page(operator, record, picture.name)).rstrip() + "\n")
+
+
+def _page(operator: Operator, record: TuneRecord, picture: str) -> Iterator[str]:
+    word, entry = time_word(record.key.target), record.entry
+    yield f"# How {operator.name} was tuned"
+    yield ""
+    yield f"Made by `ascendopt-tune tune ... --story` from the run's own record; all times are {word}."
+    yield ""
+    yield "| | |"
+    yield "|---|---|"
+    yield f"| case | `{record.case}` |"
+    yield f"| chip, target | {record.key.chip}, {record.key.target} |"
+    yield f"| seed, budget | {entry.provenance.seed}, {entry.provenance.budget} evaluations |"
+    yield f"| as written | {record.baseline.task_duration_us:.2f} us |"
+    yield f"| best | {record.best.task_duration_us:.2f} us, {entry.speedup:.2f}x |"
+    yield f"| evaluations | {entry.provenance.evaluations}: {counts_text(entry.provenance.outcomes)} |"
+    yield f"| result | {entry.provenance.decision}; {entry.provenance.checks} outputs compared on unseen inputs |"
+    yield ""
+    yield f"![Speedup by evaluation]({picture})"
+    yield ""
+    yield "## By stage"
+    yield ""
+    yield from _by_stage(record)
+    yield ""
+    yield "## What was accepted, and why"
+    found = steps(record)
+    if not found:
+        yield ""
+        yield "No change was faster than the pair as it is written."
+    on_the_way = _lineage(record)
+    for step in found:
+        yield ""
+        yield from _step(record, step, step.trial.candidate.id in on_the_way)
+    yield ""
+    yield "## What was tried"
+    yield ""
+    yield "By kind of change; compared with the pair it was applied to."
+    yield ""
+    yield from _by_family(record)
+
+
+def _by_stage(record: TuneRecord) -> Iterator[str]:
+    """A row for every stretch of evaluations of one stage."""
+    yield "| round | stage | evaluations | passed the gate | best after it | speedup |"
+    yield "|---|---|---|---|---|---|"
+    stretches: list[list[tuple[int, Trial]]] = []
+    for n, trial in enumerate(evaluated(record), start=1):
+        if not stretches or (stretches[-1][-1][1].round, stretches[-1][-1][1].stage) != (trial.round, trial.stage):
+            stretches.append([])
+        stretches[-1].append((n, trial))
+    best, first = float("inf"), evaluated(record)[0].time_us or 0.0
+    for stretch in stretches:
+        times = [t.time_us for _, t in stretch if t.time_us is not None]
+        best = min([best, *times])
+        (begin, trial), (end, _) = stretch[0], stretch[-1]
+        name = "warm start" if trial.round == 0 and trial.stage else _STAGES[trial.stage]
+        span = str(begin) if begin == end else f"{begin} to {end}"
+        yield f"| {trial.round} | {name} | {span} | {len(times)} | {best:.2f} us | {first / best:.2f}x |"
+
+
+def _step(record: TuneRecord, step: Step, kept: bool) -> Iterator[str]:
+    trial, chip = step.trial, load_chip(record.key.chip)
+    assert isinstance(trial.outcome, Timed)
+    assert isinstance(step.parent.outcome, Timed)
+    before, after = step.parent.outcome.profile, trial.outcome.profile
+    yield f"### Evaluation {step.n}, {_STAGES[trial.stage]}: {trial.candidate.change}"
+    yield ""
+    share = 100 * (1 - after.task_duration_us / (step.before.time_us or 1.0))
+    yield (
+        f"Proposed by {trial.candidate.proposer}; {step.before.time_us:.2f} us -> {trial.time_us:.2f} us, "
+        f"{share:.1f} % less than the best before."
+        + ("" if kept else " A later change started elsewhere, so this one is not part of the result.")
+    )
+    if step.parent is not step.before:
+        yield f"It changes candidate {step.parent.candidate.id} ({step.parent.time_us:.2f} us), not the best then."
+    yield ""
+    yield f"*Why.* {diagnose(before, chip).paragraph}"
+    yield ""
+    yield "| us | before | after |"
+    yield "|---|---|---|"
+    for name, title in PIPES.items():
+        yield f"| {title} | {getattr(before, name):.2f} | {getattr(after, name):.2f} |"
+    yield f"| blocks | {before.block_dim} | {after.block_dim} |"
+    for pipe in ("mte2", "mte3"):
+        copies = [p.counters.get(f"{pipe}_copies", 0.0) for p in (before, after)]
+        if any(copies):
+            moved = [p.counters.get(f"{pipe}_bytes", 0.0) for p in (before, after)]
+            sizes = [f"{n:.0f} of {b / n:.0f} bytes" if n else "none" for n, b in zip(copies, moved, strict=True)]
+            yield f"| {pipe.upper()} copies | {sizes[0]} | {sizes[1]} |"
+    yield ""
+    old, new = step.parent.candidate.pair, trial.candidate.pair
+    lines = [*_diff(old.tiling, new.tiling), *_diff(old.kernel, new.kernel)]
+    yield "```diff"
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"... {len(lines) - _MOST_LINES} more lines"
+    yield "```"
+
+
+def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for path in sorted({*old, *new}):
+        before, after = old.get(path, "").splitlines(), new.get(path, "").splitlines()
+        yield from difflib.unified_diff(before, after, path, path, n=1, lineterm="")
+
+
+def _lineage(record: TuneRecord) -> set[int]:
+    by_id = {t.candidate.id: t for t in record.history}
+    best = next((t for t in record.history if t.candidate.pair.hash == record.entry.pair.hash), record.history[0])
+    out: set[int] = set()
+    number: int | None = best.candidate.id
+    while number is not None:
+        out.add(number)
+        number = by_id[number].candidate.parent
+    return out
+
+
+def _by_family(record: TuneRecord) -> Iterator[str]:
+    """How often each family of changes was faster, the same, slower, or failed."""
+    by_id = {t.candidate.id: t for t in record.history}
+    counts: dict[tuple[int, str], dict[str, int]] = {}
+    for trial in evaluated(record)[1:]:
+        result = verdict(trial, by_id.get(trial.candidate.parent or 0))
+        for family in dict.fromkeys(m.family for m in trial.moves) or (trial.candidate.proposer,):
+            row = counts.setdefault((trial.stage, family), dict.fromkeys((FASTER, SAME, SLOWER, FAILED), 0))
+            row[result] += 1
+    yield f"| stage | kind | {FASTER} | {SAME} | {SLOWER} | {FAILED} |"
+    yield "|---|---|---|---|---|---|"
+    for (stage, family), row in sorted(counts.items(), key=lambda item: (item[0][0], -item[1][FASTER], item[0][1])):
+        yield f"| {_STAGES[stage]} | {family} | {' | '.join(str(n) for n in row.values())} |"
+
+
+def trajectory_svg(record: TuneRecord) -> str:
+    """Speedup over the baseline by evaluation, the stages shaded; a standalone SVG."""
+    trials = evaluated(record)
+    base = trials[0].time_us or 1.0
+    ups = [base / t.time_us if t.time_us else None for t in trials]
+    top = max(1.2, *(u for u in ups if u is not None)) * 1.08
+    width, height, left, bottom = 760, 320, 48, 40
+    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / top
+
+    def at(n: int, value: float) -> tuple[float, float]:
+        return left + n * across, height - bottom - value * up
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        f'font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
+    ]
+    for n, trial in enumerate(trials):
+        x, _ = at(n, 0)
+        shade = f'fill="{_COLOURS[trial.stage]}" opacity="0.08"'
+        parts.append(f'<rect x="{x - across / 2:.1f}" y="28" width="{across:.1f}" height="{top * up:.1f}" {shade}/>')
+    ticks = [i * top / 4 for i in range(5)]
+    for value in ticks:
+        _, y = at(0, value)
+        parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="#e5e7eb"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}x</text>')
+    best, line = ups[0] or 0.0, "M{:.1f} {:.1f}".format(*at(0, ups[0] or 0.0))
+    for n, one in enumerate(ups[1:], start=1):
+        best = max(best, one or 0.0)
+        x, y = at(n, best)
+        line += f"H{x:.1f}V{y:.1f}"
+    parts.append(f'<path d="{line}" fill="none" stroke="#1a7f5a" stroke-width="2"/>')
+    for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
+        x, y = at(n, one or 0.0)
+        title = f"<title>{n + 1}: {escape(trial.candidate.change)}</title>"
+        if one is None:
+            parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="#c2410c">x{title}</text>')
+        else:
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOURS[trial.stage]}">{title}</circle>')
+    names = "".join(
+        f'<tspan fill="{_COLOURS[s]}" dx="14">{_STAGES[s]}</tspan>' for s in (1, 2) if any(t.stage == s for t in trials)
+    )
+    head = f"speedup over the pair as written ({time_word(record.key.target)}), x: did not pass the gate"
+    parts.append(f'<text x="{left}" y="18">{head}{names}</text>')
+    for n in range(0, len(trials), 10):
+        x, y = at(n, 0)
+        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{n + 1}</text>')
+    parts.append(f'<text x="{width / 2}" y="{height - 6}" text-anchor="middle">evaluation</text></svg>\n')
+    return "\n".join(parts)
