@@ -371,7 +371,9 @@ class Client:
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
     def _without_key(self, text: str) -> str:
+        """Text that can be stored and shown: neither the key nor halves of characters are in it."""
         key = self.endpoint.api_key
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
         return text.replace(key, "***") if key and len(key) >= 6 else text  # shorter ones are words like "none"
 
 

@@ -34,7 +34,7 @@ _MARKER = re.compile(r"^(<{5,9} *SEARCH|>{5,9} *REPLACE)", re.MULTILINE)
 _HUNK = re.compile(r"^@@.*@@", re.MULTILINE)
 _PATH = re.compile(r"[\w.~+-]*(?:[/\\][\w.~+-]+)*\.[A-Za-z]\w{0,4}\b|(?:~|\.{1,2})?/[\w./~+-]+")
 _HEADER = re.compile(
-    r"^[\s#*`>/-]*(?:(?:file|path|filename)\s*[:=]\s*)?[*`\"']*(?P<path>[^\s*`\"':]+)[*`\"']*:?[\s*`]*$", re.I
+    r"^(?:[\s#*`>-]|//)*(?:(?:file|path|filename)\s*[:=]\s*)?[*`\"']*(?P<path>[^\s*`\"':]+)[*`\"']*:?[\s*`]*$", re.I
 )
 _ELIDED = re.compile(
     r"^\s*(?://|/\*)\s*(?:\.{3}|…|\W*(?:(?:the )?rest of|remaining|existing|other) (?:the )?"
@@ -94,10 +94,12 @@ def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
         ReplyError: one of ``names`` is missing or empty.
     """
     text = _without_thinking(reply)
-    name = rf"^[\s*#>-]*({'|'.join(names)})[*` ]*:[*` ]*"
-    end = rf"{name.replace('(', '(?:')}|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
-    pattern = re.compile(rf"{name}(.*?)(?={end})", re.MULTILINE | re.DOTALL | re.IGNORECASE)
-    found = {name.lower(): plain(value, 2000) for name, value in pattern.findall(text)}
+    start = rf"^[\s*#>-]*({'|'.join(names)})[*` ]*:[*` ]*"
+    end = rf"{start.replace('(', '(?:')}|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
+    pattern = re.compile(rf"{start}(.*?)(?={end})", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+    found: dict[str, str] = {}
+    for key, value in pattern.findall(text):
+        found.setdefault(key.lower(), plain(value, 2000))
     for name in names:
         if not found.get(name.lower()):
             raise ReplyError(f"The line `{name}: ...` is missing.")
@@ -185,7 +187,7 @@ def _known(name: str, files: Mapping[str, str]) -> str | None:
     return ends[0] if len(ends) == 1 else None
 
 
-def _named(line: str, files: Mapping[str, str], header: bool = True) -> str | None:
+def _named(line: str, files: Mapping[str, str]) -> str | None:
     """The file a line names. A line that is nothing but the name of another file is refused.
 
     Raises:
@@ -194,8 +196,8 @@ def _named(line: str, files: Mapping[str, str], header: bool = True) -> str | No
     for found in _PATH.finditer(line):
         if (path := _known(found.group(), files)) is not None:
             return path
-    whole = _HEADER.match(line) if header else None
-    if whole and _PATH.fullmatch(whole["path"]) and not whole["path"].startswith("//"):
+    whole = _HEADER.match(line)
+    if whole and _PATH.fullmatch(whole["path"]):
         raise ReplyError(
             f"{plain(whole['path'], 80)} is not a file you may change. You may change: {', '.join(files)}."
         )
@@ -236,8 +238,10 @@ def _only_file_with(search: str, files: Mapping[str, str]) -> str:
 
 
 def _replace(text: str, search: str, replace: str, path: str) -> str:
-    """``text`` with the one place that reads ``search`` replaced; differences in white space at the ends of lines, then
-    in indentation, are forgiven."""
+    """``text`` with the one place that reads ``search`` replaced.
+
+    Differences in white space at the ends of lines, then in indentation, are forgiven; at last a part of a line counts.
+    """
     if not search.strip():
         raise ReplyError(f"A SEARCH part for {path} is empty: give the lines to replace.")
     if text.count(search) == 1:
@@ -255,9 +259,11 @@ def _replace(text: str, search: str, replace: str, path: str) -> str:
             at = places[0]
             new = replace if strip is str.rstrip else _indented(replace, wanted, lines[at : at + len(wanted)])
             return "".join(lines[:at]) + new + "".join(lines[at + len(wanted) :])
-    count = max(text.count(search), 2) if text.count(search) or len(places) > 1 else 0
+    piece = search.strip()
+    if text.count(piece) == 1:
+        return text.replace(piece, replace.strip())
     first = plain(next(line for line in wanted if line.strip()), 100)
-    if count:
+    if len(places) > 1 or piece in text:
         raise ReplyError(f"The SEARCH part that begins with `{first}` fits {path} at several places: add lines to it.")
     raise ReplyError(f"The SEARCH part that begins with `{first}` is not in {path}: copy the lines as they are there.")
 
@@ -314,8 +320,8 @@ def _by_files(text: str, files: Mapping[str, str], cut: frozenset[str]) -> dict[
     for fenced in _fences(text):
         first = fenced.text.split("\n", 1)[0]
         path = _named(_unfenced(f"```{fenced.info}"), files) or _named(fenced.before, files)
-        if path is None and re.match(r"\s*(//|/\*|#)", first):
-            path = _named(first, files, header=False)
+        if path is None and (alone := _HEADER.match(first)):
+            path = _known(alone["path"], files)
         if path is None:
             nameless.append(fenced.text)
         elif len(fenced.text) > len(out.get(path, "")):
@@ -368,8 +374,8 @@ def _check(changed: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 
 def _unprintable(text: str) -> str | None:
-    """A character no source file has: a control character, or half of a surrogate pair (it can't be written)."""
+    """A character no source file has: a control character, half of a character, or what stands for one."""
     for c in text:
-        if (ord(c) < 32 and c not in "\n\t\f") or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 127:
+        if (ord(c) < 32 and c not in "\n\t\f") or 0xD800 <= ord(c) <= 0xDFFF or ord(c) in (127, 0xFFFD):
             return c
     return None

@@ -1,20 +1,33 @@
-"""The offline roles: template synthesis (Stage I), rewind and distillation (Stage II)."""
+"""The offline roles: template synthesis (Stage I), rewind and distillation (Stage II).
+
+Rewind and distillation are plain callables of the bank's types (``Remover``, ``Distiller``), beside those of the rules.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..operator import Operator
+from ..bank.distill import Evidence, Texts, by_rules, diff
+from ..bank.rewind import Removal
+from ..bank.symptoms import symptoms
+from ..case import Case
+from ..chip import Chip
+from ..motifs import MOTIFS
+from ..operator import Operator, Pair
 from ..search.slice import Template
 from . import facts
 from .client import Client
 from .dialogue import converse
 from .prompts import make_prompt
-from .replies import ReplyError, plain, read_json
+from .replies import Change, ReplyError, plain, read_change, read_fields, read_json
 
 _LISTED = 60  # places of a template that are shown
 _RAISED, _LOWERED = 2.0, 0.25  # factors on a site's rank
 _NOTE, _NOTES = 200, 12
+_REMOVALS = 3  # proposals for one kernel
+_TITLE, _TEXT = 80, 900  # characters
 
 
 @dataclass(frozen=True)
@@ -73,3 +86,99 @@ def refine_template(client: Client, operator: Operator, template: Template) -> R
 
     (found,) = converse(client, [prompt], [read], offline=True)
     return found or Refinement()
+
+
+class LlmRewind:
+    """A ``Remover``: optimizations that the offline model takes out of a kernel, one a question, up to ``count``."""
+
+    def __init__(self, client: Client, operator: Operator, case: Case, chip: Chip, count: int = _REMOVALS) -> None:
+        self._client, self._operator, self._case, self._chip, self._count = client, operator, case, chip, count
+
+    def __call__(self, pair: Pair) -> Iterator[Removal]:
+        code = facts.listing(pair.kernel, facts.kernel_first(self._operator), facts.CODE)
+        files = {f.path: pair.kernel[f.path] for f in code}
+        cut = frozenset(f.path for f in code if f.cut)
+        removed: list[str] = []
+        for _ in range(self._count):
+            prompt = make_prompt(
+                "rewind",
+                chip=facts.chip_facts(self._chip),
+                files=list(files),
+                operator=self._operator.name,
+                signature="",
+                case=str(self._case),
+                sync=facts.synchronization(self._operator),
+                code=code,
+                other=facts.listing(pair.tiling, facts.tiling_first(pair.tiling), facts.CONTEXT),
+                motifs=[f"{m.name}: {m.title}" for m in MOTIFS],
+                removed=removed,
+            )
+
+            def read(reply: str) -> tuple[str, str, Change]:
+                motif = _slug(read_fields(reply, ("MOTIF",))["motif"])
+                if not motif:
+                    return "", "", Change({}, "")
+                site = plain(read_fields(reply, ("SITE",))["site"], _TITLE)
+                change = read_change(reply, files, cut)
+                if change.title in removed:
+                    raise ReplyError("This was proposed already: take out something else, or answer `MOTIF: none`.")
+                return motif, site, change
+
+            (found,) = converse(self._client, [prompt], [read], offline=True)
+            if found is None or not found[0]:
+                return
+            motif, site, change = found
+            removed.append(change.title)
+            yield Removal(motif, site, change.title, replace(pair, kernel={**pair.kernel, **change.files}))
+
+
+class LlmDistiller:
+    """A ``Distiller``: the offline model puts a measured step into words; without an answer the rules' words serve."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __call__(self, evidence: Evidence) -> Texts:
+        step = evidence.step
+        assert step.before is not None
+        shown = symptoms(step.before, evidence.chip, evidence.slow)
+        prompt = make_prompt(
+            "distill",
+            chip=facts.chip_facts(evidence.chip),
+            case=str(evidence.case),
+            change=step.removal.change,
+            diff=facts.shortened(diff(step.removal.pair, step.fast), facts.CONTEXT),
+            before=facts.profile_facts(step.before, evidence.chip),
+            after=facts.profile_facts(step.after, evidence.chip),
+        )
+
+        def read(reply: str) -> Texts:
+            found = read_fields(reply, ("TITLE", "DESCRIPTION", "BOTTLENECK", "PRECONDITIONS"))
+            title = plain(found["title"], _TITLE)
+            if title.lower() in found["bottleneck"].lower():
+                raise ReplyError("BOTTLENECK names the optimization: say what the slow kernel shows, not what helps.")
+            # The symptoms come along: a search asks with the same words.
+            return Texts(
+                title=title,
+                description=plain(found["description"], _TEXT),
+                bottleneck=f"{plain(found['bottleneck'], _TEXT)} {shown}",
+                preconditions=plain(found["preconditions"], _TEXT),
+            )
+
+        (texts,) = converse(self._client, [prompt], [read], offline=True)
+        return texts or self._by_rules(evidence, shown)
+
+    def _by_rules(self, evidence: Evidence, shown: str) -> Texts:
+        try:
+            return by_rules(evidence)
+        except KeyError:  # a removal of a model's own
+            change = evidence.step.removal.change
+            return Texts(change[:_TITLE], f"The opposite of: {change}.", shown, "Not told.")
+
+
+def _slug(name: str) -> str:
+    """A motif's name: one of the rules' where it is meant, else ``llm-`` and the model's words; empty: no motif."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.split(":")[0].lower()).strip("-")[:40]
+    if words in ("none", "nothing", ""):
+        return ""
+    return words if any(m.name == words for m in MOTIFS) else f"llm-{words}"

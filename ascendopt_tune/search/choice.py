@@ -80,7 +80,8 @@ def choose(
 def _retrieve(say: Callable[[str], None]) -> Retrieve:
     """Looks experience up in the bank; one that can't be read is said once, and left out."""
     from ..bank.bank import Bank
-    from ..diagnosis import diagnose
+    from ..bank.symptoms import symptoms
+    from ..motifs import KernelProgram
 
     banks: list[Bank | None] = []  # opened at the first question
 
@@ -89,7 +90,9 @@ def _retrieve(say: Callable[[str], None]) -> Retrieve:
         assert isinstance(outcome, Timed)
         try:
             banks[:] = banks or [Bank.open()]
-            query = diagnose(outcome.profile, state.chip).paragraph
+            pair = state.incumbent.candidate.pair
+            kernel = KernelProgram(pair.kernel, pair.tiling, state.chip, state.operator.auto_sync)
+            query = symptoms(outcome.profile, state.chip, kernel)
             return [e for e, _ in banks[0].search(query, k, one_per_motif=True)] if banks[0] is not None else []
         except AscendOptError as error:
             banks[:] = [None]

@@ -257,7 +257,8 @@ class LlmKernel(_LlmProposer):
         """The most fitting experience that was not tried on this kernel yet."""
         if self._retrieve is None:
             return []
-        tried = {m.site for t in state.history if t.candidate.parent == state.incumbent.candidate.id for m in t.moves}
+        children = (t for t in state.history if t.candidate.parent == state.incumbent.candidate.id)
+        tried = {m.site for t in children for m in t.moves if m.family == "experience"}
         found = self._retrieve(state, _LESSONS + len(tried))
         return [x for x in found if _applied(x, state).site not in tried][:_LESSONS]
 

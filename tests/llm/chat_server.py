@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,3 +111,28 @@ def handler(server: Server) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+class Transcript:
+    """Replays a conversation: each (mark, reply) answers the first question whose last message contains the mark.
+
+    Questions may come in any order, several at a time; what no line answers gets ``otherwise``.
+    """
+
+    def __init__(self, *lines: tuple[str, Reply | str], otherwise: Reply | str = "I have no idea.") -> None:
+        self.left = list(lines)
+        self._otherwise = otherwise
+        self._lock = threading.Lock()
+
+    def __call__(self, messages: list[Message]) -> Reply | str:
+        with self._lock:
+            for i, (mark, reply) in enumerate(self.left):
+                if mark in messages[-1].text:
+                    del self.left[i]
+                    return reply
+        return self._otherwise
+
+
+def edit(path: str, search: str, replace: str, change: str = "a change") -> str:
+    """A reply in the form that is asked for."""
+    return f"CHANGE: {change}\n\n{path}\n<<<<<<< SEARCH\n{search}\n=======\n{replace}\n>>>>>>> REPLACE\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chat_server import KEY, Server, handler
 
-from ascendopt_tune.llm.client import Client
+from ascendopt_tune.llm.client import Client, Meter
 from ascendopt_tune.llm.endpoint import Endpoint, Prices
 
 
@@ -41,13 +41,14 @@ def make_client(server: Server) -> Iterator[Callable[..., Client]]:
     """A client of the server that never sleeps; ``waited`` of it are the seconds it would have."""
     made: list[Client] = []
 
-    def make(seed: int = 0, say: Callable[[str], None] = lambda text: None, **options: Any) -> Client:
+    def make(
+        seed: int = 0, usage: Meter | None = None, say: Callable[[str], None] = lambda text: None, **options: Any
+    ) -> Client:
         options = {"base_url": server.url, "api_key": KEY, "prices": Prices(1.0, 10.0), "timeout_s": 5.0, **options}
         offline = options.pop("model_offline", "offline-model")
-        client = Client(
-            Endpoint("online-model", offline, **options), seed=seed, say=say, wait=lambda s: waits.append(s)
-        )
         waits: list[float] = []
+        end = Endpoint("online-model", offline, **options)
+        client = Client(end, seed=seed, usage=usage, say=say, wait=waits.append)
         client.waited = waits  # type: ignore[attr-defined]
         made.append(client)
         return client
