@@ -74,6 +74,17 @@ class Meter(Protocol):
     def add(self, tokens: int, money: float = 0.0) -> None: ...
 
 
+class Asks(Protocol):
+    """What roles and proposers need of a client."""
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    def ask_many(self, prompts: Sequence[Prompt], *, offline: bool = False) -> list[Answer | LlmError]:
+        """Answers, or why there is none, in the prompts' order."""
+        ...
+
+
 @dataclass
 class Account:
     """A meter of its own, for a client outside a search. ``money`` in US dollars."""
@@ -122,6 +133,7 @@ class Client:
 
     Args:
         seed: another one has other answers to the same prompts.
+        fresh: recorded answers are not looked up, and new ones not recorded.
         say: told once when the endpoint is given up.
         wait: sleeps so many seconds.
     """
@@ -133,6 +145,7 @@ class Client:
         usage: Meter | None = None,
         seed: int = 0,
         store: Store | None = None,
+        fresh: bool = False,
         say: Callable[[str], None] = lambda text: None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -141,6 +154,7 @@ class Client:
         self.counts = Counts()
         self._seed = seed
         self._store = store or Store()
+        self._fresh = fresh
         self._say, self._wait = say, wait
         self._lock = threading.Lock()
         self._failures = 0
@@ -166,7 +180,7 @@ class Client:
     def ask_many(self, prompts: Sequence[Prompt], *, offline: bool = False) -> list[Answer | LlmError]:
         """Answers in the prompts' order; those that are not recorded are asked for at the same time."""
         keys = [self._key(p, offline) for p in prompts]
-        found: list[Answer | LlmError | None] = [self._recorded(k) for k in keys]
+        found: list[Answer | LlmError | None] = [None if self._fresh else self._recorded(k) for k in keys]
         missing = [i for i, answer in enumerate(found) if answer is None]
         refusal = self._refusal()
 
@@ -185,7 +199,7 @@ class Client:
         for i, answer in enumerate(found):
             assert answer is not None
             out.append(answer)
-            if i in missing and isinstance(answer, Answer):
+            if i in missing and isinstance(answer, Answer) and not self._fresh:
                 self._store.put(keys[i], _document(answer))
         return out
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..errors import LlmError
-from .client import Answer, Client, Message, Prompt
+from .client import Answer, Asks, Message, Prompt
 from .prompts import render
 from .replies import ReplyError
 
@@ -18,7 +18,7 @@ Read = Callable[[str], T]  # raises ReplyError
 
 
 def converse(
-    client: Client, prompts: Sequence[Prompt], read: Sequence[Read[T]], *, offline: bool = False
+    client: Asks, prompts: Sequence[Prompt], read: Sequence[Read[T]], *, offline: bool = False
 ) -> list[T | None]:
     """For each prompt what ``read[i]`` makes of the answer; None where no answer could be had or read.
 

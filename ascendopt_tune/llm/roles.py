@@ -18,7 +18,7 @@ from ..motifs import MOTIFS
 from ..operator import Operator, Pair
 from ..search.slice import Template
 from . import facts
-from .client import Client
+from .client import Asks
 from .dialogue import converse
 from .prompts import make_prompt
 from .replies import Change, ReplyError, plain, read_change, read_fields, read_json
@@ -51,7 +51,7 @@ class Refinement:
         return replace(template, sites=tuple(sorted(sites, key=lambda s: (-s.rank, s.path, s.start))))
 
 
-def refine_template(client: Client, operator: Operator, template: Template) -> Refinement:
+def refine_template(client: Asks, operator: Operator, template: Template) -> Refinement:
     """What the offline model says about the evolvable region of the baseline's tiling program; empty without answer."""
     files = operator.baseline.tiling
     code = facts.listing(files, facts.tiling_first(files), facts.CODE)
@@ -91,7 +91,7 @@ def refine_template(client: Client, operator: Operator, template: Template) -> R
 class LlmRewind:
     """A ``Remover``: optimizations that the offline model takes out of a kernel, one a question, up to ``count``."""
 
-    def __init__(self, client: Client, operator: Operator, case: Case, chip: Chip, count: int = _REMOVALS) -> None:
+    def __init__(self, client: Asks, operator: Operator, case: Case, chip: Chip, count: int = _REMOVALS) -> None:
         self._client, self._operator, self._case, self._chip, self._count = client, operator, case, chip, count
 
     def __call__(self, pair: Pair) -> Iterator[Removal]:
@@ -135,7 +135,7 @@ class LlmRewind:
 class LlmDistiller:
     """A ``Distiller``: the offline model puts a measured step into words; without an answer the rules' words serve."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Asks) -> None:
         self._client = client
 
     def __call__(self, evidence: Evidence) -> Texts:

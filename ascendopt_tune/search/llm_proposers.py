@@ -16,16 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..llm import facts
-from ..llm.client import Client, Prompt
+from ..llm.client import Asks, Prompt
 from ..llm.dialogue import REPAIRS, converse
 from ..llm.prompts import make_prompt
 from ..llm.replies import Change, ReplyError, plain, read_change
 from ..llm.roles import Refinement, refine_template
 from ..operator import Pair
-from ..outcome import Timed, TimedOut
+from ..outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, WrongResult
 from .proposer import Move, Proposal, SearchState, Trial
 from .slice import synthesize
 
+# What a reason helps to repair, the most hopeful first. A candidate that takes too long has told nothing.
+_REPAIRED: tuple[type[Outcome], ...] = (CompileFailed, LaunchFailed, OutOfBounds, Hazard, WrongResult, Crashed)
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
 _LESSON_TEXT, _LESSON_DIFF = 1500, 2500  # characters
@@ -86,7 +88,7 @@ class _LlmProposer:
     _part_title: str
     _other_title: str
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Asks) -> None:
         self._client = client
         self.name = f"{self._part}-llm({plain(client.endpoint.model, 80)})"
 
@@ -122,7 +124,7 @@ class _LlmProposer:
         return read
 
     def _repairs(self, state: SearchState) -> list[_Question]:
-        """Questions about what failed in this proposer's last batch."""
+        """Questions about what failed in this proposer's last batch, what is easiest to repair first."""
         batches = [
             (move.value, trial)
             for trial in state.history
@@ -131,13 +133,14 @@ class _LlmProposer:
             if move.family == "batch"
         ]
         last = max((number for number, _ in batches), default=None)
-        return [self._repair(state, t) for number, t in batches if number == last and self._repairable(state, t)]
+        failed = [t for number, t in batches if number == last and self._repairable(state, t)]
+        return [self._repair(state, t) for t in sorted(failed, key=lambda t: _REPAIRED.index(type(t.outcome)))]
 
     def _repairable(self, state: SearchState, trial: Trial) -> bool:
         """Not after another stage has changed the other half: the repaired pair would be of yesterday."""
         failed, now = trial.candidate.pair, state.incumbent.candidate.pair
         same = getattr(failed, self._other) == getattr(now, self._other)
-        return same and not isinstance(trial.outcome, Timed | TimedOut) and _tries(trial) < REPAIRS
+        return same and type(trial.outcome) in _REPAIRED and _tries(trial) < REPAIRS
 
     def _repair(self, state: SearchState, trial: Trial) -> _Question:
         failed = trial.candidate.pair
@@ -235,7 +238,7 @@ class LlmKernel(_LlmProposer):
     _part, _other = "kernel", "tiling"
     _part_title, _other_title = "kernel", "tiling program"
 
-    def __init__(self, client: Client, retrieve: Retrieve | None = None) -> None:
+    def __init__(self, client: Asks, retrieve: Retrieve | None = None) -> None:
         super().__init__(client)
         self._retrieve = retrieve
 

@@ -33,8 +33,9 @@ def cores(n: int) -> str:
 @pytest.fixture
 def tune(server: Server, tmp_path: Path) -> Tune:
     def run(*, endpoint: dict[str, Any] | None = None, **options: Any) -> TuneRecord:
-        more = {"base_url": server.url, "api_key": KEY, "prices": Prices(1.0, 10.0), "timeout_s": 20.0}
-        end = Endpoint("fast", "thorough", **{**more, **(endpoint or {})})
+        prices = {"prices": Prices(1.0, 10.0), "prices_offline": Prices(1.0, 10.0)}
+        more = {"base_url": server.url, "api_key": KEY, "timeout_s": 20.0, **prices, **(endpoint or {})}
+        end = Endpoint("fast", "thorough", **more)
         cache = Cache(root=tmp_path / "results", layers=())
         options = {"proposer": "llm", "retune": True, "cache": cache, "workers": 2, **options}
         return tune_case(load_operator("add"), CASE, endpoint=end, **options)
