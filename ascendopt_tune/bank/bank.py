@@ -21,8 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import openai
-
 from .. import paths
 from ..errors import BankError
 from ..settings import settings
@@ -138,6 +136,8 @@ class Bank:
         now = settings()
         embedder: Embedder = LocalEmbedder()
         if now.embedding_model is not None:
+            import openai  # seconds: only who asks a model pays for it
+
             try:
                 client = openai.OpenAI(base_url=now.embedding_url or now.llm_base_url, api_key=now.llm_api_key)
             except openai.OpenAIError as error:

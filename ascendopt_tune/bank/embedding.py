@@ -13,13 +13,15 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import openai
 
 from ..entry import sha256
 from ..errors import BankError
+
+if TYPE_CHECKING:
+    import openai
 
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 _Row = np.ndarray[Any, np.dtype[np.float64]]
@@ -117,6 +119,8 @@ class OpenAIEmbedder:
         """Nothing to learn: the model is fixed."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        import openai  # seconds: only who asks a model pays for it
+
         rows: list[Sequence[float]] = []
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])

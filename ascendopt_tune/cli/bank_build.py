@@ -6,7 +6,7 @@ import shlex
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,8 +19,11 @@ from ..bank.build import Found, Unit, build
 from ..bank.experience import Experience
 from ..bank.rewind import RewindOptions
 from ..build.toolkit import find
-from ..errors import AscendOptError, CaseError, OperatorError
+from ..chip import load_chip
+from ..errors import AscendOptError, CaseError, OperatorError, SettingsError
 from ..evaluate.evaluator import Evaluator
+from ..llm.client import Client
+from ..llm.endpoint import Endpoint
 from ..operator import Operator
 from ..outcome import Timed
 from ..registry import operator_names
@@ -113,6 +116,9 @@ def build_bank(
     step: Annotated[
         list[str], typer.Option("--step", metavar="MOTIF:SITE", help="Only this removal; repeated: one after another.")
     ] = [],  # noqa: B006
+    proposer: Annotated[
+        str, typer.Option("--proposer", help="Who takes optimizations out and words them: rules or llm (docs/llm.md).")
+    ] = "rules",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted build.")] = False,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Evaluations at the same time.")] = None,
     bank: To = None,
@@ -134,16 +140,18 @@ def build_bank(
     def say(text: str) -> None:
         console.print(f"{text} ...", markup=False, soft_wrap=True)
 
+    client = _client(proposer, seed, say)
     try:
         for name, chip_name, texts in _grouped(given):
             with Evaluator(toolkit, chip_name, workers=workers or now.workers) as evaluator:
                 operator = options.find_operator(name, None, None, None, ())
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)
-                    words, how = (name, "--case", text), RewindOptions(depth, per_motif=per_motif)
+                    words, how = (name, "--case", text, *_asking(client)), RewindOptions(depth, per_motif=per_motif)
                     unit = Unit(operator, subject.case, chip_name, words, seed, tune, how, path, forward)
+                    roles = _roles(client, unit)
                     try:
-                        for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say):
+                        for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say, **roles):
                             tally.take(found)
                             console.print(_line(found, time_word(toolkit.target)), markup=False, soft_wrap=True)
                     except AscendOptError as error:  # the other units may do better
@@ -152,6 +160,34 @@ def build_bank(
     except KeyboardInterrupt:
         stop = "interrupted"
     _summary(tally, stop, json)
+
+
+def _client(proposer: str, seed: int, say: Callable[[str], None]) -> Client | None:
+    """Asks the language model, if that is wanted.
+
+    Raises:
+        SettingsError: none is configured, or nobody is called so.
+    """
+    if proposer not in ("rules", "llm"):
+        raise SettingsError(f"nobody called {proposer!r} takes optimizations out.", "Known ones: rules, llm.")
+    endpoint = Endpoint.of(settings())
+    if proposer == "llm" and endpoint is None:
+        raise SettingsError("no language model is configured.", "Set ASCENDOPT_LLM_MODEL (docs/llm.md).")
+    return Client(endpoint, seed=seed, say=say) if proposer == "llm" and endpoint is not None else None
+
+
+def _asking(client: Client | None) -> tuple[str, ...]:
+    return ("--proposer", "llm") if client is not None else ()
+
+
+def _roles(client: Client | None, unit: Unit) -> dict[str, Any]:
+    """Who takes optimizations out of the unit's pair, and who puts them into words."""
+    if client is None:
+        return {}
+    from ..llm.roles import LlmDistiller, LlmRewind
+
+    rewind = LlmRewind(client, unit.operator, unit.case, load_chip(unit.chip))
+    return {"remover": rewind, "distiller": LlmDistiller(client)}
 
 
 def _summary(tally: Tally, stop: str, json: bool) -> None:

@@ -141,13 +141,15 @@ class LlmDistiller:
     def __call__(self, evidence: Evidence) -> Texts:
         step = evidence.step
         assert step.before is not None
+        if step.after is None:  # the gate refused the fast kernel: there is nothing to explain
+            return by_rules(evidence)
         shown = symptoms(step.before, evidence.chip, evidence.slow)
         prompt = make_prompt(
             "distill",
             chip=facts.chip_facts(evidence.chip),
             case=str(evidence.case),
             change=step.removal.change,
-            diff=facts.shortened(diff(step.removal.pair, step.fast), facts.CONTEXT),
+            diff=facts.shortened(diff(step.slow, step.fast), facts.CONTEXT),
             before=facts.profile_facts(step.before, evidence.chip),
             after=facts.profile_facts(step.after, evidence.chip),
         )
