@@ -88,14 +88,14 @@ def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = froz
 
 
 def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
-    """``NAME: text`` lines of a reply, by name in lower case; a text goes on until the next name or a fence.
+    """``NAME: text`` lines of a reply, by name in lower case; a text goes on until the next such line or a fence.
 
     Raises:
         ReplyError: one of ``names`` is missing or empty.
     """
     text = _without_thinking(reply)
     start = rf"^[\s*#>-]*({'|'.join(names)})[*` ]*:[*` ]*"
-    end = rf"{start.replace('(', '(?:')}|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
+    end = rf"{start.replace('(', '(?:')}|^[\s*#>-]*(?-i:[A-Z]{{4,}})[*` ]*:|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
     pattern = re.compile(rf"{start}(.*?)(?={end})", re.MULTILINE | re.DOTALL | re.IGNORECASE)
     found: dict[str, str] = {}
     for key, value in pattern.findall(text):
