@@ -255,4 +255,10 @@ def apply_edits(files: Mapping[str, str], edits: Sequence[Edit]) -> dict[str, st
 def breaks_syntax(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Does the changed text have more syntax errors than the text it was made from?"""
     changed: Iterable[str] = (path for path in after if after[path] != before.get(path))
-    return any(syntax_errors(parse(p, after[p])) > syntax_errors(parse(p, before.get(p, ""))) for p in changed)
+    return any(syntax_errors(parse(p, after[p])) > _errors_before(p, before.get(p, "")) for p in changed)
+
+
+@lru_cache(maxsize=32)
+def _errors_before(path: str, text: str) -> int:
+    """Of a text that many others are made from."""
+    return syntax_errors(parse(path, text))

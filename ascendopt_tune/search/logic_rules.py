@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -118,27 +119,35 @@ def tags_of(template: Template, site: EvolvableSite) -> set[str]:
     return template.flow.tags.get(("", site.name), set())
 
 
-def divisions(template: Template) -> Iterator[tuple[Function, Node, Node, Node]]:
+@lru_cache(maxsize=8)
+def divisions(template: Template) -> tuple[tuple[Function, Node, Node, Node], ...]:
     """(function, expression, dividend, divisor) of each ``a / b`` and ``ceil_div(a, b)`` that decides a quantity, a
     tiling field or the block dim."""
-    flow = template.flow
     spans = [(s.path, s.start, s.end) for s in template.of_role("quantity")]
-    spans += [(s.path, s.value.start_byte, s.value.end_byte) for s in flow.sinks if s.kind in ("field", "block_dim")]
-    for function in template.program.functions:
-        for node in walk(function.body):
-            if not any(p == function.path and a <= node.start_byte and node.end_byte <= b for p, a, b in spans):
-                continue
-            if node.type == "binary_expression":
-                operator = node.child_by_field_name("operator")
-                left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-                if operator is not None and operator.type == "/" and left is not None and right is not None:
-                    yield function, node, left, right
-            elif node.type == "call_expression" and re.search(
-                "ceil|div", flow.called(function.path, node), re.IGNORECASE
-            ):
-                arguments = arguments_of(node)
-                if len(arguments) == 2:
-                    yield function, node, arguments[0], arguments[1]
+    sinks = [s for s in template.flow.sinks if s.kind in ("field", "block_dim")]
+    spans += [(s.path, s.value.start_byte, s.value.end_byte) for s in sinks]
+    return tuple(
+        (function, node, *parts)
+        for function in template.program.functions
+        for node in walk(function.body)
+        if (parts := _divided(template, function, node)) is not None
+        and any(p == function.path and a <= node.start_byte and node.end_byte <= b for p, a, b in spans)
+    )
+
+
+def _divided(template: Template, function: Function, node: Node) -> tuple[Node, Node] | None:
+    """Dividend and divisor, if the node is a division or a call of a helper that divides."""
+    if node.type == "binary_expression":
+        operator = node.child_by_field_name("operator")
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if operator is not None and operator.type == "/" and left is not None and right is not None:
+            return left, right
+    elif node.type == "call_expression":
+        arguments = arguments_of(node)
+        called = template.flow.called(function.path, node)
+        if len(arguments) == 2 and re.search("ceil|div", called, re.IGNORECASE):
+            return arguments[0], arguments[1]
+    return None
 
 
 def assignable(template: Template, function: Function, node: Node) -> bool:

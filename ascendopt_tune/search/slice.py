@@ -51,9 +51,12 @@ class EvolvableSite:
     insert_at: int | None = None  # where a statement about ``name`` may be inserted, for definitions and births
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Template:
-    """The evolvable region of one tiling program: its sites, best rank first, and the flow they come from."""
+    """The evolvable region of one tiling program: its sites, best rank first, and the flow they come from.
+
+    Equal to itself alone, so that what rules derive from it can be kept with it.
+    """
 
     program: Program
     flow: Flow
