@@ -18,6 +18,7 @@ from .. import paths
 from ..build import toolkit as toolkits
 from ..chip import chip_names
 from ..errors import AscendOptError
+from ..llm.endpoint import Endpoint
 from ..report.text import json_text
 from ..settings import settings
 from . import options
@@ -110,6 +111,15 @@ def _target() -> Finding:
     return Finding("target", "ok", f"{target}: the virtual NPU; times are modelled")
 
 
+def _model() -> Finding:
+    endpoint = Endpoint.of(settings())
+    if endpoint is None:
+        return Finding(
+            "language model", "missing", "none configured", "The rules propose alone; docs/llm.md tells more."
+        )
+    return Finding("language model", "ok", f"{endpoint.model} at {endpoint.shown_url} (try `ascendopt-tune llm-check`)")
+
+
 def findings() -> list[Finding]:
     """Everything doctor looks at, in the order it is shown."""
     return [
@@ -123,6 +133,7 @@ def findings() -> list[Finding]:
         _cache(),
         _chip(),
         _target(),
+        _model(),
     ]
 
 

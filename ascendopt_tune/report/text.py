@@ -106,6 +106,7 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
         lines = [f"speedup {entry.speedup:.2f}x ({word})", "changed, step by step:"]
         lines += [f"  {change}" for change in entry.provenance.changes]
     lines.append(f"{entry.provenance.evaluations} evaluations: {counts_text(entry.provenance.outcomes)}")
+    lines += _asked(record.llm)
     against = "reference.py" if entry.provenance.reference == "reference.py" else "the baseline's own results"
     lines.append(
         f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
@@ -168,6 +169,19 @@ def print_tuned_together(
     if records[0].cached:
         lines.append("answered from the cache; nothing was compiled or run")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _asked(llm: Mapping[str, Any]) -> list[str]:
+    """What a language model was asked; nothing without one."""
+    if not llm:
+        return []
+    money = f" for {llm['money']:.4f} US dollars" if llm["money"] else ""
+    text = f"{llm['model']} was asked {llm['requests']} times, {llm['replayed']} answers were recorded ones; "
+    text += f"{llm['tokens']} tokens{money}"
+    failed = counts_text(llm["problems"])
+    if failed:
+        text += f"; requests that failed: {failed}"
+    return [text, *([f"it was given up: {llm['given_up']}"] if llm["given_up"] else [])]
 
 
 def failure_text(outcome: Failure) -> str:
