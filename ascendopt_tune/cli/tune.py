@@ -16,6 +16,7 @@ from ..errors import CacheError, CaseError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..llm.endpoint import Endpoint
+from ..operator import Operator
 from ..report.html import write_report
 from ..report.story import write_story
 from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
@@ -126,6 +127,9 @@ def tune(
         Path | None,
         typer.Option("--story", help="Write the run's story to this file: Markdown, and a picture (.svg) beside it."),
     ] = None,
+    diffs: Annotated[
+        bool, typer.Option("--diffs/--no-diffs", help="In the story: the sources' lines that each change touched.")
+    ] = True,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -187,7 +191,9 @@ def tune(
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
     document = together_json(results, weights) if cases is not None else result.to_json()
-    _write_files(document, result, subject, record, report, story)
+    _write_files(document, result, subject, record, report)
+    if story is not None:
+        _write_story(story, operator, result, diffs)
     if json:
         print(json_text(document))
         return
@@ -214,16 +220,20 @@ def _write_files(
     subject: options.Subject,
     record: Path | None,
     report: Path | None,
-    story: Path | None,
 ) -> None:
     try:
         if record is not None:
             record.write_text(json_text(document) + "\n")
         if report is not None:
             write_report(report, subject.operator, result)
-        if story is not None:
-            write_story(story, subject.operator, result)
     except OSError as e:
         raise CacheError(
             f"can't write {e.filename}: {e.strerror}.", "The result is in the cache; run again with another file name."
         ) from e
+
+
+def _write_story(path: Path, operator: Operator, result: TuneRecord, diffs: bool) -> None:
+    try:
+        write_story(path, operator, result, diffs=diffs)
+    except OSError as e:
+        raise CacheError(f"can't write {e.filename}: {e.strerror}.", "Name another file, and --retune.") from e

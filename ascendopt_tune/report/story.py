@@ -56,8 +56,8 @@ def evaluated(record: TuneRecord) -> list[Trial]:
     return [t for t in record.history if t.duplicate_of is None]
 
 
-def write_story(path: Path, operator: Operator, record: TuneRecord) -> None:
-    """Writes the page to ``path`` and the picture beside it (``.svg``).
+def write_story(path: Path, operator: Operator, record: TuneRecord, *, diffs: bool = True) -> None:
+    """Writes the page to ``path`` and the picture beside it (``.svg``); without ``diffs`` no line of the sources.
 
     Raises:
         CacheError: the record has no history, because the cache answered.
@@ -67,10 +67,10 @@ def write_story(path: Path, operator: Operator, record: TuneRecord) -> None:
         raise CacheError("--story tells a run, and the cache answered.", "Add --retune to search anew.")
     picture = path.with_suffix(".svg")
     picture.write_text(trajectory_svg(record))
-    path.write_text("\n".join(_page(operator, record, picture.name)).rstrip() + "\n")
+    path.write_text("\n".join(_page(operator, record, picture.name, diffs)).rstrip() + "\n")
 
 
-def _page(operator: Operator, record: TuneRecord, picture: str) -> Iterator[str]:
+def _page(operator: Operator, record: TuneRecord, picture: str, diffs: bool) -> Iterator[str]:
     word, entry = time_word(record.key.target), record.entry
     yield f"# How {operator.name} was tuned"
     yield ""
@@ -100,7 +100,7 @@ def _page(operator: Operator, record: TuneRecord, picture: str) -> Iterator[str]
     on_the_way = _lineage(record)
     for step in found:
         yield ""
-        yield from _step(record, step, step.trial.candidate.id in on_the_way)
+        yield from _step(record, step, step.trial.candidate.id in on_the_way, diffs)
     yield ""
     yield "## What was tried"
     yield ""
@@ -128,7 +128,7 @@ def _by_stage(record: TuneRecord) -> Iterator[str]:
         yield f"| {trial.round} | {name} | {span} | {len(times)} | {best:.2f} us | {first / best:.2f}x |"
 
 
-def _step(record: TuneRecord, step: Step, kept: bool) -> Iterator[str]:
+def _step(record: TuneRecord, step: Step, kept: bool, diffs: bool) -> Iterator[str]:
     trial, chip = step.trial, load_chip(record.key.chip)
     assert isinstance(trial.outcome, Timed)
     assert isinstance(step.parent.outcome, Timed)
@@ -157,6 +157,8 @@ def _step(record: TuneRecord, step: Step, kept: bool) -> Iterator[str]:
             moved = [p.counters.get(f"{pipe}_bytes", 0.0) for p in (before, after)]
             sizes = [f"{n:.0f} of {b / n:.0f} bytes" if n else "none" for n, b in zip(copies, moved, strict=True)]
             yield f"| {pipe.upper()} copies | {sizes[0]} | {sizes[1]} |"
+    if not diffs:
+        return
     yield ""
     old, new = step.parent.candidate.pair, trial.candidate.pair
     lines = [*_diff(old.tiling, new.tiling), *_diff(old.kernel, new.kernel)]

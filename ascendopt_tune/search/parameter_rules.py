@@ -23,6 +23,7 @@ def core_counts(context: Context, current: int | None) -> list[tuple[int, float]
     ladder += [(n // 8, 0.4), (1, 0.2)]
     if current is not None:
         ladder += [(current * 2, 0.8), (current // 2, 0.7), (current - 1, 0.05), (current * 4, 0.4)]
+        ladder += [(3 * current // 4, 0.5), (5 * current // 4, 0.4)] if current < n else []
     out: dict[int, float] = {}
     for value, promise in ladder:
         if 1 <= value <= n and value != current:

@@ -76,6 +76,8 @@ def test_the_page_tells_stages_changes_reasons_and_what_was_tried(tmp_path: Path
     assert "| Stage II | fusion | 1 | 0 | 0 | 0 |" in text
     assert "all times are modelled" in text
     assert (tmp_path / "story.svg").exists()
+    write_story(tmp_path / "story.md", example.operator(), record(), diffs=False)
+    assert "+// fused" not in (tmp_path / "story.md").read_text()
 
 
 def test_the_picture_is_well_formed_and_has_every_evaluation() -> None:
