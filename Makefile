@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery sanitize bench-vnpu check format wheel-check clean
+.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery sanitize bench-vnpu check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,9 @@ opinfo: $(VENV)/installed-test  ## torch's operators on device npu against the C
 
 hazard-battery: $(VENV)/installed-test  ## Every synchronization of every verified kernel left out or moved, one at a time.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/vnpu/test_hazard_mutations.py
+
+gate-battery: $(VENV)/installed-test  ## Every wrong variant of the registry's operators through the gate; many minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/gate/test_mutants.py
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs what needs neither.

@@ -186,14 +186,20 @@ class HostProgram:
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[Path]:
-        """What to load: with knobs a copy, because a process loads a file once, with one table."""
-        if not self.knobs:
-            yield self.path
-            return
-        # Not the folder that tempfile remembers: a confined process has another one than its parent.
-        with tempfile.NamedTemporaryFile(suffix=".so", dir=os.environ.get("TMPDIR")) as copy:
-            shutil.copyfile(self.path, copy.name)
-            yield Path(copy.name)
+        """What to load: with knobs a copy, because a process loads a file once, with one table.
+
+        A confined process serves one program and may write nowhere: it loads the file itself.
+        """
+        with contextlib.ExitStack() as stack:
+            path = self.path
+            if self.knobs:
+                with contextlib.suppress(PermissionError):
+                    # Not the folder that tempfile remembers: a confined process has another one than its parent.
+                    folder = os.environ.get("TMPDIR")
+                    copy = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".so", dir=folder))
+                    path = Path(copy.name)
+                    shutil.copyfile(self.path, path)
+            yield path
 
     def _check(
         self,

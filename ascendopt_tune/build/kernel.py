@@ -51,6 +51,20 @@ _LOAD_TILING = """\
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
 """
 
+# Words with which a kernel could leave what AscendC offers: machine code of its own, the virtual NPU's inner functions,
+# and code that is compiled without the checks of its addresses (vnpu/core/guard.h).
+_RESERVED = """\
+#if defined(__VNPU__)
+#pragma GCC poison asm __asm __asm__ vnpu no_sanitize __no_sanitize__ no_sanitize_address __no_sanitize_address__
+#pragma GCC poison no_address_safety_analysis __no_address_safety_analysis__ naked __naked__ ifunc __ifunc__
+#undef __REDIRECT
+#undef __REDIRECT_NTH
+#undef __REDIRECT_NTHNL
+#endif
+"""
+# The host's headers that need those words themselves; files for direct launch bring host code with them.
+_HOST_HEADERS = "#include <cwchar>\n#include <pthread.h>"
+
 
 @dataclass(frozen=True)
 class KernelUnit:
@@ -142,13 +156,13 @@ def kernel_unit(
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        source = "\n".join([*head, f'#include "{main}"', ""])
+        source = "\n".join([*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""])
         return KernelUnit(source, f"{operator.name}.cpp", tuple(options), operator.entry)
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
         head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
-    head += [_LOAD_TILING, *_tiling_classes(structs, key)]
+    head += [_LOAD_TILING, _RESERVED, *_tiling_classes(structs, key)]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")

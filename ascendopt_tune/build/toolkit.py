@@ -39,6 +39,15 @@ _SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
                 "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes")  # fmt: skip
+# g++ alone has all of them: every load and store of a kernel's own code as a call, see vnpu/core/guard.h.
+GUARD_FLAGS = ("-fsanitize=kernel-address", "--param=asan-instrumentation-with-call-threshold=0",
+               "--param=asan-stack=0", "--param=asan-globals=0")  # fmt: skip
+#: What libvnpu.so answers the compiler's checks with; kernel binaries refer to it.
+GUARD_FUNCTIONS = (
+    *(f"__asan_{kind}{size}_noabort" for kind in ("load", "store") for size in (1, 2, 4, 8, 16, "N")),
+    *(f"__wrap_{name}" for name in ("memcpy", "memmove", "memset")),
+    "__asan_handle_no_return",
+)
 # The library every kernel binary and host program needs, and those torch_npu looks up by name.
 _STUBS = ("libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
 
@@ -252,9 +261,17 @@ def _object(source: Path) -> str:
     return "-".join(source.relative_to(VNPU).parts) + ".o"
 
 
+def kernel_functions() -> list[str]:
+    """What libvnpu.so offers to kernels, in namespace vnpu."""
+    return _declared(sorted((VNPU / "include" / "vnpu").glob("*.h")))
+
+
 def machine_functions() -> list[str]:
-    """What libvnpu.so offers, read from the headers that declare it: to kernels, and to libascendcl.so."""
-    headers = sorted((VNPU / "include" / "vnpu").glob("*.h")) + [VNPU / "core" / n for n in ("launch.h", "memory.h")]
+    """What libvnpu.so offers: to kernels, and to libascendcl.so."""
+    return sorted({*kernel_functions(), *_declared([VNPU / "core" / n for n in ("launch.h", "memory.h")])})
+
+
+def _declared(headers: list[Path]) -> list[str]:
     found: set[str] = set()
     for header in headers:
         # A declaration begins in the first column: type words, the name, an opening parenthesis.
@@ -264,7 +281,8 @@ def machine_functions() -> list[str]:
 
 def _version_script(names: list[str]) -> str:
     """C functions as they are, others in namespace vnpu; everything else stays inside the library."""
-    plain = "".join(f"  {name};\n" for name in names if name.startswith("vnpu_"))
+    c_names = [*GUARD_FUNCTIONS, *(name for name in names if name.startswith("vnpu_"))]
+    plain = "".join(f"  {name};\n" for name in c_names)
     cpp = "".join(f"    vnpu::{name}[!_a-z0-9]*;\n" for name in names if not name.startswith("vnpu_"))
     return f'{{\nglobal:\n{plain}  extern "C++" {{\n{cpp}  }};\nlocal:\n  *;\n}};\n'
 
@@ -282,6 +300,7 @@ def _link(compiler: str, lib64: Path, name: str, rest: list[str], generated: Pat
 def _build_precompiled_header(compiler: str, prefix: Path) -> None:
     # In place: a precompiled header remembers where it was made.
     header = prefix / "include" / "kernel_operator.h"
-    command = [compiler, *KERNEL_FLAGS, f"-I{prefix / 'include'}"]
+    guard = () if "clang" in Path(compiler).name else GUARD_FLAGS
+    command = [compiler, *KERNEL_FLAGS, *guard, f"-I{prefix / 'include'}"]
     command += ["-x", "c++-header", str(header)]
     _run([*command, "-o", str(header) + ".gch"], "precompiling kernel_operator.h")

@@ -102,7 +102,7 @@ class Launch:
                 self._inputs[shared] if shared is not None else self._allocate(n, a)
                 for n, a, shared in zip(names[1], case.outputs, self.in_place, strict=True)
             ]
-            self._workspace = (0, 0)
+            self._workspace: _Buffer | None = None
             arguments = {n: self._argument(b, a) for n, b, a in zip(names[0], self._inputs, case.inputs, strict=True)}
             results = [
                 arguments[n] if shared is not None else self._argument(b, a)
@@ -138,7 +138,7 @@ class Launch:
     def _allocate_workspace(self, nbytes: int) -> int:
         """Kernels get the user's part; never null, because many return at once when it is."""
         pointer = self._malloc(SYSTEM_WORKSPACE + nbytes) + SYSTEM_WORKSPACE
-        self._workspace = (pointer, nbytes)
+        self._workspace = _Buffer("the workspace", TensorSpec("uint8", (nbytes,)), pointer)
         return pointer
 
     def _upload(self, data: bytes) -> int:
@@ -186,9 +186,10 @@ class Launch:
                 self._acl.memcpy_h2d(b.pointer, _packed(array))
         for b in self._all():
             self._acl.memset(b.guard, poison, _BLOCK)
-        if self._workspace[1]:
-            self._acl.memset(self._workspace[0], poison, self._workspace[1])
-            self._acl.unwritten(*self._workspace, scratch=True)
+        if self._workspace is not None:
+            size = self._workspace.guard + _BLOCK - self._workspace.pointer
+            self._acl.memset(self._workspace.pointer, poison, size)
+            self._acl.unwritten(self._workspace.pointer, size, scratch=True)
         self._poison = poison
 
     def run(self, function: int, block_dim: int, stream: int = 0) -> None:
@@ -243,7 +244,8 @@ class Launch:
 
     def _all(self) -> list[_Buffer]:
         unshared = [b for b, shared in zip(self._outputs, self.in_place, strict=True) if shared is None]
-        return [b for buffers in (*self._inputs, *unshared) for b in buffers]
+        workspace = [self._workspace] if self._workspace is not None else []
+        return [*(b for buffers in (*self._inputs, *unshared) for b in buffers), *workspace]
 
 
 def _packed(array: Array) -> Array:

@@ -15,12 +15,15 @@ from pathlib import Path
 
 from ..build.host import HostDescription, HostProgram, TilingResult, compile_host, find_host
 from ..build.kernel import KernelUnit, kernel_unit
-from ..build.toolkit import Toolkit
+from ..build.toolkit import Toolkit, host_compiler
 from ..case import Case
 from ..device.acl import Acl
 from ..errors import KernelCompileError
 from ..operator import Operator, Pair, Signature
 from .limits import Confinement, Limits, Stopped, run_confined
+from .protocol import TOOL_FOLDERS
+from .sandbox import system_folders
+from .symbols import violations
 
 _COMPILER_MEMORY = 8 << 30  # bytes of address space for one compiler process
 _COMPILER_FILES = 1 << 30  # bytes of one file a compiler writes
@@ -53,7 +56,7 @@ class Builder:
         def task() -> None:
             compile_host(operator, pair, self.toolkit, out)
 
-        built = run_confined(task, self._compiler(out, self.limits.compile_s), "compiling the tiling program")
+        built = run_confined(task, self._compiler(operator, out), "compiling the tiling program")
         return built if isinstance(built, Stopped) else compile_host(operator, pair, self.toolkit, out)
 
     def kernel(
@@ -84,11 +87,18 @@ class Builder:
             def task() -> None:
                 _store(binary, Acl(self.toolkit).compile(unit.source, unit.name, unit.options))
 
-            built = run_confined(task, self._compiler(out, self.limits.compile_s), "compiling the kernel")
+            how = self._compiler(operator, out)
+            built = run_confined(task, how, "compiling the kernel")
             if isinstance(built, Stopped):
                 return built
             if not binary.exists():
                 raise KernelCompileError(f"{operator.kernel_main}: the compiler gave no binary.")
+        if self.toolkit.kind == "virtual":  # a real device runs the kernel apart from everything else
+            wrong = violations(binary.read_bytes())
+            if wrong:
+                raise KernelCompileError(
+                    f"{operator.kernel_main}: the kernel uses what no header of AscendC offers: {', '.join(wrong[:5])}."
+                )
         return binary, unit.entry
 
     def _name(self, operator: Operator, pair: Pair, unit: KernelUnit, sources: Path) -> str:
@@ -101,18 +111,29 @@ class Builder:
             digest.update(f"{path} {size} {changed}\0".encode())
         return digest.hexdigest()[:32]
 
-    def _compiler(self, out: Path, timeout_s: float) -> Confinement:
+    def _compiler(self, operator: Operator, out: Path) -> Confinement:
+        """A compiler reads headers and the operator, not the user's other files: sources may include anything."""
+        device = self.toolkit.kind != "virtual"
+        own = [operator.root, *operator.kernel_include_dirs, *operator.host_include_dirs]
+        own += [path.parent for _, path in operator.shared_sources]
         return Confinement(
             folder=self.work,
-            timeout_s=timeout_s,
+            timeout_s=self.limits.compile_s,
             memory_bytes=_COMPILER_MEMORY,
             open_files=self.limits.open_files,
             file_bytes=_COMPILER_FILES,
-            read=[Path("/")],
+            read=[Path("/")] if device else [*system_folders(), *_compiler_folders(), *own],
             write=[out, self.toolkit.prefix, Path(os.devnull)],  # precompiled headers go to the toolkit
             tools=True,
-            device=self.toolkit.kind != "virtual",
+            device=device,
         )
+
+
+def _compiler_folders() -> list[Path]:
+    """Where a compiler that the user chose, and what its environment names, may lie."""
+    compiler = Path(host_compiler()).resolve()
+    named = [Path(p) for v in TOOL_FOLDERS for p in os.environ.get(v, "").split(os.pathsep) if p]
+    return [compiler.parent.parent, *named]
 
 
 def _store(path: Path, data: bytes) -> None:

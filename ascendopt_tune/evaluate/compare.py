@@ -16,6 +16,8 @@ import numpy as np
 from ..arguments import Array, dtype_name
 
 _OUTLIER = 10.0
+# Chosen here: half of what directed rounding leans by, and 4 standard deviations of errors that are -1 and 1 by chance.
+_DRIFT, _DRIFT_LEAST, _DRIFT_MOST = 0.25, 256, 1 << 16
 _CHUNK = 1 << 22  # elements compared at once, so that large outputs need little memory
 
 
@@ -87,6 +89,42 @@ def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison:
         f"{off} of {flat_got.size} elements of output {name} ({_what(got)}) are wrong ({rule}; "
         f"{allowed.ratio:.2%} may be off by up to {_OUTLIER:g} tolerances){by}; first at {index}: "
         f"expected {flat_expected[at]}, got {value}{note}."
+    )
+
+
+def drift(got: Array, expected: Array) -> float:
+    """By how much results lean to one side, in units in the last place: the mean error, or the mean error away from
+    zero, whichever is larger.
+
+    Where one unit is about the tolerance (float16, bfloat16), rounding the wrong way passes the comparison of single
+    elements; over many it shows: to nearest leans by nothing, every other mode by half a unit. Other dtypes, and
+    outputs with less than ``_DRIFT_LEAST`` elements to judge, have no drift (0).
+    """
+    if dtype_name(got.dtype) not in ("float16", "bfloat16") or got.shape != expected.shape:
+        return 0.0
+    step = max(1, got.size // _DRIFT_MOST)
+    one, other = (_ordered(a.reshape(-1)[::step]) for a in (got, expected))
+    infinite = 0x7C00 if dtype_name(got.dtype) == "float16" else 0x7F80
+    judged = (np.abs(one) < infinite) & (np.abs(other) < infinite) & (other != 0)
+    if np.count_nonzero(judged) < _DRIFT_LEAST:
+        return 0.0
+    error = np.clip(one[judged] - other[judged], -_OUTLIER, _OUTLIER)
+    return float(max(error.mean(), (error * np.sign(other[judged])).mean(), key=abs))
+
+
+def _ordered(array: Array) -> Array:
+    """16-bit floats as integers in the same order, neighbours one apart."""
+    bits = array.view(np.int16).astype(np.int32)
+    return np.where(bits < 0, -(bits & 0x7FFF), bits)
+
+
+def too_much_drift(name: str, found: float, baseline: float) -> str | None:
+    """In words, when an output leans more than the baseline's does."""
+    if abs(found) <= abs(baseline) + _DRIFT:
+        return None
+    return (
+        f"output {name} is rounded to one side: on average {found:+.2f} units in the last place off, "
+        f"the original {baseline:+.2f} (more than {_DRIFT:g} apart)."
     )
 
 

@@ -149,7 +149,7 @@ def _same_with_other_garbage(
 
     The virtual NPU may claim that unwritten bytes decide something when they don't (core/unwritten.h); this settles it.
     """
-    launch.load(inputs, poison ^ 0x5A)
+    launch.load(inputs, poison ^ 0x3C)
     acl.option("fill", str(_OTHER_FILL))
     try:
         launch.run(function, block_dim)

@@ -28,6 +28,7 @@ from .protocol import (
     ArrayFile,
     EvaluateRequest,
     EvaluationResult,
+    Habits,
     Launchable,
     Trial,
     load_arrays,
@@ -35,7 +36,8 @@ from .protocol import (
 )
 from .reference import expected_outputs
 
-_POISON = (0xFF, 0xA5)  # NaN and -1, and a value that looks ordinary; trials take them in turn
+# NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
+_POISON = (0xFF, 0x5A)
 _INPUT_BYTES = 512 << 20  # of all trials together; large cases get fewer trials, but at least two
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
 
@@ -121,7 +123,7 @@ class Gate:
         #: Why a stress trial is not part of the gate: the baseline itself fails it.
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
-        self._baseline_relies_on: tuple[str, ...] | None = None
+        self._baseline_habits: Habits | None = None
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,7 @@ class Gate:
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
         if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
-            self._baseline_relies_on = result.relies_on
+            self._baseline_habits = result.habits
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -163,7 +165,7 @@ class Gate:
             evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
         ) as fresh:
             other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
-            other._baseline_relies_on = self._baseline_relies_on
+            other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))
         return Checked(result, {})
 
@@ -196,7 +198,7 @@ class Gate:
             keep_outputs=keep,
             incumbent=self._incumbent,
             signature=self.signature if self.operator.direct is not None else None,
-            may_rely_on=None if pair.hash == self.operator.baseline.hash else self._baseline_relies_on,
+            allowed=None if pair.hash == self.operator.baseline.hash else self._baseline_habits,
         )
 
     # -- trials -------------------------------------------------------------------------------------------------------

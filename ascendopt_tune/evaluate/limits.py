@@ -46,7 +46,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Confinement:
-    """Where and how one process runs. ``folder`` is its working folder and the only one it may write to, but ``write``.
+    """Where and how one process runs. ``folder`` is its working folder and the only one it may write to, but ``write``;
+    with ``read_only`` it may not even write there. It is one thread, unless it has ``tools`` or a ``device``.
 
     ``tools``: it may start processes (compilers) and use the network no more than they do. ``device``: it talks to a
     real NPU, whose driver maps address space freely and uses sockets of its own.
@@ -59,6 +60,7 @@ class Confinement:
     file_bytes: int = 0
     read: Sequence[Path] = ()
     write: Sequence[Path] = ()
+    read_only: bool = False
     tools: bool = False
     device: bool = False
 
@@ -156,7 +158,9 @@ def _child(task: Callable[..., Any], how: Confinement, log: Path, line: _Line) -
         _environment(how)
         os.chdir(how.folder)
         _rlimits(how)
-        sandbox.enter(how.read, [how.folder, *how.write], processes=how.tools, network=how.tools or how.device)
+        more = how.tools or how.device
+        read, write = ([*how.read, how.folder], how.write) if how.read_only else (how.read, [how.folder, *how.write])
+        sandbox.enter(read, write, processes=how.tools, threads=more, network=more)
         sandbox.die_with_parent(signal.SIGKILL)  # again: a change of credentials forgets it
         try:
             document = {"value": protocol.encode(task() if line.heard is None else task(line.tell))}

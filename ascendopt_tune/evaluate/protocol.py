@@ -32,6 +32,17 @@ TOOL_VARIABLES = frozenset(
      "C_INCLUDE_PATH", "LIBRARY_PATH", "XDG_CACHE_HOME", "CCACHE_DIR")
 )  # fmt: skip
 
+#: Those of them that name folders compilers read.
+TOOL_FOLDERS = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "CCACHE_DIR",
+)
+
 
 @dataclass(frozen=True)
 class ArrayFile:
@@ -110,6 +121,21 @@ class Launchable:
 
 
 @dataclass(frozen=True)
+class Habits:
+    """What a kernel does that no rule forbids, and that a candidate may do as much as its baseline and no more.
+
+    ``relies_on``: what it takes from automatic synchronization or from the hardware beyond what is documented (the
+    virtual NPU's ``relies_on``). ``slack_write_bytes``: written past a tensor, but inside its last 32-byte block: it
+    hits a neighbour where the tensor is a part of a larger one. ``drift``: of each
+    output, see compare.drift.
+    """
+
+    relies_on: tuple[str, ...] = ()
+    slack_write_bytes: int = 0
+    drift: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Tiled:
     """What a pair's host program says of a case."""
 
@@ -126,8 +152,7 @@ class EvaluateRequest:
     times vary (``npu``). ``signature`` names the parameters of a kernel for direct launch (others define them).
     ``trace``: the timeline of the first trial is kept (``virtual`` only). ``tiled``: what this pair's program said of
     this case before, so that it isn't asked again.
-    ``may_rely_on``: what the baseline takes from automatic synchronization or from the hardware beyond what is
-    documented (the virtual NPU's ``relies_on``); a candidate that takes more is a hazard. None: anything.
+    ``allowed``: the baseline's habits, which the candidate may have as well. None: any.
     """
 
     operator: Operator
@@ -142,7 +167,7 @@ class EvaluateRequest:
     signature: Signature | None = None
     trace: bool = False
     tiled: Tiled | None = None
-    may_rely_on: tuple[str, ...] | None = None
+    allowed: Habits | None = None
 
 
 @dataclass(frozen=True)
@@ -151,10 +176,8 @@ class EvaluationResult:
 
     ``timings_s``: wall clock of the stages ``compile``, ``tiling``, ``execute``, ``check``; of ``execute`` the part in
     launches, ``launch``, and that in processor time, ``launch_cpu``. ``reused`` names what was found compiled already
-    (``tiling``, ``kernel``). ``checks`` counts outputs that were compared. ``slack_write_bytes``: written past a
-    tensor, but inside its last 32-byte block: harmless, and worth knowing.
+    (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
     ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
-    ``relies_on``: see ``EvaluateRequest.may_rely_on``.
     """
 
     outcome: Outcome
@@ -166,8 +189,7 @@ class EvaluationResult:
     hazards: tuple[Mapping[str, object], ...] = ()
     reused: tuple[str, ...] = ()
     checks: int = 0
-    slack_write_bytes: int = 0
-    relies_on: tuple[str, ...] = ()
+    habits: Habits = field(default_factory=Habits)
     binary_path: str | None = None
     tiling_path: str | None = None
     trace_path: str | None = None
@@ -183,7 +205,7 @@ class EvaluationResult:
 _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
-        *(ArrayFile, Trial, Launchable, Tiled, EvaluateRequest, EvaluationResult),
+        *(ArrayFile, Trial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
         *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
         *(TilingResult, TilingStruct, TilingField, HostDescription),
     )

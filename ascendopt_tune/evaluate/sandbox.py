@@ -15,6 +15,7 @@ import errno
 import os
 import platform
 import struct
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,7 +34,8 @@ _REFUSED = {
         "mount": 165, "bpf": 321, "perf_event_open": 298, "io_uring_setup": 425, "keyctl": 250, "userfaultfd": 323,
         "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "chown": 92, "fchown": 93, "lchown": 94,
         "fchownat": 260, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "utime": 132, "utimes": 235,
-        "futimesat": 261, "utimensat": 280,
+        "futimesat": 261, "utimensat": 280, "memfd_create": 319, "shmget": 29, "msgget": 68, "semget": 64,
+        "mq_open": 240,
     }, {"clone": 56, "clone3": 435, "tgkill": 234}),
     "aarch64": (0xC00000B7, {
         "execve": 221, "execveat": 281, "socket": 198, "socketpair": 199, "kill": 129, "tkill": 130, "ptrace": 117,
@@ -41,7 +43,8 @@ _REFUSED = {
         "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "unshare": 97, "setns": 268, "mount": 40, "bpf": 280,
         "perf_event_open": 241, "io_uring_setup": 425, "keyctl": 219, "userfaultfd": 282,
         "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchownat": 54, "fchown": 55, "setxattr": 5, "lsetxattr": 6,
-        "fsetxattr": 7, "utimensat": 88,
+        "fsetxattr": 7, "utimensat": 88, "memfd_create": 279, "shmget": 194, "msgget": 186, "semget": 190,
+        "mq_open": 180,
     }, {"clone": 220, "clone3": 435, "tgkill": 131}),
 }  # fmt: skip
 
@@ -51,16 +54,27 @@ _ALL_RIGHTS_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}  # 2
 _FILE_RIGHTS = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14)  # the rights that make sense for a plain file
 
 
+def system_folders() -> list[Path]:
+    """What a Python process reads while it runs: libraries, itself, this package."""
+    package = Path(__file__).resolve().parent.parent
+    system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu"]
+    system += ["/dev/null", "/dev/zero", "/dev/urandom"]
+    return [*map(Path, system), Path(sys.prefix), Path(sys.base_prefix), package]
+
+
 def die_with_parent(signal_number: int) -> None:
     """Asks for ``signal_number`` when the parent process ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
 
 
-def enter(read: Iterable[Path], write: Iterable[Path], *, processes: bool = False, network: bool = False) -> list[str]:
+def enter(
+    read: Iterable[Path], write: Iterable[Path], *, processes: bool = False, threads: bool = True, network: bool = False
+) -> list[str]:
     """Confines this process for good: it may read below ``read``, read and write below ``write``, and no other file.
 
     Args:
         processes: whether it may start processes (a compiler does).
+        threads: whether it may start threads; meant where it may not start processes.
         network: whether it may open sockets.
 
     Returns:
@@ -76,7 +90,7 @@ def enter(read: Iterable[Path], write: Iterable[Path], *, processes: bool = Fals
     if not processes:
         # A compiler keeps them: the user's own sources may be readable by privilege only.
         _LIBC.capset(struct.pack("=II", _CAPABILITY_VERSION_3, 0), bytes(24))
-    if filtered and _seccomp(network):
+    if filtered and _seccomp(threads, network):
         in_place.append("seccomp")
     return in_place
 
@@ -124,7 +138,7 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def _seccomp(network: bool) -> bool:
+def _seccomp(threads: bool, network: bool) -> bool:
     arch, refused, special = _REFUSED[platform.machine()]
 
     def op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -136,9 +150,10 @@ def _seccomp(network: bool) -> bool:
     for name, number in refused.items():
         if not (network and name.startswith("socket")):
             words += [op(_JUMP_EQUAL, number, 0, 1), op(_RETURN, _REFUSE)]
-    # A thread may be started, a process not. clone3 hides its flags in memory: libc falls back to clone.
+    # A process is never started, a thread perhaps. clone3 hides its flags in memory: libc falls back to clone.
     words += [op(_JUMP_EQUAL, special["clone3"], 0, 1), op(_RETURN, _REFUSE_UNKNOWN)]
-    words += [op(_JUMP_EQUAL, special["clone"], 0, 4), op(_LOAD, _ARGUMENT0), op(_JUMP_ANY_BIT, _CLONE_THREAD, 1, 0)]
+    flag = _CLONE_THREAD if threads else 0
+    words += [op(_JUMP_EQUAL, special["clone"], 0, 4), op(_LOAD, _ARGUMENT0), op(_JUMP_ANY_BIT, flag, 1, 0)]
     words += [op(_RETURN, _REFUSE), op(_RETURN, _ALLOW)]
     # abort() signals its own process, which is fine.
     words += [op(_JUMP_EQUAL, special["tgkill"], 0, 4), op(_LOAD, _ARGUMENT0), op(_JUMP_EQUAL, os.getpid(), 1, 0)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..outcome import Failure, Hazard, LaunchFailed, OutOfBounds
 from ..profile import Profile
+from .protocol import Habits
 from .symbolize import locate
 
 _SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
@@ -18,7 +19,7 @@ def failure_of(
     binary: Path,
     foreign: Sequence[Path],
     label: str,
-    may_rely_on: Sequence[str] | None = None,
+    allowed: Habits | None = None,
 ) -> Failure | None:
     """Why the launch of one trial doesn't count, or None when it does (its results are not looked at here).
 
@@ -26,7 +27,7 @@ def failure_of(
         trial: what execute.execute tells of it.
         foreign: folders whose source lines are not the user's.
         label: the trial, in words.
-        may_rely_on: see protocol.EvaluateRequest.
+        allowed: see protocol.EvaluateRequest.
     """
     report: Mapping[str, Any] = trial["report"]
     errors: list[dict[str, Any]] = [dict(e) for e in report.get("errors", ())]
@@ -54,8 +55,14 @@ def failure_of(
         return Hazard(_text(list(map(hazard_text, hazards)), label), tuple(hazards))
     if unwritten:
         return Hazard(_text(list(map(unwritten_text, unwritten)), label), tuple(unwritten))
-    more = sorted(set(report.get("relies_on", ())) - set(may_rely_on or ()))
-    if more and may_rely_on is not None:
+    if allowed is None:
+        return None
+    slack = int(report.get("slack_write_bytes", 0))
+    if slack > allowed.slack_write_bytes:
+        text = f"the kernel writes {slack} bytes past the end of a tensor, inside its last block of 32 bytes"
+        return OutOfBounds(f"{text}; the original writes {allowed.slack_write_bytes} there [{label}]")
+    more = sorted(set(report.get("relies_on", ())) - set(allowed.relies_on))
+    if more:
         text = f"the kernel relies on more than the original does, none of it documented: {', '.join(more)}"
         return Hazard(f"{text} [{label}]", tuple({"kind": "relies_on", "message": m} for m in more))
     return None

@@ -10,7 +10,6 @@ import functools
 import itertools
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from ..operator import Operator, Pair, Signature
 from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
 from ..profile import Profile
 from .build import Builder
-from .compare import mismatch, tolerance
+from .compare import drift, mismatch, tolerance, too_much_drift
 from .execute import Plan, execute
 from .limits import Confinement, Limits, Stopped, run_confined
 from .outputs import shared_arrays
@@ -39,12 +38,14 @@ from .protocol import (
     ArrayFile,
     EvaluateRequest,
     EvaluationResult,
+    Habits,
     Launchable,
     Tiled,
     Trial,
     load_arrays,
     save_array,
 )
+from .sandbox import system_folders
 from .timeline import FILE_BYTES, add_sources
 from .verdict import failure_of, profile_of
 
@@ -144,12 +145,13 @@ class Worker:
         done: list[dict[str, Any]] = []
         kept: list[tuple[ArrayArgument, ...]] = []
         checks = 0
+        drifts: dict[str, float] = {}
 
         def hear(trial: dict[str, Any]) -> None:
             nonlocal checks
             i = len(done)
             done.append(trial)
-            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1]))
+            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], drifts))
             if request.keep_outputs:
                 kept.append(tuple(_save(self.work / f"output-{i}.{k}", a) for k, a in enumerate(plan.outputs)))
 
@@ -175,8 +177,7 @@ class Worker:
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
             checks=checks,
-            slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in done), default=0),
-            relies_on=tuple(sorted({r for t in done for r in t["report"].get("relies_on", ())})),
+            habits=_habits(done, drifts),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -246,12 +247,21 @@ class Worker:
         return dict(answer) if answer is not None else None
 
     def _check(
-        self, request: EvaluateRequest, plan: Plan, number: int, done: Mapping[str, Any], outputs: Sequence[str]
+        self,
+        request: EvaluateRequest,
+        plan: Plan,
+        number: int,
+        done: Mapping[str, Any],
+        outputs: Sequence[str],
+        drifts: dict[str, float],
     ) -> int:
-        """Number of outputs compared of trial ``number`` (from 0); raises _Failed when it doesn't hold."""
+        """Number of outputs compared of trial ``number`` (from 0); raises _Failed when it doesn't hold.
+
+        ``drifts``, the largest of every output so far, is brought up to date.
+        """
         trial = request.trials[number]
         label = f"trial {number + 1} of {len(request.trials)}: {trial}"
-        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.may_rely_on)
+        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.allowed)
         if failure is not None:
             raise _Failed(failure, getattr(failure, "reports", ()))
         if trial.expected is None:
@@ -261,7 +271,11 @@ class Worker:
             listed = isinstance(expected, tuple)
             for k, (a, b) in enumerate(zip(_as_tuple(got), _as_tuple(expected), strict=True)):
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
-                text = mismatch(f"{name}.{k}" if listed else name, a, b, allowed, trial.poison)
+                full = f"{name}.{k}" if listed else name
+                text = mismatch(full, a, b, allowed, trial.poison)
+                drifts[full] = max(drifts.get(full, 0.0), drift(a, b), key=abs)
+                if text is None and request.allowed is not None:
+                    text = too_much_drift(full, drifts[full], request.allowed.drift.get(full, 0.0))
                 if text is not None:
                     raise _Failed(WrongResult(f"{text} [{label}]"))
                 checks += 1
@@ -299,11 +313,12 @@ class Worker:
         """A tiling function may depend on the values of inputs: those of the first trial."""
         folder = self.work / "host"
         folder.mkdir(exist_ok=True)
-        return self._run_confinement(folder, [program.path.parent, *_input_files(trials[:1])])
+        read = [program.path.parent, *_input_files(trials[:1])]
+        return replace(self._run_confinement(folder, read), read_only=self.toolkit.kind == "virtual")
 
     def _run_confinement(self, folder: Path, read: Sequence[Path], memory: int = 0, file_bytes: int = 0) -> Confinement:
         device = self.toolkit.kind != "virtual"
-        system = [Path("/")] if device else _system_folders()  # a driver reads where it likes
+        system = [Path("/")] if device else system_folders()  # a driver reads where it likes
         return Confinement(
             folder=folder,
             timeout_s=self.limits.run_s,
@@ -349,6 +364,14 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> Tiled:
         defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
         tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
     return Tiled(description, tiling)
+
+
+def _habits(trials: Sequence[Mapping[str, Any]], drifts: Mapping[str, float]) -> Habits:
+    return Habits(
+        relies_on=tuple(sorted({r for t in trials for r in t["report"].get("relies_on", ())})),
+        slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in trials), default=0),
+        drift=drifts,
+    )
 
 
 def _short_soc(chip: str) -> str:
@@ -398,11 +421,3 @@ def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:
 
 def _input_files(trials: Sequence[Trial]) -> list[Path]:
     return [Path(f.path) for t in trials for a in t.inputs for f in _files(a)]
-
-
-def _system_folders() -> list[Path]:
-    """What a Python process reads while it runs: libraries, itself, this package."""
-    package = Path(__file__).resolve().parent.parent
-    system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu"]
-    system += ["/dev/null", "/dev/zero", "/dev/urandom"]
-    return [*map(Path, system), Path(sys.prefix), Path(sys.base_prefix), package]

@@ -138,7 +138,7 @@ def test_results_match_the_reference(row: Row, started: dict[Row, Future[Evaluat
     result = started[row].result()
     assert isinstance(result.outcome, Timed), result.outcome
     assert not result.hazards
-    assert result.slack_write_bytes == 0
+    assert result.habits.slack_write_bytes == 0
 
 
 def test_the_table_has_every_operator_in_every_dtype(bench: Bench) -> None:

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendopt_tune.evaluate.compare import Tolerance, mismatch, tolerance
+from ascendopt_tune.arguments import numpy_dtype
+from ascendopt_tune.evaluate.compare import Tolerance, drift, mismatch, tolerance, too_much_drift
 
 HALF = tolerance("float16", {})
 
@@ -90,3 +91,30 @@ def test_empty_and_scalar_outputs() -> None:
     assert mismatch("y", np.ones((0, 3), np.float16), np.ones((0, 3), np.float16), HALF) is None
     assert mismatch("y", np.float16(1).reshape(()), np.float16(1).reshape(()), HALF) is None
     assert mismatch("y", np.float16(1).reshape(()), np.float16(2).reshape(()), HALF) is not None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_drift_tells_rounding_to_one_side_from_rounding_to_nearest(dtype: str) -> None:
+    right = np.random.default_rng(0).standard_normal(4096).astype(np.float32)
+    nearest = right.astype(numpy_dtype(dtype))
+    wide = nearest.astype(np.float32)
+    step = np.spacing(np.abs(nearest)) if dtype == "float16" else (np.abs(wide) * 2**-8).astype(nearest.dtype)
+    below = np.where(wide > right, nearest - step, nearest).astype(nearest.dtype)  # towards minus infinity
+    towards_zero = np.where(np.abs(wide) > np.abs(right), nearest - np.sign(nearest) * step, nearest)
+    assert drift(nearest, nearest) == 0.0
+    assert abs(drift(np.where(np.arange(4096) % 2 == 0, nearest + step, nearest - step), nearest)) < 0.1
+    for leaning in (below, towards_zero.astype(nearest.dtype)):
+        found = drift(leaning, nearest)
+        assert -0.65 < found < -0.35
+        assert too_much_drift("y", found, 0.0) is not None
+        assert too_much_drift("y", found, found) is None
+
+
+def test_drift_is_not_judged_where_it_says_nothing() -> None:
+    few = np.ones(100, np.float16)
+    assert drift(np.nextafter(few, np.float16(2)), few) == 0.0
+    wide = np.ones(4096, np.float32)
+    assert drift(np.nextafter(wide, np.float32(2)), wide) == 0.0
+    special = np.full(4096, np.nan, np.float16)
+    assert drift(special, special) == 0.0
+    assert drift(special, np.ones(4096, np.float16)) == 0.0

@@ -1,6 +1,11 @@
 // The plain part of include/vnpu/device.h: identity, local memory, events, masks, scalar accesses.
 #include "vnpu/device.h"
 
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "guard.h"
 #include "vector.h"
 
 namespace vnpu {
@@ -43,9 +48,24 @@ void sync_all() { core().sync_all(); }
 void cross_set(Pipe pipe, int id) { core().cross_set(pipe, id, VNPU_PC); }
 void cross_wait(int id) { core().cross_wait(id, VNPU_PC); }
 void queue_cost() { core().scalar(core().chip.scalar_queue); }
-void scalar_cost(double cycles) { core().scalar(cycles); }
+void scalar_cost(double cycles) {
+  if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");
+  core().scalar(cycles);
+}
 void** user_pipe() { return &core().user_pipe; }
 void** system_workspace() { return &core().system_workspace; }
+
+void print(const char* format, ...) {
+  for (const char* p = strchr(format, '%'); p != nullptr; p = strchr(p, '%')) {
+    p += 1 + strspn(p + 1, "#0- +'.*123456789hljztL");
+    if (*p == 'n') misuse("printf", "%n would write to memory");
+    if (*p != '\0') p++;
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+}
 
 void misuse(const char* api, const char* what) {
   throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, VNPU_PC);
@@ -56,6 +76,7 @@ void unsupported(const char* api, const char* what) {
 
 void scalar_access(const void* p, uint32_t bytes, bool write, const char* api) {
   core().scalar_access(p, bytes, write, api, VNPU_PC);
+  guard_announce(p);
 }
 
 void set_mask(uint64_t high, uint64_t low) {

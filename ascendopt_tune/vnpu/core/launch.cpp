@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "guard.h"
 #include "l2.h"
 #include "machine.h"
 #include "report.h"
@@ -32,6 +33,7 @@ struct Settings {
   std::mutex mutex;
   Chip chip;
   bool loaded = false, timing = true, hazards = true, trace = false, warm = true, log = false, writes = false;
+  bool guard = true;
   uint8_t fill = 0xff;
 };
 
@@ -92,6 +94,7 @@ struct Run {
   const Options& options;
   int block_dim = 0;
   bool keep_writes = false;
+  Reach image;  // the binary's segments; none: the kernel's own loads and stores are not looked at
   ucontext_t scheduler;
   Fiber* active = nullptr;
   const void* stack = nullptr;  // the scheduler's
@@ -164,10 +167,12 @@ void fiber_main() {
 void resume(Fiber& f) {
   run->active = &f;
   set_current_core(f.core.get());
+  if (run->image.bytes != 0) guard_enter({reinterpret_cast<uintptr_t>(f.seat->stack), kStackBytes}, run->image);
   void* kept = nullptr;
   leave_stack(&kept, f.seat->stack, kStackBytes);
   swapcontext(&run->scheduler, &f.context);
   enter_stack(kept, nullptr, nullptr);
+  guard_enter({}, {});
   set_current_core(nullptr);
 }
 
@@ -239,6 +244,14 @@ std::string name_buffer(uint64_t& begin, uint64_t& end, const KernelInfo& kernel
 
 }  // namespace
 
+void abandon(const KernelError& error) {
+  Fiber& f = *run->active;
+  f.error = std::make_unique<KernelError>(error);
+  f.done = true;
+  yield(f);
+  __builtin_unreachable();
+}
+
 void meet_flag(int id, uint32_t times) {
   Fiber& f = *run->active;
   f.waiting = true;
@@ -284,7 +297,8 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args) {
   Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill};
   std::vector<std::unique_ptr<Fiber>> fibers;
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
-  Run local{&kernel, args, chip, options, static_cast<int>(block_dim), s.writes, {}, nullptr, nullptr, 0};
+  const Reach image = s.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
+  Run local{&kernel, args, chip, options, static_cast<int>(block_dim), s.writes, image, {}, nullptr, nullptr, 0};
   run = &local;
   KernelError* error = execute(fibers);
   run = nullptr;
@@ -379,11 +393,12 @@ int vnpu_set_option(const char* name, const char* value) {
                : n == "warm"    ? &s.warm
                : n == "log"     ? &s.log
                : n == "writes"  ? &s.writes
+               : n == "guard"   ? &s.guard
                                 : nullptr;
   if (!flag || (v != "0" && v != "1")) {
     vnpu::last_error = "unknown option or value `" + n + "=" + v +
                        "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1, log=0|1, writes=0|1, "
-                       "fill=0..255";
+                       "guard=0|1, fill=0..255";
     return 1;
   }
   *flag = v == "1";

@@ -32,7 +32,8 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args);
 extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
-// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, fill=0..255 (what unwritten local memory holds).
+// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, fill=0..255 (what unwritten local memory holds),
+// guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h).
 // Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).
 int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();

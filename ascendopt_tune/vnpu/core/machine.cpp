@@ -146,7 +146,8 @@ void Core::read_register(Register r, const char* api, const void* pc, bool decid
   scalar_pending_ += chip.scalar_issue;
 }
 
-void Core::finish() const {
+void Core::finish() {
+  trace.scalar_tail = scalar_pending_;
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
     throw KernelError(KernelError::kMisuse,
                       std::string("SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +

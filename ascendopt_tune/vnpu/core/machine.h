@@ -81,8 +81,9 @@ class Core {
   void cross_set(Pipe pipe, int id, const void* pc);
   void cross_wait(int id, const void* pc);
   uint32_t crossed(int id) const { return crossed_[id]; }  // how often this core has set the flag
-  // The kernel has returned: throws KernelError for what it left undone (flags nobody waited for).
-  void finish() const;
+  // The kernel has returned; scalar work since its last instruction counts. Throws KernelError for what it left undone
+  // (flags nobody waited for).
+  void finish();
   // The kernel has ended: local memory may be another core's from now on.
   void leave_memory() { unwritten.leave_memory(); }
 
@@ -159,6 +160,8 @@ class Core {
 // The core the calling code runs on. Only valid inside a launch.
 Core& core();
 void set_current_core(Core* core);
+// Ends the launch with this error from wherever kernel code stands, without unwinding it.
+[[noreturn]] void abandon(const KernelError& error);
 // Waits until every core of the launch has called it (machine side of SyncAll). Set by launch.cpp.
 void meet_all_cores();
 // Waits until every core has set cross-core flag `id` `times` times.

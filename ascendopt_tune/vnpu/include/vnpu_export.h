@@ -57,11 +57,15 @@ template <auto function, typename... P>
 struct Entry<function, void (*)(P...)> {
   static constexpr uint32_t count = sizeof...(P);
   static inline const uint32_t sizes[sizeof...(P) + 1] = {static_cast<uint32_t>(sizeof(P))..., 0};
-  static void call(void** args) { call_with(args, std::make_index_sequence<sizeof...(P)>{}); }
+  // What is passed lies in the host's memory, which kernels may not touch (core/guard.h).
+  [[gnu::no_sanitize("kernel-address")]] static void call(void** args) {
+    call_with(args, std::make_index_sequence<sizeof...(P)>{});
+  }
 
  private:
   template <size_t... I>
-  static void call_with([[maybe_unused]] void** args, std::index_sequence<I...>) {
+  [[gnu::no_sanitize("kernel-address")]] static void call_with([[maybe_unused]] void** args,
+                                                               std::index_sequence<I...>) {
     function(*static_cast<std::remove_cv_t<std::remove_reference_t<P>>*>(args[I])...);
   }
 };

@@ -33,6 +33,12 @@ const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-fno-strict-aliasing",
                                          "-Wno-attributes"};
 
+// Every load and store of a kernel's own code becomes a call that core/guard.cpp answers. Only g++ has all of it.
+const std::vector<std::string> kGuardFlags = {"-fsanitize=kernel-address",
+                                              "--param=asan-instrumentation-with-call-threshold=0",
+                                              "--param=asan-stack=0", "--param=asan-globals=0"};
+const std::vector<std::string> kGuardLinkFlags = {"-Wl,--wrap=memcpy", "-Wl,--wrap=memmove", "-Wl,--wrap=memset"};
+
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
 fs::path toolkit_prefix() {
@@ -216,6 +222,8 @@ int compile(Program* program, const Options& options) {
   const fs::path prefix = toolkit_prefix();
   std::vector<std::string> base = {host_compiler()};
   base.insert(base.end(), kFlags.begin(), kFlags.end());
+  const bool guarded = fs::path(base[0]).filename().string().find("clang") == std::string::npos;
+  if (guarded) base.insert(base.end(), kGuardFlags.begin(), kGuardFlags.end());
   base.insert(base.end(), {"-I" + folder.path().string(), "-I" + (prefix / "include").string()});
   // The device compiler knows __global__ and its like without any header.
   base.insert(base.end(), {"-include", (prefix / "include" / "kernel_operator.h").string()});
@@ -247,8 +255,10 @@ int compile(Program* program, const Options& options) {
     exports += "VNPU_EXPORT_KERNEL(" + kernel.name + ", (" + kernel.function + "))\n";
   const fs::path binary = folder.path() / "aclrtc_kernel.so";
   std::vector<std::string> command = base;
-  command.insert(command.end(), {source.string(), "-o", binary.string(), "-shared", "-Wl,--gc-sections",
-                                 "-Wl,--no-undefined", "-L" + (prefix / "lib64").string(), "-lvnpu"});
+  command.insert(command.end(),
+                 {source.string(), "-o", binary.string(), "-shared", "-Wl,--gc-sections", "-Wl,--no-undefined",
+                  "-Wl,-z,relro,-z,now", "-L" + (prefix / "lib64").string(), "-lvnpu"});
+  if (guarded) command.insert(command.end(), kGuardLinkFlags.begin(), kGuardLinkFlags.end());
   if (!write_file(source, text + exports)) {
     program->log = "aclrtc: the temporary folder is full\n";
     return ACL_ERROR_RTC_FAILURE;

@@ -1,8 +1,6 @@
 // Printing and assertions. Prints go to the process's standard output, as the device's prints do on the host; they cost
 // no modelled time. A failed assertion ends the launch.
 #pragma once
-#include <cstdio>
-
 #include "tensor.h"
 
 namespace AscendC {
@@ -20,24 +18,24 @@ ASCENDC_INLINE auto printable(T v) {
 
 template <typename... Args>
 ASCENDC_INLINE void printf(const char* fmt, Args... args) {
-  std::printf(fmt, detail::printable(args)...);
+  vnpu::print(fmt, detail::printable(args)...);
 }
 template <typename... Args>
 ASCENDC_INLINE void PRINTF(const char* fmt, Args... args) {
-  std::printf(fmt, detail::printable(args)...);
+  vnpu::print(fmt, detail::printable(args)...);
 }
 // The first dumpSize elements, with a number of the caller's choice.
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
-  std::printf("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) std::printf(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
-  std::printf("\n");
+  vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
+  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  vnpu::print("\n");
 }
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
-  std::printf("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) std::printf(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
-  std::printf("\n");
+  vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
+  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  vnpu::print("\n");
 }
 [[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
 

@@ -34,6 +34,8 @@ void queue_cost();  // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);
 void** user_pipe();
 void** system_workspace();
+// What the C library's printf does; %n is refused.
+void print(const char* format, ...);
 // Ends the launch; `what` tells what was misused and how.
 [[noreturn]] void misuse(const char* api, const char* what);
 [[noreturn]] void unsupported(const char* api, const char* what);

@@ -1,0 +1,66 @@
+"""Reading what a kernel object refers to. Real kernels are in tests/gate/test_hostile.py."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from ascendopt_tune.evaluate.symbols import section, undefined, violations
+
+
+def elf(undefined_names: list[str], defined: Sequence[str] = (), initializers: int = 1) -> bytes:
+    """An ELF-64 object with a symbol table and nothing else of interest."""
+    strings, symbols = b"\0", bytes(24)
+    for where, names in ((0, undefined_names), (1, defined)):
+        for name in names:
+            symbols += struct.pack("<IBBHQQ", len(strings), 0x12, 0, where, 0, 0)
+            strings += name.encode() + b"\0"
+    contents = {"": b"", ".dynstr": strings, ".dynsym": symbols, ".init_array": bytes(8 * initializers)}
+    names = b"".join(n.encode() + b"\0" for n in (*contents, ".shstrtab"))
+    contents[".shstrtab"] = names
+    body, headers = b"", b""
+    for name, data in contents.items():
+        at = names.index(name.encode() + b"\0") if name else 0
+        headers += struct.pack("<IIQQQQIIQQ", at, 1, 0, 0, 64 + len(body), len(data), 0, 0, 0, 0)
+        body += data
+    head = b"\x7fELF\x02\x01" + bytes(10) + bytes(24)
+    head += struct.pack("<QIHHHHHH", 64 + len(body), 0, 64, 0, 0, 64, len(contents), len(contents) - 1)
+    return head + body + headers
+
+
+ALLOWED = ["_ZN4vnpu9block_idxEv", "sqrt", "expf", "__truncsfhf2", "__cxa_finalize", "__asan_load8_noabort"]
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_a_kernel_needs_is_allowed(name: str) -> None:
+    assert violations(elf([name])) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["exit", "memcpy", "dlsym", "PyRun_SimpleString", "vnpu_set_option", "_ZN4vnpu6launchERKNS_10KernelInfoEjPPv",
+     "_ZN4vnpu11gm_registerEPvmm", "_Znwm", "_ZSt4cout", "sqrtx", "__trunc"],
+)  # fmt: skip
+def test_anything_else_is_named(name: str) -> None:
+    assert violations(elf([*ALLOWED, name])) == [f"the function {name}"]
+    assert violations(elf(ALLOWED, [name])) == []
+
+
+def test_code_that_runs_at_loading_is_named() -> None:
+    assert violations(elf([], initializers=2)) == [
+        "code that runs when the kernel is loaded (initializers of global variables)"
+    ]
+
+
+def test_sections_and_what_is_no_object() -> None:
+    binary = elf(["exit"], ["main"])
+    assert list(undefined(binary)) == ["exit"]
+    assert section(binary, ".dynstr") == b"\0exit\0main\0"
+    assert section(binary, ".text") == b""
+    for text in (b"", b"#!/bin/sh", b"\x7fELF\x01\x01" + bytes(100)):
+        with pytest.raises(ValueError, match="ELF-64"):
+            section(text, ".text")
+    with pytest.raises(ValueError, match="damaged"):
+        section(binary[:70], ".text")
