@@ -178,7 +178,7 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
         "",
     ),
     "memory in files": (f"if (memfd_create(\"x\", 0) >= 0 || shmget(0, 1 << 20, 01600) >= 0) {_TRAP}", Timed, ""),
-    "output": ('for (;;) std::fputs("again and again and again and again\\n", stderr);', Crashed | TimedOut, "again and again"),
+    "output": ('for (;;) std::fputs("again and again and again\\n", stderr);', Crashed | TimedOut, "again and again"),
     "disk": (
         'for (int i = 0; i < 9; i++) { char n[] = "fill0"; n[4] += i; '
         f"if (open(n, O_CREAT | O_WRONLY, 0600) >= 0) {_TRAP} }}",

@@ -179,19 +179,29 @@ def test_a_share_of_the_mutants(evaluator: Evaluator) -> None:
     assert sum(not isinstance(j.outcome, Timed) for j in judged) >= 3 * len(judged) // 4
 
 
+@pytest.fixture(scope="module")
+def all_judged() -> list[Judged]:
+    return []
+
+
 @pytest.mark.battery
-def test_all_mutants(evaluator: Evaluator, capsys: pytest.CaptureFixture[str]) -> None:
-    judged: list[Judged] = []
-    for subject in SUBJECTS:
-        bench = Bench(subject, evaluator)
-        some = list(bench.judge(bench.mutants()))
-        judged += some
-        with capsys.disabled():
-            print(f"\n{subject}: {table(some).splitlines()[-1]}", flush=True)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+def test_all_mutants(
+    subject: Subject, evaluator: Evaluator, all_judged: list[Judged], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = Bench(subject, evaluator)
+    judged = list(bench.judge(bench.mutants()))
+    all_judged += judged
     with capsys.disabled():
-        print(f"\n{table(judged)}")
+        print(f"\n{subject}\n{table(judged)}")
         for j in judged:
-            if j.same or isinstance(j.outcome, Timed):
+            if isinstance(j.outcome, Timed):
                 print(f"  {j}")
     check(judged)
-    assert sum(not isinstance(j.outcome, Timed) for j in judged) >= 200
+
+
+@pytest.mark.battery
+def test_the_counts_of_all(all_judged: list[Judged], capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(f"\n{len({j.subject.operator for j in all_judged})} operators\n{table(all_judged)}")
+    assert sum(not isinstance(j.outcome, Timed) for j in all_judged) >= 200

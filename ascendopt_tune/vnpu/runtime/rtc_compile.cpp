@@ -259,7 +259,11 @@ int compile(Program* program, const Options& options) {
                  {source.string(), "-o", binary.string(), "-shared", "-Wl,--gc-sections", "-Wl,--no-undefined",
                   "-Wl,-z,relro,-z,now", "-L" + (prefix / "lib64").string(), "-lvnpu"});
   if (guarded) command.insert(command.end(), kGuardLinkFlags.begin(), kGuardLinkFlags.end());
-  if (!write_file(source, text + exports)) {
+  // Only kernels are looked for in a binary: what else the file defines (host code beside them) goes where no kernel
+  // needs it.
+  const fs::path visible = folder.path() / "aclrtc_exports";
+  command.push_back("-Wl,--version-script=" + visible.string());
+  if (!write_file(visible, "{ global: __vnpu_kernel_*; local: *; };\n") || !write_file(source, text + exports)) {
     program->log = "aclrtc: the temporary folder is full\n";
     return ACL_ERROR_RTC_FAILURE;
   }
