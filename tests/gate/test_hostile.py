@@ -407,7 +407,7 @@ with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluato
     )
     assert tuner.stdout is not None
     folder = Path(tuner.stdout.readline().strip())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180  # two compilations, on a machine that may be busy
     while len(processes_below(folder)) < 2 or not list(folder.glob("server-*/job-*/launches")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
