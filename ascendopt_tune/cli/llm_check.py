@@ -192,6 +192,9 @@ class _Recorder:
         self.texts += [(offline, "".join(m.text for m in p)) for p in prompts]
         return [LlmError("not asked") for _ in prompts]
 
+    def judge(self, usable: bool) -> None:
+        pass
+
 
 def _middle(operator: Operator) -> SearchState:
     """A search in its middle: trials with invented times, as many as a prompt tells of."""

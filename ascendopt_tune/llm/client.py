@@ -4,7 +4,8 @@
 2. What a retry may mend (429, 5xx, timeouts, broken connections, malformed bodies) is tried again, at most
    ``ATTEMPTS`` times, after the time the server asks for (``Retry-After``) or a doubling one.
 3. What no retry mends (key refused, model unknown, quota used up) ends all asking, as do ``_PATIENCE`` questions in a
-   row without an answer: a run of many evaluations must not wait for a dead endpoint at each.
+   row without an answer, or ``_USELESS`` whose answers can't be used: a run of many evaluations must not wait for a
+   dead endpoint at each, or pay for a model that isn't up to the task.
 4. A body is read in pieces against a deadline and a size, so neither a reply that trickles nor an endless one holds
    the run. A server that streams unasked is understood, and one that doesn't although asked.
 5. The key is in no text that leaves this module: errors and answers are searched for it.
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 4
 _PATIENCE = 3  # questions in a row without an answer, then the endpoint is given up
+_USELESS = 8  # questions in a row whose answers, corrected twice, can't be used
 _BACKOFF_S, _LONGEST_WAIT_S = 1.0, 60.0
 _BODY_BYTES = 8 << 20
 _SCHEMA = 1  # of the store's documents
@@ -82,6 +84,10 @@ class Asks(Protocol):
 
     def ask_many(self, prompts: Sequence[Prompt], *, offline: bool = False) -> list[Answer | LlmError]:
         """Answers, or why there is none, in the prompts' order."""
+        ...
+
+    def judge(self, usable: bool) -> None:
+        """Tells whether a question came to something that could be used."""
         ...
 
 
@@ -157,7 +163,7 @@ class Client:
         self._fresh = fresh
         self._say, self._wait = say, wait
         self._lock = threading.Lock()
-        self._failures = 0
+        self._failures = self._useless = 0
         self._given_up: str | None = None
         self._openai: openai.OpenAI | None = None
         self._options: dict[str, Any] = {"max_tokens": endpoint.max_reply}
@@ -202,6 +208,12 @@ class Client:
             if i in missing and isinstance(answer, Answer) and not self._fresh:
                 self._store.put(keys[i], _document(answer))
         return out
+
+    def judge(self, usable: bool) -> None:
+        """Questions in a row that came to nothing end the asking."""
+        self._useless = 0 if usable else self._useless + 1
+        if self._useless >= _USELESS:
+            self._give_up(f"{self._useless} questions in a row came to no answer that could be used.")
 
     def close(self) -> None:
         """Closes files and connections; the object may be used on."""
@@ -275,10 +287,14 @@ class Client:
         with self._lock:
             self._failures += 1
             text = f"{self.endpoint.shown_url}: {failure}"
-            if self._given_up is None and (failure.fatal or self._failures >= _PATIENCE):
-                self._given_up = text
-                self._say(f"the language model is not asked any more in this run: {text}")
+            if failure.fatal or self._failures >= _PATIENCE:
+                self._give_up(text)
         return LlmError(text)
+
+    def _give_up(self, why: str) -> None:
+        if self._given_up is None:
+            self._given_up = why
+            self._say(f"the language model is not asked any more in this run: {why}")
 
     # -- one request --------------------------------------------------------------------------------------------------
 

@@ -26,12 +26,14 @@ def converse(
     """
     out: list[T | None] = [None] * len(prompts)
     waiting = {i: tuple(p) for i, p in enumerate(prompts)}
+    answered: set[int] = set()
     for _ in range(1 + REPAIRS):
         answers = client.ask_many(list(waiting.values()), offline=offline)
         again: dict[int, Prompt] = {}
         for i, answer in zip(waiting, answers, strict=True):
             if isinstance(answer, LlmError):
                 continue
+            answered.add(i)
             try:
                 out[i] = _read(answer, read[i])
             except ReplyError as problem:
@@ -41,6 +43,8 @@ def converse(
         waiting = again
         if not waiting:
             break
+    for i in sorted(answered) if not offline else ():  # the template's answer is the same again and again
+        client.judge(out[i] is not None)
     return out
 
 

@@ -43,12 +43,14 @@ class Refinement:
 
     def apply(self, template: Template) -> Template:
         """The template with the sites' ranks changed, best first."""
+        if not self.raised and not self.lowered:
+            return template
 
         def factor(site_id: str) -> float:
             return _RAISED if site_id in self.raised else _LOWERED if site_id in self.lowered else 1.0
 
         sites = [replace(s, rank=round(s.rank * factor(s.id), 4)) for s in template.sites]
-        return replace(template, sites=tuple(sorted(sites, key=lambda s: (-s.rank, s.path, s.start))))
+        return replace(template, sites=tuple(sorted(sites, key=lambda s: -s.rank)))
 
 
 def refine_template(client: Asks, operator: Operator, template: Template) -> Refinement:

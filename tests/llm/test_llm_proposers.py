@@ -220,6 +220,16 @@ def test_replies_that_can_not_be_used_end_in_what_there_is(server: Server, make_
     assert {t.candidate.proposer for t in both.history} == {"baseline", "tiling-rules"}
 
 
+def test_a_model_that_is_not_up_to_the_task_is_given_up(server: Server, make_client: Make) -> None:
+    server.answer = Transcript((TEMPLATE, "{}"), (TILING, tile(4096)))
+    said: list[str] = []
+    result = search([LlmTiling(make_client(say=said.append)), TilingRules()], budget=24)
+    assert result.stop == "budget"
+    assert len(server.requests) == 2 + 8 * 3, "eight questions, each answered three times in vain"
+    assert len(said) == 1
+    assert "8 questions in a row" in said[0]
+
+
 FAILING = {
     "down": Reply(status=500),
     "limited": Reply(status=429, headers={"Retry-After": "3600"}),
