@@ -137,6 +137,7 @@ def tune_case(
     schedule: str = SCHEDULES[0],
     proposer: str | None = None,
     endpoint: Endpoint | None = None,
+    steps: tuple[int, int] = (10, 10),
     warm_start: bool = True,
     journal: Path | None = None,
 ) -> TuneRecord:
@@ -155,6 +156,7 @@ def tune_case(
         resume: go on with the run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer.
         limits: on seconds, tokens and money; whichever ends first keeps the best pair so far.
         schedule: of the two stages, ``paper`` or ``adaptive``.
+        steps: of Stage I and of Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.
         proposer: ``rules``, ``llm`` or ``both``; default: the setting, else both if a language model is configured.
         endpoint: the language model; default: that of the settings, with its limits where ``limits`` has none.
         warm_start: first try what the cache has of neighbours (other shapes, chips, operators).
@@ -184,6 +186,7 @@ def tune_case(
         schedule=schedule,
         proposer=proposer,
         endpoint=endpoint,
+        steps=steps,
         warm_start=warm_start,
         journal=journal,
     )
@@ -210,6 +213,7 @@ def tune_cases(
     schedule: str = SCHEDULES[0],
     proposer: str | None = None,
     endpoint: Endpoint | None = None,
+    steps: tuple[int, int] = (10, 10),
     warm_start: bool = True,
     journal: Path | None = None,
 ) -> list[TuneRecord]:
@@ -230,7 +234,13 @@ def tune_cases(
     weights = [c.weight for c in cases]
     main = heaviest(weights)
     options = SearchOptions(
-        budget=budget, seed=seed, parallel=_PARALLEL, min_gain=_MIN_EFFECT[toolkit.target], schedule=schedule
+        budget=budget,
+        stage1_steps=steps[0],
+        stage2_steps=steps[1],
+        parallel=_PARALLEL,
+        seed=seed,
+        min_gain=_MIN_EFFECT[toolkit.target],
+        schedule=schedule,
     )
     chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
     name = keys[0].hash

@@ -149,6 +149,14 @@ def check_file(path: Path | None, option: str) -> None:
         raise CacheError(f"{option} {path} is a folder.", "Name a file.")
 
 
+def parse_steps(text: str) -> tuple[int, int]:
+    """``"10,10"``: two counts, not both 0. Raises CaseError."""
+    parts = text.split(",")
+    if len(parts) != 2 or not all(p.strip().isdecimal() for p in parts) or not any(int(p) for p in parts):
+        raise CaseError(f"--steps {text!r} is not U,S.", "Give two counts, not both 0, for example 10,10.")
+    return int(parts[0]), int(parts[1])
+
+
 def find_operator(
     op: str | None, kernel: Path | None, entry: str | None, block_dim: int | None, defines: Sequence[str]
 ) -> Operator:

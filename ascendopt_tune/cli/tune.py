@@ -93,6 +93,10 @@ def tune(
             "--schedule", help="paper: the stages take turns every 10 steps; adaptive: more steps for what still earns."
         ),
     ] = Schedule.PAPER,
+    steps: Annotated[
+        str,
+        typer.Option("--steps", metavar="U,S", help="Steps of Stage I and Stage II in a round; 0 leaves a stage out."),
+    ] = "10,10",
     proposer: Annotated[
         str | None,
         typer.Option(
@@ -175,6 +179,7 @@ def tune(
                 resume=resume,
                 limits=Limits(max_seconds, max_tokens, max_money),
                 schedule=schedule.value,
+                steps=options.parse_steps(steps),
                 proposer=proposer,
                 endpoint=Endpoint.of(now, model=llm_model, base_url=llm_base_url),
                 warm_start=not cold,

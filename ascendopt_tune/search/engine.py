@@ -34,7 +34,8 @@ EvaluateMany = Callable[[Sequence[Candidate]], Iterable[tuple[int, Outcome]]]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """``budget`` counts evaluations, the baseline's included (the paper: 40, switching stages every 10).
+    """``budget`` counts evaluations, the baseline's included (the paper: 40, switching stages every 10). A stage with 0
+    steps is left out.
 
     ``parallel`` candidates are proposed and evaluated together; it is part of what makes a run reproducible.
     ``min_gain``: a candidate must be faster by more than this share of the incumbent's time (0 where times don't vary).
@@ -212,7 +213,7 @@ class Search:
 
     def _schedule(self) -> list[tuple[int, int]]:
         """(stage, steps) of one round; the steps of a stage that has no proposer go to the other."""
-        wanted = {1: self.options.stage1_steps, 2: self.options.stage2_steps}
+        wanted = {s: n for s, n in ((1, self.options.stage1_steps), (2, self.options.stage2_steps)) if n > 0}
         present = [s for s in wanted if any(p.stage == s for p in self.proposers)]
         if len(present) == 1:
             return [(present[0], sum(wanted.values()))]

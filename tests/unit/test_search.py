@@ -149,6 +149,17 @@ def test_stages_alternate_and_inherit_the_best_pair() -> None:
     assert result.best.candidate.pair.kernel["k.cpp"] == "k3 77"
 
 
+@pytest.mark.parametrize(("steps", "stages"), [((3, 0), [1] * 6), ((0, 3), [2] * 6), ((1, 2), [1, 2, 2, 1, 2, 2])])
+@pytest.mark.parametrize("schedule", ["paper", "adaptive"])
+def test_a_stage_may_be_left_out(schedule: str, steps: tuple[int, int], stages: list[int]) -> None:
+    one = Scripted([f"t{i} 99" for i in range(9)], stage=1)
+    two = Scripted([f"k{i} 99" for i in range(9)], stage=2)
+    options = SearchOptions(budget=7, stage1_steps=steps[0], stage2_steps=steps[1], schedule=schedule)
+    result = search([one, two], options=options).run()
+    found = [t.stage for t in result.history[1:]]
+    assert found == stages or (schedule == "adaptive" and 0 not in steps)
+
+
 def test_a_stage_without_ideas_gives_its_steps_away() -> None:
     one, two = Scripted(["b 90"], stage=1), Scripted([f"k{i} {80 - i}" for i in range(9)], stage=2)
     result = search([one, two], options=SearchOptions(budget=8, stage1_steps=3, stage2_steps=3)).run()
