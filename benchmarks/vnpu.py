@@ -234,8 +234,8 @@ def with_logic(operator: Operator, number: int) -> Pair:
     )
 
 
-def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
-    """What an evaluation costs beside executing the kernel: numbers changed, logic changed.
+def tuning(evaluator: Evaluator, side: int, repeats: int, logic: bool) -> None:
+    """What an evaluation costs beside executing the kernel: numbers changed and, with ``logic``, logic changed.
 
     Executing the kernel is what happens between handing it to the device and its end, in every launch of the
     evaluation: its instructions, the hazard checker, and in the launch that is measured the timing model. Loading
@@ -249,8 +249,9 @@ def tuning(evaluator: Evaluator, side: int, repeats: int) -> None:
     print(f"\none evaluation of add float32[{side},{side}], {len(gate.trials())} launches each")
     kinds: dict[str, Callable[[int], Pair]] = {
         "other numbers in the tiling program": lambda i: with_tile(operator, 2048 - 8 * i),
-        "other logic in the tiling program": lambda i: with_logic(operator, i),
     }
+    if logic:
+        kinds["other logic in the tiling program"] = lambda i: with_logic(operator, i)
     for name, pair_of in kinds.items():
         rows: list[tuple[float, ...]] = []
         before_all = compiled(evaluator)
@@ -310,8 +311,9 @@ def main(arguments: list[str] | None = None) -> None:
         simulation(evaluator, "float32", side, repeats, None if quick else (4, 8))
         simulation(evaluator, "float16", side, repeats, None if quick else (2, 4))
         building(toolkit, evaluator, repeats)
-        for side in (64,) if quick else (64, 1024):
-            tuning(evaluator, side, repeats)
+        tuning(evaluator, 64, repeats, logic=quick)
+        if not quick:
+            tuning(evaluator, 1024, repeats, logic=True)
 
 
 if __name__ == "__main__":

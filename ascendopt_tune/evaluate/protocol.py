@@ -53,7 +53,7 @@ class ArrayFile:
     shape: tuple[int, ...]
 
     def load(self) -> Array:
-        """The array, read-only and mapped, not copied.
+        """The array, read-only and mapped, not copied; processes forked later don't have it.
 
         Raises:
             CaseError: the file is missing or has another size.
@@ -64,7 +64,9 @@ class ArrayFile:
             return np.zeros(self.shape, dtype)
         try:
             with open(self.path, "rb") as file:
-                raw = np.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), np.uint8)
+                memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            memory.madvise(mmap.MADV_DONTFORK)  # what is expected must not be found in a candidate's process
+            raw = np.frombuffer(memory, np.uint8)
         except (OSError, ValueError) as e:
             raise CaseError(f"the array file {self.path} can't be read: {e}.") from e
         if raw.nbytes != count * dtype.itemsize:

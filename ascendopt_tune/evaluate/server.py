@@ -33,6 +33,7 @@ from .worker import Worker
 _GRACE_S = 1.0  # for a process to clean up after itself before it is killed
 _READ = 1 << 16
 _SERVES = 64  # requests, then a fresh process takes over
+_AGAIN, _LAST = b"+", b"-"  # before an answer: whether its process serves another request
 
 
 @dataclass
@@ -145,10 +146,11 @@ class Server:
             if job is not None:
                 self._send(_line({"id": job, "died": "the evaluation process ended without an answer"}))
         elif data.endswith(b"\n"):
-            self._send(bytes(hand.answer))
-            hand.job, hand.answer = None, bytearray()
+            self._send(bytes(hand.answer[1:]))
             hand.served += 1
-            if hand.served == _SERVES:
+            last = hand.answer[:1] == _LAST or hand.served == _SERVES
+            hand.job, hand.answer = None, bytearray()
+            if last:
                 self._end(hand)
 
     def _end(self, hand: _Hand) -> None:
@@ -198,17 +200,21 @@ class Server:
                 for line in lines:
                     request = protocol.loads(line)
                     job = request["id"]
-                    _write(answers, _line({"id": job, **self._serve(request)}))
+                    document, again = self._serve(request)
+                    _write(answers, (_AGAIN if again else _LAST) + _line({"id": job, **document}))
+                    if not again:
+                        break
             code = 0
         except SystemExit:
             pass
         except BaseException as error:  # told to the tuner, which can act
             told = protocol.encode_error(DeviceError(f"{type(error).__name__}: {error}"))
-            _write(answers, _line({"id": job, "error": told}))
+            _write(answers, _LAST + _line({"id": job, "error": told}))
         finally:
             os._exit(code)
 
-    def _serve(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _serve(self, request: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The answer, and whether this process may serve another request."""
         work = self._work / f"job-{request['id']}"
         work.mkdir(parents=True)
         worker = Worker(self._toolkit, self._limits, self._build_dir, work)
@@ -219,9 +225,9 @@ class Server:
             keep = isinstance(value, protocol.EvaluationResult) and bool(
                 value.tiling_path or value.trace_path or value.outputs
             )
-            return {"value": protocol.encode(value)}
+            return {"value": protocol.encode(value)}, not worker.knows_expected
         except AscendOptError as error:
-            return {"error": protocol.encode_error(error)}
+            return {"error": protocol.encode_error(error)}, not worker.knows_expected
         finally:
             if keep:  # outputs and tiling bytes stay, what was needed to make them goes
                 for name in ("kernel", "host"):

@@ -6,6 +6,7 @@ confined processes it forks, and answers through a pipe.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -52,6 +53,7 @@ from .verdict import failure_of, profile_of
 T = TypeVar("T")
 
 _TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, another launch's, comparison
+_LIBC = ctypes.CDLL(None)
 _INPUT_LIMIT = 1 << 20  # bytes of value-depend inputs that are read for the tiling function
 
 
@@ -73,6 +75,9 @@ class Worker:
     build_dir: Path
     work: Path
     timings: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("compile", "tiling"), 0.0))
+
+    #: Whether this process may still hold values that are expected: no other candidate's may be forked from it then.
+    knows_expected: bool = False
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
@@ -270,6 +275,10 @@ class Worker:
         for name, got, expected in zip(outputs, plan.outputs, map(load_arrays, trial.expected), strict=True):
             listed = isinstance(expected, tuple)
             for k, (a, b) in enumerate(zip(_as_tuple(got), _as_tuple(expected), strict=True)):
+                checks += 1
+                if _same_bytes(a, b):
+                    continue
+                self.knows_expected = True  # in freed memory
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
                 full = f"{name}.{k}" if listed else name
                 text = mismatch(full, a, b, allowed, trial.poison)
@@ -278,7 +287,6 @@ class Worker:
                     text = too_much_drift(full, drifts[full], request.allowed.drift.get(full, 0.0))
                 if text is not None:
                     raise _Failed(WrongResult(f"{text} [{label}]"))
-                checks += 1
         return checks
 
     def _foreign(self) -> list[Path]:
@@ -403,6 +411,12 @@ def _as_tuple(arrays: Arrays) -> tuple[Array, ...]:
     if arrays is None:
         return ()
     return arrays if isinstance(arrays, tuple) else (arrays,)
+
+
+def _same_bytes(a: Array, b: Array) -> bool:
+    """Of two contiguous arrays, without a copy of either."""
+    same = (a.shape, a.dtype) == (b.shape, b.dtype)
+    return same and _LIBC.memcmp(*map(ctypes.c_void_p, (a.ctypes.data, b.ctypes.data)), ctypes.c_size_t(a.nbytes)) == 0
 
 
 def _save(path: Path, arrays: Arrays) -> ArrayArgument:

@@ -109,6 +109,24 @@ def test_wrong_result(gate: Gate) -> None:
     assert "seed" in outcome.reason
 
 
+def test_a_process_that_copied_expected_values_serves_no_more(operator: Operator, evaluator: Evaluator) -> None:
+    """Another candidate's process would be forked from it, and could find them."""
+
+    def processes() -> set[str]:
+        pid = evaluator.server_pid
+        return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+    gate = Gate(operator, CASE, evaluator)
+    wrong = changed(operator.baseline, KERNEL, "Add(yLocal, xLocal, xLocal", "Mul(yLocal, xLocal, xLocal")
+    assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
+    before = processes()
+    assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
+    assert before & processes()  # equal bytes are compared where they are
+    for _ in range(evaluator.workers + 1):
+        assert isinstance(gate.evaluate(wrong).outcome, WrongResult)
+    assert not before & processes()
+
+
 def test_tail_that_is_one_element_short(gate: Gate) -> None:
     last = "count = end - at < t.tile ? end - at"
     outcome = kernel_with(gate, last, f"{last} - 1").outcome
