@@ -11,7 +11,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from ..chip import load_chip
-from ..errors import OperatorError
+from ..errors import LlmError, OperatorError, SettingsError
+from ..llm.client import Client
+from ..llm.endpoint import Endpoint
+from ..llm.roles import Refinement, refine_template
 from ..operator import Operator
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
@@ -37,6 +40,9 @@ def explain(
     op: options.Op = None,
     chip: options.ChipName = None,
     everything: Annotated[bool, typer.Option("--all", help=f"Every site; otherwise the worthiest {_SHOWN}.")] = False,
+    llm: Annotated[
+        bool, typer.Option("--llm", help="A language model says which sites matter, too (docs/llm.md).")
+    ] = False,
     marked: Annotated[bool, typer.Option("--marked", help="Print the whole program with its markers.")] = False,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -53,12 +59,15 @@ def explain(
             f"no evolvable region was found in the tiling program of {operator.name}.",
             "It has to set a block dim, a tiling key, tiling data or a workspace (docs/search.md).",
         )
+    refinement = _refined(operator, template) if llm else Refinement()
+    template = refinement.apply(template)
     context = _context(operator, chip or settings().chip)
     known = mutations(template, context)
     sites = marked_sites(template, known)
     shown = sites if everything else sites[:_SHOWN]
     if json:
-        print(json_text(_document(operator, template, sites, elsewhere(sites, known))))
+        document = _document(operator, template, sites, elsewhere(sites, known))
+        print(json_text({**document, "notes": refinement.notes.splitlines()}))
         return
     console = Console(highlight=False)
     console.print(f"{operator.name}: {len(sites)} sites in {len({m.site.path for m in sites})} files", markup=False)
@@ -68,8 +77,31 @@ def explain(
     for family, changes in elsewhere(sites, known).items():
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
         console.print(f"{family}: {changes[0]}{more}", markup=False, soft_wrap=True)
+    for note in refinement.notes.splitlines():
+        console.print(f"the model's note: {note}", markup=False, soft_wrap=True)
     if len(shown) < len(sites):
         console.print(f"{len(sites) - len(shown)} more sites of less worth: --all shows them")
+
+
+def _refined(operator: Operator, template: Template) -> Refinement:
+    """What the configured model says about the region, as Stage I would be told.
+
+    Raises:
+        SettingsError: no model is configured.
+        LlmError: it gives no usable answer.
+    """
+    endpoint = Endpoint.of(settings())
+    if endpoint is None:
+        raise SettingsError("no language model is configured.", "Set ASCENDOPT_LLM_MODEL (docs/llm.md).")
+    client = Client(endpoint)
+    found = refine_template(client, operator, template)
+    client.close()
+    if found == Refinement():
+        raise LlmError(
+            client.given_up or f"{endpoint.model_offline} gave no answer about {operator.name} that can be used.",
+            "`ascendopt-tune llm-check` tells whether it answers at all.",
+        )
+    return found
 
 
 def _context(operator: Operator, chip: str) -> Context:

@@ -68,8 +68,10 @@ def chip_facts(chip: Chip) -> dict[str, object]:
     }
 
 
-def profile_facts(profile: Profile, chip: Chip, target: str = "modelled") -> str:
+def profile_facts(profile: Profile, chip: Chip) -> str:
     """Where the time went, and what bounds the kernel. Times in us."""
+    # Only the virtual NPU knows since when which core worked; a device is timed by events.
+    target = "modelled" if "cores_active_us" in profile.counters else "measured"
     lines = [
         f"task {profile.task_duration_us:.2f} us {target} on {profile.block_dim} blocks; mean over cores "
         f"{profile.aiv_time_us:.2f} us, of it vector {profile.aiv_vec_time_us:.2f}, scalar "

@@ -87,6 +87,18 @@ def test_nobody_listens_and_nothing_is_configured(monkeypatch: pytest.MonkeyPatc
         Endpoint.of(cli.llm_check.settings(), model="m", base_url="not a url")
 
 
+def test_explain_shows_what_a_model_thinks_of_the_region(server: Server) -> None:
+    server.answer = ['{"unimportant": [0], "notes": ["Few cores suffice."]}', "no idea", "no idea", "no idea"]
+    plain = json.loads(CliRunner().invoke(cli.app, ["explain", "add", "--json"]).stdout)
+    refined = json.loads(CliRunner().invoke(cli.app, ["explain", "add", "--llm", "--json"]).stdout)
+    assert (plain["notes"], refined["notes"]) == ([], ["Few cores suffice."])
+    assert refined["sites"] != plain["sites"]
+    assert len(refined["sites"]) == len(plain["sites"])
+    other = CliRunner().invoke(cli.app, ["explain", "silu", "--llm"])
+    assert isinstance(other.exception, LlmError)
+    assert "llm-check" in str(other.exception)
+
+
 def test_the_estimate_follows_budget_and_proposer() -> None:
     end = Endpoint("m", "m", prices=Prices(1.0, 2.0), prices_offline=Prices(1.0, 2.0))
     operator = load_operator("add")

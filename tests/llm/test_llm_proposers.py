@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import KEY, Reply, Server, Transcript, edit
 
+from ascendopt_tune.bank.bank import Bank
+from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.chip import load_chip
 from ascendopt_tune.errors import SettingsError
@@ -192,6 +195,27 @@ def test_experience_is_told_and_not_told_twice_for_one_kernel(server: Server, ma
     assert 'Apply the experience "Lesson 1"' in texts[1], "the first was tried on this kernel"
     assert "Lesson 0" not in texts[1].split("## What was tried")[0]
     assert asked[:3] == [3, 4, 5]
+
+
+def test_experience_comes_from_the_bank(server: Server, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``choose`` wires together: the user's bank, asked with the symptoms of the incumbent."""
+    near = "Launch bound: the task takes 48 us, of which a core works 5 us; the rest is launching the task"
+    made = [
+        Experience("few-cores", "Start fewer cores", "What to do.", near, "-a\n+b", operator="x", site="s"),
+        Experience(
+            "banks", "Move one operand", "What else.", "Bank conflicts in UB.", "-c\n+d", operator="x", site="s"
+        ),
+    ]
+    Bank(own_cache / "bank").add(made)
+    budget, end = Budget(), Endpoint("m", "m", base_url=server.url, api_key=KEY)
+    chosen = choose("llm", end, limits=budget.limits, usage=budget.usage, seed=0, say=lambda text: None)
+    server.answer = Transcript((REFINE, comment("overlap")))
+    result = search(chosen.proposers[1:], budget=2)
+    chosen.close()
+    assert [change for change, _ in changes(result)] == ["overlap"]
+    text = server.requests[0]["messages"][-1]["content"]
+    assert 0 < text.index("1. Start fewer cores") < text.index("2. Move one operand")
+    assert f"experience:{made[0].id}" in [m.site for m in result.history[1].moves]
 
 
 HOSTILE: dict[str, Reply | str] = {
