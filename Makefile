@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery sanitize bench-vnpu check format wheel-check clean
+.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery sanitize bench-vnpu bench-dispatch \
+	check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -52,6 +53,9 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
+
+bench-dispatch: $(VENV)/installed  ## What a tuned operator's dispatch costs a call; best on an idle machine.
+	$(BIN)/python benchmarks/dispatch.py
 
 docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity and settings; tests compare them.
 	$(BIN)/python docs/api_table.py

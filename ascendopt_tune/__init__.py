@@ -10,18 +10,27 @@ from .errors import AscendOptError
 from .search.joint import WeightedCase
 from .torch_ops.activate import install as _install
 from .torch_ops.activate import is_virtual
-from .torch_ops.decorator import not_modelled, stats, status, tune
+from .torch_ops.decorator import tune
+from .torch_ops.policy import policy
+from .torch_ops.public import install, intercept
+from .torch_ops.status import Status, not_modelled, restore, rollback, stats, status
 from .tuner import TuneRecord, tune_case, tune_cases
 
 __all__ = [
     "AscendOptError",
     "Cache",
     "Case",
+    "Status",
     "TensorSpec",
     "TuneRecord",
     "WeightedCase",
+    "install",
+    "intercept",
     "is_virtual",
     "not_modelled",
+    "policy",
+    "restore",
+    "rollback",
     "stats",
     "status",
     "tune",

@@ -27,7 +27,19 @@ from .errors import OperatorError
 from .operator import Operator
 from .project import load_project
 
-_KEYS = {"name", "entry", "torch_op", "summary", "options", "specials", "tolerance", "domain", "initial", "case"}
+_KEYS = {
+    "name",
+    "entry",
+    "torch_op",
+    "summary",
+    "options",
+    "specials",
+    "tolerance",
+    "domain",
+    "initial",
+    "bucket",
+    "case",
+}
 
 
 def operator_names() -> list[str]:

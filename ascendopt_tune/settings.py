@@ -21,7 +21,7 @@ from .errors import SettingsError
 
 PREFIX = "ASCENDOPT_"
 TARGETS = ("auto", "virtual", "npu")
-POLICIES = ("off", "lookup", "blocking")
+POLICIES = ("off", "lookup", "lazy", "blocking")
 PROPOSERS = ("rules", "llm", "both")
 
 
@@ -38,6 +38,9 @@ class Settings:
     policy: str = "lookup"
     budget: int = 40
     disable: bool = False
+    shadow: int = 1
+    reuse: bool = True
+    lazy_share: float = 0.5
     cxx: str | None = None
     sanitize: bool = False
     workers: int | None = None
@@ -146,6 +149,16 @@ def _key(text: str) -> str:
     return text
 
 
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise ValueError("a number above 0 and at most 1")
+    return value
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in choices:
@@ -171,10 +184,23 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/`."),
     Variable(
-        "policy", _one_of(*POLICIES), "Tuned calls run the original, use cached results, or tune what is missing first."
+        "policy",
+        _one_of(*POLICIES),
+        "Tuned calls run the original, use cached results, tune what is missing in the background, or tune it first.",
     ),
     Variable("budget", _count, "Evaluations one tuning run may spend, the baseline's included."),
     Variable("disable", _flag, "The kill switch: every tuned call runs the original."),
+    Variable(
+        "shadow", _count, "So many first calls of every shape run the original, too, and their results are compared."
+    ),
+    Variable(
+        "reuse",
+        _flag,
+        "A shape like a cached one gets that one's tiling program, run anew and checked in the background.",
+    ),
+    Variable(
+        "lazy_share", _share, "The share of one processor core's time that background tuning may take, above 0 up to 1."
+    ),
     Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),
     Variable(
         "sanitize",
@@ -241,7 +267,7 @@ VARIABLES: tuple[Variable, ...] = (
 )
 _BY_NAME = {v.name: v for v in VARIABLES}
 _BY_FIELD = {v.field: v for v in VARIABLES}
-_DISABLE = _BY_FIELD["disable"].name
+DISABLE = _BY_FIELD["disable"].name
 #: Variables that processes which run candidates must not have.
 SECRETS = frozenset(name for v in VARIABLES if v.secret for name in (v.name, v.fallback) if name)
 
@@ -277,7 +303,7 @@ def check_policy(text: str) -> str:
 
 def disabled() -> bool:
     """The kill switch alone, cheap enough for every call; a value that can't be read as false disables."""
-    text = os.environ.get(_DISABLE)
+    text = os.environ.get(DISABLE)
     if not text:
         return False
     try:
@@ -319,11 +345,6 @@ def table() -> str:
 
 
 def _parse(variable: Variable, text: str) -> Any:
-    if variable.field == "policy" and text == "lazy":
-        raise SettingsError(
-            f"{variable.name}=lazy: tuning in the background is not available in this version.",
-            "Use lookup, and tune ahead with `ascendopt-tune tune`, or blocking.",
-        )
     try:
         return variable.parse(text)
     except ValueError as error:

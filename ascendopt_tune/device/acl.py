@@ -152,6 +152,20 @@ class Acl:
         if code != 0:
             self._raise(name, code)
 
+    def raw(self, name: str) -> Any:
+        """A function of libascendcl for callers that count microseconds: six machine words in, an error code out.
+
+        Whoever calls it checks the code, with :meth:`fail`.
+        """
+        function = self._rt[name]  # an object of its own, so the argument types are nobody else's
+        word = ctypes.c_void_p
+        function.argtypes = [word, ctypes.c_uint32, word, word, word, word]
+        return function
+
+    def fail(self, name: str, code: int) -> None:
+        """Raises DeviceError for what a function returned."""
+        self._raise(name, code)
+
     def _raise(self, name: str, code: int) -> None:
         text = (self._rt.aclGetRecentErrMsg() or b"").decode(errors="replace").strip()
         raise DeviceError(f"{name} failed with error {code}: {text or 'no message'}", code=code)

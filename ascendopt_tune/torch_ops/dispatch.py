@@ -1,58 +1,52 @@
 """Who serves a call of a tuned operator: the cached pair, or the original.
 
-1. A call is reduced to a key: shapes, dtypes, devices and layout of its tensors, and the values of everything else.
-2. The dispatch table maps keys to a :class:`Launcher`, or to the reason why the original serves.
-3. A new key is looked up in the cache, and tuned first under policy ``blocking``. Before a launcher enters the table,
-   both it and the original serve one call, and must agree in structure, shapes and dtypes.
+1. A call is reduced to a key (keys.py), and the table maps keys to what serves them: a :class:`Launcher`, a
+   :class:`Probation`, or the :class:`Original` with the reason why.
+2. A new key is resolved (resolve.py): looked up, and under the policies that allow it tuned, at once or in the
+   background. A miss is looked up again from time to time.
+3. Before a launcher serves alone, both it and the original serve some calls, and must agree (guard.py).
 4. Whatever fails, the original serves that very call, and the reason is counted. Nothing here raises an error of its
    own into the caller's model; only the original does.
+5. During graph capture nothing is looked up, loaded, copied, tuned or compared: launchers that serve alone go on, the
+   original serves the rest.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
 import threading
 import time
+import weakref
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from .. import paths
-from ..build.toolkit import Toolkit, find
-from ..cache import Cache, Entry, Key
-from ..case import Case
-from ..errors import AscendOptError, CaseError, OperatorError
-from ..operator import Operator, Signature
-from ..settings import disabled, settings
-from .activate import prepare
-from .binding import Bound, bind, parameters_of, schema_of, specs_of
-from .launcher import Launcher, device_of
+from ..errors import AscendOptError, CaseError
+from ..operator import Operator
+from ..settings import DISABLE, disabled
+from . import keys
+from .guard import Probation, SlowerError
+from .launcher import Launcher, UnfitError
+from .policy import scoped
+from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
+
+__all__ = ["Options", "Original", "Served", "TunedOp"]
 
 log = logging.getLogger("ascendopt_tune")
 
 LOOK_AGAIN_S = 1.0  # how soon a call that missed asks the cache again: another process may have tuned meanwhile
+LONGEST_PAUSE_S = 30.0  # and how rarely, in the end
 MAX_FAILURES = 3  # launches that may fail before the original serves for good
+MAX_KEYS = 10_000  # of one table; beyond, what the original serves is forgotten, and resolved again when it comes
 
-
-@dataclass(frozen=True)
-class Options:
-    """What the decorator was told; None: the setting of that name decides when a case is first met.
-
-    ``returns``: names of the operator's outputs the function returns, in order; empty: all of them. ``names``: the
-    operator's name of a Python parameter that is called otherwise.
-    """
-
-    policy: str | None = None
-    budget: int | None = None
-    chip: str | None = None
-    seed: int = 0
-    returns: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
+# The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
+_environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+_KILL = os.environ.encodekey(DISABLE) if hasattr(os.environ, "encodekey") else DISABLE
 
 
 @dataclass
@@ -60,315 +54,343 @@ class Served:
     """Calls of one tuned operator by who served them.
 
     ``kept``: cached, and the user's own pair is the best, so the original served. ``misses``: not cached.
-    ``fallbacks``: the original served, by reason. Calls without npu tensors, or with tuning switched off, don't count.
+    ``fallbacks``: the original served, by reason. ``compared``: of the hits, those that the original served, too (its
+    results were returned). Calls without npu tensors, or with tuning switched off, don't count. ``saved_us``: by
+    operators that serve no more.
     """
 
     hits: int = 0
     kept: int = 0
     misses: int = 0
     tuned: int = 0
+    compared: int = 0
+    saved_us: float = 0.0
     fallbacks: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True)
-class Original:
-    """The original serves. ``kind``: what such a call counts as (``kept``, ``misses``, ``fallbacks``, or nothing)."""
-
-    kind: str
-    reason: str = ""
-    until: float = float("inf")  # time.monotonic() from which on the cache is asked again
-
-
-@dataclass(frozen=True)
-class _Site:
-    """Where a case is tuned and looked up."""
-
-    toolkit: Toolkit
-    chip: str
-    store: Cache
-    policy: str
-    budget: int
-    device: torch.device
-
-    def key(self, operator: Operator, case: Case) -> Key:
-        return Key.of(operator, case, chip=self.chip, target=self.toolkit.target, toolkit=self.toolkit.version)
+    captured: Counter[str] = field(default_factory=Counter)  # cases that were met untuned during graph capture
 
 
 class TunedOp:
     """An operator that answers calls like ``original`` does, by the cached pair where there is one.
 
     Threads may call it at the same time. ``operator`` may be a function that loads it; it is called at the first call.
+
+    Args:
+        original: the function; or a schema, for an operator whose kernel is handed over call by call.
+        below_autograd: see :class:`Resolver`.
     """
 
     def __init__(
-        self, name: str, operator: Callable[[], Operator], original: Callable[..., Any], options: Options | None = None
+        self,
+        name: str,
+        operator: Callable[[], Operator],
+        original: Any,
+        options: Options | None = None,
+        below_autograd: bool = False,
     ) -> None:
         self.name = name
         self.original = original
         self.options = options or Options()
-        self.served = Served()
-        self._load = cache(operator)
-        self._parameters = parameters_of(original)
-        self._table: dict[Hashable, Launcher | Original] = {}
+        self._off = False
+        #: Every call takes the way that looks at the policy.
+        self._slow = self.options.policy == "off"
+        self._served = Served()
+        self._resolver = Resolver(name, operator, original, self.options, below_autograd)
+        self._table: dict[Hashable, Launcher | Probation | Original] = {}
         self._lock = threading.RLock()
-        self._known_signature: Signature | None = None
+        if isinstance(original, torch._C.FunctionSchema):
+            self._key = keys.of_operator(original, grad=not below_autograd)
+        else:
+            self._key = keys.of_function
+            self._call = self._caller(original)
+        _instances.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if disabled() or torch.compiler.is_compiling():
-            return self.original(*args, **kwargs)
-        try:
-            key = _key_of(args, kwargs)
-        except CaseError as error:
-            return self._serve_original(Original("fallbacks", error.message), args, kwargs)
-        choice = self._table.get(key)
-        if isinstance(choice, Launcher):
+        return self._call(*args, **kwargs)
+
+    def _caller(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch."""
+        table, key_of, is_compiling, scope = self._table, self._key, torch.compiler.is_compiling, scoped.get
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return original(*args, **kwargs)
             try:
-                result = _pack(choice, choice(args, kwargs))
+                key = key_of(args, kwargs)
+            except CaseError as error:
+                return self._cannot_take(error, original, args, kwargs)
+            choice = table.get(key)
+            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+                return self._serve(key, choice, original, args, kwargs)
+            try:
+                result = choice(args, kwargs)
             except Exception as error:
                 self._failed(key, choice, error)
-                return self.original(*args, **kwargs)
-            self.served.hits += 1
+                return original(*args, **kwargs)
+            choice.calls += 1
             return result
-        if choice is None or time.monotonic() >= choice.until:
-            return self._first_call(key, args, kwargs)
-        return self._serve_original(choice, args, kwargs)
+
+        return call
+
+    def kernel(self, original: Any) -> Callable[..., Any]:
+        """A kernel for ``Library.impl(..., with_keyset=True)``, before ``original``, a kernel of torch's dispatcher."""
+        table, key_of, scope = self._table, self._key, scoped.get
+
+        def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                key = key_of(args, kwargs)
+            except CaseError as error:
+                return self._cannot_take(error, functools.partial(original, keyset), args, kwargs)
+            choice = table.get(key)
+            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+                return self._serve(key, choice, functools.partial(original, keyset), args, kwargs)
+            try:
+                result = choice(args, kwargs)
+            except Exception as error:
+                self._failed(key, choice, error)
+                return original(keyset, *args, **kwargs)
+            choice.calls += 1
+            return result
+
+        return kernel
+
+    @property
+    def off(self) -> bool:
+        """Rolled back: the original serves, uncounted."""
+        return self._off
+
+    @off.setter
+    def off(self, value: bool) -> None:
+        self._off = value
+        self._slow = value or self.options.policy == "off"
+
+    @property
+    def served(self) -> Served:
+        """The counts so far."""
+        counts = self._served
+        hits, saved = counts.hits, counts.saved_us
+        for choice in list(self._table.values()):
+            if isinstance(choice, Launcher):
+                hits += choice.calls
+                saved += choice.calls * _saving_us(choice)
+        return Served(
+            hits,
+            counts.kept,
+            counts.misses,
+            self._resolver.tuned,
+            counts.compared,
+            saved,
+            counts.fallbacks,
+            counts.captured,
+        )
 
     def forget(self) -> None:
         """Empties the dispatch table: every case is looked up anew. The counts stay."""
         with self._lock:
-            self._table.clear()
+            for key in list(self._table):
+                self._replace(key, None)
 
-    # -- a new key ----------------------------------------------------------------------------------------------------
+    def resolve_ahead(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None) -> str:
+        """Has these arguments' case served from now on, if it can be: looks up, tunes as the policy says, loads, and
+        compares, with as many calls of both as that takes. Returns what serves: ``tuned``, ``original`` (the user's own
+        pair is the best), ``missing``, or the reason why the original does.
 
-    def _first_call(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        with self._lock:
+        Args:
+            original: the kernel, for an operator whose kernel is handed over call by call.
+        """
+        function = original or self.original
+        key = self._key(args, kwargs)
+        for _ in range(100):
+            choice = self._table.get(key)
+            if isinstance(choice, Launcher):
+                return "tuned"
+            if isinstance(choice, Original) and choice.until == float("inf"):
+                return {"kept": "original"}.get(choice.kind, choice.reason)
+            missed = choice is not None and isinstance(choice, Original)
+            self._serve(key, None if missed else choice, function, args, kwargs)
+            if missed and isinstance(self._table.get(key), Original):
+                return "missing"
+        return "missing"
+
+    # -- off the fast path --------------------------------------------------------------------------------------------
+
+    def _serve(
+        self, key: Hashable, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        scope = scoped.get()
+        if disabled() or self._off or (scope or self.options.policy) == "off":
+            return original(*args, **kwargs)
+        if isinstance(choice, Launcher):
             try:
-                choice = self._resolve(args, kwargs)
+                result = choice(args, kwargs)
+            except Exception as error:
+                self._failed(key, choice, error)
+                return original(*args, **kwargs)
+            choice.calls += 1
+            return result
+        due = choice is None or (
+            isinstance(choice, Original)
+            and (time.monotonic() >= choice.until or (choice.kind in ("misses", "") and scope != choice.scope))
+        )
+        if due or isinstance(choice, Probation):
+            if torch.npu.is_available() and torch.npu.is_current_stream_capturing():  # type: ignore[attr-defined]
+                return self._capturing(choice, original, args, kwargs)
+            if due:
+                choice = self._first_call(key, choice, original, args, kwargs)
+        if isinstance(choice, Probation):
+            return self._both_serve(key, choice, original, args, kwargs)
+        return self._serve_original(choice, original, args, kwargs)
+
+    def _first_call(
+        self,
+        key: Hashable,
+        before: Original | None,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> Probation | Original:
+        with self._lock:
+            now = self._table.get(key)
+            if now is not before and isinstance(now, (Probation, Original)):
+                return now  # another thread was first
+            if before is not None and before.wanted is not None and before.wanted.job is not None:
+                job = before.wanted.ask(self.name, before.calls)
+                before.calls = 0
+                if job.state == "failed":
+                    choice: Probation | Original = self._refused(AscendOptError(job.reason))
+                    self._replace(key, choice)
+                    return choice
+            try:
+                choice = self._resolver.resolve(original, args, kwargs)
             except Exception as error:
                 choice = self._refused(error)
             if isinstance(choice, Original):
-                self._table[key] = choice
-        if isinstance(choice, Original):
-            return self._serve_original(choice, args, kwargs)
-        return self._both_serve(key, choice, args, kwargs)
+                choice.scope = scoped.get()
+            if isinstance(choice, Original) and choice.kind == "misses":
+                pause = LOOK_AGAIN_S
+                if before is not None and before.kind == "misses":
+                    pause = min(2 * before.pause, LONGEST_PAUSE_S)
+                    if choice.wanted is not None and before.wanted is not None:
+                        choice.wanted, choice.calls = before.wanted, before.calls
+                        pause = LOOK_AGAIN_S if before.wanted.job and before.wanted.job.state in QUEUED else pause
+                choice.pause = pause
+                choice.until = time.monotonic() + pause
+            self._replace(key, choice)
+            return choice
 
-    def _resolve(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Launcher | Original:
-        """Finds or makes what serves this case; any exception means the original does."""
-        config = settings()
-        policy = self.options.policy or config.policy
-        tensors = list(_tensors((*args, *kwargs.values())))
-        if policy == "off" or not any(t.device.type == "npu" for t in tensors):
-            return Original("")
-        if torch.npu.is_current_stream_capturing():  # type: ignore[attr-defined]
-            return Original("fallbacks", "first met during graph capture", time.monotonic())
-        _check(tensors, schema_of(self.original))
-        operator = self._load()
-        if operator.direct is not None:
-            raise OperatorError(
-                f"{operator.name} is a kernel for direct launch, which this decorator doesn't serve.",
-                "Give an operator with a definition and a tiling function.",
-            )
-        device = tensors[0].device
-        toolkit = prepare() or find(config.target)  # the one this process runs on, whatever was built since
-        chip = self.options.chip or (
-            config.chip if toolkit.target == "virtual" else device_of(toolkit, device.index).soc_name().lower()
-        )
-        store = _store(paths.cache_dir(), paths.cache_layers())
-        site = _Site(toolkit, chip, store, policy, self.options.budget or config.budget, device)
-        return self._find(operator, site, args, kwargs)
-
-    def _find(
-        self, operator: Operator, site: _Site, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Launcher | Original:
-        signature = self._signature(operator, site)
-        missing = Original("misses", "not cached", time.monotonic() + LOOK_AGAIN_S)
-        if signature is None:
-            return missing  # nothing is cached for this operator as it is written now
-        bound = bind(signature, self._parameters, self.options.names, args, kwargs)
-        entry = site.store.find(site.key(operator, bound.case))
-        if entry is None and site.policy == "blocking":
-            entry = self._tune(operator, signature, bound, site, args, kwargs)
-        if entry is None:
-            return missing
-        if not entry.improved:
-            return Original("kept")
-        return self._launcher(entry, signature, bound, site)
-
-    def _signature(self, operator: Operator, site: _Site) -> Signature | None:
-        """The operator's definition: from any of its cached results, so that looking up compiles nothing."""
-        if self._known_signature is None:
-            probe = site.key(operator, Case((), ()))
-            same = (
-                s
-                for s in site.store.items(operator.name)
-                if (s.key.baseline, s.key.build) == (probe.baseline, probe.build)
-            )
-            self._known_signature = next((s.signature for s in same if s.signature is not None), None)
-        if self._known_signature is None and site.policy == "blocking":
-            from ..evaluate.evaluator import Evaluator
-
-            with Evaluator(site.toolkit, site.chip, workers=1) as evaluator:
-                self._known_signature = evaluator.describe(operator).signature
-        return self._known_signature
-
-    def _tune(
+    def _both_serve(
         self,
-        operator: Operator,
-        signature: Signature,
-        bound: Bound,
-        site: _Site,
+        key: Hashable,
+        probation: Probation,
+        original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-    ) -> Entry:
-        from ..evaluate.evaluator import Evaluator
-        from ..tuner import tune_case
-
-        if signature.has_infer_shape:
-            with Evaluator(site.toolkit, site.chip, workers=1) as evaluator:
-                outputs = evaluator.infer_outputs(operator, bound.case.inputs, bound.case.attrs)
-        else:
-            outputs = specs_of(signature, self.original(*args, **kwargs))
-        case = replace(bound.case, outputs=outputs)
-        log.info("%s: tuning %s with %d evaluations", self.name, case, site.budget)
-        record = tune_case(
-            operator,
-            case,
-            chip=site.chip,
-            target=site.toolkit.target,
-            budget=site.budget,
-            seed=self.options.seed,
-            cache=site.store,
-        )
-        self.served.tuned += 1
-        return record.entry
-
-    def _launcher(self, entry: Entry, signature: Signature, bound: Bound, site: _Site) -> Launcher:
-        names = [p.name for p in signature.outputs]
-        shared = {p.name for p in signature.inputs} & set(names)
-        if shared:
-            raise CaseError(f"{signature.op_type} changes {', '.join(sorted(shared))} in place, which is not served.")
-        unknown = [name for name in self.options.returns if name not in names]
-        if unknown:
-            raise CaseError(
-                f"returns: {signature.op_type} has no output {unknown[0]!r}.", f"It has {', '.join(names)}."
-            )
-        returned = [names.index(name) for name in self.options.returns or names]
-        acl = device_of(site.toolkit, site.device.index)
-        return Launcher(acl, entry, entry.outputs, bound.picks, returned, site.device)
-
-    def _both_serve(self, key: Hashable, launcher: Launcher, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """One call served by the launcher and the original, before the former serves alone; returns the former's."""
-        versions = [t._version for t in _tensors((*args, *kwargs.values()))]
-        served: list[torch.Tensor] | None = None
-        failure: Exception | None = None
-        try:
-            served = launcher(args, kwargs)
-            torch.npu.synchronize()  # type: ignore[attr-defined]
-        except Exception as error:
-            failure = error
-        expected = self.original(*args, **kwargs)
-        try:
-            if served is None or failure is not None:
-                raise failure or CaseError("nothing was launched.")
-            if versions != [t._version for t in _tensors((*args, *kwargs.values()))]:
-                raise CaseError("the original changes its arguments.")
-            _adopt_structure(launcher, served, expected)
-        except Exception as error:
-            self._table[key] = choice = self._refused(error)
+    ) -> Any:
+        expected, error = probation.call(original, args, kwargs)
+        if error is not None:
+            choice = self._refused(error)
             self._count(choice)
+            if isinstance(error, UnfitError):
+                return expected
+            if isinstance(error, SlowerError):
+                self._resolver.remarks(store()).add(probation.launcher.entry, self._resolver.label, choice.reason)
+            self._replace(key, choice)
             return expected
-        self._table[key] = launcher
-        self.served.hits += 1
-        return _pack(launcher, served)
+        self._served.hits += 1
+        self._served.compared += 1
+        if probation.passed:
+            self._replace(key, probation.launcher)
+        return expected
 
-    # -- counts -------------------------------------------------------------------------------------------------------
+    def _capturing(
+        self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """The original, whatever the table says; the case is reported."""
+        shapes = " ".join(
+            f"{str(v.dtype).removeprefix('torch.')}{list(v.shape)}".replace(" ", "")
+            for v in (*args, *kwargs.values())
+            if isinstance(v, torch.Tensor)
+        )
+        if not self._served.captured[shapes]:
+            log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
+        self._served.captured[shapes] += 1
+        return self._serve_original(Original("fallbacks", CAPTURED), original, args, kwargs)
 
-    def _serve_original(self, choice: Original, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def _cannot_take(
+        self, error: CaseError, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        choice = Original("") if disabled() or self._off else Original("fallbacks", error.message)
+        return self._serve_original(choice, original, args, kwargs)
+
+    def _serve_original(
+        self, choice: Original, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
         self._count(choice)
-        return self.original(*args, **kwargs)
+        result = original(*args, **kwargs)
+        if choice.wanted is not None:
+            choice.calls += 1
+            if choice.wanted.job is None:
+                with self._lock:
+                    if choice.wanted.job is None:
+                        choice.wanted.ask(self.name, choice.calls, result)
+                        choice.calls = 0
+        return result
+
+    # -- the table and the counts -------------------------------------------------------------------------------------
+
+    def _replace(self, key: Hashable, choice: Launcher | Probation | Original | None) -> None:
+        before = self._table.get(key)
+        if isinstance(before, Launcher):
+            self._served.hits += before.calls
+            self._served.saved_us += before.calls * _saving_us(before)
+            before.calls = 0
+        if choice is None:
+            self._table.pop(key, None)
+            return
+        if len(self._table) >= MAX_KEYS:
+            for old in [k for k, c in self._table.items() if isinstance(c, Original)]:
+                del self._table[old]
+        self._table[key] = choice
 
     def _count(self, choice: Original) -> None:
         if choice.kind == "fallbacks":
-            self.served.fallbacks[choice.reason] += 1
+            self._served.fallbacks[choice.reason] += 1
         elif choice.kind:
-            setattr(self.served, choice.kind, getattr(self.served, choice.kind) + 1)
+            setattr(self._served, choice.kind, getattr(self._served, choice.kind) + 1)
 
     def _refused(self, error: Exception) -> Original:
         reason = str(error) if isinstance(error, AscendOptError) else f"{type(error).__name__}: {error}"
-        if not self.served.fallbacks[reason]:
+        if not self._served.fallbacks[reason]:
             log.warning("%s: the original serves: %s", self.name, reason)
         return Original("fallbacks", reason)
 
     def _failed(self, key: Hashable, launcher: Launcher, error: Exception) -> None:
-        launcher.failures += 1
+        """A launch that didn't happen. What the tensors are to blame for is not held against the pair."""
         choice = self._refused(error)
         self._count(choice)
-        if launcher.failures >= MAX_FAILURES:
-            self._table[key] = choice
+        if isinstance(error, UnfitError):
+            return
+        with self._lock:
+            launcher.failures += 1
+            if launcher.failures >= MAX_FAILURES and self._table.get(key) is launcher:
+                reason = f"quarantined after {MAX_FAILURES} failures: {choice.reason}"
+                self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
+                self._replace(key, Original("fallbacks", reason))
+
+    def _forked(self) -> None:
+        self._lock = threading.RLock()
 
 
-@cache
-def _store(root: Path, layers: tuple[Path, ...]) -> Cache:
-    return Cache(root, layers)
+def _saving_us(launcher: Launcher) -> float:
+    entry = launcher.entry
+    return entry.baseline.task_duration_us - entry.best.task_duration_us
 
 
-def _key_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
-    """Equal for calls that the same launcher may serve. Raises CaseError for an argument of another kind."""
-    grad = torch.is_grad_enabled()
-    key = tuple([_part(value, grad) for value in args])
-    return (key, tuple([(name, _part(value, grad)) for name, value in kwargs.items()])) if kwargs else key
+_instances: weakref.WeakSet[TunedOp] = weakref.WeakSet()
 
 
-def _part(value: Any, grad: bool) -> Hashable:
-    kind = type(value)
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
-        return value.shape, value.dtype, value.device, value.is_contiguous(), grad and value.requires_grad
-    if kind is int or kind is float or kind is bool or kind is str or value is None:
-        return kind, value  # the type too: 1, 1.0 and True are equal
-    if kind is list or kind is tuple or kind is torch.Size:
-        return tuple([_part(item, grad) for item in value])
-    raise CaseError(f"an argument is a {kind.__name__}.")
+def _forked() -> None:
+    for op in _instances:
+        op._forked()
 
 
-def _tensors(values: Any) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
-
-
-def _check(tensors: list[torch.Tensor], schema: Any) -> None:
-    """Raises CaseError for a call that a launcher can't serve, whatever the operator."""
-    if schema is not None and schema.is_mutable:
-        raise CaseError("the original changes its arguments.")
-    if len({t.device for t in tensors}) > 1:
-        raise CaseError("the tensors are on different devices.")
-    if tensors[0].device.index != torch.npu.current_device():  # type: ignore[attr-defined]
-        raise CaseError("the tensors are not on the current device.")
-    if any(not t.is_contiguous() for t in tensors):
-        raise CaseError("a tensor is not contiguous.")
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        raise CaseError("a gradient is wanted; the original has the formula.")
-
-
-def _adopt_structure(launcher: Launcher, served: list[torch.Tensor], expected: Any) -> None:
-    """Makes the launcher return what the original does. Raises CaseError if the two don't agree."""
-    container = None if isinstance(expected, torch.Tensor) else type(expected)
-    if container not in (None, tuple, list):
-        raise CaseError(f"the original returns a {type(expected).__name__}, not tensors.")
-    wanted = [expected] if container is None else list(expected)
-    if not all(isinstance(t, torch.Tensor) for t in wanted) or _forms(wanted) != _forms(served):
-        raise CaseError(
-            f"the original returns {_forms(wanted)}, the operator {_forms(served)}.",
-            "Name the outputs the function returns with returns=(...).",
-        )
-    launcher.container = container
-
-
-def _forms(tensors: list[Any]) -> list[str]:
-    return [f"{t.dtype}{list(t.shape)}" if isinstance(t, torch.Tensor) else type(t).__name__ for t in tensors]
-
-
-def _pack(launcher: Launcher, tensors: list[torch.Tensor]) -> Any:
-    return tensors[0] if launcher.container is None else launcher.container(tensors)
+os.register_at_fork(after_in_child=_forked)

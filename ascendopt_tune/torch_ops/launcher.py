@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ctypes
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,17 +11,18 @@ import torch
 
 from ..build.toolkit import Toolkit
 from ..cache import Entry
-from ..case import DTYPES, Argument, TensorSpec, flatten
+from ..case import flatten
 from ..device.acl import Acl
 from ..device.launch import SYSTEM_WORKSPACE, list_descriptor
 from ..errors import CaseError
-
-#: Gets one input (a tensor, a list of tensors, or None) out of a call's arguments.
-Pick = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
+from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
 
 ALIGNMENT = 32  # bytes; results were verified on tensors that begin at a multiple of this
-TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
-DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+_LAUNCH = "aclrtLaunchKernelWithArgsArray"
+_DESCRIPTORS = 64  # descriptor blocks of tensor lists kept on the device
+
+Args = tuple[Any, ...]
+Kwargs = Mapping[str, Any]
 
 
 @cache
@@ -34,71 +36,240 @@ def upload(data: bytes, device: torch.device) -> torch.Tensor:
     return torch.frombuffer(bytearray(data or bytes(ALIGNMENT)), dtype=torch.uint8).to(device)
 
 
-class Launcher:
-    """Called with a call's arguments, launches on torch's current stream of ``device`` and returns the outputs flat.
+class UnfitError(CaseError):
+    """These tensors can't be served: the original has to, and nothing is wrong with the pair."""
 
-    ``returned`` are positions in the entry's outputs; a list output is opened. Building one raises DeviceError if the
-    binary can't be loaded. Calling one raises CaseError for a tensor that is not where results were verified to be
-    right, DeviceError or torch's errors if the launch fails; a failing kernel shows at the next synchronization.
+
+#: The area the system keeps before a kernel's workspace, by (device, stream): kernels of one stream run in turn.
+_system_areas: dict[tuple[int, int], torch.Tensor] = {}
+
+
+class Launcher:
+    """Called with a call's arguments, launches on torch's current stream of ``device`` and returns what the call does.
+
+    Threads may call it at the same time. Building one raises DeviceError if the binary can't be loaded. Calling one
+    raises UnfitError for tensors that are not where results were verified to be right, DeviceError or torch's errors if
+    the launch fails; a failing kernel shows at the next synchronization.
     """
 
-    def __init__(
-        self,
-        acl: Acl,
-        entry: Entry,
-        outputs: Sequence[Argument],
-        picks: Sequence[Pick],
-        returned: Sequence[int],
-        device: torch.device,
-    ) -> None:
+    def __init__(self, acl: Acl, entry: Entry, plan: Plan, device: torch.device) -> None:
         import torch_npu
 
-        self.entry = entry
-        #: Calls that failed. Kept here by the dispatcher.
+        self.entry, self.plan = entry, plan
+        #: Calls served. Kept here by the dispatcher, as is the number of launches that failed.
+        self.calls = 0
         self.failures = 0
-        #: What several outputs are returned in; None: one tensor. Set by the dispatcher.
+        #: What several results are returned in. None: one tensor, or nothing. Set by the dispatcher.
         self.container: Callable[[list[torch.Tensor]], Any] | None = None
-        self._acl, self._device = acl, device
-        self._picks = tuple(picks)
-        self._outputs = [(isinstance(a, tuple), [_shape_and_dtype(s) for s in flatten([a])]) for a in outputs]
-        self._returned = tuple(returned)
+        self._acl, self._device, self._index = acl, device, device.index
         # The form that waits for torch_npu's task queue: what was called before is on the stream when we launch.
         self._stream: Callable[[int], int] = torch_npu._C._npu_getCurrentRawStream
-        self._function = acl.load(entry.binary).function(entry.kernel_name)
+        self._current: Callable[[], int] = torch_npu._C._npu_getDevice
+        self._binary = acl.load(entry.binary)
+        self._function = self._binary.function(entry.kernel_name)
         self._tiling = upload(entry.tiling.data, device)
-        self._workspace = SYSTEM_WORKSPACE + entry.tiling.workspace_bytes
+        self._launch, self._block_dim = acl.raw(_LAUNCH), entry.tiling.block_dim
+        self._workspace = entry.tiling.workspace_bytes
+        self._outputs = self._output_forms()
+        # A launch's words for parameters: taken and given back, so that threads don't write into each other's.
+        self._count = len(plan.inputs) + sum(not isinstance(d, Shared) or d.listed for d in plan.outputs) + 2
+        self._slots: list[tuple[Any, int, Any]] = []
+        self._descriptors: dict[bytes, torch.Tensor] = {}
+        self._captured: list[torch.Tensor] = []  # descriptors that graphs hold the addresses of
+        self._checks_overlap = bool(plan.changed)
+        self._fills = any(fill is not None for *_, fill in self._outputs)
 
-    def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-        # Memory that is dropped when this returns is reused in the stream's order, so after the launch.
-        device, blocks = self._device, list[torch.Tensor]()
-        words = [self._address(pick(args, kwargs), blocks) for pick in self._picks]
-        made = [
-            [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in specs] for _, specs in self._outputs
-        ]
-        for tensors, value in zip(made, self.entry.tiling.initial_values, strict=False):
-            if value is not None:
-                for tensor in tensors:
-                    tensor.fill_(value)
-        for (is_list, _), tensors in zip(self._outputs, made, strict=True):
-            words.append(self._address(tensors if is_list else tensors[0] if tensors else None, blocks))
-        workspace = torch.empty(self._workspace, dtype=torch.uint8, device=device)
-        words += [workspace.data_ptr() + SYSTEM_WORKSPACE, self._tiling.data_ptr()]
-        self._acl.launch(self._function, self.entry.tiling.block_dim, words, self._stream(device.index))
-        return [tensor for i in self._returned for tensor in made[i]]
+    def _output_forms(self) -> list[tuple[Any, ...]]:
+        """Per output that is a parameter of its own: destination, whether a list, (shape, strides, dtype)s, fill."""
+        fills = self.entry.tiling.initial_values
+        forms = []
+        for i, (argument, place) in enumerate(zip(self.entry.outputs, self.plan.outputs, strict=True)):
+            specs = [(s.shape, _strides(s.shape), TORCH_DTYPES[s.dtype]) for s in flatten([argument])]
+            forms.append((place, isinstance(argument, tuple), specs, fills[i] if i < len(fills) else None))
+        return forms
 
-    def _address(self, value: Any, blocks: list[torch.Tensor]) -> int:
-        """What the kernel gets for one parameter: a tensor's address, that of a list's descriptor block, or null."""
-        if value is None:
-            return 0
-        if isinstance(value, torch.Tensor):
-            pointer = value.data_ptr()
-            if pointer % ALIGNMENT:
-                raise CaseError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
-            return pointer
-        descriptor = list_descriptor([tuple(t.shape) for t in value], [self._address(t, blocks) for t in value])
-        blocks.append(upload(descriptor, self._device))
-        return blocks[-1].data_ptr()
+    def __call__(self, args: Args, kwargs: Kwargs) -> Any:
+        results = self.run(args, kwargs)
+        if self.container is not None:
+            return self.container(results)
+        return results[0] if results else None
+
+    def run(self, args: Args, kwargs: Kwargs, before: Callable[[list[torch.Tensor]], None] | None = None) -> Any:
+        """The launch; returns the results flat.
+
+        Args:
+            before: called with the new tensors for outputs, right before they are filled and the kernel is launched.
+        """
+        index = self._index
+        if self._current() != index:
+            raise UnfitError("the tensors are not on the current device.")
+        words, pointers, keep = self._slots.pop() if self._slots else self._new_words()
+        i = 0
+        bits = 0
+        for pick in self.plan.inputs:
+            if pick is None:
+                words[i] = None
+            else:
+                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+                if value.__class__ is list or value.__class__ is tuple:
+                    address = self._list(value)
+                else:
+                    address = value.data_ptr()
+                bits |= address
+                words[i] = address
+            i += 1
+        made: list[Any] = []
+        late: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for place, is_list, specs, _ in self._outputs:
+            if place.__class__ is Shared:
+                pick = self.plan.inputs[place.position]
+                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+                made.append(value if is_list else [value])
+                if place.listed:
+                    words[i] = words[place.position]
+                    i += 1
+                continue
+            if place.__class__ is Given and not place.copied:
+                pick = place.pick
+                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+                tensors = list(value) if is_list else [value]
+                self._check_form(tensors, specs)
+            else:
+                tensors = [
+                    torch.empty_strided(shape, strides, dtype=dtype, device=self._device)
+                    for shape, strides, dtype in specs
+                ]
+                if place.__class__ is Given:
+                    value = args[place.pick] if isinstance(place.pick, int) else kwargs[place.pick]
+                    targets = list(value) if is_list else [value]
+                    self._check_form(targets, specs)
+                    late += zip(targets, tensors, strict=True)
+            address = self._list(tensors) if is_list else tensors[0].data_ptr() if tensors else 0
+            bits |= address
+            words[i] = address
+            made.append(tensors)
+            i += 1
+        if before is not None:
+            before(
+                [
+                    t
+                    for tensors, form in zip(made, self._outputs, strict=True)
+                    if form[0].__class__ is Fresh
+                    for t in tensors
+                ]
+            )
+        if self._fills:
+            for tensors, (_, _, _, fill) in zip(made, self._outputs, strict=True):
+                if fill is not None:
+                    for tensor in tensors:
+                        tensor.fill_(fill)
+        if bits % ALIGNMENT:
+            raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
+        if self._checks_overlap:
+            self._check_overlap(args, kwargs)
+        stream = self._stream(index)
+        if self._workspace:
+            # Dropped when this returns, and used again in the stream's order, so after the launch.
+            workspace = torch.empty(SYSTEM_WORKSPACE + self._workspace, dtype=torch.uint8, device=self._device)
+            words[i] = workspace.data_ptr() + SYSTEM_WORKSPACE
+        else:
+            words[i] = self._system_area(stream)
+        code = self._launch(self._function, self._block_dim, stream, None, pointers, None)
+        self._slots.append((words, pointers, keep))
+        if code:
+            self._acl.fail(_LAUNCH, code)
+        if late or self._checks_overlap:
+            self._finish(args, kwargs, late)
+        out: list[torch.Tensor] = []
+        for value in self.plan.returned:
+            if value.__class__ is int:
+                out += made[value]
+            else:
+                pick = value[0]  # type: ignore[index]
+                out.append(args[pick] if pick.__class__ is int else kwargs[pick])  # type: ignore[index]
+        return out
+
+    def changed(self, args: Args, kwargs: Kwargs) -> list[torch.Tensor]:
+        """The arguments such a call changes, lists opened."""
+        return [t for pick in self.plan.changed for t in _tensors(args, kwargs, pick)]
+
+    def unload(self) -> None:
+        """Gives the binary back to the runtime; the launcher can't be called any more."""
+        self._binary.unload()
+
+    def _finish(self, args: Args, kwargs: Kwargs, late: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """Copies results over the inputs they replace, and tells autograd what changed behind its back."""
+        with torch._C._AutoDispatchBelowAutograd():
+            for target, source in late:
+                target.copy_(source)
+        torch.autograd.graph.increment_version([t for t in self.changed(args, kwargs) if not t.is_inference()])
+
+    def _new_words(self) -> tuple[Any, int, Any]:
+        words = (ctypes.c_void_p * self._count)()
+        words[self._count - 1] = self._tiling.data_ptr()
+        base = ctypes.addressof(words)
+        pointers = (ctypes.c_void_p * self._count)(*(base + 8 * i for i in range(self._count)))
+        return words, ctypes.addressof(pointers), pointers
+
+    def _system_area(self, stream: int) -> int:
+        area = _system_areas.get((self._index, stream))
+        if area is None:
+            area = torch.empty(SYSTEM_WORKSPACE + ALIGNMENT, dtype=torch.uint8, device=self._device)
+            _system_areas[self._index, stream] = area
+        return area.data_ptr() + SYSTEM_WORKSPACE
+
+    def _list(self, tensors: Any) -> int:
+        """The address of a tensor list's descriptor block; kept, because lists of weights come again."""
+        addresses = [t.data_ptr() for t in tensors]
+        if any(a % ALIGNMENT for a in addresses):
+            raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
+        data = list_descriptor([tuple(t.shape) for t in tensors], addresses)
+        block = self._descriptors.get(data)
+        capturing = torch.npu.is_current_stream_capturing()  # type: ignore[attr-defined]
+        if block is not None and capturing:
+            self._captured.append(block)
+        if block is None:
+            if capturing:
+                raise UnfitError(
+                    "a tensor list's addresses would have to be copied to the device during graph capture."
+                )
+            if len(self._descriptors) >= _DESCRIPTORS:
+                # A launch that is under way may still read the oldest; the allocator reuses it in the stream's order.
+                self._descriptors.pop(next(iter(self._descriptors)), None)
+            block = self._descriptors[data] = upload(data, self._device)
+        return block.data_ptr()
+
+    def _check_form(self, tensors: list[torch.Tensor], specs: list[Any]) -> None:
+        for tensor, (shape, strides, dtype) in zip(tensors, specs, strict=True):
+            if tensor.shape != shape or tensor.dtype != dtype or tensor.stride() != strides:
+                wanted = f"{dtype}{list(shape)}"
+                raise UnfitError(
+                    f"a tensor to write into is {tensor.dtype}{list(tensor.shape)} with strides {tensor.stride()}, the "
+                    f"operator gives contiguous {wanted}."
+                )
+
+    def _check_overlap(self, args: Args, kwargs: Kwargs) -> None:
+        """Raises UnfitError if a tensor that the kernel changes shares memory with another argument."""
+        changed = self.plan.changed
+        for pick in changed:
+            for other in {*self.plan.inputs, *changed} - {pick, None}:
+                for tensor in _tensors(args, kwargs, pick):
+                    begin, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+                    for beside in _tensors(args, kwargs, other):
+                        if begin < beside.data_ptr() + beside.nbytes and beside.data_ptr() < end:
+                            raise UnfitError("a tensor that is written shares memory with another argument.")
 
 
-def _shape_and_dtype(spec: TensorSpec) -> tuple[tuple[int, ...], torch.dtype]:
-    return spec.shape, TORCH_DTYPES[spec.dtype]
+def _tensors(args: Args, kwargs: Kwargs, pick: Pick | None) -> list[torch.Tensor]:
+    value = args[pick] if isinstance(pick, int) else kwargs[pick]  # type: ignore[index]
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of a contiguous tensor, as torch has them (an axis of length 0 counts as 1)."""
+    out: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        out.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(out))

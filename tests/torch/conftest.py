@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.registry import load_operator
+from ascendopt_tune.settings import override
 from ascendopt_tune.torch_ops import activate
+from ascendopt_tune.tuner import tune_case
 
 HAVE_TORCH_NPU = all(importlib.util.find_spec(name) is not None for name in ("torch", "torch_npu"))
 
@@ -20,3 +25,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 if HAVE_TORCH_NPU:
     activate.activate()
+
+#: The case that :func:`tuned_add` has a result for.
+ADD_SHAPE = (64, 512)
+
+
+@pytest.fixture(scope="session")
+def tuned_add(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with one tuned case of ``add``, float16: made once, used as a read-only layer."""
+    root = tmp_path_factory.mktemp("tuned")
+    spec = TensorSpec("float16", ADD_SHAPE)
+    with override(cache_dir=root):
+        record = tune_case(load_operator("add"), Case((spec, spec), (spec,)), budget=5, target="virtual", workers=2)
+    assert record.entry.improved
+    return root
+
+
+@pytest.fixture
+def layer(tuned_add: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """:func:`tuned_add`, looked up by every tuned operator of the test."""
+    monkeypatch.setenv("ASCENDOPT_CACHE_LAYERS", str(tuned_add))
+    return tuned_add

@@ -132,7 +132,7 @@ def test_it_is_said_to_be_not_modelled(model: Any) -> None:
     assert after["native_layer_norm"] == before.get("native_layer_norm", 0) + 5
     assert after["embedding"] == before.get("embedding", 0) + 2
     assert start.elapsed_time(end) == 0
-    assert ascendopt_tune.status().splitlines()[-1].startswith("on the CPU, not modelled: ")
+    assert str(ascendopt_tune.status()).splitlines()[-1].startswith("on the CPU, not modelled: ")
 
 
 def test_saved_states_and_copies(model: Any) -> None:

@@ -50,8 +50,9 @@ def test_an_unknown_name_lists_what_exists() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "next_step"),
     [
-        ("ASCENDOPT_POLICY", "always", "off, lookup, blocking"),
-        ("ASCENDOPT_POLICY", "lazy", "not available in this version"),
+        ("ASCENDOPT_POLICY", "always", "off, lookup, lazy, blocking"),
+        ("ASCENDOPT_LAZY_SHARE", "0", "above 0 and at most 1"),
+        ("ASCENDOPT_SHADOW", "0", ">= 1"),
         ("ASCENDOPT_TARGET", "gpu", "auto, virtual, npu"),
         ("ASCENDOPT_BUDGET", "0", "whole number >= 1"),
         ("ASCENDOPT_BUDGET", "1e3", "whole number >= 1"),

@@ -1,0 +1,136 @@
+"""What happened so far: ``aot.status()`` for people and programs, ``aot.stats()`` as plain data, ``aot.rollback()``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dispatch import TunedOp
+    from .intercept import Interception
+
+#: Every tuned operator of this process, in the order they came.
+registered: list[TunedOp] = []
+#: Every interception that was not undone by the user.
+interceptions: list[Interception] = []
+
+
+@dataclass
+class OperatorStatus:
+    """Calls of one operator by who served them; see dispatch.Served. ``saved_us`` is an estimate: calls served by tuned
+    pairs times what the tuner measured them to save (modelled, on the virtual NPU)."""
+
+    name: str
+    hits: int = 0
+    kept: int = 0
+    misses: int = 0
+    tuned: int = 0
+    compared: int = 0
+    saved_us: float = 0.0
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    captured: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class QueuedCase:
+    """A case the background process was asked for. ``state``: queued, tuning, reusing, elsewhere, done or failed."""
+
+    operator: str
+    case: str
+    state: str
+    calls: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """``operators`` by their source (several with the same one are added up), ``queue``: cases asked for in the
+    background, ``not_modelled``: calls by operator that torch's CPU kernels served on the virtual NPU."""
+
+    operators: Mapping[str, OperatorStatus]
+    queue: tuple[QueuedCase, ...]
+    not_modelled: Mapping[str, int]
+    target: str
+
+    def __str__(self) -> str:
+        lines = []
+        for name, row in self.operators.items():
+            counts = ", ".join(f"{getattr(row, k)} {k}" for k in ("hits", "kept", "misses", "tuned"))
+            lines.append(f"{name}: {counts}, {sum(row.fallbacks.values())} fallbacks")
+            if row.saved_us:
+                kind = "modelled" if self.target == "virtual" else "estimated"
+                lines.append(f"  {kind} time saved: {row.saved_us:.1f} us")
+            lines += [f"  {number} x {reason}" for reason, number in row.fallbacks.items()]
+            lines += [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
+        lines = lines or ["no tuned operators"]
+        for item in self.queue:
+            reason = f": {item.reason}" if item.reason else ""
+            lines.append(f"background, {item.state}: {item.operator} {item.case} ({item.calls} calls){reason}")
+        if calls := self.not_modelled:
+            lines.append(f"on the CPU, not modelled: {sum(calls.values())} calls of {len(calls)} torch operators")
+        return "\n".join(lines)
+
+
+def status() -> Status:
+    """Operators, hits, misses, fallbacks with reasons, time saved, the background's queue. Print it, or read it."""
+    from .activate import is_virtual
+
+    rows: dict[str, OperatorStatus] = {}
+    for op in registered:
+        row, served = rows.setdefault(op.name, OperatorStatus(op.name)), op.served
+        for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us"):
+            setattr(row, count, getattr(row, count) + getattr(served, count))
+        for mine, theirs in ((row.fallbacks, served.fallbacks), (row.captured, served.captured)):
+            for reason, number in theirs.items():
+                if number:
+                    mine[reason] = mine.get(reason, 0) + number
+    return Status(rows, _queue(), not_modelled(), "virtual" if is_virtual() else "npu")
+
+
+def stats() -> dict[str, dict[str, Any]]:
+    """Calls of every tuned operator so far: ``hits, kept, misses, tuned, fallbacks {reason: count}`` by its source.
+
+    Operators with the same source are added up.
+    """
+    names = ("hits", "kept", "misses", "tuned", "fallbacks")
+    return {name: {k: getattr(row, k) for k in names} for name, row in status().operators.items()}
+
+
+def not_modelled() -> dict[str, int]:
+    """Calls by operator that torch's CPU kernels served on the virtual NPU: no modelled time stands for them."""
+    served = sys.modules.get(f"{__package__}.cpu_call")  # loaded with the virtual NPU's torch_npu
+    return dict(served.calls) if served is not None else {}
+
+
+def _queue() -> tuple[QueuedCase, ...]:
+    lazy = sys.modules.get(f"{__package__}.lazy")
+    if lazy is None:
+        return ()
+    lazy.background.poll()
+    jobs = list(lazy.background.jobs.values())
+    return tuple(QueuedCase(j.operator, j.text, j.state, j.calls, j.reason) for j in jobs)
+
+
+def rollback() -> int:
+    """Back to stock, at once and in this process: every tuned operator is served by its original alone, interceptions
+    are taken out of torch's dispatcher, nothing is tuned. Returns how many operators that concerned. :func:`restore`
+    undoes it; so does decorating or intercepting anew, for what is new."""
+    for op in registered:
+        op.off = True
+    for interception in interceptions:
+        interception.suspend()
+    lazy = sys.modules.get(f"{__package__}.lazy")
+    if lazy is not None:
+        lazy.background.close()
+    return len(registered)
+
+
+def restore() -> None:
+    """Undoes :func:`rollback`; every case is looked up anew."""
+    for op in registered:
+        op.off = False
+        op.forget()
+    for interception in interceptions:
+        interception.resume()

@@ -1,0 +1,107 @@
+"""What a tuned operator's dispatch costs per call: ``make bench-dispatch``. Microseconds of the host's clock.
+
+An operator written in C++ as a hand-made binding would be (``dispatch.cpp``: allocate the output, launch) is called
+bare, and then taken over, with a hit. Launches do nothing in both, so what is compared is the host's work. Rounds take
+turns, and the quickest of each kind counts: a busy machine makes calls slower, never quicker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ascendopt_tune as aot
+
+import torch  # isort: skip
+
+from ascendopt_tune.build.toolkit import host_compiler
+from ascendopt_tune.torch_ops.activate import activate
+from ascendopt_tune.torch_ops.launcher import Launcher
+
+SHAPE = (8, 2048)
+ROUNDS, CALLS = 30, 2000
+
+
+def build(folder: Path) -> ctypes.CDLL:
+    """Compiles and loads the bare operator."""
+    include = Path(torch.__file__).parent / "include"
+    library = folder / "bench_dispatch.so"
+    source = Path(__file__).with_suffix(".cpp")
+    command = [host_compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-w", f"-I{include}", str(source)]
+    libraries = [f"-L{include.parent / 'lib'}", "-ltorch_cpu", "-lc10"]
+    subprocess.run([*command, *libraries, "-o", str(library)], check=True)
+    torch.ops.load_library(str(library))
+    return ctypes.CDLL(str(library))
+
+
+def per_call_us(call: Callable[[], Any], calls: int = CALLS) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    options = parser.parse_args()
+    activate()
+    x, y = (torch.ones(SHAPE, dtype=torch.float16).npu() for _ in range(2))
+    memory = torch.zeros(1 << 20, dtype=torch.uint8).npu()
+    with tempfile.TemporaryDirectory() as folder:
+        library = build(Path(folder))
+        no_launch = ctypes.cast(library.bench_no_launch, ctypes.c_void_p)
+        address = ctypes.c_void_p(memory.data_ptr())
+        library.bench_configure(no_launch, None, ctypes.c_uint32(8), address, address)
+        op = torch.ops.aot_bench.add.default
+        taken = aot.intercept("aot_bench::add", "add", policy="blocking", budget=3)
+        (tuned,) = taken.tuned
+        # The bare operator launches nothing, so its results can't be compared: the pair is put into the table by hand.
+        probation = tuned._resolver.resolve(op, (x, y), {})
+        launcher: Launcher = probation.launcher
+        launcher._launch = library["bench_no_launch"]
+        launcher._launch.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4]
+        key = tuned._key((x, y), {})
+        function = aot.tune("add")(lambda x, y: x)
+        function.tuned._table[function.tuned._key((x, y), {})] = launcher  # type: ignore[attr-defined]
+
+        rows: dict[str, list[float]] = {"bare": [], "hit": [], "hit of a decorated function": [], "miss": []}
+        for _ in range(ROUNDS):
+            taken.suspend()
+            rows["bare"].append(per_call_us(lambda: op(x, y)))
+            taken.resume()
+            tuned._table[key] = launcher
+            rows["hit"].append(per_call_us(lambda: op(x, y)))
+            tuned.forget()
+            tuned._table[key] = _missing()
+            rows["miss"].append(per_call_us(lambda: op(x, y)))
+            rows["hit of a decorated function"].append(per_call_us(lambda: function(x, y)))
+        taken.undo()
+    best = {name: min(times) for name, times in rows.items()}
+    document = {
+        "us_per_call": {name: round(value, 2) for name, value in best.items()},
+        "added_us": {name: round(value - best["bare"], 2) for name, value in best.items() if name != "bare"},
+    }
+    if options.json:
+        print(json.dumps(document))
+        return
+    for name, value in best.items():
+        added = "" if name == "bare" else f"   {value - best['bare']:+.2f}"
+        print(f"{name:30s} {value:6.2f} us{added}")
+
+
+def _missing() -> Any:
+    from ascendopt_tune.torch_ops.dispatch import Original
+
+    return Original("misses")
+
+
+if __name__ == "__main__":
+    main()

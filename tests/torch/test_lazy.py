@@ -1,0 +1,331 @@
+"""Tuning in the background of a process that serves: on the real torch_npu, with real processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_npu")
+
+import ascendopt_tune as aot  # noqa: E402
+from ascendopt_tune.build.toolkit import find  # noqa: E402
+from ascendopt_tune.cache import Cache  # noqa: E402
+from ascendopt_tune.case import TensorSpec  # noqa: E402
+from ascendopt_tune.registry import load_operator  # noqa: E402
+from ascendopt_tune.torch_ops import background, dispatch, fallback, lazy, resolve  # noqa: E402
+from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.background import Worker, request_from_json, request_to_json  # noqa: E402
+from ascendopt_tune.torch_ops.described import CallDescription  # noqa: E402
+from ascendopt_tune.torch_ops.status import registered  # noqa: E402
+from ascendopt_tune.torch_ops.tuning import Request, claim, fulfil  # noqa: E402
+
+pytestmark = [
+    pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
+    pytest.mark.filterwarnings("ignore:Cannot create tensor with internal format:UserWarning"),
+]
+
+PATIENCE_S = 240  # a machine that is busy with other things
+SPEC = TensorSpec("float16", (8, 256))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def aten() -> None:
+    fallback.install()
+
+
+@pytest.fixture(autouse=True)
+def own_background(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lazy.Background]:
+    """A background process of the test's own; it ends with the test."""
+    registered.clear()
+    monkeypatch.setattr(dispatch, "LOOK_AGAIN_S", 0.05)
+    monkeypatch.setenv("ASCENDOPT_LAZY_SHARE", "1")
+    own = lazy.Background()
+    monkeypatch.setattr(lazy, "background", own)
+    monkeypatch.setattr(resolve, "background", own)
+    yield own
+    pid = own.pid
+    own.close()
+    assert pid is None or not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"not within {PATIENCE_S} s:\n{aot.status()}"
+        time.sleep(0.05)
+
+
+def ones(*shape: int) -> Any:
+    return torch.ones(shape, dtype=torch.float16).npu()
+
+
+def request(**changes: Any) -> Request:
+    values = {"x": SPEC, "y": SPEC}
+    return Request(load_operator("add"), CallDescription(values), "ascend910b2", 2, 0, {}, **changes)
+
+
+def test_a_miss_is_served_at_once_and_tuned_behind_it(own_background: lazy.Background) -> None:
+    calls = []
+    add = aot.tune("add", policy="lazy", budget=2)(lambda x, y: calls.append(1) or x + y)
+    x = ones(8, 256)
+    start = time.monotonic()
+    assert (add(x, x).cpu() == 2).all()
+    assert time.monotonic() - start < 5  # the original, and a process that is only started
+    assert own_background.pid is not None
+    assert own_background.pid != os.getpid()
+    assert [(job.operator, job.calls) for job in aot.status().queue] == [("add", 1)]
+
+    def served() -> bool:
+        assert (add(x, x).cpu() == 2).all()
+        row = aot.stats()["add"]
+        return bool(row["hits"] + row["kept"] > 2)
+
+    until(served)
+    row = aot.stats()["add"]
+    assert row["fallbacks"] == {}
+    assert row["misses"] > 0
+    (job,) = aot.status().queue
+    assert job.state == "done"
+    (summary,) = Cache().items("add")
+    assert summary.key.case.count("8,256") == 3
+    if row["hits"]:
+        before = len(calls)
+        add(x, x)
+        assert len(calls) == before
+
+
+def test_what_cannot_be_tuned_is_said(own_background: lazy.Background) -> None:
+    add = aot.tune("add", policy="lazy", budget=2)(lambda x, y: x + y)
+    x = torch.ones(8, 8, dtype=torch.float64).npu()  # add has no such dtype
+
+    def refused() -> bool:
+        add(x, x)
+        return bool(aot.stats()["add"]["fallbacks"])
+
+    until(refused)
+    (reason,) = aot.stats()["add"]["fallbacks"]
+    assert "float64" in reason
+    assert [job.state for job in aot.status().queue] == ["failed"]
+
+
+def test_the_most_wanted_comes_first() -> None:
+    """Calls so far times an estimate of a call's time."""
+    lines = [
+        json.dumps({"id": name, "weight": weight, "request": request_to_json(request())})
+        for name, weight in (("a", 10.0), ("b", 30.0), ("c", 20.0))
+    ]
+    lines.append(json.dumps({"id": "a", "weight": 25.0}))
+    worker = Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
+    worker.take(lines)
+    order = []
+    for _ in range(3):
+        name, _ = worker._next()
+        order.append(name)
+        worker._finish(name, "done")
+    assert order == ["b", "a", "c"]
+    spec = TensorSpec("float16", (4096, 4096))
+    assert lazy.estimate_us([spec], "ascend910b2") > 2 * lazy.estimate_us([SPEC], "ascend910b2")
+
+
+def test_a_request_crosses_the_pipe() -> None:
+    sent = request(search=False)
+    got = request_from_json(json.loads(json.dumps(request_to_json(sent))))
+    assert got.operator.baseline == sent.operator.baseline
+    assert got.operator.reference == sent.operator.reference
+    assert (got.call, got.rules, got.search, got.chip) == (sent.call, sent.rules, False, sent.chip)
+
+
+def test_the_share_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    now = iter([0.0, 3.0, 10.0, 11.0, 20.0])
+    monkeypatch.setattr(background.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(background.time, "sleep", slept.append)
+    worker = background.Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 0.25)
+    with worker._paced():
+        worker._pause()
+    assert slept == [9.0, 3.0]  # three quarters of the time: 3 s of work, then 1 s
+
+
+# -- many processes -----
+
+
+def test_a_claim_is_held_by_one_and_dies_with_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom ascendopt_tune.torch_ops.tuning import claim\n"
+        f"with claim(Path({str(tmp_path)!r}), 'key', True) as mine:\n    print(mine, flush=True)\n    time.sleep(600)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+        with claim(tmp_path, "key", False) as mine:
+            assert not mine
+        with claim(tmp_path, "other", False) as mine:
+            assert mine
+        holder.send_signal(signal.SIGKILL)
+        with claim(tmp_path, "key", True) as mine:
+            assert mine
+    finally:
+        holder.kill()
+        holder.communicate()
+    with claim(Path("/proc/nothing"), "key", False) as mine:  # nobody can share there
+        assert mine
+
+
+CLIENT = """
+import sys, time
+from ascendopt_tune.build.toolkit import find
+from ascendopt_tune.cache import Cache
+from ascendopt_tune.registry import load_operator
+from ascendopt_tune.case import TensorSpec
+from ascendopt_tune.torch_ops.described import CallDescription
+from ascendopt_tune.torch_ops.tuning import Request, fulfil
+wait = sys.argv[1] == "wait"
+spec = TensorSpec("float16", (8, 256))
+request = Request(load_operator("add"), CallDescription({"x": spec, "y": spec}), "ascend910b2", 2, 0, {})
+made, entry = False, None
+while entry is None:
+    entry, made = fulfil(request, Cache(), find("virtual"), wait=wait, workers=1)
+    time.sleep(0.1)
+print(made, entry.key.hash)
+"""
+
+
+def test_eight_processes_hammer_one_cold_key(own_cache: Path) -> None:
+    """One tunes, all answer: those that wait for it (policy blocking) and those that come again (the background)."""
+    clients = [
+        subprocess.Popen([sys.executable, "-c", CLIENT, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for how in ("wait", "again") * 4
+    ]
+    answers = []
+    for client in clients:
+        out, err = client.communicate(timeout=2 * PATIENCE_S)
+        assert client.returncode == 0, out + err
+        answers.append(out.split())
+    assert sorted(made for made, _ in answers) == ["False"] * 7 + ["True"]
+    assert len({key for _, key in answers}) == 1
+    (summary,) = Cache().items("add")
+    assert summary.key.hash == answers[0][1]
+    assert list(own_cache.glob("quarantine/*")) == []
+
+
+# -- ends -----
+
+
+def test_the_interpreters_exit_is_clean(own_cache: Path) -> None:
+    """While a case is tuned: no traceback, no process left behind, in good time."""
+    code = (
+        "import time\nimport ascendopt_tune as aot\nimport torch\n"
+        "add = aot.tune('add', policy='lazy', budget=40)(lambda x, y: x + y)\n"
+        "x = torch.ones(8, 256, dtype=torch.float16).npu()\nadd(x, x)\n"
+        f"end = time.monotonic() + {PATIENCE_S}\n"
+        "while time.monotonic() < end and aot.status().queue[0].state != 'tuning': time.sleep(0.02)\n"
+        "from ascendopt_tune.torch_ops.lazy import background\n"
+        "print(background.pid, aot.status().queue[0].state, flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    pid, state = done.stdout.split()
+    assert state == "tuning"
+    until(lambda: not alive(int(pid)))
+
+
+def test_a_background_process_that_is_killed_is_started_again(own_background: lazy.Background) -> None:
+    add = aot.tune("add", policy="lazy", budget=2)(lambda x, y: x + y)
+    x = ones(8, 256)
+    add(x, x)
+    first = own_background.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+
+    def served() -> bool:
+        add(x, x)
+        row = aot.stats()["add"]
+        return bool(row["hits"] + row["kept"])
+
+    until(served)
+    assert aot.stats()["add"]["fallbacks"] == {}
+
+
+def test_fork_and_a_deleted_cache(layer: Path, own_cache: Path, own_background: lazy.Background) -> None:
+    """A fork has no part in its parent's tuning; without its cache a process serves on."""
+    add = aot.tune("add")(lambda x, y: x + y)
+    x = ones(64, 512)
+    for _ in range(2):
+        add(x, x)
+    own_background._start("virtual")
+    pid = os.fork()
+    if pid == 0:
+        code = 0 if own_background.pid is None and registered[0]._lock.acquire(timeout=1) else 1
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert own_background.pid is not None
+    assert alive(own_background.pid)
+    shutil.rmtree(own_cache)
+    for _ in range(2):
+        assert (add(x, x).cpu() == 2).all()
+        assert (add(ones(3, 5), ones(3, 5)).cpu() == 2).all()
+    row = aot.stats()["add"]
+    assert (row["hits"], row["misses"], row["fallbacks"]) == (4, 2, {})
+
+
+# -- shapes like a cached one -----
+
+
+def test_a_neighbours_program_serves_an_unseen_shape(layer: Path, own_background: lazy.Background) -> None:
+    """Policy lookup: nothing is searched, but the tuned shape's tiling program is run for the new one, and checked."""
+    add = aot.tune("add")(lambda x, y: x + y)
+    x, far = ones(60, 512), ones(500, 512)
+
+    def served() -> bool:
+        assert (add(x, x).cpu() == 2).all()
+        assert (add(far, far).cpu() == 2).all()
+        row = aot.stats()["add"]
+        return bool(row["hits"] > 1 or row["fallbacks"])
+
+    until(served)
+    row = aot.stats()["add"]
+    assert (row["fallbacks"], row["tuned"]) == ({}, 0)
+    assert [(job.operator, job.state) for job in aot.status().queue] == [("add", "done")]  # the far one isn't like it
+    found = {s.key.case: s for s in Cache().items("add")}
+    (mine,) = (s for case, s in found.items() if "60,512" in case)
+    entry = Cache().get(mine.key)
+    assert entry is not None
+    assert entry.provenance.evaluations == 2
+    assert entry.provenance.changes[-1].startswith("tiling program of ")
+    assert entry.best.task_duration_us <= entry.baseline.task_duration_us
+
+
+def test_reuse_can_be_switched_off(layer: Path, own_background: lazy.Background, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ASCENDOPT_REUSE", "0")
+    add = aot.tune("add")(lambda x, y: x + y)
+    x = ones(60, 512)
+    add(x, x)
+    assert own_background.pid is None
+    assert aot.stats()["add"]["misses"] == 1
+
+
+def test_nothing_is_reused_where_there_is_no_neighbour(own_cache: Path) -> None:
+    entry, ended = fulfil(request(search=False), Cache(), find("virtual"), wait=False)
+    assert (entry, ended) == (None, True)
