@@ -65,7 +65,7 @@ _WORDS = {
     "WrongResult": r"elements of output|rounded to one side",
     "OutOfBounds": r"covers|no allocation|past the end|not its output|Unified Buffer|through a pointer",
     "Hazard": r"not ordered after|nobody has written|relies on",
-    "LaunchFailed": r"does not take|queue|block dim|tiling|buffer|Wait|must|InitBuffer|align|repeat|dtype|type|stride|align",
+    "LaunchFailed": r"does not take|queue|block dim|tiling|buffer|Wait|must|InitBuffer|align|repeat|type|stride",
     "CompileFailed": r"does not compile|AscendC|poison",
     "TimedOut": r"did not end|processor time",
     "Crashed": r"signal|ended its process",
