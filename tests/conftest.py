@@ -15,6 +15,9 @@ import pytest
 os.environ.setdefault(
     "ASCENDOPT_TOOLKIT_DIR", str(platformdirs.user_cache_path("ascendopt_tune", appauthor=False) / "toolkit")
 )
+# AddressSanitizer has to be preloaded (`make sanitize`), but compilers take minutes with it.
+if "ASCENDOPT_SANITIZE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("LD_PRELOAD", None)
 # A busy machine is no defect of what is tested.
 hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
