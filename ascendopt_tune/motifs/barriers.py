@@ -140,6 +140,7 @@ FULL_BARRIER = Motif(
     preconditions="What the barrier ordered is ordered by a queue, a flag or the compiler's automatic synchronization.",
     faster=_full_faster,
     slower=_full_slower,
+    together="auto-sync",
 )
 
 VECTOR_BARRIER = Motif(
@@ -151,4 +152,5 @@ VECTOR_BARRIER = Motif(
     preconditions="The instructions on both sides touch different bytes, or the compiler synchronizes.",
     faster=_vector_faster,
     slower=_vector_slower,
+    together="auto-sync",
 )

@@ -223,6 +223,7 @@ DOUBLE_BUFFER = Motif(
     preconditions="Twice the queue's bytes fit into UB; the loop takes several tiles.",
     faster=_single_faster,
     slower=_single_slower,
+    together="no",
 )
 
 BUFFER_LIFETIME = Motif(

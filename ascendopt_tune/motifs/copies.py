@@ -74,13 +74,13 @@ def _pad_faster(kernel: KernelProgram) -> Iterator[Change]:
         path, count, kind = call.path, length[1], length[2]
         plain = call.spelled("DataCopy", call.args[0], call.args[1], count)
         site = kernel.site(block.function, call.statement)
-        edit = kernel.replace(path, call.statement, f"{plain};")
-        yield Change(f"{site}/aligned", f"DataCopyPad of {block.function.name} made DataCopy", (edit,))
         padded = kernel.text(path, call.statement)
         if not _guarded(kernel, block):
             text = f"if (({count}) * sizeof({kind}) % 32 == 0) {{ {plain}; }} else {{ {padded} }}"
             edit = kernel.replace(path, call.statement, text)
             yield Change(f"{site}/either", f"DataCopy where {block.function.name} copies whole blocks", (edit,))
+        edit = kernel.replace(path, call.statement, f"{plain};")
+        yield Change(f"{site}/aligned", f"DataCopyPad of {block.function.name} made DataCopy", (edit,))
 
 
 def _guarded(kernel: KernelProgram, block: Block) -> bool:

@@ -87,4 +87,5 @@ FLAG_PAIR = Motif(
     "only behind the loop.",
     faster=_faster,
     slower=_slower,
+    together="auto-sync",
 )

@@ -32,11 +32,10 @@ def _banks_faster(kernel: KernelProgram) -> Iterator[Change]:
     plain = [(c, f"{_summand(c.args[-1])}{_SHIFT}") for c in calls if not c.args[-1].endswith(_SHIFT)]
     plain = [(c, size) for c, size in plain if not _ROUND.fullmatch(c.args[-1])]
     for site, found, what in (("whole", rounded, "no longer rounded up"), ("shift", plain, "32 bytes longer")):
-        if len(found) > 1:
-            edits = tuple(_sized(kernel, c, size) for c, size in found)
-            yield Change(f"{site}/all", f"{len(found)} buffers {what}", edits)
-        for c, size in found:
-            yield Change(f"{site}/{c.args[0]}", f"buffer {c.args[0]} {what}", (_sized(kernel, c, size),))
+        for part, chosen in (("each", found), ("second", found[1::2]), ("first", found[:1])):
+            if chosen:
+                edits = tuple(_sized(kernel, c, size) for c, size in chosen)
+                yield Change(f"{site}/{part}", f"{len(chosen)} of {len(calls)} buffers {what}", edits)
 
 
 def _banks_slower(kernel: KernelProgram) -> Iterator[Change]:
@@ -122,6 +121,7 @@ BANK_GROUPS = Motif(
     preconditions="UB has room for the bytes in between.",
     faster=_banks_faster,
     slower=_banks_slower,
+    together="no",
 )
 
 ALL_CORES = Motif(
@@ -132,6 +132,7 @@ ALL_CORES = Motif(
     preconditions="There is work for every core; the launch doesn't cost more than it saves.",
     faster=_cores_faster,
     slower=_cores_slower,
+    together="no",
 )
 
 ALIGNMENT_512 = Motif(
@@ -143,4 +144,5 @@ ALIGNMENT_512 = Motif(
     preconditions="The number is used to round parts of global memory, not sizes in UB.",
     faster=_alignment_faster,
     slower=_alignment_slower,
+    together="no",
 )

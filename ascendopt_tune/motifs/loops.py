@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ..source import Edit, walk
-from .api import COPY, VECTOR, reads, root, writes
+from .api import COPY, VECTOR, root, writes
 from .kernel_program import Block, Call, KernelProgram, Step
 from .motif import Change, Motif
 
+_FILLS = frozenset(["CreateVecIndex", "Duplicate"])
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_GET = re.compile(r"\b[\w.>-]+?\.GetValue\(")
 _COUNTED = re.compile(
     r"for\s*\(\s*([\w:\s]+?)\b(\w+)\s*=\s*([^;]+?)\s*;\s*(\w+)\s*<\s*([^;]+?)\s*;\s*(.+?)\)\s*$", re.DOTALL
 )
@@ -91,7 +91,7 @@ def _loads(kernel: KernelProgram, step: Step, tensors: set[str]) -> bool:
     call = step.call
     if call is None or call.receiver or len(call.args) < 2:
         return False
-    if call.name in COPY or (call.name in VECTOR and not writes(call) & reads(call)):
+    if call.name in COPY | _FILLS:
         return True
     return call.name in {f.name for f in kernel.functions} and any(root(a) in tensors for a in call.args)
 
@@ -382,6 +382,7 @@ EARLY_FETCH = Motif(
     preconditions="The queue has two buffers; copying in does nothing but copy.",
     faster=_early_faster,
     slower=_early_slower,
+    together="no",
 )
 
 TILE_LENGTH = Motif(
@@ -393,4 +394,5 @@ TILE_LENGTH = Motif(
     preconditions="All buffers of the longer tile fit into UB.",
     faster=_tile_faster,
     slower=_tile_slower,
+    together="no",
 )

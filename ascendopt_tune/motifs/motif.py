@@ -51,8 +51,10 @@ Finder = Callable[[KernelProgram], Iterable[Change]]
 class Motif:
     """``bottlenecks``: keywords of ``diagnosis.Finding.bound`` it helps against, the most typical first.
 
-    ``preconditions`` is for people and prompts. ``faster`` and ``slower`` find the places; callers use ``optimize`` and
-    ``rewind``, which drop what would not parse.
+    ``preconditions`` is for people and prompts. ``together``: may its rewrites be tried at all places at once, with
+    those of other motifs: ``yes``, ``auto-sync`` (where the compiler synchronizes) or ``no`` (each changes the whole
+    kernel).
+    ``faster`` and ``slower`` find the places; callers use ``optimize`` and ``rewind``, which drop what would not parse.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Motif:
     preconditions: str
     faster: Finder
     slower: Finder
+    together: str = "yes"
 
     def optimize(self, kernel: KernelProgram) -> Iterator[Rewrite]:
         """Bad -> good, at every place the motif applies to; a place's safest rewrite first."""

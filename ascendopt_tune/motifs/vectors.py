@@ -240,9 +240,9 @@ def _ordered(kernel: KernelProgram, block: Block, run: list[Step], by_level: boo
     done: list[int] = []
 
     def visit(i: int) -> None:
-        for j in sorted(behind[i]):
-            visit(j)
         if i not in done:
+            for j in sorted(behind[i]):
+                visit(j)
             done.append(i)
 
     for i in sorted(range(len(calls)), key=lambda i: (-level[i], i)):

@@ -1,24 +1,26 @@
 """Stage II's rule proposer: motifs applied to the incumbent's kernel, the likeliest to pay first.
 
-1. Diagnose the incumbent's profile. With a bank, the diagnosis looks up experiences, and their motifs are ranked by how
-   near they are and how often they helped; without one, motifs are ranked by the bottlenecks they name.
-2. Collect the rewrites of all motifs (cached by kernel); a motif's first rewrite is its broadest.
-3. Weigh them with the history: what failed or slowed this kernel down isn't tried again, what did nothing neither; what
-   helped on another parent comes first; motifs that win are worth more.
-4. Offer one rewrite a motif first, then the rest, then two together.
+1. Diagnose the incumbent's profile: motifs are ranked by the bottlenecks they name, and, with a bank, by how near the
+   experiences are that it finds for what the kernel shows, and how often they helped.
+2. Collect the rewrites of all motifs (cached by kernel), and group them: a motif at all its places, in one function, at
+   one place. Most kernels have more places than a budget has evaluations.
+3. Weigh groups with the history. What failed on this kernel isn't tried again, nor a part of what did nothing, nor more
+   of what failed; what helped on another parent comes first; motifs that win are worth more.
+4. Offer everything that can be applied at once, then one group a motif, then the rest, then two groups together. What
+   is hardly worth an evaluation isn't offered: the other stage has use for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..diagnosis import Diagnosis, diagnose
+from ..diagnosis import diagnose
 from ..motifs import MOTIFS, KernelProgram, Rewrite
 from ..outcome import Timed
-from ..source import apply_edits, breaks_syntax
+from ..source import Edit, apply_edits, breaks_syntax
 from .learning import FAILED, FASTER, SAME, SLOWER, verdict
 from .proposer import Move, Proposal, SearchState, Trial
 
@@ -28,13 +30,21 @@ if TYPE_CHECKING:
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
 _RANKS = (1.0, 0.7, 0.5)  # worth of a motif by the rank of the finding it helps against
-_PAIRS = 64  # pairs of rewrites looked at in one call
+_FLOOR = 0.06  # groups worth less are not offered
+_PAIRS = 64  # pairs of groups looked at in one call
+_NAMED = 3  # places a proposal's line names
 
 
 @dataclass(frozen=True)
-class _Idea:
-    weight: float
+class _Group:
+    """Rewrites to be applied at once, and what speaks for them."""
+
     rewrites: tuple[Rewrite, ...]
+    weight: float = 1.0
+
+    @property
+    def sites(self) -> frozenset[str]:
+        return frozenset(map(site_of, self.rewrites))
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -42,12 +52,23 @@ class _Idea:
 
     @property
     def change(self) -> str:
-        return "; ".join(f"{r.motif}: {r.change}" for r in self.rewrites)
+        """One line: each motif with its places."""
+        parts = []
+        for motif in dict.fromkeys(r.motif for r in self.rewrites):
+            mine = [r for r in self.rewrites if r.motif == motif]
+            places = dict.fromkeys(_function(r) for r in mine)
+            at = ", ".join(list(places)[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
+            parts.append(f"{motif}: {mine[0].change if len(mine) == 1 else f'at {len(mine)} places ({at})'}")
+        return "; ".join(parts)
 
 
 def site_of(rewrite: Rewrite) -> str:
     """The name of motif and place, as moves of Stage II carry it."""
     return f"{rewrite.motif}@{rewrite.site}"
+
+
+def _function(rewrite: Rewrite) -> str:
+    return rewrite.site.partition("/")[0]
 
 
 class KernelRules:
@@ -62,40 +83,54 @@ class KernelRules:
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         seen = set(state.seen)
         out: list[Proposal] = []
-        for proposal in self._proposals(state):
-            if proposal.pair.hash not in seen:
+        for group in self._groups(state):
+            proposal = _apply(state, group)
+            if proposal is not None and proposal.pair.hash not in seen:
                 seen.add(proposal.pair.hash)
                 out.append(proposal)
             if len(out) == n:
                 break
         return out
 
-    def _proposals(self, state: SearchState) -> Iterator[Proposal]:
-        worth = self._worth(state)
-        record = _Record(state.history)
-        ideas = []
-        for position, rewrite in _positions(_rewrites(state)):
-            weight = worth.get(rewrite.motif, _OTHER) * record.weight(rewrite) / (1.0 + 0.15 * position)
-            ideas.append(_Idea(weight, (rewrite,)))
-        ideas.sort(key=lambda idea: -idea.weight)  # stable: motifs' and places' own order where weights are equal
-        fresh = [idea for idea in ideas if idea.weight > 0]
-        first: dict[str, _Idea] = {}
-        for idea in fresh:
-            first.setdefault(idea.rewrites[0].motif, idea)
-        for idea in (*first.values(), *fresh, *_pairs(ideas, record)):
-            yield from _apply(state, idea)
+    def _groups(self, state: SearchState) -> Iterator[_Group]:
+        worth, record = self._worth(state), _Record(state.history)
+        by_motif = _rewrites(*_kernel(state))
+        broad: list[Rewrite] = []
+        groups: list[_Group] = []
+        for motif in MOTIFS:
+            mine = _grouped(by_motif.get(motif.name, ()))
+            if mine and (motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)):
+                broad += mine[0]
+            for position, rewrites in enumerate(mine):
+                weight = worth.get(motif.name, _OTHER) * record.factor(rewrites) / (1.0 + 0.15 * position)
+                groups.append(_Group(rewrites, weight))
+        everything = _Group(_compatible(r for r in broad if not record.refused(r)))
+        if len({r.motif for r in everything.rewrites}) > 1 and record.factor(everything.rewrites) > 0:
+            yield everything
+        usable = sorted((g for g in groups if g.weight >= _FLOOR), key=lambda g: -g.weight)  # stable
+        first: dict[str, _Group] = {}
+        for group in usable:
+            first.setdefault(group.rewrites[0].motif, group)
+        yield from first.values()
+        yield from usable
+        yield from _pairs([g for g in groups if not any(map(record.refused, g.rewrites))], record)
 
     def _worth(self, state: SearchState) -> dict[str, float]:
         """Motif -> how much speaks for it on this kernel, before anything was tried."""
-        outcome = state.incumbent.outcome
-        diagnosis = diagnose(outcome.profile, state.chip) if isinstance(outcome, Timed) else Diagnosis((), "")
+        if not isinstance(state.incumbent.outcome, Timed):
+            return {}
+        profile = state.incumbent.outcome.profile
+        findings = diagnose(profile, state.chip).findings
         worth: dict[str, float] = {}
         for motif in MOTIFS:
-            ranks = [i for i, f in enumerate(diagnosis.findings) if f.bound in motif.bottlenecks]
+            ranks = [i for i, f in enumerate(findings) if f.bound in motif.bottlenecks]
             if ranks:
                 worth[motif.name] = _RANKS[min(ranks[0], len(_RANKS) - 1)]
-        if self._bank is not None and diagnosis.paragraph:
-            for experience, score in self._bank.search(diagnosis.paragraph, _NEIGHBOURS, one_per_motif=True):
+        if self._bank is not None:
+            from ..bank.symptoms import symptoms
+
+            query = symptoms(profile, state.chip, _program(*_kernel(state)))
+            for experience, score in self._bank.search(query, _NEIGHBOURS, one_per_motif=True):
                 worth[experience.motif] = worth.get(experience.motif, _OTHER) + 0.5 * max(0.0, score)
         return worth
 
@@ -106,10 +141,10 @@ class KernelRules:
 _Files = tuple[tuple[str, str], ...]
 
 
-def _rewrites(state: SearchState) -> tuple[Rewrite, ...]:
+def _kernel(state: SearchState) -> tuple[_Files, _Files, bool, int | None]:
     pair = state.incumbent.candidate.pair
     kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
-    return _collected(kernel, tiling, state.operator.auto_sync, _tiling_key(state.incumbent))
+    return kernel, tiling, state.operator.auto_sync, _tiling_key(state.incumbent)
 
 
 def _tiling_key(trial: Trial) -> int | None:
@@ -119,18 +154,44 @@ def _tiling_key(trial: Trial) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _collected(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> tuple[Rewrite, ...]:
-    program = KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
-    return tuple(r for motif in MOTIFS for r in motif.optimize(program))
+def _program(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> KernelProgram:
+    return KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
 
 
-def _positions(rewrites: Sequence[Rewrite]) -> Iterator[tuple[int, Rewrite]]:
-    """Each rewrite with its place among those of its motif."""
-    count: dict[str, int] = {}
-    for rewrite in rewrites:
-        position = count.get(rewrite.motif, 0)
-        count[rewrite.motif] = position + 1
-        yield position, rewrite
+@lru_cache(maxsize=8)
+def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> dict[str, tuple[Rewrite, ...]]:
+    program = _program(kernel, tiling, auto_sync, key)
+    return {motif.name: tuple(motif.optimize(program)) for motif in MOTIFS}
+
+
+def _grouped(rewrites: Sequence[Rewrite]) -> list[tuple[Rewrite, ...]]:
+    """The motif at all places, by function, and at each place; what the motif itself puts together comes first."""
+    own = [r for r in rewrites if "/" not in r.site]
+    singles = [r for r in rewrites if "/" in r.site]
+    out: list[tuple[Rewrite, ...]] = [(r,) for r in own]
+    functions = list(dict.fromkeys(map(_function, singles)))
+    if not own:
+        out.append(_compatible(singles))
+    if len(functions) > 1:
+        out += [_compatible(r for r in singles if _function(r) == f) for f in functions]
+    out += [(r,) for r in singles]
+    return list(dict.fromkeys(g for g in out if g))
+
+
+def _compatible(rewrites: Iterable[Rewrite]) -> tuple[Rewrite, ...]:
+    """The rewrites in order without those that touch what an earlier one changes."""
+    taken: list[Edit] = []
+    out = []
+    for r in rewrites:
+        edits = [*r.edits, *r.tiling_edits]
+        if not any(_overlap(e, t) for e in edits for t in taken):
+            taken += edits
+            out.append(r)
+    return tuple(out)
+
+
+def _overlap(a: Edit, b: Edit) -> bool:
+    return a.path == b.path and a.start < max(b.end, b.start + 1) and b.start < max(a.end, a.start + 1)
 
 
 # -- what the history says ---------------------------------------------------------------------------------------------
@@ -143,66 +204,65 @@ class _Record:
         by_id = {t.candidate.id: t for t in history}
         self._wins: dict[str, float] = {}
         self._trials: dict[str, float] = {}
-        self._verdicts: dict[str, str] = {}
-        self._pairs: set[frozenset[str]] = set()
+        self._results: dict[frozenset[str], str] = {}
         for trial in history:
-            if trial.stage != KernelRules.stage:
+            if trial.stage != KernelRules.stage or not trial.moves:
                 continue
             parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
             result = verdict(trial, parent)
-            self._pairs.add(frozenset(m.site for m in trial.moves))
-            for move in trial.moves:
-                self._trials[move.family] = self._trials.get(move.family, 0.0) + 1.0
-                self._wins[move.family] = self._wins.get(move.family, 0.0) + (result == FASTER)
-            if len(trial.moves) == 1:
-                self._verdicts[trial.moves[0].site] = result
+            self._results[frozenset(m.site for m in trial.moves)] = result
+            for family in {m.family for m in trial.moves}:
+                self._trials[family] = self._trials.get(family, 0.0) + 1.0
+                self._wins[family] = self._wins.get(family, 0.0) + (result == FASTER)
 
-    def verdict(self, rewrite: Rewrite) -> str | None:
-        return self._verdicts.get(site_of(rewrite))
+    def refused(self, rewrite: Rewrite) -> bool:
+        """Did this rewrite, alone, fail or slow the kernel down?"""
+        return self._results.get(frozenset([site_of(rewrite)])) in (FAILED, SLOWER)
 
-    def tried(self, rewrites: Sequence[Rewrite]) -> bool:
-        return frozenset(map(site_of, rewrites)) in self._pairs
-
-    def weight(self, rewrite: Rewrite) -> float:
+    def factor(self, rewrites: Sequence[Rewrite]) -> float:
         """0: not again. Else the motif's share of wins here (Beta mean, two in four as prior), more for what helped."""
-        result = self.verdict(rewrite)
-        if result in (FAILED, SLOWER, SAME):
-            return 0.0
-        wins, trials = self._wins.get(rewrite.motif, 0.0), self._trials.get(rewrite.motif, 0.0)
-        return (4.0 if result == FASTER else 1.0) * 2.0 * (wins + 2.0) / (trials + 4.0)
+        sites = frozenset(map(site_of, rewrites))
+        motifs = {r.motif for r in rewrites}
+        wins = sum(self._wins.get(m, 0.0) for m in motifs)
+        trials = sum(self._trials.get(m, 0.0) for m in motifs)
+        out = 2.0 * (wins + 2.0) / (trials + 4.0)
+        for tried, result in self._results.items():
+            if tried == sites:
+                out *= 4.0 if result == FASTER else 0.0
+            elif sites < tried:
+                out *= {SAME: 0.0, SLOWER: 0.5, FAILED: 0.7}.get(result, 1.0)
+            elif tried < sites:
+                out *= {FAILED: 0.0, SLOWER: 0.3}.get(result, 1.0)
+        return out
 
 
-def _pairs(ideas: Sequence[_Idea], record: _Record) -> Iterator[_Idea]:
-    """Two rewrites together that were not tried together: neither failed alone, they touch different places."""
-    usable = [i for i in ideas if record.verdict(i.rewrites[0]) not in (FAILED, SLOWER)]
+def _pairs(groups: Sequence[_Group], record: _Record) -> Iterator[_Group]:
+    """Two groups together that were not tried together."""
     looked_at = 0
-    for j, second in enumerate(usable):
-        for first in usable[:j]:
+    for j, second in enumerate(groups):
+        for first in groups[:j]:
             if looked_at == _PAIRS:
                 return
             looked_at += 1
-            both = (*first.rewrites, *second.rewrites)
-            if not record.tried(both):
-                yield _Idea(first.weight * second.weight, both)
+            both = _compatible((*first.rewrites, *second.rewrites))
+            worth = first.weight * second.weight * record.factor(both)
+            if both not in (first.rewrites, second.rewrites) and worth >= _FLOOR:
+                yield _Group(both)
 
 
-# -- from an idea to a pair --------------------------------------------------------------------------------------------
+# -- from a group to a pair --------------------------------------------------------------------------------------------
 
 
-def _apply(state: SearchState, idea: _Idea) -> Iterator[Proposal]:
-    """The proposal of an idea; nothing if its edits overlap or together break the syntax."""
+def _apply(state: SearchState, group: _Group) -> Proposal | None:
+    """The proposal; None if the edits overlap or together break the syntax."""
     parent = state.incumbent.candidate
+    pair = parent.pair
     try:
-        kernel = apply_edits(parent.pair.kernel, [e for r in idea.rewrites for e in r.edits])
-        tiling = apply_edits(parent.pair.tiling, [e for r in idea.rewrites for e in r.tiling_edits])
+        kernel = apply_edits(pair.kernel, [e for r in group.rewrites for e in r.edits])
+        tiling = apply_edits(pair.tiling, [e for r in group.rewrites for e in r.tiling_edits])
     except ValueError:
-        return
-    if len(idea.rewrites) > 1 and _broken(parent.pair.kernel, kernel, parent.pair.tiling, tiling):
-        return
-    yield Proposal(replace(parent.pair, kernel=kernel, tiling=tiling), idea.change, parent.id, idea.moves)
-
-
-def _broken(
-    kernel: Mapping[str, str], new_kernel: Mapping[str, str], tiling: Mapping[str, str], new_tiling: Mapping[str, str]
-) -> bool:
-    return breaks_syntax(kernel, new_kernel) or breaks_syntax(tiling, new_tiling)
+        return None
+    several = len(group.rewrites) > 1
+    if several and (breaks_syntax(pair.kernel, kernel) or breaks_syntax(pair.tiling, tiling)):
+        return None
+    return Proposal(replace(pair, kernel=kernel, tiling=tiling), group.change, parent.id, group.moves)
