@@ -58,10 +58,11 @@ bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few 
 bench-dispatch: $(VENV)/installed  ## What a tuned operator's dispatch costs a call; best on an idle machine.
 	$(BIN)/python benchmarks/dispatch.py
 
-docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity and settings; tests compare them.
+docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity, settings and motifs; tests compare them.
 	$(BIN)/python docs/api_table.py
 	$(BIN)/python docs/fidelity_table.py
 	$(BIN)/python docs/settings_table.py
+	$(BIN)/python docs/motifs_table.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

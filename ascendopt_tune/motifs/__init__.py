@@ -47,4 +47,12 @@ def find(name: str) -> Motif:
     raise KeyError(name)
 
 
-__all__ = ["MOTIFS", "KernelProgram", "Motif", "Rewrite", "find"]
+def table() -> str:
+    """The table of docs/motifs.md."""
+    rows = ["| motif | what it does | needs | helps against |", "|---|---|---|---|"]
+    for m in MOTIFS:
+        rows.append(f"| `{m.name}` | **{m.title}.** {m.description} | {m.preconditions} | {', '.join(m.bottlenecks)} |")
+    return "\n".join(rows) + "\n"
+
+
+__all__ = ["MOTIFS", "KernelProgram", "Motif", "Rewrite", "find", "table"]

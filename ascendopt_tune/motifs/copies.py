@@ -12,7 +12,8 @@ from .motif import Change, Motif
 
 _DECLARED = re.compile(r"\bGlobalTensor\s*<\s*([^;{}()]*?)\s*>\s*&?\s*([\w\s,]+)[;,)]")
 _PARAMS = re.compile(r"(?:AscendC::)?DataCopy(?:Ext)?Params\s+(\w+)\s*(?:=\s*)?[{(](.*)[})]\s*;", re.DOTALL)
-_LENGTH = re.compile(r"(?:static_cast<\w+>\(|\(uint\d+_t\))?\s*\(?\s*(.+?)\s*\*\s*sizeof\((\w+)\)\s*\)*", re.DOTALL)
+_CAST = re.compile(r"(?:static_cast<\w+>|\(uint\d+_t\)|uint\d+_t)\s*\((.*)\)", re.DOTALL)
+_LENGTH = re.compile(r"(.+?)\s*\*\s*sizeof\((\w+)\)", re.DOTALL)
 
 
 def _element_types(kernel: KernelProgram) -> dict[str, str]:
@@ -56,6 +57,12 @@ def _copies(kernel: KernelProgram, name: str) -> Iterator[tuple[Block, Call]]:
                 yield block, step.call
 
 
+def _bare(text: str) -> str:
+    """The expression without a cast around all of it."""
+    found = _CAST.fullmatch(flat(text))
+    return found[1] if found else flat(text)
+
+
 def _one(text: str) -> bool:
     return bool(re.fullmatch(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1\)*", text))
 
@@ -68,7 +75,7 @@ def _pad_faster(kernel: KernelProgram) -> Iterator[Change]:
         values = _params(kernel, block, call.args[2]) if len(call.args) in (3, 4) else None
         if values is None or len(values) < 4 or not _one(values[0]):
             continue
-        length = _LENGTH.fullmatch(values[1])
+        length = _LENGTH.fullmatch(_bare(values[1]))
         if length is None or any(v not in ("0", "0U") for v in values[2:]) or call.statement is None:
             continue
         path, count, kind = call.path, length[1], length[2]
@@ -174,7 +181,7 @@ def _one_copy(kernel: KernelProgram, loop: CountedLoop, call: Call, types: dict[
         values = _params(kernel, loop.block, call.args[2])
         if values is None or not _one(values[0]) or any(v not in ("0", "0U") for v in values[2:]):
             return None
-        length = re.sub(r"^static_cast<\w+>\((.*)\)$", r"\1", flat(values[1]))
+        length = _bare(values[1])
     if re.search(rf"\b{loop.name}\b", length):
         return None
     global_stride, local_stride = (of[1], to[1]) if inward else (to[1], of[1])
@@ -197,9 +204,7 @@ def _rows_slower(kernel: KernelProgram) -> Iterator[Change]:
         kind = types.get(root(call.args[1])) or types.get(root(call.args[0]))
         if kind is None:
             continue
-        rows, length, source_gap, target_gap = (
-            re.sub(r"^static_cast<\w+>\((.*)\)$", r"\1", flat(v)) for v in values[:4]
-        )
+        rows, length, source_gap, target_gap = (_bare(v) for v in values[:4])
         gap, blocks = (source_gap, target_gap) if inward else (target_gap, source_gap)
         outside = f"((({length}) + ({gap})) / sizeof({kind}))"
         inside = f"(((({length}) + 31) / 32 + ({blocks})) * 32 / sizeof({kind}))"

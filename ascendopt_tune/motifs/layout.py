@@ -29,8 +29,8 @@ def _sized(kernel: KernelProgram, call: Call, text: str) -> Edit:
 def _banks_faster(kernel: KernelProgram) -> Iterator[Change]:
     calls = _buffers(kernel)
     rounded = [(c, m[1]) for c in calls if (m := _ROUND.fullmatch(c.args[-1]))]
-    plain = [(c, f"{_summand(c.args[-1])}{_SHIFT}") for c in calls if not c.args[-1].endswith(_SHIFT)]
-    plain = [(c, size) for c, size in plain if not _ROUND.fullmatch(c.args[-1])]
+    shifted = any(c.args[-1].endswith(_SHIFT) for c in calls)
+    plain = [(c, f"{_summand(c.args[-1])}{_SHIFT}") for c in calls if not rounded and not shifted]
     for site, found, what in (("whole", rounded, "no longer rounded up"), ("shift", plain, "32 bytes longer")):
         for part, chosen in (("each", found), ("second", found[1::2]), ("first", found[:1])):
             if chosen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ascendopt_tune import settings
+from ascendopt_tune import motifs, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -14,6 +14,11 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 def test_the_table_of_settings_is_the_generated_one() -> None:
     text = (ROOT / "docs/settings.md").read_text()
     assert text.endswith("\n\n" + settings.table()), "make docs"
+
+
+def test_the_table_of_motifs_is_the_generated_one() -> None:
+    text = (ROOT / "docs/motifs.md").read_text()
+    assert text.endswith("\n\n" + motifs.table()), "make docs"
 
 
 def test_links_lead_somewhere() -> None:

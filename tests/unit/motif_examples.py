@@ -1,0 +1,162 @@
+"""Small kernels in a strong form, for each motif: what its removal shows, and what the motif takes away again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_KERNEL = """
+template <typename T>
+class Kernel {{
+ public:
+  __aicore__ inline void Init(GM_ADDR x, GM_ADDR y, const Tiling& tiling, TPipe* pipe) {{
+    tileLength = tiling.tileLength;
+    total = tiling.total;
+    pipe->InitBuffer(inQueue, 2, tileLength * sizeof(T));
+    pipe->InitBuffer(outQueue, 2, tileLength * sizeof(T));
+    pipe->InitBuffer(workBuf, tileLength * sizeof(float));
+  }}
+  __aicore__ inline void Process() {{
+{process}
+  }}
+
+ private:
+  __aicore__ inline void CopyIn(uint32_t offset) {{
+    LocalTensor<T> xLocal = inQueue.AllocTensor<T>();
+    {copy_in}
+    inQueue.EnQue(xLocal);
+  }}
+  __aicore__ inline void Compute(uint32_t n) {{
+    LocalTensor<T> xLocal = inQueue.DeQue<T>();
+    LocalTensor<T> yLocal = outQueue.AllocTensor<T>();
+{compute}
+    outQueue.EnQue(yLocal);
+  }}
+  __aicore__ inline void CopyOut(uint32_t offset) {{
+    LocalTensor<T> yLocal = outQueue.DeQue<T>();
+    DataCopy(yGm[offset], yLocal, tileLength);
+    outQueue.FreeTensor(yLocal);
+  }}
+  TQue<QuePosition::VECIN, 1> inQueue;
+  TQue<QuePosition::VECOUT, 1> outQueue;
+  TBuf<QuePosition::VECCALC> workBuf;
+  GlobalTensor<T> xGm, yGm;
+  uint32_t tileLength, total;
+}};
+
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {{
+  GET_TILING_DATA(data, tiling);
+  TPipe pipe;
+  Kernel<float> op;
+  op.Init(x, y, data, &pipe);
+  op.Process();
+}}
+"""
+_PROCESS = """    for (uint32_t offset = 0; offset < total; offset += tileLength) {
+      CopyIn(offset);
+      Compute(tileLength);
+      CopyOut(offset);
+    }"""
+_COMPUTE = """    Exp(yLocal, xLocal, n);
+    inQueue.FreeTensor(xLocal);"""
+_EARLY = """    if (0 < total) { uint32_t offset = 0; CopyIn(offset); }
+    for (uint32_t offset = 0; offset < total; offset += tileLength) {
+      if (offset + tileLength < total) { CopyIn((offset + tileLength)); }
+      Compute(tileLength);
+      CopyOut(offset);
+    }"""
+_HOST = """
+static ge::graphStatus TilingFunc(gert::TilingContext* context) {
+  const uint32_t cores = platform.GetCoreNumAiv();
+  constexpr uint32_t ALIGN_BYTES = 512;
+  const uint32_t part = (total / cores + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+  context->SetBlockDim(cores);
+  return ge::GRAPH_SUCCESS;
+}
+"""
+
+
+def kernel(
+    compute: str = _COMPUTE, process: str = _PROCESS, copy_in: str = "DataCopy(xLocal, xGm[offset], tileLength);"
+) -> dict[str, str]:
+    return {"op_kernel/kernel.cpp": _KERNEL.format(process=process, compute=compute, copy_in=copy_in)}
+
+
+@dataclass(frozen=True)
+class Example:
+    """``weak``: a regular expression that the kernel or tiling program matches without the optimization only."""
+
+    motif: str
+    weak: str
+    kernel: dict[str, str]
+    auto_sync: bool = True
+
+    @property
+    def tiling(self) -> dict[str, str]:
+        return {"op_host/kernel.cpp": _HOST}
+
+
+def _computing(*lines: str) -> dict[str, str]:
+    return kernel("\n".join(f"    {line}" for line in (*lines, "inQueue.FreeTensor(xLocal);")))
+
+
+_PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
+EXAMPLES = (
+    Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
+    Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel(), auto_sync=False),
+    Example("vector-barrier", r"PipeBarrier<PIPE_V>", _computing("Exp(yLocal, xLocal, n);", "Abs(yLocal, yLocal, n);")),
+    Example(
+        "vector-barrier",
+        r"PipeBarrier<PIPE_V>",
+        _computing("LocalTensor<T> w = workBuf.Get<T>();", "Exp(yLocal, xLocal, n);", "Abs(w, xLocal, n);"),
+        auto_sync=False,
+    ),
+    Example("flag-pair", r"WaitFlag<HardEvent::V_S>", kernel()),
+    Example("double-buffer", r"InitBuffer\(inQueue, 1,", kernel()),
+    Example("early-fetch", r"\{\s*CopyIn\(offset\);", kernel(process=_EARLY)),
+    Example(
+        "buffer-lifetime",
+        r"Abs\(yLocal, yLocal, n\);\s*(?:outQueue.EnQue\(yLocal\);\s*)?inQueue\.FreeTensor",
+        kernel("    Exp(yLocal, xLocal, n);\n    inQueue.FreeTensor(xLocal);\n    Abs(yLocal, yLocal, n);"),
+    ),
+    Example(
+        "strided-copy",
+        r"for \(uint32_t line",
+        kernel(copy_in=f"DataCopyPad(xLocal, xGm[offset], {_PARAMS}, DataCopyPadExtParams<T>{{false, 0, 0, 0}});"),
+    ),
+    Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
+    Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
+    Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
+    Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
+    Example("merged-rows", r"for \(uint32_t part", _computing("Add(yLocal, xLocal, xLocal, n);")),
+    Example("merged-rows", r"for \(uint32_t part", _computing("Cast(yLocal, xLocal, RoundMode::CAST_NONE, n);")),
+    Example(
+        "independent-neighbours",
+        r"Exp\(yLocal, xLocal, n\);\s*Abs\(yLocal, yLocal, n\);",
+        _computing(
+            "LocalTensor<T> w = workBuf.Get<T>();",
+            *("Exp(yLocal, xLocal, n);", "Ln(w, xLocal, n);", "Abs(yLocal, yLocal, n);", "Sqrt(w, w, n);"),
+        ),
+    ),
+    Example("fused-multiply-add", r"Muls\(", _computing("Axpy(yLocal, xLocal, 2.0f, n);")),
+    Example("fused-multiply-add", r"\bMul\(", _computing("FusedMulAdd(yLocal, xLocal, xLocal, n);")),
+    Example("fused-multiply-add", r"\bMul\(", _computing("MulAddDst(yLocal, xLocal, yLocal, n);")),
+    Example("chained-instructions", r"\bRelu\(", _computing("AddRelu(yLocal, xLocal, xLocal, n);")),
+    Example("chained-instructions", r"Muls\([^;]*;\s*Muls", _computing("Muls(yLocal, xLocal, 3.0f, n);")),
+    Example("scalar-operand", r"Duplicate\(", _computing("Adds(yLocal, xLocal, 1.0f, n);")),
+    Example("repeated-instruction", r"(Exp\([^;]*;)\s*\1", kernel()),
+    Example("extra-copy", r"DataCopy\(yLocal, xLocal, n\)", kernel()),
+    Example(
+        "loop-invariant",
+        r"\{\s*Duplicate\(ones",
+        kernel(process=f"    LocalTensor<T> ones = workBuf.Get<T>();\n    Duplicate(ones, 1.0f, 64);\n{_PROCESS}"),
+    ),
+    Example(
+        "kept-value",
+        r"xLocal\.GetValue\(0\)[^;]*xLocal\.GetValue\(0\)",
+        _computing("const float first = xLocal.GetValue(0);", "Adds(yLocal, xLocal, first * first, n);"),
+    ),
+    Example("tile-length", r"% 2", kernel()),
+    Example("bank-groups", r"/ 512 \* 512", kernel()),
+    Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),
+    Example("all-cores", r"GetCoreNumAiv\(\) / 4", kernel()),
+)

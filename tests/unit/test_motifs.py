@@ -1,0 +1,135 @@
+"""Motifs: both directions of each on small kernels, and what all promise, on the registry's kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from motif_examples import EXAMPLES, Example, kernel
+
+from ascendopt_tune.motifs import MOTIFS, KernelProgram, Motif, Rewrite, find
+from ascendopt_tune.registry import load_operator, operator_names
+from ascendopt_tune.source import breaks_syntax
+
+
+def program(kernel: Mapping[str, str], tiling: Mapping[str, str], auto_sync: bool = True) -> KernelProgram:
+    return KernelProgram(dict(kernel), dict(tiling), None, auto_sync)
+
+
+def applied(before: KernelProgram, rewrite: Rewrite) -> KernelProgram:
+    return program(rewrite.kernel(before), rewrite.tiling(before), before.auto_sync)
+
+
+def text(p: KernelProgram) -> str:
+    return "\n".join([*p.files.values(), *p.tiling.values()])
+
+
+REGISTRY = {
+    op.name: program(op.baseline.kernel, op.baseline.tiling, op.auto_sync)
+    for op in map(load_operator, operator_names())
+}
+
+
+@pytest.mark.parametrize("example", [pytest.param(e, id=f"{e.motif}-{i}") for i, e in enumerate(EXAMPLES)])
+def test_what_is_taken_away_is_brought_back(example: Example) -> None:
+    motif, strong = find(example.motif), program(example.kernel, example.tiling, example.auto_sync)
+    assert not re.search(example.weak, text(strong))
+    weak = [applied(strong, r) for r in motif.rewind(strong)]
+    weak = [w for w in weak if re.search(example.weak, text(w))]
+    assert weak, "no removal leads to the weak form"
+    for w in weak:
+        brought_back = [applied(w, r) for r in motif.optimize(w)]
+        assert any(not re.search(example.weak, text(b)) for b in brought_back)
+
+
+def test_every_motif_has_an_example_and_a_name_of_its_own() -> None:
+    assert {e.motif for e in EXAMPLES} == {m.name for m in MOTIFS}
+    assert len({m.name for m in MOTIFS}) == len(MOTIFS) >= 20
+    with pytest.raises(KeyError):
+        find("no such motif")
+
+
+def _finders() -> list[tuple[str, Motif]]:
+    return [(direction, m) for m in MOTIFS for direction in ("optimize", "rewind")]
+
+
+@given(st.sampled_from(sorted(REGISTRY)), st.sampled_from(_finders()), st.integers(0, 1000))
+def test_rewrites_parse_repeat_and_are_not_found_twice(name: str, finder: tuple[str, Motif], pick: int) -> None:
+    before = REGISTRY[name]
+    direction, motif = finder
+    found = list(getattr(motif, direction)(before))
+    assert found == list(getattr(motif, direction)(program(before.files, before.tiling, before.auto_sync)))
+    if not found:
+        return
+    rewrite = found[pick % len(found)]
+    after = applied(before, rewrite)
+    assert rewrite.motif == motif.name
+    assert text(after) != text(before)
+    assert not breaks_syntax(before.files, after.files)
+    assert not breaks_syntax(before.tiling, after.tiling)
+    if direction == "optimize":
+        assert rewrite.site not in {r.site for r in motif.optimize(after)}
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_the_registry_has_something_to_take_away(name: str) -> None:
+    assert len({r.motif for m in MOTIFS for r in m.rewind(REGISTRY[name])}) >= 6
+
+
+# -- facts of a kernel -------------------------------------------------------------------------------------------------
+
+BRANCHES = """
+__aicore__ inline void One() { Exp(a, a, n); }
+__aicore__ inline void Two() { for (int i = 0; i < n; i++) { Help(i); } }
+__aicore__ inline void Help(int i) { Abs(a, a, n); }
+__aicore__ inline void Dead() { Ln(a, a, n); }
+template <typename T> class Used { public: __aicore__ inline void Run() { Sqrt(a, a, n); } };
+template <typename T> class Unused { public: __aicore__ inline void Run() { Relu(a, a, n); } };
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {
+  if (TILING_KEY_IS(1)) {
+    One();
+  } else if (TILING_KEY_IS(2)) {
+    Two();
+    Used<half> op;
+    op.Run();
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [(None, {"Exp", "Abs", "Sqrt"}), (1, {"Exp"}), (2, {"Abs", "Sqrt"}), (3, set())],
+)
+def test_what_the_entry_reaches_is_live(key: int | None, names: set[str]) -> None:
+    facts = KernelProgram({"k.cpp": BRANCHES}, tiling_key=key)
+    assert {c.name for c in facts.calls} - {"TILING_KEY_IS", "One", "Two", "Help", "Run"} == names
+
+
+def test_a_function_called_from_a_loop_is_repeated() -> None:
+    facts = KernelProgram({"k.cpp": BRANCHES})
+    assert {c.name for c in facts.calls if facts.repeated(c.function, c.node)} == {"Help", "Abs"}
+
+
+def test_calls_know_receiver_template_and_arguments() -> None:
+    facts = KernelProgram(kernel("    AscendC::Exp<T, true>(yLocal[n * (1 + 2)], xLocal, n);"))
+    call = next(facts.named("Exp"))
+    assert (call.template, call.args) == ("<T, true>", ("yLocal[n * (1 + 2)]", "xLocal", "n"))
+    assert call.spelled("Ln", "a", "b") == "AscendC::Ln(a, b)"
+    taken = next(facts.named("DeQue"))
+    assert (taken.receiver, taken.statement) == ("inQueue", None)
+
+
+def test_a_site_is_named_the_same_after_edits_elsewhere() -> None:
+    before = program(
+        kernel("    Exp(yLocal, xLocal, n);\n    Exp(yLocal, xLocal, n);\n    Abs(yLocal, yLocal, n);"), {}
+    )
+    after = program(kernel("    Ln(yLocal, xLocal, n);\n    Exp(yLocal, xLocal, n);\n    Abs(yLocal, yLocal, n);"), {})
+    sites = [[p.site(c.function, c.node) for c in p.named("Exp", "Abs")] for p in (before, after)]
+    assert sites == [
+        ["Compute/Exp(yLocal, xLocal, n)", "Compute/Exp(yLocal, xLocal, n)#2", "Compute/Abs(yLocal, yLocal, n)"],
+        ["Compute/Exp(yLocal, xLocal, n)", "Compute/Abs(yLocal, yLocal, n)"],
+    ]
