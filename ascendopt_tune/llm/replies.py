@@ -25,11 +25,11 @@ _LEAST_BYTES, _GROWTH, _MOST_BYTES = 64 << 10, 4, 1 << 20  # a file may grow to 
 _SIMILAR = 0.3  # share of its lines that a whole file without a name has in common with the file it is
 _SNIPPET = 0.5  # of the original's lines: a nameless block that is shorter is a piece, not the file
 _TITLE = 160  # characters
+_LINE = 400  # characters of a line in which a file's name is looked for
+_CANDIDATES = 8  # nameless blocks that are looked at, the longest
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)$")
-_BLOCK = re.compile(
-    r"^<{5,9} *SEARCH[^\n]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} *REPLACE[^\n]*$", re.MULTILINE | re.DOTALL
-)
+_SEARCH, _DIVIDER, _END = (re.compile(t) for t in (r"<{5,9} *SEARCH\b", r"={5,9}\s*$", r">{5,9} *REPLACE\b"))
 _MARKER = re.compile(r"^(<{5,9} *SEARCH|>{5,9} *REPLACE)", re.MULTILINE)
 _HUNK = re.compile(r"^@@.*@@", re.MULTILINE)
 _PATH = re.compile(r"[\w.~+-]*(?:[/\\][\w.~+-]+)*\.[A-Za-z]\w{0,4}\b|(?:~|\.{1,2})?/[\w./~+-]+")
@@ -37,12 +37,12 @@ _HEADER = re.compile(
     r"^(?:[\s#*`>-]|//)*(?:(?:file|path|filename)\s*[:=]\s*)?[*`\"']*(?P<path>[^\s*`\"':]+)[*`\"']*:?[\s*`]*$", re.I
 )
 _ELIDED = re.compile(
-    r"^\s*(?://|/\*)\s*(?:\.{3}|…|\W*(?:(?:the )?rest of|remaining|existing|other) (?:the )?"
+    r"^[ \t]*(?://|/\*)[ \t]*(?:\.{3}|…|\W*(?:(?:the )?rest of|remaining|existing|other) (?:the )?"
     r"(?:code|file|function|implementation)|(?:same|unchanged|as before|omitted)\b)[^\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_CHANGE = re.compile(r"^[\s*#`-]*CHANGE[*` ]*:[*` ]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_CHANGE = re.compile(r"^[ \t*#`-]*CHANGE[*` ]*:[*` ]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
+_THINK, _UNTHINK = (re.compile(t, re.IGNORECASE) for t in (r"<think(?:ing)?>", r"</think(?:ing)?>"))
 
 
 class ReplyError(ValueError):
@@ -94,8 +94,8 @@ def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
         ReplyError: one of ``names`` is missing or empty.
     """
     text = _without_thinking(reply)
-    start = rf"^[\s*#>-]*({'|'.join(names)})[*` ]*:[*` ]*"
-    end = rf"{start.replace('(', '(?:')}|^[\s*#>-]*(?-i:[A-Z]{{4,}})[*` ]*:|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
+    start = rf"^[ \t*#>-]*({'|'.join(names)})[*` ]*:[*` ]*"
+    end = rf"{start.replace('(', '(?:')}|^[ \t*#>-]*(?-i:[A-Z]{{4,}})[*` ]*:|^[ \t]*(?:```|~~~)|^<{{5,9}} *SEARCH|\Z"
     pattern = re.compile(rf"{start}(.*?)(?={end})", re.MULTILINE | re.DOTALL | re.IGNORECASE)
     found: dict[str, str] = {}
     for key, value in pattern.findall(text):
@@ -147,9 +147,19 @@ def plain(text: str, length: int) -> str:
 
 
 def _without_thinking(reply: str) -> str:
-    text = _THINKING.sub("", reply)
-    opened = re.search(r"<think(?:ing)?>", text, re.IGNORECASE)
-    return text[: opened.start()] if opened else text
+    """The reply without ``<think>...</think>``; thoughts that don't end are the whole rest.
+
+    Raises:
+        ReplyError: the reply is too long to be looked at.
+    """
+    if len(reply) > _MOST_BYTES:
+        raise ReplyError(f"The reply has {len(reply)} characters; the limit is {_MOST_BYTES}.")
+    parts, at = [], 0
+    while (opened := _THINK.search(reply, at)) is not None:
+        parts.append(reply[at : opened.start()])
+        closed = _UNTHINK.search(reply, opened.end())
+        at = closed.end() if closed else len(reply)
+    return "".join([*parts, reply[at:]])
 
 
 def _fences(text: str) -> list[_Fenced]:
@@ -193,6 +203,7 @@ def _named(line: str, files: Mapping[str, str]) -> str | None:
     Raises:
         ReplyError: it names a file that was not offered.
     """
+    line = line[:_LINE]
     for found in _PATH.finditer(line):
         if (path := _known(found.group(), files)) is not None:
             return path
@@ -204,21 +215,53 @@ def _named(line: str, files: Mapping[str, str]) -> str | None:
     return None
 
 
-def _by_blocks(text: str, files: Mapping[str, str]) -> dict[str, str]:
-    out, end, path = dict(files), 0, None
-    blocks = list(_BLOCK.finditer(text))
-    if 2 * len(blocks) != len(_MARKER.findall(text)):
+@dataclass(frozen=True)
+class _Block:
+    head: tuple[str, ...]  # the last lines before it that aren't empty
+    search: str
+    replace: str
+
+
+def _blocks(text: str) -> list[_Block]:
+    """The SEARCH/REPLACE blocks. Line by line: no text takes more than its length.
+
+    Raises:
+        ReplyError: a marker is missing.
+    """
+    out: list[_Block] = []
+    head: list[str] = []
+    search: list[str] = []
+    replace: list[str] = []
+    state = "outside"
+    for line in text.splitlines(keepends=True):
+        if state == "outside" and _SEARCH.match(line):
+            state, search, replace = "search", [], []
+        elif state == "search" and _DIVIDER.match(line):
+            state = "replace"
+        elif state == "replace" and _END.match(line):
+            out.append(_Block(tuple(head[-3:]), "".join(search), "".join(replace)))
+            state, head = "outside", []
+        elif _SEARCH.match(line) or _END.match(line):
+            state = "broken"
+            break
+        elif state == "outside":
+            head += [line.rstrip("\n")] if line.strip() else []
+        else:
+            (search if state == "search" else replace).append(line)
+    if state != "outside":
         raise ReplyError(
             "A SEARCH/REPLACE block is not complete: <<<<<<< SEARCH, the old lines, =======, the new lines, "
             ">>>>>>> REPLACE, each marker on a line of its own."
         )
-    for block in blocks:
-        head = [line for line in text[end : block.start()].splitlines() if line.strip()][-3:]
-        named = next((p for line in reversed(head) if (p := _named(_unfenced(line), files)) is not None), None)
-        end = block.end()
-        search, replace = block.group(1), block.group(2)
-        path = named or path or _only_file_with(search, out)
-        out[path] = _replace(out[path], search, replace, path)
+    return out
+
+
+def _by_blocks(text: str, files: Mapping[str, str]) -> dict[str, str]:
+    out, path = dict(files), None
+    for block in _blocks(text):
+        named = next((p for line in reversed(block.head) if (p := _named(_unfenced(line), files)) is not None), None)
+        path = named or path or _only_file_with(block.search, out)
+        out[path] = _replace(out[path], block.search, block.replace, path)
     return out
 
 
@@ -318,7 +361,7 @@ def _by_files(text: str, files: Mapping[str, str], cut: frozenset[str]) -> dict[
     out: dict[str, str] = {}
     nameless: list[str] = []
     for fenced in _fences(text):
-        first = fenced.text.split("\n", 1)[0]
+        first = fenced.text.split("\n", 1)[0][:_LINE]
         path = _named(_unfenced(f"```{fenced.info}"), files) or _named(fenced.before, files)
         if path is None and (alone := _HEADER.match(first)):
             path = _known(alone["path"], files)
@@ -326,9 +369,9 @@ def _by_files(text: str, files: Mapping[str, str], cut: frozenset[str]) -> dict[
             nameless.append(fenced.text)
         elif len(fenced.text) > len(out.get(path, "")):
             out[path] = fenced.text
-    if not out and not nameless and re.search(r"^\s*#\s*include\b", text, re.MULTILINE):
-        nameless = [text[re.search(r"^\s*(?:#|//|/\*)", text, re.MULTILINE).start() :]]  # type: ignore[union-attr]
-    for block in nameless:
+    if not out and not nameless and re.search(r"^[ \t]*#[ \t]*include\b", text, re.MULTILINE):
+        nameless = [text[re.search(r"^[ \t]*(?:#|//|/\*)", text, re.MULTILINE).start() :]]  # type: ignore[union-attr]
+    for block in sorted(nameless, key=len, reverse=True)[:_CANDIDATES]:
         path = _most_like(block, files)
         if path is not None and path not in out:
             out[path] = block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -138,6 +139,22 @@ def test_what_can_not_be_used_has_a_reason(name: str) -> None:
         read_change(reply, FILES)
     assert reason in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["\n", " ", "<think>", "<<<<<<< SEARCH\n", "```\n", "CHANGE", "*\n", "// ", "@@ @@\n", "=======\n", "int x;\n"],
+)
+def test_no_text_takes_long(piece: str) -> None:
+    """A reply of many equal pieces is read in time that grows with its length only."""
+    text = (piece * (200_000 // len(piece))) + "\n"
+    for more in ("", "+++ op_host/t.cpp\n", "op_host/t.cpp\n```cpp\n"):
+        started = time.process_time()
+        with pytest.raises(ReplyError):
+            read_change(more + text, FILES)
+        with pytest.raises(ReplyError):
+            read_fields(more + text, ("TITLE",))
+        assert time.process_time() - started < 5
 
 
 def test_a_file_that_was_shown_in_part_is_not_replaced() -> None:

@@ -12,7 +12,7 @@ from chat_server import KEY, Server, Transcript, edit
 from ascendopt_tune import Cache, TuneRecord, tune_case
 from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.llm.endpoint import Endpoint, Prices
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.outcome import CompileFailed, Timed
 from ascendopt_tune.registry import load_operator
 from ascendopt_tune.search.proposer import Trial
 
@@ -98,18 +98,21 @@ def test_a_replayed_conversation_tunes_an_operator(server: Server, tune: Tune, o
     assert (offline.llm["requests"], offline.llm["tokens"]) == (0, 0)
 
 
-def test_code_that_reads_and_writes_files_gets_nothing(server: Server, tune: Tune, tmp_path: Path) -> None:
-    """The sandbox's business: here it is shown that what a model wrote goes through it."""
+def test_code_that_uses_files_gets_nothing(server: Server, tune: Tune, tmp_path: Path) -> None:
+    """The gate's business: here it is shown that what a model wrote goes through it."""
     secret, loot = tmp_path / "secret", tmp_path / "loot"
     secret.write_text("x")
-    steal = f'if (FILE* f = fopen("{secret}", "r")) {{ fclose(f); Duplicate(zLocal, (T)7, count); }} else {{ {ADD} }}'
-    leave = f'{ADD}\n    if (FILE* f = fopen("{loot}", "w")) {{ fputs("x", f); fclose(f); }}'
-    head = '#include "kernel_operator.h"'
-    include = f"<<<<<<< SEARCH\n{head}\n=======\n{head}\n#include <cstdio>\n>>>>>>> REPLACE\n"
+    steal = f'{CORES}\n  if (std::fopen("{secret}", "r") != nullptr) return ge::GRAPH_FAILED;'
+    leave = f'{CORES}\n  if (FILE* f = std::fopen("{loot}", "w")) {{ std::fputs("x", f); std::fclose(f); }}'
+    kernel = f'{ADD}\n    fopen("{loot}", "w");'
     server.answer = Transcript(
-        (REFINE, edit(KERNEL, ADD, steal, "reads") + include), (REFINE, edit(KERNEL, ADD, leave, "writes") + include)
+        (TILING, edit(HOST, CORES, steal, "reads")),
+        (TILING, edit(HOST, CORES, leave, "writes")),
+        (REFINE, edit(KERNEL, ADD, kernel, "writes in the kernel")),
     )
-    trials = by_change(tune(budget=3))
-    assert trials.keys() == {"as written", "reads", "writes"}
+    trials = by_change(tune(budget=4))
+    assert trials.keys() == {"as written", "reads", "writes", "writes in the kernel"}
     assert not loot.exists()
-    assert isinstance(trials["reads"].outcome, Timed), "it could not read the file, so it added"
+    assert "GRAPH_FAILED" not in str(trials["reads"].outcome), "it could not read the file"
+    assert isinstance(trials["reads"].outcome, Timed)
+    assert isinstance(trials["writes in the kernel"].outcome, CompileFailed)
