@@ -141,10 +141,10 @@ def test_what_can_not_be_used_has_a_reason(name: str) -> None:
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize(
-    "piece",
-    ["\n", " ", "<think>", "<<<<<<< SEARCH\n", "```\n", "CHANGE", "*\n", "// ", "@@ @@\n", "=======\n", "int x;\n"],
-)
+PIECES = "\n| |<think>|<<<<<<< SEARCH\n|```\n|CHANGE|*\n|// |@@ @@\n|=======\n|int x;\n|a|a/|#|TITLE"
+
+
+@pytest.mark.parametrize("piece", PIECES.split("|"))
 def test_no_text_takes_long(piece: str) -> None:
     """A reply of many equal pieces is read in time that grows with its length only."""
     text = (piece * (200_000 // len(piece))) + "\n"
