@@ -167,6 +167,7 @@ def _tuned(unit: Unit, gate: Gate, toolkit: Toolkit, say: Callable[[str], None])
         seed=unit.seed,
         signature=unit.signature,
         say=say,
+        warm_start=False,  # the same command has to find the same, whatever else is cached
     )
     pair = record.entry.pair
     return pair, gate.evaluate(pair).outcome

@@ -37,11 +37,17 @@ def _whole(total: str, cores: str) -> str | None:
     return text if len(text) <= _LONGEST else None
 
 
+def _counts_cores(flow: Flow, function: Function, node: Node) -> bool:
+    """The core count, or one that was cut to the work there is; nothing that the Unified Buffer's size went into."""
+    tags = flow.expression_tags(function.path, node, function)
+    return "core" in tags and "ub" not in tags
+
+
 def _by_cores(template: Template) -> Iterator[tuple[Function, Node, str, str]]:
     """(function, division, what is divided, core count) of every division of work by a core count."""
     flow = template.flow
     for function, node, left, right in divisions(template):
-        if flow.expression_tags(function.path, right, function) == {"core"}:
+        if _counts_cores(flow, function, right):
             cores = flow.program.text(function.path, right)
             whole = _whole(flow.program.text(function.path, left), cores)
             if whole is not None and cores not in whole:
@@ -60,7 +66,7 @@ def even_shares(template: Template, context: Context) -> Iterator[Mutation]:
             or whole is None
             or cores in whole
             or (function.path, function.name, cores) in done
-            or flow.expression_tags(function.path, right, function) != {"core"}
+            or not _counts_cores(flow, function, right)
             or not assignable(template, function, right)
         ):
             continue
@@ -78,7 +84,7 @@ def _shares(template: Template) -> Iterator[tuple[EvolvableSite, Function]]:
     """Quantities that are one core's share of the work, each with its function."""
     divided = {(f.path, n.start_byte): f for f, n, _, _ in _by_cores(template)}
     for site in template.of_role("quantity"):
-        if site.insert_at is None:
+        if site.insert_at is None or "ub" in tags_of(template, site):
             continue
         for (path, at), function in divided.items():
             if path == site.path and site.start <= at < site.end:

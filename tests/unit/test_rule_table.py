@@ -72,6 +72,7 @@ ROWS = [
     ("even_shares", "uint64_t q = m / p; t.set_a(q);", "if ((m) % evenCores == 0) { p = evenCores; break; }"),
     ("even_shares", "uint64_t q = (m + p - 1) / p; t.set_a(q);", "if ((m) % evenCores == 0)"),
     ("tiles", "uint64_t x = u / 8; t.set_a(n / x);", "x = (x + 15) / 16 * 16;"),
+    ("even_shares", "p = std::min(p, m); uint64_t q = m / p; t.set_a(q);", "if ((m) % evenCores == 0)"),
     # tail handling
     ("whole_tiles", ADD, "if (x > 0) { q = (q + x - 1) / x * x; }"),
     # tiling key
@@ -92,6 +93,7 @@ NOTHING = [
     ("swapped_axes", "t.set_a(m / p);"),
     ("whole_tiles", "uint64_t q = (m + p - 1) / p; t.set_a(q);"),
     ("aligned_shares", "uint64_t x = u / 8; t.set_a(x);"),
+    ("aligned_shares", "uint64_t x = std::min(u / 8, m / p); t.set_a(x);"),  # limited by the Unified Buffer: no share
     ("even_shares", "uint64_t x = u / 8; t.set_a(m / x);"),
     ("workspace", "t.set_a(m); size_t* w = context->GetWorkspaceSizes(1); w[0] = 16 * 1024 * 1024;"),
     ("branches", "uint64_t q = m < p ? m : p; t.set_a(q);"),  # the smaller of two is no decision
