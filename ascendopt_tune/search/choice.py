@@ -16,8 +16,8 @@ from .proposer import Proposer, SearchState
 from .tiling_rules import TilingRules
 
 if TYPE_CHECKING:
+    from ..bank.experience import Experience
     from ..llm.client import Client
-    from .llm_proposers import Lesson, Retrieve
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def choose(
     wanted = proposer or now.proposer or ("both" if endpoint is not None else "rules")
     if wanted not in PROPOSERS:
         raise SettingsError(f"unknown proposer {wanted!r}.", f"Known ones: {', '.join(PROPOSERS)}.")
-    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules())
+    retrieve = _retrieve(say)
+    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules(retrieve))
     if wanted == "rules":
         return Choice(rules)
     if endpoint is None:
@@ -73,11 +74,11 @@ def choose(
 
     bounded = replace(endpoint, max_tokens=limits.tokens, max_money=limits.money)
     client = Client(bounded, usage=usage, seed=seed, say=say)
-    asking: tuple[Proposer, ...] = (LlmTiling(client), LlmKernel(client, _retrieve(say)))
+    asking: tuple[Proposer, ...] = (LlmTiling(client), LlmKernel(client, retrieve))
     return Choice(asking if wanted == "llm" else (*asking, *rules), client)
 
 
-def _retrieve(say: Callable[[str], None]) -> Retrieve:
+def _retrieve(say: Callable[[str], None]) -> Callable[[SearchState, int], Sequence[Experience]]:
     """Looks experience up in the bank; one that can't be read is said once, and left out."""
     from ..bank.bank import Bank
     from ..bank.symptoms import symptoms
@@ -85,7 +86,7 @@ def _retrieve(say: Callable[[str], None]) -> Retrieve:
 
     banks: list[Bank | None] = []  # opened at the first question
 
-    def retrieve(state: SearchState, k: int) -> Sequence[Lesson]:
+    def retrieve(state: SearchState, k: int) -> Sequence[Experience]:
         outcome = state.incumbent.outcome
         assert isinstance(outcome, Timed)
         try:

@@ -1,7 +1,7 @@
 """Stage II's rule proposer: motifs applied to the incumbent's kernel, the likeliest to pay first.
 
 1. Diagnose the incumbent's profile: motifs are ranked by the bottlenecks they name, and, with a bank, by how near the
-   experiences are that it finds for what the kernel shows, and how often they helped.
+   experiences are that it finds for what the kernel shows.
 2. Collect the rewrites of all motifs (cached by kernel), and group them: a motif at all its places, in one function, at
    one place. Most kernels have more places than a budget has evaluations.
 3. Weigh groups with the history. What failed on this kernel isn't tried again, nor a part of what did nothing, nor more
@@ -12,10 +12,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..diagnosis import diagnose
 from ..motifs import MOTIFS, KernelProgram, Rewrite
@@ -24,15 +24,19 @@ from ..source import Edit, apply_edits, breaks_syntax
 from .learning import FAILED, FASTER, SAME, SLOWER, verdict
 from .proposer import Move, Proposal, SearchState, Trial
 
-if TYPE_CHECKING:
-    from ..bank.bank import Bank
-
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
 _RANKS = (1.0, 0.7, 0.5)  # worth of a motif by the rank of the finding it helps against
 _FLOOR = 0.06  # groups worth less are not offered
 _PAIRS = 64  # pairs of groups looked at in one call
 _NAMED = 3  # places a proposal's line names
+
+
+class Named(Protocol):
+    """An experience, as far as it is asked here: the motif it is of."""
+
+    @property
+    def motif(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,16 @@ def _function(rewrite: Rewrite) -> str:
 
 
 class KernelRules:
-    """The rule proposer of Stage II; see the module's docstring. ``bank`` is only read."""
+    """The rule proposer of Stage II; see the module's docstring.
+
+    ``retrieve(state, k)`` gives up to ``k`` experiences, one a motif, the nearest to what the incumbent shows first.
+    """
 
     name = "kernel-rules"
     stage = 2
 
-    def __init__(self, bank: Bank | None = None) -> None:
-        self._bank = bank
+    def __init__(self, retrieve: Callable[[SearchState, int], Sequence[Named]] | None = None) -> None:
+        self._retrieve = retrieve
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         seen = set(state.seen)
@@ -126,12 +133,9 @@ class KernelRules:
             ranks = [i for i, f in enumerate(findings) if f.bound in motif.bottlenecks]
             if ranks:
                 worth[motif.name] = _RANKS[min(ranks[0], len(_RANKS) - 1)]
-        if self._bank is not None:
-            from ..bank.symptoms import symptoms
-
-            query = symptoms(profile, state.chip, _program(*_kernel(state)))
-            for experience, score in self._bank.search(query, _NEIGHBOURS, one_per_motif=True):
-                worth[experience.motif] = worth.get(experience.motif, _OTHER) + 0.5 * max(0.0, score)
+        if self._retrieve is not None:
+            for rank, experience in enumerate(self._retrieve(state, _NEIGHBOURS)):
+                worth[experience.motif] = worth.get(experience.motif, _OTHER) + 0.6 / (1.0 + rank)
         return worth
 
 
