@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .PHONY: demo test test-fast docs opinfo hazard-battery gate-battery sanitize bench-vnpu bench-dispatch \
-	check format wheel-check clean
+	bank check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few 
 
 bench-dispatch: $(VENV)/installed  ## What a tuned operator's dispatch costs a call; best on an idle machine.
 	$(BIN)/python benchmarks/dispatch.py
+
+bank: $(VENV)/installed  ## Build the shipped experience bank anew; about an hour, goes on where it was interrupted.
+	$(BIN)/ascendopt-tune bank build --plan cache/bank/plan.toml --depth 1 --forward --bank build/bank --resume
+	$(BIN)/ascendopt-tune bank export cache/bank/experience.jsonl --validated --bank build/bank
 
 docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity, settings and motifs; tests compare them.
 	$(BIN)/python docs/api_table.py

@@ -110,12 +110,16 @@ def _by_counter(call: Call) -> bool:
 
 def _copies(kernel: KernelProgram, copies: Sequence[Call]) -> Iterator[str]:
     """Copies from and to global memory, by the names of their operands."""
-    moved = [c for c in copies if any(re.search(r"gm|global", a, re.IGNORECASE) for a in c.args[:2])]
+    moved = [c for c in copies if _global(c)]
     rows = [c for c in moved if _by_counter(c) and _only_copies(kernel, c)]
     yield from _many(len(rows), "loops that copy one row a turn")
     padded = sum(c.name == "DataCopyPad" for c in moved)
     yield from _many(padded, "copies that count bytes (DataCopyPad)")
     yield from _many(len(moved) - padded, "copies of whole blocks (DataCopy)")
+
+
+def _global(copy: Call) -> bool:
+    return any(re.search(r"gm|global", a, re.IGNORECASE) for a in copy.args[:2])
 
 
 def _only_copies(kernel: KernelProgram, call: Call) -> bool:
@@ -144,11 +148,10 @@ def _vector(kernel: KernelProgram, vector: Sequence[Call]) -> Iterator[str]:
     }
     for what, holds in facts.items():
         yield from _many(sum(holds(a, b) for a, b in pairs), what)
-    moves = sum(_moves(a) for a, _ in pairs)
-    for c in kernel.named("DataCopy"):
-        after = _next(kernel, c)
-        moves += after is not None and after.name in VECTOR and bool(writes(c) & reads(after))
-    yield from _many(moves, "tensors moved inside UB and then worked on")
+    yield from _many(sum(_moves(a) for a, _ in pairs), "moves by arithmetic (Adds 0, Muls 1)")
+    steps = [c for c in kernel.calls if c.name in VECTOR or (c.name in COPY and not _global(c))]
+    copied = [(a, b) for a, b in pairwise(steps) if a.name in COPY and a.function == b.function]
+    yield from _many(sum(bool(writes(a) & reads(b)) for a, b in copied), "tensors copied inside UB and then worked on")
 
 
 def _moves(call: Call) -> bool:

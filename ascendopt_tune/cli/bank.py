@@ -15,7 +15,6 @@ from rich.table import Table
 from ..bank.bank import Records
 from ..bank.exchange import read_any, write_file
 from ..bank.experience import Experience
-from ..bank.landscape import landscape, write_plot
 from ..bank.symptoms import symptoms
 from ..build.toolkit import find
 from ..chip import load_chip
@@ -203,6 +202,8 @@ def plot(
     debug: options.Debug = False,
 ) -> None:
     """Draw the bank: texts embedded, projected by PCA, clustered by k-means, clusters named by motif."""
+    from ..bank.landscape import landscape, write_plot  # plotly takes a second to import
+
     options.check_file(file, "FILE")
     found = [e for e in open_bank(bank) if e.kind == "positive"]
     if len(found) < 2:
