@@ -103,7 +103,12 @@ class LazyReference:
     file: Path
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        return _function(self.file)(*inputs, **attrs)
+        return self.function(*inputs, **attrs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """``reference`` itself, whose annotations say what it takes and returns."""
+        return _function(self.file)
 
 
 _loaded: dict[Path, Callable[..., Any]] = {}

@@ -150,6 +150,10 @@ class Gate:
                     arrays[name + suffix] = file.load().copy()
         return Checked(result, arrays)
 
+    def build(self, pair: Pair) -> Checked:
+        """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing."""
+        return Checked(self._evaluator.evaluate(self._request(pair, self._with_inputs()[:1])), {})
+
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
         trials = self.trials()

@@ -77,3 +77,17 @@ def install(
     from .intercept import install as take_over
 
     return take_over(sources, options())
+
+
+def registry_ops() -> tuple[str, ...]:
+    """Defines the registry's operators as ``torch.ops.ascendopt.*`` and returns their names. Harmless when repeated.
+
+    On npu tensors they run as they are written, until ``aot.install()`` or ``aot.intercept`` serves tuned pairs; on the
+    CPU, for shapes and for gradients their reference.py computes.
+    """
+    from .activate import activate
+
+    activate()
+    from .library import define
+
+    return define()
