@@ -12,7 +12,7 @@ from .torch_ops.activate import install as _install
 from .torch_ops.activate import is_virtual
 from .torch_ops.decorator import tune
 from .torch_ops.policy import policy
-from .torch_ops.public import install, intercept, registry_ops
+from .torch_ops.public import install, intercept, record, registry_ops, warmup
 from .torch_ops.status import Status, not_modelled, restore, rollback, stats, status
 from .tuner import TuneRecord, tune_case, tune_cases
 
@@ -29,6 +29,7 @@ __all__ = [
     "is_virtual",
     "not_modelled",
     "policy",
+    "record",
     "registry_ops",
     "restore",
     "rollback",
@@ -37,6 +38,7 @@ __all__ = [
     "tune",
     "tune_case",
     "tune_cases",
+    "warmup",
 ]
 
 _install()

@@ -26,10 +26,12 @@ from typing import Any
 
 import torch
 
+from ..cache import Entry
 from ..errors import AscendOptError, CaseError
 from ..operator import Operator
 from ..settings import DISABLE, disabled
-from . import keys
+from . import keys, recording
+from .described import CallDescription
 from .guard import Probation, SlowerError
 from .launcher import Launcher, UnfitError
 from .policy import scoped
@@ -211,11 +213,26 @@ class TunedOp:
                 return "missing"
         return "missing"
 
+    def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
+        """The call in the operator's terms. Raises CaseError for one that no operator can have."""
+        return self._resolver.describe(args, kwargs)
+
+    def entry(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Entry | None:
+        """The cached result for the call, if there is one. Raises AscendOptError for a call that can't have one."""
+        return self._resolver.entry(args, kwargs)
+
+    @property
+    def source(self) -> str:
+        """What to load the operator by: its name in the registry, or its folder. Raises OperatorError."""
+        return self._resolver.source
+
     # -- off the fast path --------------------------------------------------------------------------------------------
 
     def _serve(
         self, key: Hashable, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
+        if (recorder := recording.active.get()) is not None:
+            return recorder.call(self, key, original, args, kwargs)
         scope = scoped.get()
         if disabled() or self._off or (scope or self.options.policy) == "off":
             return original(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from .decorator import options_of
 
 if TYPE_CHECKING:
     from .intercept import Installation, Interception
+    from .warmup import WarmupReport
 
 
 def intercept(
@@ -91,3 +92,55 @@ def registry_ops() -> tuple[str, ...]:
     from .library import define
 
     return define()
+
+
+def warmup(
+    model: Callable[..., Any],
+    example_inputs: Any,
+    *,
+    shapes: Iterable[Sequence[Sequence[int]]] = (),
+    budget: int | None = None,
+    seconds: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> WarmupReport:
+    """Runs ``model`` once on the inputs, tunes every case of a tuned operator that it calls, those with the largest share
+    of the model first, and loads what serves them. Nothing is left to be done at the first request.
+
+    Cases that the cache has are only loaded. Calls are found in the model's own run, so whatever is reached by
+    ``@aot.tune``, ``aot.intercept`` or ``aot.install`` counts; models that torch.compile compiled are run like others.
+
+    Args:
+        example_inputs: one run: a tensor, a tuple of arguments, or a dict of named ones; several: an iterable of these.
+        shapes: more runs: for each, the shapes of the (first) example's tensors, in order. Their elements are those of
+            the example, repeated, so that indices stay valid.
+        budget: evaluations per case; default ``ASCENDOPT_BUDGET``.
+        seconds: no further case is begun after so long; the report names those that are left.
+        progress: called with a line of text for each step; default: stderr. Ctrl-C keeps what is tuned so far.
+
+    Returns:
+        What was found and what it brought; print it.
+
+    Raises:
+        CaseError: example inputs of another kind, or shapes that don't fit them.
+        Whatever the model raises.
+    """
+    from .activate import activate
+
+    activate()
+    from .warmup import warmup as run
+
+    return run(model, example_inputs, shapes=shapes, budget=budget, seconds=seconds, progress=progress)
+
+
+def record(model: Callable[..., Any], example_inputs: Any, path: str | Path) -> int:
+    """Runs ``model`` and writes every case of a tuned operator that it calls to a JSON file, for a prebuild manifest
+    (``recorded = ["calls.json"]``). Nothing is tuned. Returns how many cases there are.
+
+    ``example_inputs`` as for :func:`warmup`. Raises CacheError if the file can't be written.
+    """
+    from .activate import activate
+
+    activate()
+    from .warmup import record as run
+
+    return run(model, example_inputs, Path(path))

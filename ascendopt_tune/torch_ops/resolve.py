@@ -19,6 +19,7 @@ from ..case import Case
 from ..entry import canonical
 from ..errors import CaseError, OperatorError
 from ..operator import Operator, Signature
+from ..registry import operator_names
 from ..settings import Settings, settings
 from .activate import prepare
 from .binding import BoundCall, bind, parameters_of, parameters_of_schema, plan, schema_of, specs_of
@@ -162,6 +163,28 @@ class Resolver:
             return Original("fallbacks", reason)
         launcher = Launcher(device_of(site.toolkit, site.device.index), entry, planned, site.device)
         return Probation(launcher, operator.settings, left=site.config.shadow)
+
+    def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
+        """The call in the operator's terms. Raises CaseError for one that no operator can have."""
+        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        return CallDescription(call.values, call.written)
+
+    def entry(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Entry | None:
+        """The cached result for the call. Raises AscendOptError for a call that can't have one."""
+        operator = self._load()
+        device = next(t.device for t in tensors_in((*args, *kwargs.values())) if t.device.type == "npu")
+        site = self._site("lookup", device)
+        signature = self._signature(operator, site)
+        if signature is None:
+            return None
+        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        return site.store.find(self._key(operator, self._plan(operator, signature, call).case, site))
+
+    @property
+    def source(self) -> str:
+        """What to load the operator by: its name in the registry, or its folder. Raises OperatorError."""
+        operator = self._load()
+        return operator.name if operator.name in operator_names() else str(operator.root)
 
     @staticmethod
     def remarks(store: Cache) -> Remarks:
