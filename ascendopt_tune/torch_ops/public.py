@@ -103,8 +103,8 @@ def warmup(
     seconds: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> WarmupReport:
-    """Runs ``model`` once on the inputs, tunes every case of a tuned operator that it calls, those with the largest share
-    of the model first, and loads what serves them. Nothing is left to be done at the first request.
+    """Runs ``model`` once on the inputs, tunes every case of a tuned operator that it calls, those with the largest
+    share of the model first, and loads what serves them. Nothing is left to be done at the first request.
 
     Cases that the cache has are only loaded. Calls are found in the model's own run, so whatever is reached by
     ``@aot.tune``, ``aot.intercept`` or ``aot.install`` counts; models that torch.compile compiled are run like others.

@@ -128,8 +128,10 @@ def recording() -> Iterator[Recorder]:
 
 
 def write_calls(recorder: Recorder, path: Path) -> int:
-    """Writes the calls as JSON for a prebuild manifest's ``recorded``; returns how many. A call that no operator can have
-    is left out. Raises CacheError if the file can't be written."""
+    """Writes the calls as JSON for a prebuild manifest's ``recorded``; returns how many.
+
+    A call that no operator can have is left out. Raises CacheError if the file can't be written.
+    """
     calls = []
     for item in recorder.calls.values():
         with contextlib.suppress(AscendOptError):

@@ -1,4 +1,4 @@
-"""``aot.warmup(model, inputs)``: run a model once, tune every case it calls, and have everything loaded before serving."""
+"""``aot.warmup(model, inputs)``: run a model once, tune every case it calls, have everything loaded before serving."""
 
 from __future__ import annotations
 

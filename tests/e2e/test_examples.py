@@ -95,6 +95,16 @@ def test_prebuild_and_deploy(run: Path) -> None:
     assert "every result is sound" in text
 
 
+@needs_torch_npu
+def test_warmup_of_a_decoder(run: Path) -> None:
+    text = execute(sys.executable, str(EXAMPLES / "05_warmup.py"), "--compile", cwd=run)
+    assert "the answers are those of before" in text
+    cases = re.findall(r"^ *[\d.]+% +(\d+) calls  [\d.]+ -> [\d.]+ us modelled  ascendopt::(\w+) ", text, re.MULTILINE)
+    assert sorted({name for _, name in cases}) == ["add", "rms_norm", "rope", "softmax", "swiglu"]
+    assert len(cases) == 10  # prefill and decoding each
+    assert sum(int(calls) for calls, _ in cases) == 34
+
+
 def test_the_demo(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "demo.py"), cwd=run)
     assert "answered from the cache" in text

@@ -1,0 +1,114 @@
+"""Warming up a model: what it calls is found, tuned in order of share, loaded; and what it calls can be recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ascendopt_tune as aot  # isort: skip  (before torch, which loads torch_npu)
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_npu")
+
+from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
+from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
+
+
+@pytest.fixture
+def ops() -> Iterator[Any]:
+    aot.registry_ops()
+    with aot.install():
+        yield torch.ops.ascendopt
+
+
+class Model(torch.nn.Module):  # type: ignore[misc]
+    """Two adds of one shape and one of another, and a function of the user's own."""
+
+    def __init__(self, ops: Any) -> None:
+        super().__init__()
+        self.ops = ops
+        self.double = aot.tune("add", names={"a": "x", "b": "y"})(lambda a, b: a + b)
+
+    def forward(self, x: Any) -> Any:
+        y = self.ops.add(self.ops.add(x, x), x)
+        return self.ops.add(y[:1].contiguous(), y[:1].contiguous()).sum() + self.double(x, y).sum()
+
+
+def lines() -> tuple[list[str], Any]:
+    said: list[str] = []
+    return said, said.append
+
+
+def test_warmup_tunes_what_the_model_calls_and_a_second_one_only_loads(ops: Any, tmp_path: Path) -> None:
+    model, x = Model(ops).eval(), torch.randn(16, 64).npu()
+    expected = model(x)
+    said, say = lines()
+    report = aot.warmup(model, x, budget=2, progress=say)
+    assert [(c.operator, c.calls, c.source) for c in report.cases if c.operator == "ascendopt::add"] == [
+        ("ascendopt::add", 2, report.cases[[c.calls for c in report.cases].index(2)].source),
+        ("ascendopt::add", 1, [c for c in report.cases if c.operator == "ascendopt::add"][1].source),
+    ]
+    assert {c.source for c in report.cases} <= {"tuned", "original", "cache"}
+    assert abs(sum(c.share for c in report.cases) - 1) < 1e-6
+    assert report.shares_of == "bytes"  # the lambda is computed on the CPU, so it has no modelled time
+    assert report.word == "modelled"
+    assert any(line.startswith("1/3  ") for line in said)
+    torch.testing.assert_close(model(x), expected)
+    before = {name: row.hits + row.kept for name, row in aot.status().operators.items()}
+    model(x)
+    after = {name: row.hits + row.kept for name, row in aot.status().operators.items()}
+    assert after["ascendopt::add"] - before["ascendopt::add"] == 3  # nothing is left to be done
+    again = aot.warmup(model, (x,), budget=2, progress=say)
+    assert {c.source for c in again.cases} <= {"cache", "original"}
+    assert [(c.operator, c.case, c.after_us) for c in again.cases] == [
+        (c.operator, c.case, c.after_us) for c in report.cases
+    ]
+    assert "us modelled" in str(again)
+
+
+def test_seconds_end_a_warmup_with_a_list_of_what_is_left(ops: Any) -> None:
+    report = aot.warmup(Model(ops).eval(), torch.randn(4, 32).npu(), seconds=0.0, progress=lambda text: None)
+    assert {c.source for c in report.cases} == {"not tuned: the budget was spent"}
+    assert "not tuned" in str(report)
+
+
+def test_more_shapes_of_the_example(ops: Any, tmp_path: Path) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def model(x: Any, index: Any) -> Any:
+        seen.append((*x.shape, int(index.max())))
+        return x
+
+    x, index = torch.randn(4, 32).npu(), torch.arange(3).npu()
+    shapes = [[(8, 32), (5,)], [(2, 32), (1,)]]
+    report = aot.warmup(model, (x, index), shapes=shapes, progress=lambda text: None)
+    assert seen[:3] == [(4, 32, 2), (8, 32, 2), (2, 32, 0)]
+    assert "no tuned operator" in str(report)
+    with pytest.raises(aot.AscendOptError, match="1 entries for an example with 2 tensors"):
+        aot.warmup(model, (x, index), shapes=[[(8, 32)]], progress=lambda text: None)
+    with pytest.raises(aot.AscendOptError, match="can't be a int"):
+        aot.warmup(model, [3], progress=lambda text: None)
+
+
+def test_recorded_calls_are_a_prebuild_s_wishes(ops: Any, tmp_path: Path) -> None:
+    assert aot.record(Model(ops).eval(), torch.randn(4, 32).npu(), tmp_path / "calls.json") == 3
+    calls = json.loads((tmp_path / "calls.json").read_text())["calls"]
+    assert [c["count"] for c in calls] == [2, 1, 1]
+    (tmp_path / "manifest.toml").write_text('recorded = ["calls.json"]\n')
+    wishes = read_manifest(tmp_path / "manifest.toml")
+    assert {(w.source, w.call.inputs["x"]) for w in wishes} == {("add", "float32[4,32]"), ("add", "float32[1,32]")}
+
+
+def test_the_model_s_error_is_the_caller_s(ops: Any) -> None:
+    def model(x: Any) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        aot.warmup(model, torch.zeros(1).npu(), progress=lambda text: None)
+    assert ops.add(torch.ones(8).npu(), torch.ones(8).npu()).sum().item() == 16  # and nothing is left behind
