@@ -207,9 +207,14 @@ class TunedOp:
                 return "tuned"
             if isinstance(choice, Original) and choice.until == float("inf"):
                 return {"kept": "original"}.get(choice.kind, choice.reason)
-            missed = choice is not None and isinstance(choice, Original)
-            self._serve(key, None if missed else choice, function, args, kwargs)
-            if missed and isinstance(self._table.get(key), Original):
+            missed = isinstance(choice, Original)
+            if missed:  # under another policy, or a while ago
+                with self._lock:
+                    self._replace(key, None)
+                    choice = None
+            self._serve(key, choice, function, args, kwargs)
+            now = self._table.get(key)
+            if missed and isinstance(now, Original) and now.until < float("inf"):
                 return "missing"
         return "missing"
 

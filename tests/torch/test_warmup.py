@@ -50,10 +50,7 @@ def test_warmup_tunes_what_the_model_calls_and_a_second_one_only_loads(ops: Any,
     expected = model(x)
     said, say = lines()
     report = aot.warmup(model, x, budget=2, progress=say)
-    assert [(c.operator, c.calls, c.source) for c in report.cases if c.operator == "ascendopt::add"] == [
-        ("ascendopt::add", 2, report.cases[[c.calls for c in report.cases].index(2)].source),
-        ("ascendopt::add", 1, [c for c in report.cases if c.operator == "ascendopt::add"][1].source),
-    ]
+    assert [c.calls for c in report.cases if c.operator == "ascendopt::add"] == [2, 1]
     assert {c.source for c in report.cases} <= {"tuned", "original", "cache"}
     assert abs(sum(c.share for c in report.cases) - 1) < 1e-6
     assert report.shares_of == "bytes"  # the lambda is computed on the CPU, so it has no modelled time
