@@ -11,6 +11,9 @@ from .api import COPY, VECTOR, depend
 from .kernel_program import LOOPS, Call, KernelProgram, neighbour, siblings
 from .motif import Change, Motif
 
+# A copy pipe needs no barrier of its own either: queues and flags order what its copies touch.
+_STOPPING = ("PIPE_ALL", "PIPE_MTE2", "PIPE_MTE3")
+
 
 def is_barrier(call: Call, pipe: str) -> bool:
     return (call.name == "PipeBarrier" and pipe in call.template) or (
@@ -36,17 +39,25 @@ def _around(kernel: KernelProgram, barrier: Call) -> tuple[Call | None, Call | N
 
 
 def _full_faster(kernel: KernelProgram) -> Iterator[Change]:
-    found = _barriers(kernel, "PIPE_ALL")
+    found = [c for pipe in _STOPPING for c in _barriers(kernel, pipe)]
     if not found:
         return
     if len(found) > 1:
-        yield _without(kernel, found, f"all {len(found)} PipeBarrier<PIPE_ALL> inside loops taken out", "all")
+        yield _without(kernel, found, f"all {len(found)} full barriers inside loops taken out", "all")
     for c in found:
         assert c.statement is not None
         site = kernel.site(c.function, c.statement)
         before, after = _around(kernel, c)
-        yield _without(kernel, [c], f"PipeBarrier<PIPE_ALL> in {c.function.name} taken out", site)
-        if not kernel.auto_sync and before and after and before.name in VECTOR and after.name in VECTOR:
+        text = kernel.text(c.path, c.node)
+        yield _without(kernel, [c], f"{text} in {c.function.name} taken out", site)
+        if (
+            not kernel.auto_sync
+            and "PIPE_ALL" in text
+            and before
+            and after
+            and before.name in VECTOR
+            and after.name in VECTOR
+        ):
             weaker = kernel.text(c.path, c.statement).replace("PIPE_ALL", "PIPE_V")
             edit = kernel.replace(c.path, c.statement, weaker)
             yield Change(f"{site}/V", f"PipeBarrier<PIPE_ALL> in {c.function.name} made PIPE_V", (edit,))

@@ -32,7 +32,7 @@ def _banks_faster(kernel: KernelProgram) -> Iterator[Change]:
     shifted = any(c.args[-1].endswith(_SHIFT) for c in calls)
     plain = [(c, f"{_summand(c.args[-1])}{_SHIFT}") for c in calls if not rounded and not shifted]
     for site, found, what in (("whole", rounded, "no longer rounded up"), ("shift", plain, "32 bytes longer")):
-        for part, chosen in (("each", found), ("second", found[1::2]), ("first", found[:1])):
+        for part, chosen in (("each", found), ("second", found[1::2])):
             if chosen:
                 edits = tuple(_sized(kernel, c, size) for c, size in chosen)
                 yield Change(f"{site}/{part}", f"{len(chosen)} of {len(calls)} buffers {what}", edits)
@@ -117,7 +117,7 @@ BANK_GROUPS = Motif(
     title="Operands in different bank groups",
     description="Two operands of one instruction that start in the same of UB's 16 bank groups (address bits 5 to 8) "
     "are read one after the other. Buffers of 32 bytes more shift the ones behind them into other groups.",
-    bottlenecks=("bank conflicts", "vector", "vector barriers"),
+    bottlenecks=("bank conflicts", "vector"),
     preconditions="UB has room for the bytes in between.",
     faster=_banks_faster,
     slower=_banks_slower,
