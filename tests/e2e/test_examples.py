@@ -96,6 +96,13 @@ def test_prebuild_and_deploy(run: Path) -> None:
 
 
 @needs_torch_npu
+def test_intercepting_an_extension(run: Path) -> None:
+    text = execute(sys.executable, str(EXAMPLES / "intercept/run.py"), cwd=run)
+    assert re.search(r"my_ops::silu: [12] hits|my_ops::silu: 0 hits, [12] kept", text)
+    assert ", 1 tuned, 0 fallbacks" in text
+
+
+@needs_torch_npu
 def test_warmup_of_a_decoder(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "05_warmup.py"), "--compile", cwd=run)
     assert "the answers are those of before" in text
