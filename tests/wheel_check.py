@@ -48,6 +48,8 @@ def main() -> None:
         assert json.loads(run(tool, "tune", "add", *case, cwd=work, env=env))["cached"], (
             "the second call missed the cache"
         )
+        shipped = json.loads(run(tool, "bank", "show", "--json", cwd=work, env=env))
+        assert shipped["validated"] >= 150, shipped
         (work / "user.py").write_text(USER_SCRIPT)
         run(python, "-m", "mypy", "--strict", "user.py", cwd=work)
         assert run(python, "user.py", cwd=work) == "32768\n"
