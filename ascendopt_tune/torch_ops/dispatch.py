@@ -100,7 +100,7 @@ class TunedOp:
         self._table: dict[Hashable, Launcher | Probation | Original] = {}
         self._lock = threading.RLock()
         if isinstance(original, torch._C.FunctionSchema):
-            self._key = keys.of_operator(original, grad=not below_autograd)
+            self._key, self._forms = keys.of_operator(original, grad=not below_autograd)
         else:
             self._key = keys.of_function
             self._call = self._caller(original)
@@ -124,7 +124,7 @@ class TunedOp:
             if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
                 return self._serve(key, choice, original, args, kwargs)
             try:
-                result = choice(args, kwargs)
+                result = choice.go(args, kwargs)
             except Exception as error:
                 self._failed(key, choice, error)
                 return original(*args, **kwargs)
@@ -135,18 +135,19 @@ class TunedOp:
 
     def kernel(self, original: Any) -> Callable[..., Any]:
         """A kernel for ``Library.impl(..., with_keyset=True)``, before ``original``, a kernel of torch's dispatcher."""
-        table, key_of, scope = self._table, self._key, scoped.get
+        table, key_of, form_of, scope = self._table, self._key, self._forms.get, scoped.get
 
         def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                key = key_of(args, kwargs)
+                form = None if kwargs else form_of(len(args))
+                key = form(args, kwargs) if form is not None else key_of(args, kwargs)
             except CaseError as error:
                 return self._cannot_take(error, functools.partial(original, keyset), args, kwargs)
             choice = table.get(key)
             if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
                 return self._serve(key, choice, functools.partial(original, keyset), args, kwargs)
             try:
-                result = choice(args, kwargs)
+                result = choice.go(args, kwargs)
             except Exception as error:
                 self._failed(key, choice, error)
                 return original(keyset, *args, **kwargs)
@@ -239,11 +240,12 @@ class TunedOp:
         if (recorder := recording.active.get()) is not None:
             return recorder.call(self, key, original, args, kwargs)
         scope = scoped.get()
-        if disabled() or self._off or (scope or self.options.policy) == "off":
+        killed = _KILL in _environment and disabled()
+        if killed or self._off or (scope or self.options.policy) == "off":
             return original(*args, **kwargs)
         if isinstance(choice, Launcher):
             try:
-                result = choice(args, kwargs)
+                result = choice.go(args, kwargs)
             except Exception as error:
                 self._failed(key, choice, error)
                 return original(*args, **kwargs)
@@ -320,6 +322,7 @@ class TunedOp:
         self._served.hits += 1
         self._served.compared += 1
         if probation.passed:
+            probation.launcher.prepare()
             self._replace(key, probation.launcher)
         return expected
 

@@ -27,8 +27,9 @@ def of_function(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
     return (key, tuple([(name, _part(value, grad)) for name, value in kwargs.items()])) if kwargs else key
 
 
-def of_operator(schema: Any, grad: bool) -> KeyFunction:
-    """For an operator with this schema. ``grad``: the key tells calls apart in which a gradient is wanted."""
+def of_operator(schema: Any, grad: bool) -> tuple[KeyFunction, Mapping[Hashable, KeyFunction]]:
+    """For an operator with this schema: the key of any call, and, by the number of arguments, what makes it for calls
+    without keywords, as far as such were met. ``grad``: the key tells calls apart in which a gradient is wanted."""
     kinds = [str(argument.type) for argument in schema.arguments]
     by_name = {argument.name: str(argument.type) for argument in schema.arguments}
     made: dict[Hashable, KeyFunction] = {}
@@ -42,24 +43,29 @@ def of_operator(schema: Any, grad: bool) -> KeyFunction:
             function = made[form] = _compiled(values, grad)
         return function(args, kwargs)
 
-    return key
+    return key, made
 
 
 def _compiled(values: list[tuple[str, str]], grad: bool) -> KeyFunction:
-    parts = []
+    parts, tensors = [], []
     for text, kind in values:
         if kind == "Tensor":
             parts += [f"{text}.shape", f"{text}.dtype", f"{text}.get_device()", f"{text}.is_contiguous()"]
             parts += [f"grad() and {text}.requires_grad"] if grad else []
-            parts += [f"formats() and {text}.device.type == 'npu' and format({text})"]
+            tensors.append(text)
         elif kind in ("int", "bool", "str", "SymInt"):
             parts.append(text)
         else:
             parts.append(f"part({text}, grad())")
+    import torch_npu
+
+    # Where torch_npu allows private formats, in which elements lie in another order, they are part of the key.
+    formats = "".join(f"{text}.device.type == 'npu' and format({text}), " for text in tensors)
+    parts.append(f"None if option('ALLOW_INTERNAL_FORMAT') == b'disable' else ({formats})")
     names = {
         "part": _part,
         "grad": torch.is_grad_enabled,
-        "formats": private_formats,
+        "option": torch_npu._C._npu_getOption,
         "format": _format,
     }
     function: KeyFunction = eval(f"lambda a, k: ({', '.join(parts)},)", names)

@@ -16,6 +16,7 @@ from ..device.acl import Acl
 from ..device.launch import SYSTEM_WORKSPACE, list_descriptor
 from ..errors import CaseError
 from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
+from .straight import straight
 
 ALIGNMENT = 32  # bytes; results were verified on tensors that begin at a multiple of this
 _LAUNCH = "aclrtLaunchKernelWithArgsArray"
@@ -61,23 +62,30 @@ class Launcher:
         self.failures = 0
         #: What several results are returned in. None: one tensor, or nothing. Set by the dispatcher.
         self.container: Callable[[list[torch.Tensor]], Any] | None = None
-        self._acl, self._device, self._index = acl, device, device.index
+        self._acl, self.device, self.index = acl, device, device.index
         # The form that waits for torch_npu's task queue: what was called before is on the stream when we launch.
-        self._stream: Callable[[int], int] = torch_npu._C._npu_getCurrentRawStream
-        self._current: Callable[[], int] = torch_npu._C._npu_getDevice
+        self.raw_stream: Callable[[int], int] = torch_npu._C._npu_getCurrentRawStream
+        self.current_device: Callable[[], int] = torch_npu._C._npu_getDevice
         self._binary = acl.load(entry.binary)
-        self._function = self._binary.function(entry.kernel_name)
+        self.function = self._binary.function(entry.kernel_name)
         self._tiling = upload(entry.tiling.data, device)
-        self._launch, self._block_dim = acl.raw(_LAUNCH), entry.tiling.block_dim
-        self._workspace = entry.tiling.workspace_bytes
-        self._outputs = self._output_forms()
+        self.launch, self.block_dim = acl.raw(_LAUNCH), entry.tiling.block_dim
+        self.workspace_bytes = entry.tiling.workspace_bytes
+        self.outputs = self._output_forms()
         # A launch's words for parameters: taken and given back, so that threads don't write into each other's.
         self._count = len(plan.inputs) + sum(not isinstance(d, Shared) or d.listed for d in plan.outputs) + 2
-        self._slots: list[tuple[Any, int, Any]] = []
+        self.slots: list[tuple[Any, int, Any]] = []
         self._descriptors: dict[bytes, torch.Tensor] = {}
         self._captured: list[torch.Tensor] = []  # descriptors that graphs hold the addresses of
         self._checks_overlap = bool(plan.changed)
-        self._fills = any(fill is not None for *_, fill in self._outputs)
+        self.has_fills = any(fill is not None for *_, fill in self.outputs)
+        self.areas: dict[int, int] = {}  # the system's area by stream
+        #: As calling the launcher, quicker where it can be; see :meth:`prepare`.
+        self.go: Callable[[Args, Kwargs], Any] = self.__call__
+
+    def prepare(self) -> None:
+        """Makes :attr:`go`, once the container is known."""
+        self.go = straight(self) or self.__call__
 
     def _output_forms(self) -> list[tuple[Any, ...]]:
         """Per output that is a parameter of its own: destination, whether a list, (shape, strides, dtype)s, fill."""
@@ -100,10 +108,10 @@ class Launcher:
         Args:
             before: called with the new tensors for outputs, right before they are filled and the kernel is launched.
         """
-        index = self._index
-        if self._current() != index:
-            raise UnfitError("the tensors are not on the current device.")
-        words, pointers, keep = self._slots.pop() if self._slots else self._new_words()
+        index = self.index
+        if self.current_device() != index:
+            self.raise_elsewhere()
+        words, pointers, keep = self.slots.pop() if self.slots else self.new_words()
         i = 0
         bits = 0
         for pick in self.plan.inputs:
@@ -120,7 +128,7 @@ class Launcher:
             i += 1
         made: list[Any] = []
         late: list[tuple[torch.Tensor, torch.Tensor]] = []
-        for place, is_list, specs, _ in self._outputs:
+        for place, is_list, specs, _ in self.outputs:
             if place.__class__ is Shared:
                 pick = self.plan.inputs[place.position]
                 value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
@@ -136,7 +144,7 @@ class Launcher:
                 self._check_form(tensors, specs)
             else:
                 tensors = [
-                    torch.empty_strided(shape, strides, dtype=dtype, device=self._device)
+                    torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
                     for shape, strides, dtype in specs
                 ]
                 if place.__class__ is Given:
@@ -153,31 +161,31 @@ class Launcher:
             before(
                 [
                     t
-                    for tensors, form in zip(made, self._outputs, strict=True)
+                    for tensors, form in zip(made, self.outputs, strict=True)
                     if form[0].__class__ is Fresh
                     for t in tensors
                 ]
             )
-        if self._fills:
-            for tensors, (_, _, _, fill) in zip(made, self._outputs, strict=True):
+        if self.has_fills:
+            for tensors, (_, _, _, fill) in zip(made, self.outputs, strict=True):
                 if fill is not None:
                     for tensor in tensors:
                         tensor.fill_(fill)
         if bits % ALIGNMENT:
-            raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
+            self.raise_misaligned()
         if self._checks_overlap:
             self._check_overlap(args, kwargs)
-        stream = self._stream(index)
-        if self._workspace:
+        stream = self.raw_stream(index)
+        if self.workspace_bytes:
             # Dropped when this returns, and used again in the stream's order, so after the launch.
-            workspace = torch.empty(SYSTEM_WORKSPACE + self._workspace, dtype=torch.uint8, device=self._device)
+            workspace = torch.empty(SYSTEM_WORKSPACE + self.workspace_bytes, dtype=torch.uint8, device=self.device)
             words[i] = workspace.data_ptr() + SYSTEM_WORKSPACE
         else:
-            words[i] = self._system_area(stream)
-        code = self._launch(self._function, self._block_dim, stream, None, pointers, None)
-        self._slots.append((words, pointers, keep))
+            words[i] = self.areas.get(stream) or self.system_area(stream)
+        code = self.launch(self.function, self.block_dim, stream, None, pointers, None)
+        self.slots.append((words, pointers, keep))
         if code:
-            self._acl.fail(_LAUNCH, code)
+            self.raise_failed(code)
         if late or self._checks_overlap:
             self._finish(args, kwargs, late)
         out: list[torch.Tensor] = []
@@ -204,25 +212,37 @@ class Launcher:
                 target.copy_(source)
         torch.autograd.graph.increment_version([t for t in self.changed(args, kwargs) if not t.is_inference()])
 
-    def _new_words(self) -> tuple[Any, int, Any]:
+    def raise_elsewhere(self) -> None:
+        raise UnfitError("the tensors are not on the current device.")
+
+    def raise_misaligned(self) -> None:
+        raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
+
+    def raise_failed(self, code: int) -> None:
+        self._acl.fail(_LAUNCH, code)
+
+    def new_words(self) -> tuple[Any, int, Any]:
+        """Space for one launch's parameters: the words, the address of pointers to them, and what keeps these alive."""
         words = (ctypes.c_void_p * self._count)()
         words[self._count - 1] = self._tiling.data_ptr()
         base = ctypes.addressof(words)
         pointers = (ctypes.c_void_p * self._count)(*(base + 8 * i for i in range(self._count)))
         return words, ctypes.addressof(pointers), pointers
 
-    def _system_area(self, stream: int) -> int:
-        area = _system_areas.get((self._index, stream))
+    def system_area(self, stream: int) -> int:
+        """The address that kernels without a workspace of their own get for one."""
+        area = _system_areas.get((self.index, stream))
         if area is None:
-            area = torch.empty(SYSTEM_WORKSPACE + ALIGNMENT, dtype=torch.uint8, device=self._device)
-            _system_areas[self._index, stream] = area
-        return area.data_ptr() + SYSTEM_WORKSPACE
+            area = torch.empty(SYSTEM_WORKSPACE + ALIGNMENT, dtype=torch.uint8, device=self.device)
+            _system_areas[self.index, stream] = area
+        self.areas[stream] = area.data_ptr() + SYSTEM_WORKSPACE
+        return self.areas[stream]
 
     def _list(self, tensors: Any) -> int:
         """The address of a tensor list's descriptor block; kept, because lists of weights come again."""
         addresses = [t.data_ptr() for t in tensors]
         if any(a % ALIGNMENT for a in addresses):
-            raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
+            self.raise_misaligned()
         data = list_descriptor([tuple(t.shape) for t in tensors], addresses)
         block = self._descriptors.get(data)
         capturing = torch.npu.is_current_stream_capturing()  # type: ignore[attr-defined]
@@ -236,7 +256,7 @@ class Launcher:
             if len(self._descriptors) >= _DESCRIPTORS:
                 # A launch that is under way may still read the oldest; the allocator reuses it in the stream's order.
                 self._descriptors.pop(next(iter(self._descriptors)), None)
-            block = self._descriptors[data] = upload(data, self._device)
+            block = self._descriptors[data] = upload(data, self.device)
         return block.data_ptr()
 
     def _check_form(self, tensors: list[torch.Tensor], specs: list[Any]) -> None:

@@ -92,7 +92,7 @@ class Stock:
     def __init__(self, operator: Operator, schema: Any) -> None:
         self._operator, self._schema = operator, schema
         self._parameters = parameters_of_schema(schema)
-        self._key = keys.of_operator(schema, grad=False)
+        self._key, _ = keys.of_operator(schema, grad=False)
         self._launchers: dict[Hashable, Launcher] = {}
         self._lock = threading.Lock()
 
