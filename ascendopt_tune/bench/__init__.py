@@ -1,0 +1,1 @@
+"""``ascendopt-tune bench search``: this search and its peers on the same operators, one budget (docs/benchmark.md)."""

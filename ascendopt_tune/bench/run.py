@@ -1,0 +1,219 @@
+"""One run of one method on one operator: what counts, and the record that is kept of it.
+
+The rules are the same for everybody: the baseline is evaluation 1; a pair, or a launch, that this run has seen already
+is answered from memory and costs no evaluation (at most four such answers for an evaluation of the budget); whatever
+fails the gate costs one; the fastest pair has to be faster than the baseline by the tuner's minimum effect, and to pass
+once more on unseen inputs, or the next one is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from ..errors import NoWorkingCandidate
+from ..operator import Candidate, Pair
+from ..outcome import Outcome, Timed
+from ..search.acceptance import FINALISTS
+from ..search.engine import SearchOptions, count_outcomes
+from ..search.proposer import Move, Proposal, SearchState, Trial
+
+MIN_EFFECT = 0.001  # share of the time that a win has to save, as in the tuner for modelled times
+
+
+class Subject(Protocol):
+    """What a run needs of :class:`~.subject.Subject`; tests give their own."""
+
+    operator: Any
+    case: Any
+    chip: Any
+    signature: Any
+    seconds: float
+
+    def outcome(self, pair: Pair) -> Outcome: ...
+
+    def launch(self, pair: Pair) -> str | None: ...
+
+    def confirm(self, pair: Pair) -> Outcome: ...
+
+
+class Spent(Exception):
+    """The budget is spent: the method ends here."""
+
+
+class Run:
+    """The budget and the history of a method that proposes one pair after the other."""
+
+    def __init__(self, subject: Subject, seed: int, budget: int) -> None:
+        self.subject, self.seed, self.budget = subject, seed, budget
+        self.history: list[Trial] = []
+        self._by_pair: dict[str, Trial] = {}
+        self._by_launch: dict[str, Trial] = {}
+        self.evaluations = 0
+        self._most_repeats = SearchOptions(budget).duplicates_per_evaluation * budget
+        self._repeats = 0
+        self.asked = 0  # proposals given out that need not have come back
+        self._promised: dict[str, tuple[str, int, tuple[Move, ...], int]] = {}
+        self.baseline = self.attempt(subject.operator.baseline, "as written", parent=None)
+
+    @property
+    def incumbent(self) -> Trial:
+        """The fastest trial so far; the older of equals."""
+        timed = [t for t in self.history if t.time_us is not None]
+        return min(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id), default=self.baseline)
+
+    @property
+    def valid(self) -> list[Trial]:
+        """Evaluated trials that passed the gate."""
+        return [t for t in self.history if t.time_us is not None and t.duplicate_of is None]
+
+    def attempt(
+        self, pair: Pair, change: str, parent: int | None = 0, moves: tuple[Move, ...] = (), stage: int = 0
+    ) -> Trial:
+        """What becomes of ``pair``. Raises Spent when that takes an evaluation that the budget hasn't."""
+        known = self._by_pair.get(pair.hash)
+        if known is not None:
+            self._repeated()
+            return known
+        launch = self.subject.launch(pair)
+        twin = self._by_launch.get(launch) if launch is not None else None
+        change, parent, moves, stage = self._promised.get(pair.hash, (change, parent, moves, stage))
+        candidate = Candidate(len(self.history), pair, parent, "", change)
+        if twin is not None:
+            self._repeated()
+            trial = Trial(candidate, twin.outcome, moves, 1, stage, twin.candidate.id, launch)
+        else:
+            if self.evaluations >= self.budget:
+                raise Spent
+            self.evaluations += 1
+            trial = Trial(candidate, self.subject.outcome(pair), moves, 1, stage, None, launch)
+            if launch is not None:
+                self._by_launch[launch] = trial
+        self.history.append(trial)
+        self._by_pair[pair.hash] = trial
+        return trial
+
+    def promise(self, proposal: Proposal, stage: int) -> None:
+        """Remembers what a proposal does, for when its pair is attempted by somebody who knows its text only."""
+        self.asked += 1
+        self._promised[proposal.pair.hash] = (proposal.change, proposal.parent, proposal.moves, stage)
+
+    def _repeated(self) -> None:
+        self._repeats += 1
+        if self._repeats > self._most_repeats:
+            raise Spent
+
+    def state(self, stage: int, incumbent: Trial | None = None, history: Sequence[Trial] | None = None) -> SearchState:
+        """What a rule proposer is told, with this trial as the pair to change."""
+        s = self.subject
+        seen = frozenset(self._by_pair) | frozenset(self._promised)
+        shown = tuple(self.history if history is None else history)
+        best = incumbent or self.incumbent
+        return SearchState(s.operator, s.case, s.chip, s.signature, self.baseline, best, shown, self.seed, seen, stage)
+
+
+Method = Callable[[Subject, int, int], Sequence[Trial]]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """``trace``: the time of each evaluation in us, modelled, None for what failed the gate. ``key``: of the subject.
+
+    ``best_us``: of the fastest pair that was confirmed, the baseline's if none was; ``refused``: why faster ones were
+    not. ``proposer_s``: seconds of the wall clock that the method itself took. ``code``: which version of the search.
+    """
+
+    key: str
+    operator: str
+    method: str
+    seed: int
+    budget: int
+    code: str
+    list: str
+    level: int
+    chip: str
+    toolkit: str
+    baseline_us: float
+    best_us: float
+    best_at: int
+    trace: tuple[float | None, ...]
+    outcomes: dict[str, int]
+    repeats: int
+    refused: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    proposer_s: float = 0.0
+    evaluate_s: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.key, self.method, self.seed, self.budget, self.code
+
+    @property
+    def speedup(self) -> float:
+        """Baseline time over the best confirmed time; 1.0 where nothing faster was confirmed."""
+        return self.baseline_us / self.best_us
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(document: dict[str, Any]) -> RunRecord:
+        given = dict(document)
+        for name in ("trace", "refused", "changes"):
+            given[name] = tuple(given[name])
+        return RunRecord(**given)
+
+
+def record(subject: Subject, method: Method, seed: int, budget: int, /, **about: Any) -> RunRecord:
+    """Runs ``method`` and judges what it found. ``about``: the fields that say which run this is.
+
+    Raises:
+        NoWorkingCandidate: the baseline pair does not pass the gate.
+    """
+    started, answering = time.monotonic(), subject.seconds
+    history = method(subject, seed, budget)
+    evaluate_s = subject.seconds - answering
+    proposer_s = time.monotonic() - started - evaluate_s
+    evaluated = [t for t in history if t.duplicate_of is None]
+    baseline = evaluated[0].time_us
+    if baseline is None:
+        outcome = evaluated[0].outcome
+        reason = "" if isinstance(outcome, Timed) else outcome.reason
+        raise NoWorkingCandidate(f"the baseline pair did not pass the gate ({type(outcome).__name__}: {reason}).")
+    faster = [t for t in evaluated if t.time_us is not None and t.time_us < baseline * (1.0 - MIN_EFFECT)]
+    best, refused = evaluated[0], []
+    for trial in sorted(faster, key=lambda t: (t.time_us or 0.0, t.candidate.id))[:FINALISTS]:
+        outcome = subject.confirm(trial.candidate.pair)
+        if isinstance(outcome, Timed):
+            best = trial
+            break
+        refused.append(f"{type(outcome).__name__}: {outcome.reason}")
+    return RunRecord(
+        seed=seed,
+        budget=budget,
+        baseline_us=baseline,
+        best_us=best.time_us or baseline,
+        best_at=evaluated.index(best) + 1,
+        trace=tuple(t.time_us for t in evaluated),
+        outcomes=dict(count_outcomes(history).most_common()),
+        repeats=len(history) - len(evaluated),
+        refused=tuple(refused),
+        changes=_changes(history, best),
+        proposer_s=round(proposer_s, 4),
+        evaluate_s=round(evaluate_s, 4),
+        **about,
+    )
+
+
+def _changes(history: Sequence[Trial], best: Trial) -> tuple[str, ...]:
+    """The steps from the baseline to the best pair, in order."""
+    by_id = {t.candidate.id: t for t in history}
+    out: list[str] = []
+    trial = best
+    while trial.candidate.parent is not None:
+        out.append(trial.candidate.change)
+        trial = by_id[trial.candidate.parent]
+    return tuple(reversed(out))

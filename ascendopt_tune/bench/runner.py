@@ -1,0 +1,190 @@
+"""All runs that were asked for: operators side by side, each operator's methods and seeds one after the other.
+
+A finished run is a line of ``runs.jsonl`` and isn't repeated as long as nothing it depends on has changed: operator,
+case, chip, toolkit, method, seed, budget, the sources of the search and of this package, and the experience bank.
+Of what is interrupted the evaluations are kept (subject.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from .. import paths
+from ..errors import AscendOptError
+from . import peers
+from .methods import OWN
+from .run import Method, RunRecord, record
+from .subject import Subject
+from .table import BenchOperator
+
+METHODS: dict[str, Method] = {**OWN, **peers.PEERS}
+_SOURCES = ("search", "motifs", "bench", "bank")  # what decides about a run besides its evaluations
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. ``results``: the folder of runs and evaluations."""
+
+    operators: tuple[BenchOperator, ...]
+    methods: tuple[str, ...]
+    seeds: int
+    budget: int
+    chip: str
+    results: Path
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Said:
+    """One operator's news: a finished run, or ``error``, why it has none (more)."""
+
+    operator: str
+    run: RunRecord | None = None
+    error: str = ""
+
+
+@cache
+def code() -> str:
+    """Names the version of the search, of this package and of the experience bank, by their files."""
+    digest = hashlib.sha256()
+    files = [(Path(__file__).parents[1] / folder, "*.py") for folder in _SOURCES]
+    files += [(paths.shipped("cache") / "bank", "*.jsonl"), (paths.cache_dir() / "bank", "*.jsonl")]
+    for folder, pattern in files:
+        for path in sorted(folder.rglob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def read_runs(results: Path) -> list[RunRecord]:
+    """The finished runs in a folder, whatever version made them; a torn last line is left out."""
+    path = results / "runs.jsonl"
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    return [RunRecord.from_json(json.loads(line)) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+
+
+def _keep(results: Path, run: RunRecord) -> None:
+    line = json.dumps(run.to_json(), sort_keys=True).encode() + b"\n"
+    with (results / "runs.jsonl").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # operators end at the same time
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def execute(plan: Plan, say: Callable[[Said], None]) -> None:
+    """Runs the plan, telling every run as it ends; what is known already is told, not repeated.
+
+    Raises:
+        SettingsError: a peer among the methods isn't installed.
+        KeyboardInterrupt: interrupted; what ended is kept.
+    """
+    versions = peers.require(plan.methods)
+    plan.results.mkdir(parents=True, exist_ok=True)
+    done = {r.identity: r for r in read_runs(plan.results)}
+    if plan.jobs == 1:
+        for entry in plan.operators:
+            for said in _operator(plan, entry, done, versions):
+                say(said)
+        return
+    # A fresh interpreter for each: evaluation servers, and peers that take global state, want it.
+    context = get_context("spawn")
+    news: Queue[Said] = context.Queue()
+    with ProcessPoolExecutor(plan.jobs, context, _begin, (news,), max_tasks_per_child=1) as pool:
+        waiting = {pool.submit(_tell_all, plan, entry, done, versions) for entry in plan.operators}
+        try:
+            while waiting:
+                ended = {future for future in waiting if future.done()}
+                with suppress(Empty):
+                    while True:
+                        say(news.get(timeout=_PATIENCE_S))
+                for future in ended:
+                    future.result()
+                waiting -= ended
+        except BaseException:
+            for process in list(pool._processes.values()):
+                process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    with suppress(Empty):  # all processes have ended, so whatever they said is here
+        while True:
+            say(news.get(timeout=_PATIENCE_S))
+
+
+_PATIENCE_S = 0.5
+_news: Queue[Said]  # of a process of the pool
+
+
+def _begin(news: Queue[Said]) -> None:
+    global _news
+    _news = news
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process tells when to end
+
+
+def _tell_all(
+    plan: Plan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
+) -> None:
+    for said in _operator(plan, entry, done, versions):
+        _news.put(said)
+
+
+def _operator(
+    plan: Plan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
+) -> Iterator[Said]:
+    try:
+        with Subject(entry, plan.results, plan.chip) as subject:
+            parametric = bool(peers.parametric(subject))
+            for seed, name in itertools.product(range(plan.seeds), plan.methods):
+                if name in peers.PARAMETRIC and not parametric:
+                    continue
+                about: dict[str, Any] = {
+                    "key": subject.key.hash,
+                    "operator": entry.path,
+                    "method": name,
+                    "code": code(),
+                    "list": entry.list,
+                    "level": entry.level,
+                    "chip": plan.chip,
+                    "toolkit": subject.toolkit.version,
+                    "versions": versions,
+                }
+                identity = (about["key"], name, seed, plan.budget, about["code"])
+                if identity not in done:
+                    try:
+                        done[identity] = record(subject, METHODS[name], seed, plan.budget, **about)
+                    except Exception as error:
+                        if name not in peers.PEERS:
+                            raise
+                        yield Said(entry.path, error=f"{name}, seed {seed}: {error!r}")  # a peer's own trouble
+                        continue
+                    _keep(plan.results, done[identity])
+                yield Said(entry.path, done[identity])
+    except AscendOptError as error:  # the other operators may do better
+        yield Said(entry.path, error=str(error))
+
+
+def newest(runs: Sequence[RunRecord], plan: Plan) -> list[RunRecord]:
+    """Of each run of the plan the one that was made last."""
+    paths = {o.path for o in plan.operators}
+    out: dict[tuple[str, str, int], RunRecord] = {}
+    for r in runs:
+        wanted = r.operator in paths and r.method in plan.methods and r.seed < plan.seeds
+        if wanted and r.budget == plan.budget and r.chip == plan.chip:
+            out[r.operator, r.method, r.seed] = r
+    return list(out.values())

@@ -1,0 +1,138 @@
+"""An operator of the benchmark, ready to be asked: what becomes of this pair? Answers are kept.
+
+Modelled times don't vary, so an answer holds for every method and seed. The store is a file of JSON Lines per operator,
+case, chip and toolkit; each answer is on disk before it is used. What is asked again costs no time, but it still counts
+as an evaluation of the run that asks (run.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..build.toolkit import Toolkit, find
+from ..cache import Key
+from ..chip import load_chip
+from ..errors import CacheError
+from ..evaluate.evaluator import Evaluator
+from ..evaluate.gate import Gate
+from ..operator import Pair
+from ..outcome import Outcome, outcome_from_json, outcome_to_json
+from .table import BenchOperator
+
+T = TypeVar("T")
+
+
+class Store:
+    """Questions and answers of one subject. One process at a time writes it.
+
+    Raises:
+        CacheError: the file can't be written, or another process has it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released when the process ends
+        except BlockingIOError:
+            self._file.close()
+            raise CacheError(f"another process writes {path}.", "Wait for it, or name another --results.") from None
+        except OSError as error:
+            raise CacheError(
+                f"can't write {path}: {error.strerror}.", "Name a writable folder by --results."
+            ) from error
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1  # a process that was killed leaves a torn line
+        self._file.truncate(whole)
+        self._known: dict[tuple[str, str], Any] = {}
+        for line in data[:whole].splitlines():
+            document = json.loads(line)
+            self._known[document["asked"], document["pair"]] = document["answer"]
+
+    def ask(self, asked: str, pair: str, make: Callable[[], Any]) -> Any:
+        """What is known under this name, else what ``make`` says (JSON), kept from now on."""
+        if (asked, pair) not in self._known:
+            document = {"asked": asked, "pair": pair, "answer": make()}
+            self._file.write(json.dumps(document, sort_keys=True).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._known[asked, pair] = document["answer"]
+        return self._known[asked, pair]
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Subject:
+    """``operator`` with its case on a chip; a context manager.
+
+    ``seconds``: of the wall clock, spent on answering since the subject was opened; what a method takes besides is its
+    own overhead.
+
+    Raises:
+        AscendOptError: the operator can't be loaded, or its definition doesn't build.
+    """
+
+    def __init__(self, entry: BenchOperator, results: Path, chip: str, target: str = "virtual") -> None:
+        self.entry, self.chip = entry, load_chip(chip)
+        self.toolkit: Toolkit = find(target)
+        self._evaluator = Evaluator(self.toolkit, chip, workers=1)
+        operator = entry.load()
+        self.signature = self._evaluator.describe(operator).signature
+        self.operator = entry.with_settings(operator, self.signature)
+        self.case = entry.case
+        self.key = Key.of(self.operator, self.case, chip=chip, target=self.toolkit.target, toolkit=self.toolkit.version)
+        self._gate = Gate(self.operator, self.case, self._evaluator, signature=self.signature)
+        name = f"{entry.path.replace('/', '-')}-{self.key.hash[:16]}.jsonl"
+        self._store = Store(results / "evaluations" / name)
+        self.seconds = 0.0
+
+    def outcome(self, pair: Pair) -> Outcome:
+        """The pair through the whole gate, and its modelled time."""
+
+        def make() -> dict[str, object]:
+            ((_, checked),) = self._gate.evaluate_many({0: pair})
+            return outcome_to_json(checked.outcome)
+
+        return outcome_from_json(self._timed(lambda: self._store.ask("outcome", pair.hash, make)))
+
+    def launch(self, pair: Pair) -> str | None:
+        """Names the launch the pair leads to: equal names, equal outcomes. None if that is unknown."""
+        found: str | None = self._timed(
+            lambda: self._store.ask("launch", pair.hash, lambda: self._gate.fingerprint(pair))
+        )
+        return found
+
+    def confirm(self, pair: Pair) -> Outcome:
+        """The pair through the gate once more, in a fresh process, on inputs that no search has met."""
+
+        def make() -> dict[str, object]:
+            return outcome_to_json(self._gate.confirm(pair).outcome)
+
+        return outcome_from_json(self._timed(lambda: self._store.ask("confirm", pair.hash, make)))
+
+    def _timed(self, question: Callable[[], T]) -> T:
+        started = time.monotonic()
+        try:
+            return question()
+        finally:
+            self.seconds += time.monotonic() - started
+
+    def close(self) -> None:
+        self._store.close()
+        self._evaluator.close()
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,133 @@
+"""The benchmark's operators: ``operators.toml``, fixed before anything was tuned on it.
+
+``list`` is ``test`` or ``development``; the lists share no operator. Defaults of the search are chosen on the
+development list and elsewhere, never on the test list. ``root`` is ``cann-ops`` (the default: ``path`` is below ``src``
+of a checkout of cann-ops) or ``registry`` (``path`` names an operator that ships).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..case import Case
+from ..errors import CaseError, OperatorError, SettingsError
+from ..operator import Operator, Signature
+from ..project import load_project
+from ..registry import load_operator
+from ..settings import settings
+
+TEST, DEVELOPMENT = "test", "development"
+LISTS = (TEST, DEVELOPMENT)
+#: What the levels mean here; the paper counts 43, 77 and 7 operators and names none of them.
+LEVELS = {
+    1: "element by element: math, comparison, creation, copies",
+    2: "rows and lists: foreach, activation, norm, quant, reduction, pooling, index, conversion",
+    3: "several phases in one kernel: sampling, routing, scattered gradients, fused quantization",
+}
+
+
+@dataclass(frozen=True)
+class BenchOperator:
+    """One operator and its case. ``domain``, ``values`` and ``initial`` are by position, as text keys of the TOML."""
+
+    path: str
+    level: int
+    list: str
+    case: Case
+    root: str = "cann-ops"
+    domain: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    initial: Mapping[str, float] = field(default_factory=dict)
+    in_place: tuple[int, ...] = ()
+    tolerance: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Operator:
+        """The operator, unmodified; the baseline pair is its specification.
+
+        Raises:
+            OperatorError: its folder isn't there or has another layout.
+            SettingsError: no checkout of cann-ops is configured.
+        """
+        if self.root == "registry":
+            return load_operator(self.path)
+        sources = settings().cann_ops
+        if sources is None:
+            raise SettingsError(
+                f"{self.path} is an operator of cann-ops, and ASCENDOPT_CANN_OPS is not set.",
+                "Set it to a checkout of cann-ops.",
+            )
+        return load_project(sources / "src" / self.path)
+
+    def with_settings(self, operator: Operator, signature: Signature) -> Operator:
+        """``operator`` with what an op.toml would say of its inputs; ``signature`` names them."""
+        if self.root == "registry":
+            return operator
+        inputs, outputs = signature.inputs, signature.outputs
+        domain: dict[str, Mapping[str, Any]] = {}
+        for i, (low, high) in self.domain.items():
+            domain[inputs[int(i)].name] = {"low": low, "high": high}
+        for i, values in self.values.items():
+            domain[inputs[int(i)].name] = {"values": values}
+        return dataclasses.replace(
+            operator,
+            settings={
+                "domain": domain,
+                "in_place": [inputs[i].name for i in self.in_place],
+                "initial": {outputs[int(i)].name: value for i, value in self.initial.items()},
+                "tolerance": self.tolerance,
+            },
+        )
+
+
+def read(path: Path | None = None) -> tuple[BenchOperator, ...]:
+    """The table, in its order.
+
+    Raises:
+        CaseError: a line that can't be read, or an operator in the table twice.
+    """
+    path = path or Path(__file__).with_name("operators.toml")
+    found: dict[str, BenchOperator] = {}
+    for number, line in enumerate(tomllib.loads(path.read_text())["operator"], start=1):
+        try:
+            one = _operator(line)
+        except (KeyError, ValueError, TypeError, CaseError) as error:
+            raise CaseError(f"{path}, operator {number} ({line.get('path')}): {error}.") from error
+        if one.path in found:
+            raise CaseError(f"{path} has {one.path} twice.", "An operator is in one list, once.")
+        found[one.path] = one
+    return tuple(found.values())
+
+
+def _operator(line: Mapping[str, Any]) -> BenchOperator:
+    given = dict(line)
+
+    def arguments(name: str) -> list[Any]:
+        return [None if a == "-" else a for a in given.pop(name)]
+
+    document = {"inputs": arguments("inputs"), "outputs": arguments("outputs"), "attrs": given.pop("attrs", {})}
+    one = BenchOperator(case=Case.from_json(document), **given | {"in_place": tuple(given.get("in_place", ()))})
+    if one.list not in LISTS or one.level not in LEVELS:
+        raise ValueError(f"list {one.list!r}, level {one.level}")
+    return one
+
+
+def chosen(table: Sequence[BenchOperator], patterns: Sequence[str], name: str) -> tuple[BenchOperator, ...]:
+    """Operators of the list ``name`` whose path fits one of the patterns (``math/*``); all of it without patterns.
+
+    Raises:
+        OperatorError: a pattern that fits no operator of the list.
+    """
+    listed = [o for o in table if o.list == name]
+    for pattern in patterns:
+        if not any(fnmatch.fnmatch(o.path, pattern) for o in listed):
+            raise OperatorError(
+                f"no operator of the {name} list fits {pattern!r}.",
+                "`ascendopt-tune bench operators` lists them.",
+            )
+    return tuple(o for o in listed if not patterns or any(fnmatch.fnmatch(o.path, p) for p in patterns))

@@ -1,0 +1,126 @@
+"""The list of operators, the parametric space, the text OpenEvolve sees, and the command from end to end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from bench_examples import FakeSubject
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from ascendopt_tune.bench import table
+from ascendopt_tune.bench.openevolve_worker import pair_in, shown, text_of
+from ascendopt_tune.bench.peers import parametric
+from ascendopt_tune.bench.space import MOST, pair_of
+from ascendopt_tune.bench.subject import Store
+from ascendopt_tune.cli import app
+from ascendopt_tune.errors import CacheError, CaseError, OperatorError
+from ascendopt_tune.operator import Pair
+from ascendopt_tune.settings import settings
+
+LINE = '[[operator]]\npath = "a"\nlist = "test"\nlevel = 1\ninputs = ["float16[8]", "-"]\noutputs = [["float16[8]"]]\n'
+
+
+def test_the_lists() -> None:
+    operators = table.read()
+    by_list = {name: {o.path for o in operators if o.list == name} for name in table.LISTS}
+    assert by_list[table.TEST].isdisjoint(by_list[table.DEVELOPMENT])
+    assert len(by_list[table.TEST]) >= 120
+    assert {o.level for o in operators if o.list == table.TEST} == set(table.LEVELS)
+    assert all(o.root == "cann-ops" for o in operators if o.list == table.TEST)
+
+
+def test_every_operator_is_there() -> None:
+    root = settings().cann_ops
+    if root is None:
+        pytest.skip("ASCENDOPT_CANN_OPS is not set")
+    for one in table.read():
+        if one.root == "cann-ops":
+            assert (root / "src" / one.path / "op_kernel").is_dir(), one.path
+
+
+def test_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "operators.toml"
+    path.write_text(LINE)
+    (one,) = table.read(path)
+    assert str(one.case) == "float16[8] - -> (float16[8])"
+    path.write_text(LINE + LINE)
+    with pytest.raises(CaseError, match="twice"):
+        table.read(path)
+    path.write_text(LINE.replace('"test"', '"best"'))
+    with pytest.raises(CaseError, match="best"):
+        table.read(path)
+
+
+def test_patterns_choose_within_a_list() -> None:
+    operators = table.read()
+    found = table.chosen(operators, ["foreach/*"], table.TEST)
+    assert found
+    assert all(o.path.startswith("foreach/") and o.list == table.TEST for o in found)
+    with pytest.raises(OperatorError, match="no/such"):
+        table.chosen(operators, ["no/such"], table.TEST)
+
+
+def test_the_space_of_numbers() -> None:
+    subject = FakeSubject()
+    base = subject.operator.baseline
+    space = parametric(subject)
+    assert space
+    assert math.prod(len(k.values) for k in space) <= MOST
+    assert all(len(set(k.values)) == len(k.values) for k in space)
+    assert pair_of(base, space, [k.written for k in space])[0].hash == base.hash
+    texts = {pair_of(base, space, [k.values[-1] if k is one else k.written for k in space])[0].hash for one in space}
+    assert len(texts) == len(space)
+
+
+FILES = st.dictionaries(
+    st.from_regex(r"[a-z]{1,8}\.cpp", fullmatch=True), st.text(st.characters(codec="utf-8")), min_size=1
+)
+
+
+@given(FILES, FILES)
+def test_a_pair_is_a_text_and_back(tiling: dict[str, str], kernel: dict[str, str]) -> None:
+    pair = Pair(tiling, kernel)
+    text = text_of(pair)
+    assert pair_in(text).hash == pair.hash
+    block = f"```cpp\n{text}\n```\n"
+    prompt = f"# Program Evolution History\n{block}# Current Program\n{block}\n# Task\n```cpp\n"
+    assert shown(prompt) == text
+
+
+def test_a_torn_answer_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.jsonl"
+    store = Store(path)
+    assert store.ask("outcome", "a", lambda: 1) == 1
+    assert store.ask("outcome", "a", lambda: 2) == 1
+    with pytest.raises(CacheError, match="another process"):
+        Store(path)
+    store.close()
+    path.write_bytes(path.read_bytes() + b'{"asked": "outcome", "pa')
+    again = Store(path)
+    assert again.ask("outcome", "a", lambda: 3) == 1
+    assert again.ask("outcome", "b", lambda: 4) == 4
+    again.close()
+    assert len(path.read_text().splitlines()) == 2
+
+
+def test_the_command(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = "bench search --list development --operators add --budget 3 --seeds 1 --methods full,random --json"
+    command = [*words.split(), "--results", str(tmp_path), "--docs", str(page)]
+    first = CliRunner().invoke(app, command)
+    assert first.exit_code == 0, first.output
+    document = json.loads(first.stdout)
+    assert document["time"] == "modelled"
+    assert {m["method"] for m in document["methods"]} == {"full", "random"}
+    assert all(len(r["trace"]) == 3 for r in document["runs"])
+    lines = (tmp_path / "runs.jsonl").read_text()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert (tmp_path / "runs.jsonl").read_text() == lines  # nothing is run twice
+    assert CliRunner().invoke(app, [*command, "--jobs", "2", "--report-only"]).exit_code == 0
+    unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
+    assert "unknown methods: luck" in str(unknown.exception)

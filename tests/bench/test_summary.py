@@ -1,0 +1,117 @@
+"""The figures of the report, on records made up for them."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ascendopt_tune.bench import report, runner, summary
+from ascendopt_tune.bench.run import RunRecord
+from ascendopt_tune.bench.table import TEST, read
+from ascendopt_tune.errors import CacheError
+
+TIMES = st.floats(1.0, 1e4)
+
+
+def run(operator: str, method: str, speedup: float, seed: int = 0, level: int = 1) -> RunRecord:
+    best = 100.0 / speedup
+    return RunRecord(
+        "k",
+        operator,
+        method,
+        seed,
+        4,
+        "c",
+        "test",
+        level,
+        "x",
+        "t",
+        100.0,
+        best,
+        2,
+        (100.0, best, None),
+        {"Timed": 2},
+        0,
+    )
+
+
+def test_fast_p_is_strict() -> None:
+    runs = [run(f"op{i}", "full", s) for i, s in enumerate((1.0, 1.2, 1.21, 2.0, 4.0))]
+    line = summary.line("full", runs, summary.best_known(runs))
+    assert line.fast == (0.8, 0.6, 0.4, 0.2)
+    assert line.mean == pytest.approx(math.prod((1.0, 1.2, 1.21, 2.0, 4.0)) ** 0.2)
+
+
+def test_evaluations_until_95_percent_of_the_best_known() -> None:
+    near, far = run("op", "full", 1.95), run("op", "random", 1.5)
+    known = summary.best_known([near, far, run("op", "other", 2.0)])
+    assert summary.line("full", [near], known).to_best == 2
+    missed = summary.line("random", [far], known)
+    assert (missed.to_best, missed.reached) == (None, 0.0)
+
+
+def test_an_operator_counts_when_it_has_everything() -> None:
+    runs = [run("a", "full", 2.0), run("a", "random", 1.0), run("b", "full", 3.0)]
+    assert {r.operator for r in summary.complete(runs, ["full", "random"], 1)} == {"a"}
+    assert {r.operator for r in summary.complete(runs, ["full"], 1)} == {"a", "b"}
+    assert summary.complete(runs, ["full"], 2) == []
+
+
+@given(st.lists(st.none() | TIMES, max_size=12), TIMES)
+def test_a_curve_never_falls_and_ends_at_what_was_confirmed(times: list[float | None], baseline: float) -> None:
+    found = [t for t in (baseline, *times) if t is not None]
+    one = replace(run("op", "full", 1.0), budget=20, trace=(baseline, *times), baseline_us=baseline, best_us=min(found))
+    curve = summary.best_so_far(one)
+    assert len(curve) == 20
+    assert curve == sorted(curve)
+    assert curve[-1] == pytest.approx(one.speedup)
+
+
+def test_what_was_refused_is_not_in_the_curve() -> None:
+    one = replace(run("op", "full", 1.0), trace=(100.0, 10.0, 80.0), best_us=80.0)
+    assert summary.best_so_far(one) == [1.0, 1.25, 1.25, 1.25]
+
+
+def test_most_left_on_the_table_comes_first() -> None:
+    runs = [run("a", "full", 1.0), run("a", "random", 1.1), run("b", "full", 1.0), run("b", "random", 3.0)]
+    rows = summary.left_behind(runs, "full", summary.best_known(runs))
+    assert [(r[0], r[3]) for r in rows] == [("b", "random"), ("a", "random")]
+
+
+def plan(path: Path) -> runner.Plan:
+    listed = tuple(o for o in read() if o.list == TEST)[:2]
+    return runner.Plan(listed, ("full", "random", "optuna-tpe"), 1, 4, "ascend910b4", path)
+
+
+def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
+    one = plan(tmp_path)
+    first, second = (o.path for o in one.operators)
+    runs = [run(first, "full", 2.0), run(first, "random", 1.5), run(first, "optuna-tpe", 1.2), run(second, "full", 3.0)]
+    page = tmp_path / "page.md"
+    page.write_text(f"# Mine\n\nbefore\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n")
+    written = report.write(page, one, runs, [(second, "it | failed")])
+    text = page.read_text()
+    assert text.startswith("# Mine\n\nbefore\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    assert "| full | 1 | 1 | 2.000 |" in text
+    assert "modelled" in text
+    assert f"| {second} | it \\| failed |" in text
+    assert report.write(page, one, runs, [(second, "it | failed")]) == written
+    assert page.read_text() == text
+    picture = ElementTree.parse(tmp_path / "page.svg").getroot()
+    assert len(picture.findall("{*}polyline")) == 2
+    assert "modelled" in (tmp_path / "page.html").read_text()
+
+
+def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Mine\n")
+    with pytest.raises(CacheError, match="no place for results"):
+        report.write(page, plan(tmp_path), [], [])
