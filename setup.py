@@ -33,7 +33,16 @@ setup(
     # plain path, which type checkers of other projects follow.
     packages=find_packages(include=["ascendopt_tune", "ascendopt_tune.*"]),
     package_dir={"": "."},
-    package_data={"ascendopt_tune": ["py.typed", "vnpu/**/*", "report/templates/*", "fidelity/**/*", "**/*.md"]},
+    package_data={
+        "ascendopt_tune": [
+            "py.typed",
+            "vnpu/**/*",
+            "report/templates/*",
+            "fidelity/**/*",
+            "bench/*.toml",
+            "**/*.md",
+        ]
+    },
     exclude_package_data={"ascendopt_tune": ["**/__pycache__/*"]},
     include_package_data=False,
     cmdclass={"build_py": BuildWithData},
