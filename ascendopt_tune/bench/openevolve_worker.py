@@ -14,7 +14,7 @@ from typing import Any
 
 from ..operator import Pair
 
-ADDRESS, KEY = "ASCENDOPT_BENCH_ADDRESS", "ASCENDOPT_BENCH_KEY"
+ADDRESS, KEY = "OPENEVOLVE_ASKS_AT", "OPENEVOLVE_ASKS_WITH"  # of the environment
 _TILING, _KERNEL, _END = "//@tiling ", "//@kernel ", "//@end"
 _BEGIN, _FENCE = "# Current Program\n```cpp\n", "\n```"
 _LONGEST = 1 << 24  # characters of a pair; OpenEvolve's default of 10,000 is less than a kernel has

@@ -33,7 +33,8 @@ from .subject import Subject
 from .table import BenchOperator
 
 METHODS: dict[str, Method] = {**OWN, **peers.PEERS}
-_SOURCES = ("search", "motifs", "bench", "bank")  # what decides about a run besides its evaluations
+#: What decides about a run besides its evaluations.
+_SOURCES = ("search/*.py", "motifs/*.py", "bank/*.py", *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")))
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,12 @@ class Said:
 def code() -> str:
     """Names the version of the search, of this package and of the experience bank, by their files."""
     digest = hashlib.sha256()
-    files = [(Path(__file__).parents[1] / folder, "*.py") for folder in _SOURCES]
-    files += [(paths.shipped("cache") / "bank", "*.jsonl"), (paths.cache_dir() / "bank", "*.jsonl")]
-    for folder, pattern in files:
-        for path in sorted(folder.rglob(pattern)):
-            digest.update(path.read_bytes())
+    sources = Path(__file__).parents[1]
+    files = [path for pattern in _SOURCES for path in sorted(sources.glob(pattern))]
+    for layer in (paths.shipped("cache"), paths.cache_dir()):
+        files += sorted((layer / "bank").glob("*.jsonl"))
+    for path in files:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
