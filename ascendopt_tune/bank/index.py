@@ -9,11 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 
 from ..entry import canonical, sha256
 from .embedding import Embedder, Vectors
+
+
+def _faiss() -> Any:
+    import faiss  # half a second: for those who search only
+
+    return faiss
 
 
 class Index:
@@ -43,7 +48,7 @@ class Index:
         missing = [text for text, h in zip(ordered, hashes, strict=True) if h not in known]
         fresh = iter(embedder.embed(missing)) if missing else iter(())
         rows = [known[h] if h in known else next(fresh) for h in hashes]
-        self._index = faiss.IndexFlatIP(len(rows[0]) if rows else 1)
+        self._index = _faiss().IndexFlatIP(len(rows[0]) if rows else 1)
         if rows:
             self._index.add(np.stack(rows))
         _save(folder, embedder, self._index, {"digest": digest, "hashes": hashes, "state": state})
@@ -76,7 +81,7 @@ def _load(folder: Path | None, embedder: Embedder) -> tuple[Any, dict[str, Any]]
         data = vectors.read_bytes()
         if document["sha256"] != sha256(data):
             return None  # one of the two is from another moment
-        index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+        index = _faiss().deserialize_index(np.frombuffer(data, dtype=np.uint8))
         whole = index.ntotal == len(document["hashes"]) and {"digest", "state"} <= document.keys()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         return None
@@ -94,7 +99,7 @@ def _known(saved: tuple[Any, dict[str, Any]] | None, state: Mapping[str, Any]) -
 def _save(folder: Path | None, embedder: Embedder, index: Any, document: dict[str, Any]) -> None:
     if folder is None:
         return
-    data = faiss.serialize_index(index).tobytes()
+    data = _faiss().serialize_index(index).tobytes()
     vectors, sidecar = _files(folder, embedder)
     contents: Sequence[tuple[Path, bytes]] = [
         (vectors, data),
