@@ -33,6 +33,7 @@ from ..operator import Candidate
 from ..outcome import LaunchFailed
 from ..search.mutation import Context
 from ..search.proposer import Proposer, SearchState, Trial
+from ..search.tiling_rules import TilingRules
 from . import openevolve_worker
 from .methods import rule_proposers
 from .run import Method, Run, Spent, Subject
@@ -188,7 +189,8 @@ def openevolve(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
                     command, env=os.environ | told, stdout=log, stderr=log, cwd=folder, start_new_session=True
                 )
             threading.Thread(target=_say_when_ended, args=(process, str(listener.address), key), daemon=True).start()
-            proposers = rule_proposers()
+            # Stage I's rules may choose another parent than they are shown; here OpenEvolve does that.
+            proposers = [TilingRules(others=0.0), *rule_proposers((2,))]
             try:
                 for connection, question in _questions(listener):
                     connection.send(_answer(run, proposers, question))
