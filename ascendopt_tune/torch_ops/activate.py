@@ -34,6 +34,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ..errors import ToolchainError
+from . import dynamo
 
 if TYPE_CHECKING:
     from ..build.toolkit import Toolkit
@@ -192,6 +193,7 @@ def install() -> None:
 
     Cheap (no toolkit is built, torch is not imported) unless torch has been imported without torch_npu.
     """
+    dynamo.watch()
     if "torch_npu" in sys.modules or any(isinstance(finder, _Hook) for finder in sys.meta_path):
         return
     sys.meta_path.insert(0, _Hook())

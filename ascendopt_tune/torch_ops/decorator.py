@@ -1,6 +1,6 @@
 """``@aot.tune(...)``: a function on npu tensors whose calls the cache's best pair serves.
 
-The function stays what it was: it serves whatever is not tuned, needs a gradient, is traced by torch.compile, or fails.
+The function stays what it was: it serves whatever is not tuned, needs a gradient, or fails.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..operator import Operator
 from ..settings import check_policy
+from .dynamo import keep_whole
 from .status import registered
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def tune(
             return op(*args, **kwargs)
 
         call.tuned = op  # type: ignore[attr-defined]
+        keep_whole(call)
         return cast(F, call)
 
     return decorate

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from ..cache import Entry
 from ..errors import AscendOptError, CaseError
@@ -32,7 +34,7 @@ from ..operator import Operator
 from ..settings import DISABLE, disabled
 from . import keys, recording
 from .described import CallDescription
-from .guard import Probation, SlowerError
+from .guard import Probation, SlowerError, tensors_in
 from .launcher import Launcher, UnfitError
 from .policy import scoped
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
@@ -98,6 +100,7 @@ class TunedOp:
         self._served = Served()
         self._resolver = Resolver(name, operator, original, self.options, below_autograd)
         self._table: dict[Hashable, Launcher | Probation | Original] = {}
+        self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
         if isinstance(original, torch._C.FunctionSchema):
             self._key, self._forms = keys.of_operator(original, grad=not below_autograd)
@@ -189,6 +192,7 @@ class TunedOp:
     def forget(self) -> None:
         """Empties the dispatch table: every case is looked up anew. The counts stay."""
         with self._lock:
+            self._prepared.clear()
             for key in list(self._table):
                 self._replace(key, None)
 
@@ -231,6 +235,48 @@ class TunedOp:
     def source(self) -> str:
         """What to load the operator by: its name in the registry, or its folder. Raises OperatorError."""
         return self._resolver.source
+
+    # -- for compiled graphs (bound.py, compile_pass.py) ---------------------------------------------------------------
+
+    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any) -> Probation | Original:
+        """What is to serve calls with tensors like these, which may be fake ones: looks up, tunes as the policy says,
+        and loads. A case that has a result is resolved once in a process. Nothing is counted."""
+        if disabled() or self._off or (scoped.get() or self.options.policy) == "off":
+            return Original("")
+        with self._lock:
+            try:
+                name = self._resolver.name_of(args, kwargs)
+                choice = self._prepared.get(name) or self._resolver.resolve(original, args, kwargs)
+            except Exception as error:
+                return self._refused(error)
+            if isinstance(choice, Probation) or choice.kind == "kept":
+                self._prepared[name] = choice
+            return choice
+
+    def adopt(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
+        """Puts what was prepared for these arguments into the table, unless that has more than a miss for them.
+
+        Returns the call's key. Raises CaseError for arguments that no operator can have.
+        """
+        key = self._key(args, kwargs)
+        now = self._table.get(key)
+        if now is None or (isinstance(now, Original) and now.kind == "misses"):
+            with self._lock:
+                prepared = self._prepared.get(self._resolver.name_of(args, kwargs))
+                if prepared is not None and self._table.get(key) is now:
+                    self._replace(key, prepared)
+        return key
+
+    def choice(self, key: Hashable) -> Launcher | Probation | Original | None:
+        return self._table.get(key)
+
+    def launch_failed(self, key: Hashable, launcher: Launcher, error: Exception) -> None:
+        """Counts a launch that didn't happen; the last of several takes the launcher out of service."""
+        self._failed(key, launcher, error)
+
+    def serves_kept(self) -> None:
+        """Counts a call whose best pair is the original."""
+        self._served.kept += 1
 
     # -- off the fast path --------------------------------------------------------------------------------------------
 
@@ -343,7 +389,8 @@ class TunedOp:
     def _cannot_take(
         self, error: CaseError, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        choice = Original("") if disabled() or self._off else Original("fallbacks", error.message)
+        traced = any(isinstance(t, (FakeTensor, FunctionalTensor)) for t in tensors_in((*args, *kwargs.values())))
+        choice = Original("") if traced or disabled() or self._off else Original("fallbacks", error.message)
         return self._serve_original(choice, original, args, kwargs)
 
     def _serve_original(
@@ -368,6 +415,7 @@ class TunedOp:
             self._served.hits += before.calls
             self._served.saved_us += before.calls * _saving_us(before)
             before.calls = 0
+            before.serving = False
         if choice is None:
             self._table.pop(key, None)
             return

@@ -74,7 +74,7 @@ class _Hook:
         _ours.add(self._library)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns about every override
-            kernel = self.layers[-1].kernel(self._call_original)
+            kernel = self.layers[-1].kernel(self.call_original)
             self._library.impl(base, kernel, _KEY, with_keyset=True, allow_override=True)
         self._own = torch.library.get_kernel(self.name, _KEY)  # keeps the kernel alive while it runs
 
@@ -89,7 +89,7 @@ class _Hook:
         except RuntimeError:  # the operator is gone
             return True
 
-    def _call_original(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_original(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._original.call_boxed(keyset, *args, **kwargs)
         except RuntimeError as error:
@@ -156,6 +156,12 @@ class Interception:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.undo()
+
+
+def hook_of(overload: str) -> _Hook | None:
+    """The hook of an overload that is taken over; None for others. Its last layer serves."""
+    hook = _hooks.get(overload.removesuffix(".default"))
+    return hook if hook is not None and hook.layers else None
 
 
 def intercept(name: str, source: str | Path | Operator | None, options: Options) -> Interception:

@@ -60,6 +60,8 @@ class Launcher:
         #: Calls served. Kept here by the dispatcher, as is the number of launches that failed.
         self.calls = 0
         self.failures = 0
+        #: False once the dispatcher has taken it out of its table.
+        self.serving = True
         #: What several results are returned in. None: one tensor, or nothing. Set by the dispatcher.
         self.container: Callable[[list[torch.Tensor]], Any] | None = None
         self._acl, self.device, self.index = acl, device, device.index

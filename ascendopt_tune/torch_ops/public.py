@@ -10,6 +10,8 @@ from ..operator import Operator
 from .decorator import options_of
 
 if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
     from .intercept import Installation, Interception
     from .warmup import WarmupReport
 
@@ -130,6 +132,27 @@ def warmup(
     from .warmup import warmup as run
 
     return run(model, example_inputs, shapes=shapes, budget=budget, seconds=seconds, progress=progress)
+
+
+def compile_pass(graph: GraphModule, *, bind_nodes: bool = True) -> GraphModule:
+    """The pass of ``torch.compile(model, backend="ascendopt")`` for other backends: tunes or looks up, by the policy in
+    force, every call of a tuned operator in an FX graph with fake values, and has its node call the loaded launcher.
+
+    Call it after the last tracing: as (a part of) AOTAutograd's ``fw_compiler``, or in a backend that runs
+    TorchDynamo's graph as it is. ``graph.meta["ascendopt"]`` then tells of each call who serves it.
+
+    Args:
+        bind_nodes: False only tunes; the graph stays as it is.
+
+    Returns:
+        ``graph``, changed.
+    """
+    from .activate import activate
+
+    activate()
+    from .compile_pass import compile_pass as run
+
+    return run(graph, bind_nodes=bind_nodes)
 
 
 def record(model: Callable[..., Any], example_inputs: Any, path: str | Path) -> int:

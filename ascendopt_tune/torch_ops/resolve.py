@@ -169,6 +169,13 @@ class Resolver:
         call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
         return CallDescription(call.values, call.written)
 
+    def name_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Equal for calls with the same case on the same device. Raises CaseError as :meth:`describe`."""
+        values = self.describe(args, kwargs).values
+        tensors = tensors_in((*args, *kwargs.values()))
+        layout = [f"{t.device} {t.is_contiguous()}" for t in tensors]
+        return canonical([_text(values), layout, [*kwargs], len(args)])
+
     def entry(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Entry | None:
         """The cached result for the call. Raises AscendOptError for a call that can't have one."""
         operator = self._load()
