@@ -1,7 +1,8 @@
 """What a tuned operator's dispatch costs per call: ``make bench-dispatch``. Microseconds of the host's clock.
 
 An operator written in C++ as a hand-made binding would be (``dispatch.cpp``: allocate the output, launch) is called
-bare, and then taken over, with a hit. Launches do nothing in both, so what is compared is the host's work. Rounds take
+bare, and then taken over, with a hit; and in a graph as torch.compile makes them, as a node that calls the operator and
+as one that a tuned pair is bound to. Launches do nothing in both, so what is compared is the host's work. Rounds take
 turns, and the quickest of each kind counts: a busy machine makes calls slower, never quicker.
 """
 
@@ -27,12 +28,14 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.registry import load_operator
 from ascendopt_tune.torch_ops import binding
 from ascendopt_tune.torch_ops.activate import activate
+from ascendopt_tune.torch_ops.bound import bind
 from ascendopt_tune.torch_ops.dispatch import Original
 from ascendopt_tune.torch_ops.launcher import Launcher, device_of
 from ascendopt_tune.torch_ops.resolve import Resolver
 
 SHAPE = (8, 2048)
 ROUNDS, CALLS = 300, 100  # short rounds: some of them aren't interrupted
+NODES = 10
 
 
 def build(folder: Path) -> ctypes.CDLL:
@@ -66,6 +69,16 @@ def per_call_us(call: Callable[[], Any], calls: int = CALLS) -> float:
     return (time.perf_counter() - start) / calls * 1e6
 
 
+def graph_of(target: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph of NODES calls of ``target`` one after the other, as a compiled model runs it."""
+    graph = torch.fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    results = [graph.call_function(target, (x, y)) for _ in range(NODES)]
+    graph.output(results[-1])
+    forward: Callable[..., Any] = torch.fx.GraphModule({}, graph).forward
+    return forward
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -90,13 +103,24 @@ def main() -> None:
         function = aot.tune("add")(lambda x, y: x)
         function.tuned._table[function.tuned._key((x, y), {})] = launcher  # type: ignore[attr-defined]
 
-        rows: dict[str, list[float]] = {"bare": [], "hit": [], "hit of a decorated function": [], "miss": []}
+        bound = bind(tuned, op, "aot_bench::add")
+        tuned._table[key] = launcher
+        bound(x, y)
+        of_op, of_bound = graph_of(op), graph_of(bound)
+
+        kinds = ("bare", "hit", "hit of a decorated function", "miss", "node", "node, dispatched", "node, bound")
+        rows: dict[str, list[float]] = {kind: [] for kind in kinds}
         for _ in range(ROUNDS):
             taken.suspend()
             rows["bare"].append(per_call_us(lambda: op(x, y)))
+            rows["node"].append(per_call_us(lambda: of_op(x, y), CALLS // NODES) / NODES)
             taken.resume()
             tuned._table[key] = launcher
             rows["hit"].append(per_call_us(lambda: op(x, y)))
+            rows["node, dispatched"].append(per_call_us(lambda: of_op(x, y), CALLS // NODES) / NODES)
+            launcher.serving = True  # which forgetting it in the round before has ended
+            bound(x, y)
+            rows["node, bound"].append(per_call_us(lambda: of_bound(x, y), CALLS // NODES) / NODES)
             tuned.forget()
             tuned._table[key] = Original("misses")
             rows["miss"].append(per_call_us(lambda: op(x, y)))
@@ -105,14 +129,19 @@ def main() -> None:
     best = {name: min(times) for name, times in rows.items()}
     document = {
         "us_per_call": {name: round(value, 2) for name, value in best.items()},
-        "added_us": {name: round(value - best["bare"], 2) for name, value in best.items() if name != "bare"},
+        "added_us": {name: round(value - best[_base(name)], 2) for name, value in best.items() if name != _base(name)},
     }
     if options.json:
         print(json.dumps(document))
         return
     for name, value in best.items():
-        added = "" if name == "bare" else f"   {value - best['bare']:+.2f}"
+        added = "" if name == _base(name) else f"   {value - best[_base(name)]:+.2f}"
         print(f"{name:30s} {value:6.2f} us{added}")
+
+
+def _base(kind: str) -> str:
+    """What a kind of call is compared with."""
+    return "node" if kind.startswith("node") else "bare"
 
 
 if __name__ == "__main__":

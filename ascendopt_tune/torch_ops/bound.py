@@ -15,23 +15,24 @@ from torch.utils import _pytree as pytree
 
 from ..errors import CaseError
 from .dispatch import _KILL, TunedOp, _environment
+from .intercept import hook_of
 from .launcher import Launcher
 from .policy import policy, scoped
 
 
-def bind(op: TunedOp, dispatch: Callable[..., Any], layers: list[TunedOp] | None) -> Any:
+def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None) -> Any:
     """A function for a graph's node, whose case ``op`` has prepared.
 
     The first call goes through dispatch, where pair and original both serve and are compared; later calls launch.
 
     Args:
         dispatch: the operator, or the decorated function.
-        layers: of the operator's hook; ``op`` has to be the last one.
+        overload: the operator's name, if it was taken over; ``op`` has to be its hook's last layer.
     """
     launcher: Launcher | None = None
     key: Hashable = None
     fits: Callable[[Any, Any], bool] = _never
-    layers = [op] if layers is None else layers
+    layers = _layers(op, overload)
     scope = scoped.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -46,7 +47,7 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], layers: list[TunedOp] | None
         ):
             return by_dispatch(args, kwargs)
         try:
-            result = launcher(args, kwargs)  # type: ignore[misc]
+            result = launcher.go(args, kwargs)  # type: ignore[union-attr]
         except Exception as error:
             op.launch_failed(key, launcher, error)  # type: ignore[arg-type]
             with policy("off"):
@@ -55,7 +56,10 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], layers: list[TunedOp] | None
         return result
 
     def by_dispatch(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        nonlocal launcher, key, fits
+        nonlocal launcher, key, fits, layers
+        layers = _layers(op, overload)  # an interception that was suspended has a new hook
+        if not layers or layers[-1] is not op:
+            return dispatch(*args, **kwargs)
         try:
             called = op.adopt(args, kwargs)
         except CaseError:
@@ -71,20 +75,33 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], layers: list[TunedOp] | None
     return call
 
 
-def bind_original(op: TunedOp, dispatch: Callable[..., Any], call_original: Any, layers: list[TunedOp]) -> Any:
+def bind_original(op: TunedOp, dispatch: Callable[..., Any], overload: str) -> Any:
     """As :func:`bind`, for a case whose best pair is the operator's own: its kernel is called, without the hook."""
     keyset = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse1)
+    hook = hook_of(overload)
     scope = scoped.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _KILL in _environment or scope() is not None or op._slow or not layers or layers[-1] is not op:
+        nonlocal hook
+        if hook is None or not hook.layers or hook.layers[-1] is not op:
+            hook = hook_of(overload)
+            return dispatch(*args, **kwargs)
+        if _KILL in _environment or scope() is not None or op._slow:
             return dispatch(*args, **kwargs)
         op.serves_kept()
-        return call_original(keyset, *args, **kwargs)
+        return hook.call_original(keyset, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = f"original_{op.name}".replace("::", "_").replace(".", "_")
     call.ascendopt = op  # type: ignore[attr-defined]
     return call
+
+
+def _layers(op: TunedOp, overload: str | None) -> list[TunedOp]:
+    """Who wants the calls of an overload; a decorated function's are its own."""
+    if overload is None:
+        return [op]
+    hook = hook_of(overload)
+    return hook.layers if hook is not None else []
 
 
 def _never(args: Any, kwargs: Any) -> bool:

@@ -48,12 +48,11 @@ class BoundNode:
 
 @dataclass(frozen=True)
 class _Taken:
-    """Who serves a node. ``layers``: of the operator's hook; None for a decorated function."""
+    """Who serves a node. ``overload``: the operator's name; None for a decorated function."""
 
     op: TunedOp
     dispatch: Callable[..., Any]
-    layers: list[TunedOp] | None = None
-    call_original: Any = None
+    overload: str | None = None
 
 
 def compile_graph(
@@ -154,7 +153,7 @@ def _taken(node: Node) -> _Taken | None:
         return None
     name: str = target.name()  # type: ignore[no-untyped-call]
     if (hook := intercept.hook_of(name)) is not None:
-        return _Taken(hook.layers[-1], target, hook.layers, hook.call_original)
+        return _Taken(hook.layers[-1], target, name)
     return None
 
 
@@ -176,10 +175,10 @@ def _treat(node: Node, taken: _Taken, bind_nodes: bool) -> BoundNode:
     if private_formats():
         return BoundNode(op.name, case, "dispatched", "tensors may have private formats")
     if isinstance(choice, Probation):
-        graph_ops.retarget(node, bind(op, taken.dispatch, taken.layers), args, kwargs)
+        graph_ops.retarget(node, bind(op, taken.dispatch, taken.overload), args, kwargs)
         return BoundNode(op.name, case, "bound")
-    if choice.kind == "kept" and taken.layers is not None:
-        node.target = bind_original(op, taken.dispatch, taken.call_original, taken.layers)
+    if choice.kind == "kept" and taken.overload is not None:
+        node.target = bind_original(op, taken.dispatch, taken.overload)
         return BoundNode(op.name, case, "original")
     return BoundNode(op.name, case, "dispatched", choice.reason or choice.kind or "switched off")
 

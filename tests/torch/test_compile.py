@@ -246,11 +246,14 @@ def test_a_launch_that_fails_is_served_by_the_original(inner: str, taken: Any, m
     want = ((x + y) * 2).cpu()
     function(x, y)
 
-    def fail(self: Launcher, args: Any, kwargs: Any) -> Any:
+    (launcher,) = taken.tuned[0]._table.values()
+    assert isinstance(launcher, Launcher)
+
+    def fail(args: Any, kwargs: Any) -> Any:
         raise DeviceError("the device is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Launcher, "__call__", fail)
+        patch.setattr(launcher, "go", fail)
         for _ in range(dispatch.MAX_FAILURES):
             assert torch.equal(function(x, y).cpu(), want)
     assert torch.equal(function(x, y).cpu(), want)  # quarantined
@@ -286,7 +289,10 @@ def test_switched_off_while_a_graph_is_bound(taken: Any, monkeypatch: pytest.Mon
     assert (len(_calls), counts()) == (4, (2, 0, 0, 0))
     aot.restore()
     function(x, y)  # looked up anew, and compared
-    function(x, y)
+    assert (len(_calls), counts()) == (5, (3, 0, 0, 0))
+    with monkeypatch.context() as patch:  # and bound again
+        patch.setattr(taken.tuned[0], "adopt", lambda *args: pytest.fail("dispatched"))
+        function(x, y)
     assert (len(_calls), counts()) == (5, (4, 0, 0, 0))
     with recording() as recorder:
         function(x, y)
