@@ -103,7 +103,7 @@ def main() -> None:
         function = aot.tune("add")(lambda x, y: x)
         function.tuned._table[function.tuned._key((x, y), {})] = launcher  # type: ignore[attr-defined]
 
-        bound = bind(tuned, op, "aot_bench::add")
+        bound = bind(tuned, op, "aot_bench::add", checked=())
         tuned._table[key] = launcher
         bound(x, y)
         of_op, of_bound = graph_of(op), graph_of(bound)

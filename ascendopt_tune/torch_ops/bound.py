@@ -1,13 +1,13 @@
 """What a node of a compiled graph calls instead of the operator: its launcher, without dispatch.
 
-Shapes, dtypes and devices were settled when the graph was compiled. What is still looked at: that the tensors are what
-the graph was promised (an operator's fake kernel may be wrong), and whether tuned pairs may serve at all. Whenever the
-answer is no, the operator itself is called, whose dispatch knows what to do and counts it.
+Shapes, dtypes and devices were settled when the graph was compiled. What is still looked at: that tensors which come
+from operators of others are what the graph was promised (their fake kernels may be wrong), and whether tuned pairs may
+serve at all. Whenever the answer is no, the operator itself is called, whose dispatch knows what to do and counts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .launcher import Launcher
 from .policy import policy, scoped
 
 
-def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None) -> Any:
+def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None, checked: Container[str]) -> Any:
     """A function for a graph's node, whose case ``op`` has prepared.
 
     The first call goes through dispatch, where pair and original both serve and are compared; later calls launch.
@@ -28,31 +28,33 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None) -> Any
     Args:
         dispatch: the operator, or the decorated function.
         overload: the operator's name, if it was taken over; ``op`` has to be its hook's last layer.
+        checked: the tensors to look at in each call, as pytree's paths in (args, kwargs).
     """
     launcher: Launcher | None = None
     key: Hashable = None
-    fits: Callable[[Any, Any], bool] = _never
+    fits: Callable[[Any, Any], bool] | None = None
     layers = _layers(op, overload)
     scope = scoped.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if (
-            not fits(args, kwargs)
-            or not launcher.serving  # type: ignore[union-attr]
+            launcher is None
+            or not launcher.serving
             or _KILL in _environment
             or scope() is not None
             or op._slow
             or not layers
             or layers[-1] is not op
+            or (fits is not None and not fits(args, kwargs))
         ):
             return by_dispatch(args, kwargs)
         try:
-            result = launcher.go(args, kwargs)  # type: ignore[union-attr]
+            result = launcher.go(args, kwargs)
         except Exception as error:
-            op.launch_failed(key, launcher, error)  # type: ignore[arg-type]
+            op.launch_failed(key, launcher, error)
             with policy("off"):
                 return dispatch(*args, **kwargs)
-        launcher.calls += 1  # type: ignore[union-attr]
+        launcher.calls += 1
         return result
 
     def by_dispatch(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -67,7 +69,7 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None) -> Any
         result = dispatch(*args, **kwargs)
         now = op.choice(called)
         if isinstance(now, Launcher):
-            launcher, key, fits = now, called, _forms(args, kwargs)
+            launcher, key, fits = now, called, _forms(args, kwargs, checked)
         return result
 
     call.__name__ = call.__qualname__ = f"bound_{op.name}".replace("::", "_").replace(".", "_")
@@ -104,23 +106,22 @@ def _layers(op: TunedOp, overload: str | None) -> list[TunedOp]:
     return hook.layers if hook is not None else []
 
 
-def _never(args: Any, kwargs: Any) -> bool:
-    return False
-
-
-def _forms(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[Any, Any], bool]:
-    """Whether tensors have the shapes these have, and are contiguous."""
+def _forms(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], checked: Container[str]
+) -> Callable[[Any, Any], bool] | None:
+    """Whether the ``checked`` tensors have the shapes these have, and are contiguous; None if there are none."""
     checks: list[str] = []
     shapes: dict[str, torch.Size] = {}
-    places = [(f"a[{i}]", v) for i, v in enumerate(args)] + [(f"k[{n!r}]", v) for n, v in kwargs.items()]
-    for text, value in places:
-        for path, tensor in pytree.tree_flatten_with_path(value)[0]:
-            if isinstance(tensor, torch.Tensor):
-                name = f"s{len(shapes)}"
-                shapes[name] = tensor.shape
-                item = text + pytree.keystr(path)
-                checks += [f"{item}.shape == {name}", f"{item}.is_contiguous()"]
-    function: Callable[[Any, Any], bool] = eval(f"lambda a, k: {' and '.join(checks) or 'True'}", dict(shapes))
+    for path, tensor in pytree.tree_flatten_with_path((args, dict(kwargs)))[0]:
+        where = pytree.keystr(path)
+        if where in checked:
+            name = f"s{len(shapes)}"
+            shapes[name] = tensor.shape
+            checks += [f"v{where}.shape == {name}", f"v{where}.is_contiguous()"]
+    if not checks:
+        return None
+    text = " and ".join(checks).replace("v[0]", "a").replace("v[1]", "k")
+    function: Callable[[Any, Any], bool] = eval(f"lambda a, k: {text}", dict(shapes))
     return function
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,10 +125,17 @@ def compile_pass(graph: GraphModule, *, bind_nodes: bool = True) -> GraphModule:
         log.warning("a graph is compiled during graph capture: nothing is looked up or tuned for it")
         return graph
     with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+        trusted: set[Node] = set()
         for node in list(graph.graph.nodes):
+            row = None
             if node.op == "call_function" and (taken := _taken(node)) is not None:
-                row = _treat(node, taken, bind_nodes)
+                row = _treat(node, taken, bind_nodes, trusted)
                 rows.append(row)
+            if (row is not None and row.served == "bound") or (
+                _keeps_promises(node) and trusted.issuperset(node.all_input_nodes)
+            ):
+                trusted.add(node)
+            if row is not None:
                 log.info("%s %s: %s%s", row.operator, row.case, row.served, f" ({row.reason})" if row.reason else "")
     graph.meta[REPORT] = tuple(rows)
     if any(row.served != "dispatched" for row in rows):
@@ -157,7 +164,7 @@ def _taken(node: Node) -> _Taken | None:
     return None
 
 
-def _treat(node: Node, taken: _Taken, bind_nodes: bool) -> BoundNode:
+def _treat(node: Node, taken: _Taken, bind_nodes: bool, trusted: Container[Node]) -> BoundNode:
     op = taken.op
     args, kwargs = graph_ops.arguments(node)
     values, traced = _values((args, kwargs))
@@ -175,12 +182,29 @@ def _treat(node: Node, taken: _Taken, bind_nodes: bool) -> BoundNode:
     if private_formats():
         return BoundNode(op.name, case, "dispatched", "tensors may have private formats")
     if isinstance(choice, Probation):
-        graph_ops.retarget(node, bind(op, taken.dispatch, taken.overload), args, kwargs)
+        leaves = pytree.tree_flatten_with_path((args, kwargs))[0]
+        checked = {pytree.keystr(path) for path, value in leaves if isinstance(value, Node) and value not in trusted}
+        graph_ops.retarget(node, bind(op, taken.dispatch, taken.overload, checked), args, kwargs)
         return BoundNode(op.name, case, "bound")
     if choice.kind == "kept" and taken.overload is not None:
         node.target = bind_original(op, taken.dispatch, taken.overload)
         return BoundNode(op.name, case, "original")
     return BoundNode(op.name, case, "dispatched", choice.reason or choice.kind or "switched off")
+
+
+def _keeps_promises(node: Node) -> bool:
+    """Whether what the node returns has the form of its fake value, if its inputs do: TorchDynamo guards the graph's
+    inputs, and torch's own operators have true fake kernels; for others nobody vouches."""
+    target: Any = node.target
+    if node.op != "call_function":
+        return node.op in ("placeholder", "get_attr", "call_method")
+    if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return str(target).split(".")[0] in ("aten", "prims")
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return False
+    name = getattr(target, "__name__", "")
+    module = getattr(target, "__module__", None) or ("torch" if getattr(torch, name, None) is target else "")
+    return module.split(".")[0] in ("torch", "_operator")
 
 
 def _values(structure: Any) -> tuple[Any, list[Any]]:

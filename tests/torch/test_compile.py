@@ -32,6 +32,7 @@ NAME = "aot_compile_test::add"
 both = pytest.mark.parametrize("inner", ["eager", "aot_eager"])
 
 _calls: list[str] = []  # of originals
+_turns: list[bool] = []
 
 
 @torch.library.custom_op(NAME, mutates_args=())
@@ -50,7 +51,7 @@ add.register_autograd(lambda ctx, gradient: (gradient, 2 * gradient))  # not add
 
 @torch.library.custom_op("aot_compile_test::turned", mutates_args=())
 def turned(x: torch.Tensor) -> torch.Tensor:
-    return x.t().contiguous().t()  # its fake kernel promises a contiguous tensor
+    return x.t().contiguous().t() if _turns else x.clone()  # its fake kernel promises a contiguous tensor
 
 
 @turned.register_fake
@@ -64,6 +65,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch.compiler.reset()
     registered.clear()
     _calls.clear()
+    _turns.clear()
     monkeypatch.setattr(dispatch, "LOOK_AGAIN_S", 0.0)
     yield
     torch.compiler.reset()
@@ -263,9 +265,15 @@ def test_a_launch_that_fails_is_served_by_the_original(inner: str, taken: Any, m
 
 
 @both
-def test_a_fake_kernel_that_lies(inner: str, taken: Any, graphs: list[Any]) -> None:
-    function = compiled(lambda x, y: add(turned(x), y), inner)
+@pytest.mark.parametrize("honest", [0, 2])
+def test_a_fake_kernel_that_lies(inner: str, honest: int, taken: Any, graphs: list[Any]) -> None:
+    """From the first call on, or from the third, when the pair is bound already."""
+    function = compiled(lambda x, y: add(turned(x) * 1, y), inner)
     x, y = tensors()
+    for _ in range(honest):
+        assert torch.equal(function(x, y).cpu(), (x + y).cpu())
+    _turns.append(True)
+    _calls.clear()
     for calls in (1, 2):
         assert torch.equal(function(x, y).cpu(), (x + y).cpu())
         assert len(_calls) == calls
