@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery sanitize bench-vnpu bench-dispatch \
+.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery sanitize bench-vnpu bench-dispatch \
 	bank check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
@@ -34,6 +34,9 @@ hazard-battery: $(VENV)/installed-test  ## Every synchronization of every verifi
 
 gate-battery: $(VENV)/installed-test  ## Every wrong variant of the registry's operators through the gate; many minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/gate/test_mutants.py
+
+survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and workers, 80,000 cache operations; many minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs some that need neither; `make sanitize SANITIZED="tests/vnpu/test_api_*.py"` runs others. The libraries are

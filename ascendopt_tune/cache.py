@@ -26,8 +26,8 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ from .settings import settings
 
 __all__ = ["Cache", "CacheWarning", "Difference", "Entry", "Explanation", "Key", "Provenance", "Summary"]
 
-_ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature"})
+_ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature", "stamp"})
 _INDEX_WAIT_S = 10.0  # writers come one by one, under the lock; only a reader of a moment can be in the way
 _STALE_S = 3600.0  # a temporary folder older than this belongs to no living writer
 _CLOCK_TICK_NS = 50_000_000  # coarser than any file system's time stamps on Linux
@@ -129,7 +129,7 @@ class Cache:
     layers: Sequence[Path] = field(default_factory=paths.cache_layers)
     counters: Counters = field(default_factory=Counters)
     _index_handle: Any = field(default=None, repr=False)
-    _calls_seen: dict[Path, tuple[int, dict[str, list[str]]]] = field(default_factory=dict, repr=False)
+    _calls_seen: dict[Path, tuple[tuple[int, ...], dict[str, list[str]]]] = field(default_factory=dict, repr=False)
     _layers_seen: dict[Path, Bundle | bool] = field(default_factory=dict, repr=False)  # the bundle, or: to be used?
 
     # -- lookups ------------------------------------------------------------------------------------------------------
@@ -199,25 +199,38 @@ class Cache:
         """
         try:
             with self._lock():
-                self.close()
-                self._index_handle = None
-                shutil.rmtree(self.root / "index", ignore_errors=True)
-                index = self._index()
-                found = [(f, row) for f in _entry_folders(self.root, None) if (row := _read_row(f)) is not None]
-                with index.transact():
-                    for folder, row in found:
-                        index.set(folder.name, row)
+                found = {f.name: row for f in _entry_folders(self.root, None) if (row := _read_row(f)) is not None}
+                try:
+                    self._fill_index(found)  # in place: others have it open
+                except _INDEX_TROUBLE:
+                    self._drop_index(damaged=True)
+                    self._fill_index(found)
         except OSError as error:
             raise _cannot_write(self.root, error) from error
         except _INDEX_TROUBLE as error:
             raise CacheError(f"the index of {self.root} can't be rebuilt: {error}.", "Is its disk full?") from error
         return len(found)
 
-    def quarantine(self, folder: Path) -> None:
-        """Moves the root's entry in ``folder`` aside if it is damaged. Raises CacheError if it can't be moved."""
+    def quarantine(self, folder: Path) -> bool:
+        """Moves the root's entry in ``folder`` aside if it is damaged; says whether it was.
+
+        Raises CacheError if it can't be moved.
+        """
         try:
             with self._lock():
-                self._read(self.root, folder)
+                return folder.exists() and self._read(self.root, folder) is None
+        except OSError as error:
+            raise _cannot_write(self.root, error) from error
+
+    def remove(self, folder: Path) -> None:
+        """Removes the root's entry in ``folder``, for readers in one step; nothing if it is gone already.
+
+        Raises CacheError if it can't be removed.
+        """
+        try:
+            with self._lock(), self._work_folder() as work:
+                if folder.exists():
+                    os.rename(folder, work / "removed")
         except OSError as error:
             raise _cannot_write(self.root, error) from error
 
@@ -262,7 +275,7 @@ class Cache:
         for root in self._roots():
             for name in hashes:
                 folder = root / "entries" / _folder_name(key.operator) / name
-                if folder.is_dir() and (entry := self._read_checked(root, folder)) is not None:
+                if os.path.isdir(folder) and (entry := self._read_checked(root, folder)) is not None:
                     return entry
         return None
 
@@ -275,11 +288,12 @@ class Cache:
 
     def _read_checked(self, root: Path, folder: Path) -> Entry | None:
         """Reads without the lock; what looks damaged is looked at again with it."""
+        bundle = self._layers_seen.get(root)
         try:
-            if isinstance(bundle := self._layers_seen.get(root), Bundle):
-                bundle.check(folder)
-            return self._load(folder)
+            return self._load(folder, bundle.reader(folder) if isinstance(bundle, Bundle) else None)
         except CacheError as error:
+            if isinstance(bundle, Bundle) and bundle.was_replaced():
+                self._layers_seen.pop(root, None)  # the next lookup opens the new one
             if root != self.root:
                 self._warn(f"{error.message} The entry is ignored.", folder)
                 return None
@@ -304,10 +318,10 @@ class Cache:
             self._warn(f"{error.message} It was moved to {place} and counts as a miss.", folder)
             return None
 
-    def _load(self, folder: Path) -> Entry:
+    def _load(self, folder: Path, read: Callable[[str], bytes] | None = None) -> Entry:
         try:
-            entry = Entry.from_files(folder_reader(folder))
-        except (KeyError, TypeError, ValueError) as error:
+            entry = Entry.from_files(read or folder_reader(folder))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CacheError(f"{ENTRY_FILE} does not have the expected fields ({error}).") from error
         if entry.key.hash != folder.name:
             raise CacheError(f"{ENTRY_FILE} belongs to another key, {entry.key.hash[:12]}.")
@@ -329,11 +343,18 @@ class Cache:
         finally:
             os.close(descriptor)
 
-    def _write(self, folder: Path, files: dict[str, bytes]) -> None:
+    @contextmanager
+    def _work_folder(self) -> Iterator[Path]:
         temporary_root = self.root / "tmp"
         temporary_root.mkdir(exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=temporary_root))
         try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _write(self, folder: Path, files: dict[str, bytes]) -> None:
+        with self._work_folder() as work:
             for name, data in files.items():
                 target = work / name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -351,15 +372,13 @@ class Cache:
                 os.rename(folder, work / "replaced")
                 os.rename(work, folder)
             _sync_directory(folder.parent)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-            shutil.rmtree(folder / "replaced", ignore_errors=True)
+        shutil.rmtree(folder / "replaced", ignore_errors=True)
 
     def _sweep(self) -> None:
         """Removes what writers that died left in ``tmp``."""
         for leftover in (self.root / "tmp").glob("*"):
             try:
-                if time.time() - leftover.stat().st_mtime > _STALE_S:
+                if abs(time.time() - leftover.stat().st_mtime) > _STALE_S:  # or the clock was set back since
                     shutil.rmtree(leftover, ignore_errors=True)
             except FileNotFoundError:
                 continue
@@ -381,10 +400,30 @@ class Cache:
 
     def _announce(self, folder: Path) -> None:
         """Tells the index of a stored entry. Trouble is a warning only: the folder is there, and lookups find it."""
+        row = _read_row(folder)
         try:
-            self._index().set(folder.name, _read_row(folder))
+            try:
+                self._index().set(folder.name, row)
+            except (OSError, sqlite3.Error) as error:  # it may have been removed, or damaged, since it was opened
+                self._drop_index(damaged=not isinstance(error, OSError | sqlite3.OperationalError))
+                self._index().set(folder.name, row)
         except _INDEX_TROUBLE as error:
             self._warn(f"it is stored, but the index can't be written ({error}).", folder)
+
+    def _drop_index(self, damaged: bool) -> None:
+        """Closes the index so that it is opened anew, made anew if it is damaged."""
+        with suppress(*_INDEX_TROUBLE):
+            self.close()
+        self._index_handle = None
+        if damaged:
+            shutil.rmtree(self.root / "index", ignore_errors=True)
+
+    def _fill_index(self, rows: dict[str, dict[str, Any]]) -> None:
+        index = self._index()
+        with index.transact():
+            index.clear()
+            for name, row in rows.items():
+                index.set(name, row)
 
     def _rows(self, root: Path, operator: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Summaries: from the index where it has one, else from ``entry.json``. Damaged entries are left out; a lookup
@@ -399,6 +438,8 @@ class Cache:
                     indexed = False
             if not isinstance(row, dict) or not row.keys() >= _ROW_FIELDS:
                 row = _read_row(folder)
+            elif row["stamp"] != _stamp(folder):  # a writer that died has left the row of the entry before
+                row = _read_row(folder) or row  # the row of a damaged one leads to it: then it is quarantined
             if row is not None:
                 yield folder, row
 
@@ -408,23 +449,35 @@ class Cache:
             return bundle.calls(_folder_name(operator))
         folder = root / "entries" / _folder_name(operator)
         try:
-            changed = folder.stat().st_mtime_ns
+            found = folder.stat()
         except OSError:
             return {}
+        changed = found.st_mtime_ns, found.st_ino, found.st_nlink  # time alone may come twice: clocks are set back
         known = self._calls_seen.get(folder)
         if known is not None and known[0] == changed:
             return known[1]
         calls: dict[str, list[str]] = {}
         for entry, row in self._rows(root, operator):
             calls.setdefault(row["call"], []).append(entry.name)
-        if time.time_ns() - changed > _CLOCK_TICK_NS:  # else an entry may still arrive under the same time stamp
+        if (
+            time.time_ns() - found.st_mtime_ns > _CLOCK_TICK_NS
+        ):  # else an entry may still arrive under the same time stamp
             self._calls_seen[folder] = (changed, calls)
         return calls
 
 
 def _entry_folders(root: Path, operator: str | None) -> list[Path]:
-    pattern = _folder_name(operator) if operator is not None else "*"
-    return sorted(p for p in (root / "entries").glob(f"{pattern}/*") if len(p.name) == 64)
+    entries = root / "entries"
+    operators = _inside(entries) if operator is None else [entries / _folder_name(operator)]
+    return sorted(p for place in operators for p in _inside(place) if len(p.name) == 64)
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Nothing of a folder that is gone, or that can't be read."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _folder_name(operator: str) -> str:
@@ -435,8 +488,10 @@ def _folder_name(operator: str) -> str:
 def _read_row(folder: Path) -> dict[str, Any] | None:
     """An entry's summary as the index holds it; None if ``entry.json`` is damaged."""
     try:
+        stamp = _stamp(folder)  # before it is read: a newer one does no harm
         document = read_document(folder_reader(folder))
         return {
+            "stamp": stamp,
             "key": document["key"],
             "call": Key.from_json(document["key"]).call,
             "baseline_us": document["baseline"]["task_duration_us"],
@@ -444,8 +499,17 @@ def _read_row(folder: Path) -> dict[str, Any] | None:
             "created": document["provenance"]["created"],
             "signature": document["signature"],
         }
-    except (KeyError, TypeError, CacheError):
+    except (AttributeError, KeyError, TypeError, ValueError, CacheError):
         return None
+
+
+def _stamp(folder: Path) -> list[int] | None:
+    """Tells one ``entry.json`` from another that replaced it; None if there is none."""
+    try:
+        found = (folder / ENTRY_FILE).stat()
+    except OSError:
+        return None
+    return [found.st_ino, found.st_mtime_ns, found.st_size]
 
 
 def _summary(folder: Path, row: dict[str, Any]) -> Summary:

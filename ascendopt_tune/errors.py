@@ -59,6 +59,10 @@ class DeviceError(AscendOptError):
         self.code = code
 
 
+class Lost(AscendOptError):
+    """A process was killed from outside, with it an answer; asking again may help."""
+
+
 class CacheError(AscendOptError):
     """The cache can't be read or written (full disk, read-only folder, wrong version)."""
 

@@ -271,7 +271,7 @@ def tune_cases(
             if len(gates) > 1:
                 alone = log.fact("baselines", lambda: [p.to_json() for p in baseline_profiles(gates)])
                 gate = JointGate(gates, weights, [Profile.from_json(p) for p in alone])
-            result = Search(
+            search = Search(
                 operator=operator,
                 case=cases[main].case,
                 chip=load_chip(chip),
@@ -284,7 +284,12 @@ def tune_cases(
                 fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
                 limits=spending,
                 starters=[WarmStart([Neighbour.from_json(n) for n in found])],
-            ).run()
+            )
+            try:
+                result = search.run()
+            except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
+                path.unlink(missing_ok=True)
+                raise
         if result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
         say("checking the best pair once more, on inputs the search never saw")

@@ -10,13 +10,13 @@ import gzip
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
+from ..scratch import Scratch
 from . import trust
 from .bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
 
@@ -37,8 +37,8 @@ def make(target: Path, entries: Iterable[Path], sign_with: Path | None = None) -
     if not target.name.endswith(SUFFIXES):
         return _signed(target, entries, sign_with)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
-        bundle = _signed(Path(folder), entries, sign_with)
+    with Scratch(parent=target.parent, prefix=f".{target.name}-") as folder:
+        bundle = _signed(folder, entries, sign_with)
         pack(bundle, target)
     return bundle
 
@@ -97,9 +97,9 @@ def opened(source: Path) -> Iterator[Bundle]:
         return
     if not source.is_file():
         raise CacheError(f"there is no bundle {source}.", "Give a bundle's folder or archive (.tar.gz).")
-    with tempfile.TemporaryDirectory(prefix="ascendopt-bundle-") as folder:
-        _unpack(source, Path(folder))
-        yield open_bundle(Path(folder))
+    with Scratch(prefix="ascendopt-bundle-") as folder:
+        _unpack(source, folder)
+        yield open_bundle(folder)
 
 
 def unpack(source: Path, target: Path) -> Bundle:
@@ -107,9 +107,9 @@ def unpack(source: Path, target: Path) -> Bundle:
     if target.exists():
         raise CacheError(f"{target} exists.", "Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
-        _unpack(source, Path(work) / "bundle")
-        os.rename(Path(work) / "bundle", target)
+    with Scratch(parent=target.parent, prefix=f".{target.name}-") as work:
+        _unpack(source, work / "bundle")
+        os.rename(work / "bundle", target)
     return open_bundle(target)
 
 

@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,17 +71,36 @@ class Bundle:
 
     def check(self, folder: Path) -> None:
         """Raises CacheError unless ``folder`` is an entry of the manifest, and its ``entry.json`` the one meant."""
+        try:
+            self.reader(folder)(ENTRY_FILE)
+        except OSError as error:
+            raise CacheError(f"{ENTRY_FILE} can't be read: {error.strerror or error}.", _AGAIN) from error
+
+    def reader(self, folder: Path) -> Callable[[str], bytes]:
+        """Reads files of ``folder``, of ``entry.json`` only what :meth:`check` allows: what is checked is what is used.
+
+        Raises CacheError if the manifest doesn't list the entry.
+        """
         if not self._digests:
             self._digests.update((row.hash, row.entry_sha256) for rows in self.rows.values() for row in rows)
         wanted = self._digests.get(folder.name)
         if wanted is None:
             raise CacheError(f"{MANIFEST} doesn't list it.", _AGAIN)
+
+        def read(name: str) -> bytes:
+            data = (folder / name).read_bytes()
+            if name == ENTRY_FILE and sha256(data) != wanted:
+                raise CacheError(f"{ENTRY_FILE} is altered: its sha256 is not the one in {MANIFEST}.", _AGAIN)
+            return data
+
+        return read
+
+    def was_replaced(self) -> bool:
+        """Whether there is another manifest now, or none."""
         try:
-            found = sha256((folder / ENTRY_FILE).read_bytes())
-        except OSError as error:
-            raise CacheError(f"{ENTRY_FILE} can't be read: {error.strerror or error}.", _AGAIN) from error
-        if found != wanted:
-            raise CacheError(f"{ENTRY_FILE} is altered: its sha256 is not the one in {MANIFEST}.", _AGAIN)
+            return (self.root / MANIFEST).read_bytes() != self.manifest_bytes
+        except OSError:
+            return True
 
 
 def is_bundle(root: Path) -> bool:

@@ -25,6 +25,7 @@ from ..build.toolkit import Toolkit, find
 from ..cache import Cache, Entry, Key
 from ..case import Argument, AttrValue, Case
 from ..errors import AscendOptError
+from ..evaluate.sandbox import die_with_parent
 from ..operator import Operator, Signature
 from ..settings import override
 from .manifest import Wish
@@ -192,6 +193,9 @@ class _Worker:
 def _serve(cache_dir: str, pipe: Connection) -> None:
     """The worker's side. Ctrl-C is the parent's affair, who ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(signal.SIGKILL)  # a job that went on would be in the way of the prebuild that is started again
+    if (parent := multiprocessing.parent_process()) is None or not parent.is_alive():
+        return  # it was killed before we could ask
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # references compute on the CPU
     with override(cache_dir=cache_dir):
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 import warnings
@@ -34,15 +35,18 @@ def verify(cache: Cache) -> Iterator[Finding]:
             if is_bundle(root):
                 archive.check(open_bundle(root))
                 continue
+            folders = sorted((root / "entries").glob("*/*"))
         except CacheError as error:
             yield Finding(root, str(error))
             continue
-        for folder in sorted((root / "entries").glob("*/*")):
+        except OSError as error:
+            yield Finding(root, f"{error.filename or root} can't be read: {error.strerror or error}.")
+            continue
+        for folder in folders:
             problem = _problem(folder)
-            if problem is not None:
+            # An entry that is replaced or removed while it is read is not damaged: in the root, the lock tells.
+            if problem is not None and (cache.quarantine(folder) if root == cache.root else os.path.exists(folder)):
                 yield Finding(folder, problem)
-                if root == cache.root:
-                    cache.quarantine(folder)
 
 
 def _problem(folder: Path) -> str | None:
@@ -50,7 +54,7 @@ def _problem(folder: Path) -> str | None:
         found = Entry.from_files(folder_reader(folder))
     except CacheError as error:
         return str(error)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         return f"entry.json does not have the expected fields ({error!r})."
     return None if found.key.hash == folder.name else "the folder's name is not its key's hash."
 
@@ -124,34 +128,54 @@ def garbage(cache: Cache, *, toolkits: Sequence[str], older_than_days: float | N
         warnings.simplefilter("ignore", CacheWarning)
         summaries = list(Cache(cache.root, ()).items())
     for summary in summaries:
-        age = (now - (summary.folder / "entry.json").stat().st_mtime) / _DAY_S
+        age = _age_s(summary.folder / "entry.json", now) / _DAY_S
         if summary.key.toolkit not in toolkits:
             yield Garbage(summary.folder, _size(summary.folder), f"made for toolkit {summary.key.toolkit}")
         elif older_than_days is not None and age > older_than_days:
             yield Garbage(summary.folder, _size(summary.folder), f"{age:.0f} days old")
     for name, reason in (("quarantine", "damaged"), ("tmp", "left by a writer that died")):
         for path in sorted((cache.root / name).glob("*")):
-            if name == "quarantine" or now - path.stat().st_mtime > _DAY_S:
+            if name == "quarantine" or abs(_age_s(path, now)) > _DAY_S:  # or the clock was set back since
                 yield Garbage(path, _size(path), reason)
     days = older_than_days if older_than_days is not None else 30.0
-    for name, reason in (("build", "compiled candidates"), ("host", "compiled tiling programs"), ("journals", "a run")):
-        for path in sorted((cache.root / name).glob("*")):
-            if now - path.stat().st_mtime > days * _DAY_S:
+    for pattern, reason in (
+        ("build/kernel/*", "compiled candidates"),
+        ("build/host/*/*", "compiled tiling programs"),
+        ("journals/*", "a run"),
+    ):
+        for path in sorted(cache.root.glob(pattern)):
+            if _age_s(path, now) > days * _DAY_S:
                 yield Garbage(path, _size(path), f"{reason}, not touched for {days:.0f} days")
 
 
 def remove(cache: Cache, found: Garbage) -> None:
     """Removes one thing that :func:`garbage` found. Raises CacheError if it can't."""
     try:
-        if found.path.is_dir():
+        if found.path.is_relative_to(cache.root / "entries"):
+            cache.remove(found.path)
+        elif found.path.is_dir():
             shutil.rmtree(found.path)
         else:
             found.path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        pass  # somebody else has removed it
     except OSError as error:
         raise CacheError(f"{found.path} can't be removed: {error.strerror or error}.") from error
 
 
+def _age_s(path: Path, now: float) -> float:
+    """Seconds since it was written; 0 for what is gone."""
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def _size(path: Path) -> int:
-    if not path.is_dir():
-        return path.stat().st_size
-    return sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
+    size = 0
+    for found in (path, *path.rglob("*")):
+        try:
+            size += found.stat().st_size if found.is_file() else 0
+        except FileNotFoundError:  # somebody else removes it
+            continue
+    return size

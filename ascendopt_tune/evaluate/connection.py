@@ -12,8 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from ..errors import DeviceError, HostProgramError
-from ..outcome import Crashed
+from ..errors import DeviceError, Lost
 from ..settings import SECRETS
 from . import protocol
 
@@ -35,7 +34,7 @@ class Connection:
     def __init__(self, config: Mapping[str, Any], folder: Path) -> None:
         self._ids = itertools.count()
         self._lock = threading.Lock()
-        self._pending: dict[int, tuple[str, Future[Any]]] = {}
+        self._pending: dict[int, Future[Any]] = {}
         self._ended = False
         with open(folder / "server.log", "ab") as log:
             self.process = subprocess.Popen(
@@ -71,14 +70,17 @@ class Connection:
         return not self._ended and self.process.poll() is None
 
     def ask(self, op: str, *args: Any) -> Future[Any]:
-        """Sends a request. Raises OSError when the server is gone."""
+        """Sends a request; the future raises Lost when a process was killed over it.
+
+        Raises OSError when the server is gone.
+        """
         future: Future[Any] = Future()
         arguments = [protocol.encode(a) for a in args]
         with self._lock:
             if self._ended:
                 raise OSError("the evaluation server has ended")
             number = next(self._ids)
-            self._pending[number] = op, future
+            self._pending[number] = future
             try:
                 self._in.write(protocol.dumps({"id": number, "op": op, "args": arguments}) + b"\n")
                 self._in.flush()
@@ -104,8 +106,8 @@ class Connection:
         for line in self._out:
             answer = protocol.loads(line)
             with self._lock:
-                op, future = self._pending.pop(answer["id"])
-            _settle(op, future, answer)
+                future = self._pending.pop(answer["id"])
+            _settle(future, answer)
         self.process.wait()
         with self._lock:
             self._ended = True
@@ -115,20 +117,17 @@ class Connection:
                 self._in.close()
             except OSError:
                 pass
-        for op, future in lost.values():
-            _settle(op, future, {"died": f"the evaluation server ended (exit code {self.process.returncode})"})
+        for future in lost.values():
+            _settle(future, {"died": f"the evaluation server ended (exit code {self.process.returncode})"})
 
 
-def _settle(op: str, future: Future[Any], answer: Mapping[str, Any]) -> None:
+def _settle(future: Future[Any], answer: Mapping[str, Any]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
-        if "died" not in answer:
-            future.set_result(protocol.value_or_raise(answer))
-        elif op == "evaluate":
-            future.set_result(protocol.EvaluationResult(Crashed(answer["died"])))
-        else:
-            raise HostProgramError(answer["died"])
+        if "died" in answer:
+            raise Lost(answer["died"])
+        future.set_result(protocol.value_or_raise(answer))
     except Exception as error:  # raised again by whoever waits for the result
         future.set_exception(error)
 

@@ -1,14 +1,13 @@
 """Evaluator: the tuner's side of the evaluation server. Thread-safe; starts the server on first use.
 
-Whatever a candidate does, an evaluation ends with an outcome; when the server itself is killed, what it was working on
-becomes Crashed and the next request starts a new one.
+Whatever a candidate does, an evaluation ends with an outcome. What a process was working on that is killed from outside
+(the server, one it forked, a candidate's) is asked once more, of a new server if need be; then it has crashed.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +22,10 @@ from ..build.host import HostDescription, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue
 from ..chip import DEFAULT_CHIP, load_chip
-from ..errors import DeviceError
+from ..errors import DeviceError, HostProgramError, Lost
 from ..operator import Operator, Pair
+from ..outcome import Crashed
+from ..scratch import Scratch
 from .connection import Connection
 from .limits import Limits
 from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial
@@ -61,7 +62,9 @@ class Evaluator:
         self.workers = workers or os.cpu_count() or 1
         self.build_dir = build_dir or paths.cache_dir() / "build"
         #: A folder of this evaluator's own, for input and output files.
-        self.folder = Path(tempfile.mkdtemp(prefix="ascendopt-"))
+        self._scratch = Scratch(prefix="ascendopt-evaluation-")
+        self.folder = self._scratch.folder
+        self._closed = False
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._descriptions: dict[tuple[str, str], HostDescription] = {}
@@ -127,9 +130,10 @@ class Evaluator:
         atexit.unregister(self.close)
         with self._lock:
             connection, self._connection = self._connection, None
+            self._closed = True
         if connection is not None:
             connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.close()
 
     def __enter__(self) -> Evaluator:
         return self
@@ -140,15 +144,42 @@ class Evaluator:
         self.close()
 
     def _ask(self, op: str, *args: Any) -> Future[Any]:
+        answer: Future[Any] = Future()
+        self._forward(answer, op, args, again=True)
+        return answer
+
+    def _forward(self, answer: Future[Any], op: str, args: tuple[Any, ...], again: bool) -> None:
+        """Sends a request, ``again`` if it is lost, and hands what comes of it to ``answer``."""
+
+        def settle(done: Future[Any]) -> None:
+            try:
+                answer.set_result(done.result())
+            except Lost as lost:
+                if again and not self._closed:
+                    try:
+                        self._forward(answer, op, args, again=False)
+                    except Exception as error:  # raised again by whoever waits for the result
+                        answer.set_exception(error)
+                elif op == "evaluate":
+                    answer.set_result(EvaluationResult(Crashed(lost.message)))
+                else:
+                    answer.set_exception(HostProgramError(lost.message))
+            except Exception as error:
+                answer.set_exception(error)
+
+        self._send(op, args).add_done_callback(settle)
+
+    def _send(self, op: str, args: tuple[Any, ...]) -> Future[Any]:
+        why: Exception | None = None
         with self._lock:
             for _ in range(2):  # a server that was killed is noticed when it is used
-                if self._connection is None or not self._connection.alive:
-                    self._connection = self._connect()
                 try:
+                    if self._connection is None or not self._connection.alive:
+                        self._connection = self._connect()
                     return self._connection.ask(op, *args)
-                except OSError:
-                    self._connection = None
-        raise DeviceError("the evaluation server ends as soon as it is started.")
+                except (OSError, DeviceError) as error:
+                    self._connection, why = None, error
+        raise DeviceError(f"the evaluation server ends as soon as it is started: {why}") from why
 
     def _connect(self) -> Connection:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import AscendOptError
+from ..errors import AscendOptError, Lost
 from ..settings import SECRETS
 from . import protocol, sandbox
 
@@ -86,6 +86,7 @@ def run_confined(
 
     Raises:
         AscendOptError: the one that ``task`` raised.
+        Lost: somebody killed it, or the system did for want of memory.
     """
     # Only an answer that begins with the token counts: a candidate that guesses the pipe can't answer in its place.
     token = secrets.token_bytes(_TOKEN)
@@ -291,6 +292,8 @@ def _died(status: int | None, how: Confinement, what: str, tail: str) -> Stopped
         if number == signal.SIGXFSZ:
             return Stopped("crash", f"{what} wrote a file or output of more than {_LOG_BYTES >> 20} MiB.{tail}")
         name = signal.strsignal(number) or "unknown signal"
+        if number == signal.SIGKILL:
+            raise Lost(f"{what} was ended by signal {number} ({name}).{tail}")
         return Stopped("crash", f"{what} was ended by signal {number} ({name}).{tail}")
     code = os.WEXITSTATUS(status)
     if code == 70:

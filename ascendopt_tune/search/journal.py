@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from ..errors import CacheError
 from ..operator import Pair
@@ -117,7 +117,7 @@ class Journal:
     def __init__(self, path: Path, header: Mapping[str, object]) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = path.open("ab")
+            self._file = path.open("ab", buffering=0)  # what isn't written when it fails is not written later
         except OSError as error:
             raise CacheError(
                 f"can't write the journal {path}: {error.strerror}.", "Free space or name a writable folder."
@@ -133,6 +133,11 @@ class Journal:
         except CacheError:
             self._file.close()
             raise
+        except OSError as error:
+            self._file.close()
+            raise CacheError(
+                f"can't use the journal {path}: {error.strerror}.", "Free space or name a writable folder."
+            ) from error
 
     def _open(self, path: Path, wanted: Mapping[str, object]) -> None:
         self.recorded = read_journal(path)
@@ -161,8 +166,9 @@ class Journal:
 
     def _line(self, doc: Mapping[str, object]) -> None:
         try:
-            self._file.write(json.dumps(doc, sort_keys=True).encode() + b"\n")
-            self._file.flush()
+            line = json.dumps(doc, sort_keys=True).encode() + b"\n"
+            while line:
+                line = line[self._file.write(line) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             raise CacheError(

@@ -135,6 +135,7 @@ def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -
             break
     os.kill(process.pid, signal.SIGINT)
     rest = process.stderr.read()
+    process.stderr.close()
     assert process.wait() == 130
     assert "the bundle holds what is done" in rest
     assert 2 <= len(open_bundle(bundle)) < 8

@@ -347,8 +347,8 @@ def test_garbage_is_what_no_call_can_hit(cache: Cache) -> None:
     found = list(upkeep.garbage(cache, toolkits=["vnpu-2"]))
     assert {g.reason for g in found} == {"made for toolkit vnpu-1"}
     assert len(found) == len(KEYS)
-    old = cache.root / "build" / "old.so"
-    old.parent.mkdir()
+    old = cache.root / "build" / "kernel" / "old.so"
+    old.parent.mkdir(parents=True)
     old.write_bytes(b"1234")
     os.utime(old, (0, 0))
     (item,) = upkeep.garbage(cache, toolkits=["vnpu-1"])
