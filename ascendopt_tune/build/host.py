@@ -226,7 +226,10 @@ class _Build:
         record = target.with_suffix(".deps.json")
         if not target.exists() or not record.exists():
             return False
-        known: dict[str, str] = json.loads(record.read_text())
+        try:
+            known: dict[str, str] = json.loads(record.read_text())
+        except ValueError:  # a process that wrote it was killed
+            return False
         return all(_file_digest(Path(p)) == h for p, h in known.items())
 
     def _shared_files(self, deps: Path) -> list[str]:

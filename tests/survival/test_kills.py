@@ -62,6 +62,7 @@ def prebuilding(operator: Path, root: Path, seed: int, prepared: Path | None = N
     return Battle(root, command, result, random.Random(seed), prepared)
 
 
+@pytest.mark.battery
 def test_killed_ten_times(operator: Path, tmp_path: Path) -> None:
     battle = tuning(operator, tmp_path / "tune", 1)
     battle.fight(7)
