@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,16 @@ def tuned_add(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record = tune_case(load_operator("add"), Case((spec, spec), (spec,)), budget=5, target="virtual", workers=2)
     assert record.entry.improved
     return root
+
+
+@pytest.fixture(autouse=True)
+def _own_background() -> Iterator[None]:
+    """What a test asked of the background process is forgotten after it."""
+    yield
+    if "ascendopt_tune.torch_ops.lazy" in sys.modules:
+        background = sys.modules["ascendopt_tune.torch_ops.lazy"].background
+        background.close()
+        background.jobs.clear()
 
 
 @pytest.fixture
