@@ -128,7 +128,13 @@ def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -
     manifest.write_text(MANIFEST.replace("rows = [8, 16]", "rows = [8, 16, 24, 40, 48, 56, 64, 72]"))
     bundle = tmp_path / "bundle"
     command = [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(bundle), "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A child of a background job of a shell ignores Ctrl-C unless it is told otherwise.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("2/8"):

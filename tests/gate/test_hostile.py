@@ -174,7 +174,7 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
     ),
     "memory": (
         "for (;;) { volatile char* p = new char[1 << 24]; for (int i = 0; i < 1 << 24; i += 4096) p[i] = 1; }",
-        Crashed | TimedOut,
+        Crashed | TimedOut | LaunchFailed,  # the limit's std::bad_alloc may be caught and told
         "",
     ),
     "memory in files": (f"if (memfd_create(\"x\", 0) >= 0 || shmget(0, 1 << 20, 01600) >= 0) {_TRAP}", Timed, ""),
