@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from chat_server import KEY, Reply, Server, Transcript, edit
 
+from ascendopt_tune import paths
 from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.case import Case, TensorSpec
@@ -207,6 +208,7 @@ def test_experience_comes_from_the_bank(server: Server, own_cache: Path, monkeyp
         ),
     ]
     Bank(own_cache / "bank").add(made)
+    monkeypatch.setattr(paths, "cache_layers", lambda: ())  # without the shipped bank, which knows better
     budget, end = Budget(), Endpoint("m", "m", base_url=server.url, api_key=KEY)
     chosen = choose("llm", end, limits=budget.limits, usage=budget.usage, seed=0, say=lambda text: None)
     server.answer = Transcript((REFINE, comment("overlap")))
