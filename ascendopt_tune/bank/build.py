@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 
@@ -20,7 +20,7 @@ from ..entry import canonical, sha256
 from ..errors import NoWorkingCandidate
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
-from ..motifs import MOTIFS, KernelProgram, Motif
+from ..motifs import MOTIFS, KernelProgram, Motif, Rewrite
 from ..operator import Candidate, Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..search.budget import Budget
@@ -76,28 +76,26 @@ class Found:
     new: bool
 
 
-def motif_remover(operator: Operator, tiling_key: int | None, motifs: Iterable[Motif] = MOTIFS) -> Remover:
+def motif_remover(operator: Operator, tiling_key: int | None) -> Remover:
     """What the motifs can take out of a pair of ``operator``."""
-
-    def remove(pair: Pair) -> Iterator[Removal]:
-        kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=tiling_key)
-        for motif in motifs:
-            for r in motif.rewind(kernel):
-                yield Removal(motif.name, r.site, r.change, Pair(r.tiling(kernel), r.kernel(kernel)))
-
-    return remove
+    return _changer(operator, tiling_key, lambda motif, kernel: motif.rewind(kernel))
 
 
-def motif_applier(operator: Operator, tiling_key: int | None, motifs: Iterable[Motif] = MOTIFS) -> Remover:
+def motif_applier(operator: Operator, tiling_key: int | None) -> Remover:
     """What the motifs can put into a pair of ``operator``."""
+    return _changer(operator, tiling_key, lambda motif, kernel: motif.optimize(kernel))
 
-    def apply(pair: Pair) -> Iterator[Removal]:
+
+def _changer(
+    operator: Operator, tiling_key: int | None, rewrites: Callable[[Motif, KernelProgram], Iterator[Rewrite]]
+) -> Remover:
+    def change(pair: Pair) -> Iterator[Removal]:
         kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=tiling_key)
-        for motif in motifs:
-            for r in motif.optimize(kernel):
+        for motif in MOTIFS:
+            for r in rewrites(motif, kernel):
                 yield Removal(motif.name, r.site, r.change, Pair(r.tiling(kernel), r.kernel(kernel)))
 
-    return apply
+    return change
 
 
 def build(

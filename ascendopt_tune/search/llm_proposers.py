@@ -11,6 +11,7 @@ the same answer (llm/store.py). No answer, no proposal: the search goes on with 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -79,7 +80,7 @@ class _Question:
     prefix: str = ""
 
 
-class _LlmProposer:
+class _LlmProposer(ABC):
     """What both stages share; ``_part`` names the half of the pair that may change."""
 
     stage: int
@@ -105,11 +106,9 @@ class _LlmProposer:
                 out.setdefault(pair.hash, Proposal(pair, title, question.parent, (*question.moves, batch)))
         return list(out.values())
 
+    @abstractmethod
     def _new(self, state: SearchState, n: int) -> list[_Question]:
-        raise NotImplementedError
-
-    def _order(self, files: Mapping[str, str], state: SearchState) -> list[str]:
-        raise NotImplementedError
+        """Questions that ask for something new."""
 
     def _reader(self, state: SearchState, question: _Question) -> Callable[[str], Change]:
         def read(reply: str) -> Change:

@@ -28,6 +28,11 @@ SHIPPED = paths.shipped("cache") / "bank" / FILE
 _NEEDED = 0.8
 
 
+def documented(name: str) -> str:
+    """A document in one line, because a figure may stand at the end of one."""
+    return " ".join((Path(__file__).parents[2] / name).read_text().split())
+
+
 def rows() -> list[dict[str, str]]:
     found: list[dict[str, str]] = json.loads(PLANTED.read_text())["kernels"]
     return found
@@ -46,6 +51,9 @@ def test_planted_bottlenecks_are_found(tmp_path: Path) -> None:
     hits = [found(bank, r["symptoms"]) for r in kernels]
     missed = [(r["operator"], r["motif"], h) for r, h in zip(kernels, hits, strict=True) if r["motif"] not in h]
     assert len(missed) <= (1 - _NEEDED) * len(kernels), missed
+    right, of = len(kernels) - len(missed), len(kernels)
+    assert f"{right} of {of} cases" in documented("README.md"), missed
+    assert f"Of the {of} planted kernels {right}" in documented("docs/bank.md"), missed
 
 
 def test_operators_are_found_by_the_others_experience(tmp_path: Path) -> None:

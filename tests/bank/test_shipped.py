@@ -43,6 +43,8 @@ def test_there_is_enough_of_it(shipped: list[Experience]) -> None:
     assert {e.operator for e in shipped} == set(operator_names())
     assert len({e.dtype for e in shipped}) >= 3
     assert {e.chip for e in shipped} == set(chip_names())
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text().split())
+    assert f"{len(shipped)} experiences of {len(families)} kinds" in readme
 
 
 def test_every_experience_is_validated_and_has_its_command(shipped: list[Experience]) -> None:
