@@ -7,7 +7,6 @@ parameter are ``NAME.0``, ``NAME.1``, ... A scalar tensor is ``DTYPE[]``; ``DTYP
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -19,6 +18,7 @@ import numpy as np
 
 from .case import DTYPES, Argument, AttrValue, Case, TensorSpec
 from .errors import CaseError
+from .files import replacing
 from .operator import AttrDef, Operator, ParamDef, Signature
 
 Array = np.ndarray[Any, Any]
@@ -175,19 +175,16 @@ def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     Raises:
         CaseError: it can't be written.
     """
-    temporary = path.with_name(f".{path.stem}.partial{path.suffix}")
     try:
-        if path.suffix == ".safetensors":
-            from safetensors.numpy import save_file
+        with replacing(path) as temporary:
+            if path.suffix == ".safetensors":
+                from safetensors.numpy import save_file
 
-            save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(temporary))
-        else:
-            np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
-        os.replace(temporary, path)
+                save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(temporary))
+            else:
+                np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
     except Exception as e:  # safetensors has errors of its own
         raise CaseError(f"can't write the results to {path}: {e}.", "Name a file that can be written.") from e
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what: str, op_type: str) -> list[Argument]:

@@ -20,6 +20,7 @@ from ..entry import canonical, sha256
 from ..errors import NoWorkingCandidate
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
+from ..files import write_whole
 from ..motifs import MOTIFS, KernelProgram, Motif, Rewrite
 from ..operator import Candidate, Operator, Pair, Signature
 from ..outcome import Outcome, Timed
@@ -151,7 +152,7 @@ def build(
             provenance = Provenance("rewind", command, unit.seed, package_version(), toolkit.version)
             made = distill(evidence, provenance, distiller)
             yield Found(unit, step, made, bank.add([made]) > 0 if made is not None else False)
-    done.write_text(tried)
+    write_whole(done, tried)
 
 
 def _tuned(unit: Unit, gate: Gate, toolkit: Toolkit, say: Callable[[str], None]) -> tuple[Pair, Outcome]:

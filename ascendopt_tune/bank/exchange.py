@@ -8,13 +8,12 @@ them here: they serve a reader, or a language model, and count as no validated e
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import BankError
+from ..files import write_whole
 from .bank import Records, read_records
 from .experience import Experience, Provenance, line_of
 
@@ -76,10 +75,7 @@ def write_file(path: Path, records: Records, chosen: Iterable[Experience] | None
     lines += [line_of(u) for u in records.uses if u.experience in ids]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in sorted(lines))
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        write_whole(path, "".join(f"{line}\n" for line in sorted(lines)))
     except OSError as error:
         raise BankError(f"{path} can't be written: {error.strerror}.", "Name another file.") from error
     return len(ids)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..entry import canonical, sha256
+from ..files import write_whole
 from .embedding import Embedder, Vectors
 
 
@@ -108,8 +107,6 @@ def _save(folder: Path | None, embedder: Embedder, index: Any, document: dict[st
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, content in contents:
-            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-                file.write(content)
-            os.replace(file.name, path)
+            write_whole(path, content)
     except OSError:
         return  # a folder that is read-only or full: the index is made anew next time

@@ -6,8 +6,6 @@ on the bank alone. A cluster is called by the motifs most of its experiences hav
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import faiss
 import numpy as np
 import plotly.graph_objects as go
 
+from ..files import replacing
 from .embedding import Embedder, LocalEmbedder, Vectors
 from .experience import Experience
 
@@ -116,10 +115,8 @@ def write_plot(path: Path, found: Landscape) -> None:
         template="plotly_white",
         height=760,
     )
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole = Path(folder) / path.name
+    with replacing(path) as whole:
         figure.write_html(whole, include_plotlyjs=True)
-        os.replace(whole, path)
 
 
 def _hover(e: Experience) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from ..errors import CacheError
+from ..files import write_whole
 from . import peers, summary
 from .run import RunRecord
 from .runner import Plan
@@ -40,10 +41,10 @@ def write(page: Path, plan: Plan, runs: Sequence[RunRecord], failed: Sequence[tu
     picture, interactive = page.with_name(f"{page.stem}.svg"), page.with_name(f"{page.stem}.html")
     body = "\n".join(_results(plan, runs, counted, failed, picture.name)).rstrip()
     try:
-        page.write_text(f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{body}\n\n{END}{old.partition(END)[2]}")
+        write_whole(page, f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{body}\n\n{END}{old.partition(END)[2]}")
         if counted:
             curves = summary.curves(counted, general)
-            picture.write_text(svg(curves))
+            write_whole(picture, svg(curves))
             figure(curves, counted, general).write_html(interactive, include_plotlyjs=True)
     except OSError as error:
         raise CacheError(f"can't write {error.filename}: {error.strerror}.", "Name another --docs.") from error

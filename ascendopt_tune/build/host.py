@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import HostProgramError, ToolchainError
+from ..files import write_whole
 from ..operator import Operator, Pair
 from . import knobs
 from .host_program import HostProgram, TilingResult
@@ -146,9 +147,7 @@ class _Inline:
     def keep(self) -> None:
         if self._tries:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as file:
-                json.dump(sorted(self._places), file)
-            os.replace(file.name, self._file)
+            write_whole(self._file, json.dumps(sorted(self._places)))
 
 
 class _Build:
@@ -215,7 +214,7 @@ class _Build:
             command = [self.compiler, *self.flags, "-include", str(prelude), "-MD", "-MF", str(deps)]
             self._run([*command, "-c", str(source), "-o", str(built)])
             os.replace(built, target)
-            record.write_text(json.dumps({p: _file_digest(Path(p)) for p in self._shared_files(deps)}))
+            write_whole(record, json.dumps({p: _file_digest(Path(p)) for p in self._shared_files(deps)}))
         return target
 
     def _object(self, name: str) -> Path:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..fidelity import compare, runner, table
+from ..files import replacing
 from ..report.text import json_text
 from . import options
 
@@ -45,7 +46,7 @@ def fidelity(
     rows = compare.rows_of(modelled, measured)
     wrong = compare.inversions(rows)
     if csv:
-        with csv.open("w", newline="", encoding="utf-8") as file:
+        with replacing(csv) as whole, whole.open("w", newline="", encoding="utf-8") as file:
             compare.write_csv(rows, file)
     if plot:
         compare.plot(rows, plot)

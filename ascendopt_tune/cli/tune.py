@@ -15,6 +15,7 @@ from ..build.toolkit import Toolkit, find
 from ..errors import CacheError, CaseError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
+from ..files import write_whole
 from ..llm.endpoint import Endpoint
 from ..operator import Operator
 from ..report.html import write_report
@@ -228,7 +229,7 @@ def _write_files(
 ) -> None:
     try:
         if record is not None:
-            record.write_text(json_text(document) + "\n")
+            write_whole(record, json_text(document) + "\n")
         if report is not None:
             write_report(report, subject.operator, result)
     except OSError as e:

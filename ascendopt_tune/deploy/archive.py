@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
+from ..files import replacing
 from ..scratch import Scratch
 from . import trust
 from .bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
@@ -67,9 +68,9 @@ def pack(bundle: Bundle, path: Path) -> None:
     """Writes ``bundle`` to the archive ``path``; it is there whole or not at all. Raises CacheError."""
     names = [MANIFEST, *([SIGNATURE] if bundle.signature is not None else [])]
     names += sorted(str(p.relative_to(bundle.root)) for p in (bundle.root / "entries").rglob("*") if p.is_file())
-    temporary = path.with_name(f".{path.name}.new")
     try:
         with (
+            replacing(path) as temporary,
             open(temporary, "wb") as raw,
             gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
@@ -79,9 +80,7 @@ def pack(bundle: Bundle, path: Path) -> None:
                 member.size, member.mode = (bundle.root / name).stat().st_size, 0o644
                 with open(bundle.root / name, "rb") as file:
                     archive.addfile(member, file)
-        os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise CacheError(f"{path} can't be written: {error.strerror or error}.", "Name another file.") from error
 
 

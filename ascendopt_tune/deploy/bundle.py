@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ..entry import ENTRY_FILE, Entry, Key, canonical, folder_reader, read_document, sha256
 from ..errors import CacheError
+from ..files import write_whole
 
 MANIFEST, SIGNATURE = "bundle.json", "bundle.sig"
 SCHEMA = 1
@@ -172,7 +173,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
         data = canonical(manifest).encode() + b"\n"
         if not (target / MANIFEST).exists() or (target / MANIFEST).read_bytes() != data:
             (target / SIGNATURE).unlink(missing_ok=True)  # it was made for another manifest
-            _replace(target / MANIFEST, data)
+            write_whole(target / MANIFEST, data, durable=True)
         for place in (target / "entries").glob("*/*"):
             if place not in wanted:
                 shutil.rmtree(place)
@@ -199,12 +200,3 @@ def _copy(folder: Path, place: Path) -> None:
         shutil.copytree(folder, Path(work) / "entry")
         shutil.rmtree(place, ignore_errors=True)
         os.rename(Path(work) / "entry", place)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

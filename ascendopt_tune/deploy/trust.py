@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CacheError
+from ..files import write_whole
 from .bundle import MANIFEST, SIGNATURE, Bundle
 
 _DIGEST = "sha256:"
@@ -82,7 +83,7 @@ def sign(folder: Path, private_key: Path) -> None:
         raise CacheError(f"{private_key} is no Ed25519 key.", _KEY_HELP)
     signature = key.sign((folder / MANIFEST).read_bytes())
     document = {"algorithm": "ed25519", "signature": base64.b64encode(signature).decode()}
-    (folder / SIGNATURE).write_text(json.dumps(document) + "\n")
+    write_whole(folder / SIGNATURE, json.dumps(document) + "\n", durable=True)
 
 
 def _signed_by(bundle: Bundle, signature: bytes, public_key: Path) -> bool:

@@ -7,6 +7,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,10 +173,10 @@ def _age_s(path: Path, now: float) -> float:
 
 
 def _size(path: Path) -> int:
+    """Bytes of a file, or of all files below a folder; what somebody else removes meanwhile doesn't count."""
+    files = [path, *(Path(folder, name) for folder, _, names in os.walk(path) for name in names)]
     size = 0
-    for found in (path, *path.rglob("*")):
-        try:
-            size += found.stat().st_size if found.is_file() else 0
-        except FileNotFoundError:  # somebody else removes it
-            continue
+    for file in files:
+        with suppress(OSError):
+            size += file.stat().st_size if file.is_file() else 0
     return size

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..build.toolkit import Toolkit, host_compiler
 from ..case import Case
 from ..device.acl import Acl
 from ..errors import KernelCompileError
+from ..files import write_whole
 from ..operator import Operator, Pair, Signature
 from .limits import Confinement, Limits, Stopped, run_confined
 from .protocol import TOOL_FOLDERS
@@ -85,7 +85,7 @@ class Builder:
         else:
 
             def task() -> None:
-                _store(binary, Acl(self.toolkit).compile(unit.source, unit.name, unit.options))
+                write_whole(binary, Acl(self.toolkit).compile(unit.source, unit.name, unit.options))
 
             how = self._compiler(operator, out)
             built = run_confined(task, how, "compiling the kernel")
@@ -134,13 +134,6 @@ def _compiler_folders() -> list[Path]:
     compiler = Path(host_compiler()).resolve()
     named = [Path(p) for v in TOOL_FOLDERS for p in os.environ.get(v, "").split(os.pathsep) if p]
     return [compiler.parent.parent, *named]
-
-
-def _store(path: Path, data: bytes) -> None:
-    """Writes the file at once or not at all: others may look for it."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-        file.write(data)
-    os.replace(file.name, path)
 
 
 def _headers(folders: Sequence[Path]) -> list[tuple[str, int, int]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import plotly.graph_objects as go
 
 from ..chip import load_chip
 from ..diagnosis import diagnose
+from ..files import write_whole
 from ..operator import Operator
 from ..outcome import Timed
 from ..search.proposer import Trial
@@ -49,10 +48,7 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
         diff=_diff(operator.baseline.tiling, record.entry.pair.tiling)
         + _diff(operator.baseline.kernel, record.entry.pair.kernel),
     )
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole = Path(folder) / path.name
-        whole.write_text(html)
-        os.replace(whole, path)
+    write_whole(path, html)
 
 
 def _row(trial: Trial) -> dict[str, Any]:

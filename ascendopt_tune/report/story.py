@@ -14,6 +14,7 @@ from pathlib import Path
 from ..chip import load_chip
 from ..diagnosis import diagnose
 from ..errors import CacheError
+from ..files import write_whole
 from ..operator import Operator
 from ..outcome import Timed
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
@@ -66,8 +67,8 @@ def write_story(path: Path, operator: Operator, record: TuneRecord, *, diffs: bo
     if not record.history:
         raise CacheError("--story tells a run, and the cache answered.", "Add --retune to search anew.")
     picture = path.with_suffix(".svg")
-    picture.write_text(trajectory_svg(record))
-    path.write_text("\n".join(_page(operator, record, picture.name, diffs)).rstrip() + "\n")
+    write_whole(picture, trajectory_svg(record))
+    write_whole(path, "\n".join(_page(operator, record, picture.name, diffs)).rstrip() + "\n")
 
 
 def _page(operator: Operator, record: TuneRecord, picture: str, diffs: bool) -> Iterator[str]:

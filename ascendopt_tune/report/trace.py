@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from ..files import replacing
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,6 @@ def save_trace(found: Path, path: Path) -> SavedTrace:
     with open(found) as source:
         head = json.loads(source.readline() + "]}")
         source.seek(0)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".trace-", delete=False) as file:
-            try:
-                shutil.copyfileobj(source, file)
-                file.close()
-                os.chmod(file.name, 0o666 & ~_umask())
-                os.replace(file.name, path)
-            except BaseException:  # also Ctrl-C
-                os.unlink(file.name)
-                raise
+        with replacing(path) as whole, open(whole, "w") as file:
+            shutil.copyfileobj(source, file)
     return SavedTrace(path, str(head["otherData"]["left_out"]))
-
-
-def _umask() -> int:
-    """The process's mask of file permissions, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import statistics
 import sys
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +23,7 @@ import torch
 from ..cache import Entry
 from ..errors import CaseError
 from ..evaluate.compare import Tolerance, mismatch, tolerance
+from ..files import write_whole
 from .binding import DTYPE_NAMES
 from .launcher import Args, Kwargs, Launcher
 
@@ -168,9 +167,7 @@ class Remarks:
         file = self._file(entry, original)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = file.with_suffix(f".{uuid.uuid4().hex[:8]}")
-            temporary.write_text(json.dumps(document, indent=1) + "\n")
-            os.replace(temporary, file)
+            write_whole(file, json.dumps(document, indent=1) + "\n")
         except OSError:
             pass
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..case import TensorSpec
 from ..errors import AscendOptError, CacheError
+from ..files import write_whole
 from .described import CallDescription
 from .policy import policy
 
@@ -136,10 +136,8 @@ def write_calls(recorder: Recorder, path: Path) -> int:
     for item in recorder.calls.values():
         with contextlib.suppress(AscendOptError):
             calls.append(item.to_json())
-    temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.write_text(json.dumps({"calls": calls}, indent=1) + "\n")
-        os.replace(temporary, path)
+        write_whole(path, json.dumps({"calls": calls}, indent=1) + "\n")
     except OSError as error:
         raise CacheError(f"{path} can't be written: {error.strerror or error}.", "Name another file.") from error
     return len(calls)

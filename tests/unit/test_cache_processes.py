@@ -111,6 +111,24 @@ def test_concurrent_writers_and_readers(tmp_path: Path, method: str, monkeypatch
     assert not (tmp_path / "quarantine").exists()
 
 
+def test_a_fork_does_not_keep_the_lock(tmp_path: Path) -> None:
+    """Another thread forks while the lock is held: it is free at the end of the block, not with the child."""
+    cache = Cache(tmp_path, layers=())
+    with cache._lock():
+        forked = os.fork()
+        if forked == 0:
+            time.sleep(600)
+            os._exit(0)
+    try:
+        writer = multiprocessing.get_context("fork").Process(target=lambda: cache.put(entry(key(1))))
+        writer.start()
+        writer.join(60)
+        assert writer.exitcode == 0
+    finally:
+        os.kill(forked, signal.SIGKILL)
+        os.waitpid(forked, 0)
+
+
 def test_one_cache_object_survives_a_fork(tmp_path: Path) -> None:
     cache = Cache(tmp_path, layers=())
     cache.put(entry(key(1)))

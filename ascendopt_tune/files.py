@@ -1,0 +1,46 @@
+"""Files that are there whole or not at all, whatever happens while they are written."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """Yields a new name in the same folder, with the same suffix, to write to; what is there at the end becomes
+    ``path`` in one step. If the block raises, ``path`` stays as it was and nothing else stays.
+
+    What is no plain file (``/dev/stdout``, a pipe) can't be replaced: then ``path`` itself is yielded. ``durable``:
+    flushed to the disk before it gets its name, so that it is whole even after the machine has failed.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()  # what a link points to, not the link
+    temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}")
+    try:
+        yield temporary
+        if durable:
+            descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException as error:  # also Ctrl-C
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)  # the name its user knows
+        raise
+
+
+def write_whole(path: Path, content: str | bytes, *, durable: bool = False) -> None:
+    """Writes the file in one step. Raises OSError; ``path`` is then as it was."""
+    data = content.encode() if isinstance(content, str) else content
+    with replacing(path, durable=durable) as file:
+        file.write_bytes(data)
