@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .arguments import Array
+from .bank.refinement import Run, learned
 from .build.toolkit import Toolkit, find
 from .cache import Cache, Entry, Key, Provenance
 from .case import Case
@@ -159,7 +160,8 @@ def tune_case(
         steps: of Stage I and of Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.
         proposer: ``rules``, ``llm`` or ``both``; default: the setting, else both if a language model is configured.
         endpoint: the language model; default: that of the settings, with its limits where ``limits`` has none.
-        warm_start: first try what the cache has of neighbours (other shapes, chips, operators).
+        warm_start: first try what the cache has of neighbours (other shapes, chips, operators), and leave to the
+            experience bank what the run has learned; False: a run that others neither change nor are changed by.
         journal: where every trial is recorded as it ends; default: below the cache folder.
 
     Raises:
@@ -266,6 +268,7 @@ def tune_cases(
         with Journal(path, header) as log:
             if log.recorded.outcomes:
                 say(f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({path})")
+            chosen.retrieval.fact = log.fact
             found = log.fact("neighbours", lambda: _neighbours(cache, operator, keys[main]) if warm_start else [])
             gate: Gate | JointGate = gates[0]
             if len(gates) > 1:
@@ -314,6 +317,12 @@ def tune_cases(
         chosen.close()
     for entry in entries:
         cache.put(entry)
+    if warm_start and len(cases) == 1:
+        run = Run(
+            operator, cases[0].case, load_chip(chip), toolkit.target, result.history, chosen.retrieval.found,
+            seed, package_version(), toolkit.version,
+        )  # fmt: skip
+        chosen.retrieval.give(lambda bank: learned(run, bank))
     if result.stop in _ENDED:
         path.unlink(missing_ok=True)
     seen, stop, elapsed = result.history, result.stop, result.elapsed_s

@@ -186,15 +186,28 @@ def _measured(
 ) -> Iterator[Step]:
     """``pair`` and its profile are what each removal starts from."""
     for number, outcome in measure_many({i: r.pair for i, r in enumerate(removals)}):
-        removal = removals[number]
-        changed = outcome.profile if isinstance(outcome, Timed) else None
-        slow, fast = (pair, removal.pair) if forward else (removal.pair, pair)
-        before, after = (profile, changed) if forward else (changed, profile)
-        verdict = "refused"
-        if before is not None and after is not None:
-            verdict = "hurts" if hurts(before, after, options.min_effect) else "harmless"
-        step = (f"{PUT_IN if forward else ''}{removal.motif}", removal.site)
-        yield Step(removal, (*path, step), slow, fast, before, after, outcome, verdict)
+        yield step_of(removals[number], path, pair, profile, outcome, options.min_effect, forward=forward)
+
+
+def step_of(
+    removal: Removal,
+    path: tuple[tuple[str, str], ...],
+    pair: Pair,
+    profile: Profile,
+    outcome: Outcome,
+    min_effect: float = MIN_EFFECT,
+    *,
+    forward: bool = False,
+) -> Step:
+    """What became of ``removal`` (``outcome``), which started from ``pair`` and its profile, ``path`` behind it."""
+    changed = outcome.profile if isinstance(outcome, Timed) else None
+    slow, fast = (pair, removal.pair) if forward else (removal.pair, pair)
+    before, after = (profile, changed) if forward else (changed, profile)
+    verdict = "refused"
+    if before is not None and after is not None:
+        verdict = "hurts" if hurts(before, after, min_effect) else "harmless"
+    name = f"{PUT_IN if forward else ''}{removal.motif}"
+    return Step(removal, (*path, (name, removal.site)), slow, fast, before, after, outcome, verdict)
 
 
 def _time(step: Step) -> float:

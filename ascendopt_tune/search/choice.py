@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..errors import AscendOptError, SettingsError
+from ..errors import SettingsError
 from ..llm.endpoint import Endpoint
-from ..outcome import Timed
 from ..settings import PROPOSERS, settings
 from .budget import Limits, Usage
 from .kernel_rules import KernelRules
-from .proposer import Proposer, SearchState
+from .proposer import Proposer
+from .retrieval import Retrieval
 from .tiling_rules import TilingRules
 
 if TYPE_CHECKING:
-    from ..bank.experience import Experience
     from ..llm.client import Client
 
 
 @dataclass(frozen=True)
 class Choice:
-    """``proposers`` of a run, and the ``client`` of those that ask a model (None: rules only)."""
+    """``proposers`` of a run, what finds experience for them, and the ``client`` of those that ask a model, if any."""
 
     proposers: tuple[Proposer, ...]
+    retrieval: Retrieval
     client: Client | None = None
 
     def close(self) -> None:
@@ -59,10 +59,10 @@ def choose(
     wanted = proposer or now.proposer or ("both" if endpoint is not None else "rules")
     if wanted not in PROPOSERS:
         raise SettingsError(f"unknown proposer {wanted!r}.", f"Known ones: {', '.join(PROPOSERS)}.")
-    retrieve = _retrieve(say)
-    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules(retrieve))
+    retrieval = Retrieval(say)
+    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules(retrieval))
     if wanted == "rules":
-        return Choice(rules)
+        return Choice(rules, retrieval)
     if endpoint is None:
         raise SettingsError(
             f"the proposer {wanted!r} needs a language model, and none is configured.",
@@ -74,30 +74,5 @@ def choose(
 
     bounded = replace(endpoint, max_tokens=limits.tokens, max_money=limits.money)
     client = Client(bounded, usage=usage, seed=seed, say=say)
-    asking: tuple[Proposer, ...] = (LlmTiling(client), LlmKernel(client, retrieve))
-    return Choice(asking if wanted == "llm" else (*asking, *rules), client)
-
-
-def _retrieve(say: Callable[[str], None]) -> Callable[[SearchState, int], Sequence[Experience]]:
-    """Looks experience up in the bank; one that can't be read is said once, and left out."""
-    from ..bank.bank import Bank
-    from ..bank.symptoms import symptoms
-    from ..motifs import KernelProgram
-
-    banks: list[Bank | None] = []  # opened at the first question
-
-    def retrieve(state: SearchState, k: int) -> Sequence[Experience]:
-        outcome = state.incumbent.outcome
-        assert isinstance(outcome, Timed)
-        try:
-            banks[:] = banks or [Bank.open()]
-            pair = state.incumbent.candidate.pair
-            kernel = KernelProgram(pair.kernel, pair.tiling, state.chip, state.operator.auto_sync)
-            query = symptoms(outcome.profile, state.chip, kernel)
-            return [e for e, _ in banks[0].search(query, k, one_per_motif=True)] if banks[0] is not None else []
-        except AscendOptError as error:
-            banks[:] = [None]
-            say(f"the experience bank can't be used: {error}")
-            return []
-
-    return retrieve
+    asking: tuple[Proposer, ...] = (LlmTiling(client), LlmKernel(client, retrieval))
+    return Choice(asking if wanted == "llm" else (*asking, *rules), retrieval, client)

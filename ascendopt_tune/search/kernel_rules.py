@@ -148,13 +148,7 @@ _Files = tuple[tuple[str, str], ...]
 def _kernel(state: SearchState) -> tuple[_Files, _Files, bool, int | None]:
     pair = state.incumbent.candidate.pair
     kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
-    return kernel, tiling, state.operator.auto_sync, _tiling_key(state.incumbent)
-
-
-def _tiling_key(trial: Trial) -> int | None:
-    """The tiling key in the name of the trial's launch (Gate.fingerprint: kernel hash, block dim, key, ...)."""
-    words = (trial.launch or "").split()
-    return int(words[2]) if len(words) >= 5 and words[2].isdigit() else None
+    return kernel, tiling, state.operator.auto_sync, state.incumbent.tiling_key
 
 
 @lru_cache(maxsize=8)

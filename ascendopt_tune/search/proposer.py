@@ -70,6 +70,12 @@ class Trial:
         """Task duration on the target's clock, or None if the candidate did not pass the gate."""
         return self.outcome.profile.task_duration_us if isinstance(self.outcome, Timed) else None
 
+    @property
+    def tiling_key(self) -> int | None:
+        """The tiling key in the name of the launch (Gate.fingerprint: kernel hash, block dim, key, ...)."""
+        words = (self.launch or "").split()
+        return int(words[2]) if len(words) >= 5 and words[2].isdigit() else None
+
 
 @dataclass(frozen=True)
 class SearchState:

@@ -1,0 +1,102 @@
+"""What a tuning run teaches: whether the experience it was given helped, and how motifs did on its kernels.
+
+A *use* is recorded for every trial of Stage II that one experience led to: that of the one motif it applied, or the
+one a language model was asked to apply. An *experience* is made of the first trial of its kind: motif, operator, dtype,
+size, chip, and whether it helped. So a bank grows with what is new in a run, not with the number of runs. What the gate
+refused and what was no faster is kept as well, as negative experience.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..case import Case, flatten
+from ..chip import Chip
+from ..entry import canonical, sha256
+from ..motifs import MOTIFS, KernelProgram
+from ..operator import Operator
+from ..outcome import Timed
+from ..search.proposer import Trial
+from .bank import Bank, Records
+from .distill import Evidence, distill, regime
+from .experience import Experience, Provenance, Use
+from .rewind import Removal, Step, step_of
+
+_EXPERIENCE = "experience:"  # search/llm_proposers.py: the site of a move that applies one
+_NAMES = frozenset(m.name for m in MOTIFS)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run. ``found``: by pair hash, the experiences that were retrieved while the pair was the incumbent."""
+
+    operator: Operator
+    case: Case
+    chip: Chip
+    target: str
+    history: Sequence[Trial]
+    found: Mapping[str, Sequence[Experience]]
+    seed: int
+    version: str  # of ascendopt_tune
+    toolkit: str
+
+
+def learned(run: Run, bank: Bank) -> Records:
+    """Uses and experiences of ``run``; experiences only of a kind that ``bank`` doesn't have."""
+    experiences: dict[str, Experience] = {}
+    uses: set[Use] = set()
+    known = {_kind(e) for e in bank}
+    for trial, step in _steps(run):
+        name = sha256(canonical([trial.candidate.pair.hash, str(run.case), run.chip.name, run.target]).encode())[:32]
+        uses |= {Use(e, name, step.verdict == "hurts") for e in _applied(run, step, trial)}
+        motif = step.removal.motif
+        if motif in _NAMES and (kind := _kind_of(run, step)) not in known:
+            kernel = KernelProgram(
+                step.slow.kernel, step.slow.tiling, run.chip, run.operator.auto_sync, trial.tiling_key
+            )
+            evidence = Evidence(step, run.operator, run.case, run.chip, run.target, kernel)
+            made = distill(evidence, Provenance("refinement", "", run.seed, run.version, run.toolkit))
+            if made is not None:
+                experiences[made.id] = made
+                known.add(kind)
+    return Records(experiences, frozenset(uses))
+
+
+def _steps(run: Run) -> Iterator[tuple[Trial, Step]]:
+    """Trials of Stage II that applied one motif (at one or more places), or one experience."""
+    by_id = {t.candidate.id: t for t in run.history}
+    for trial in run.history:
+        if trial.stage != 2 or trial.duplicate_of is not None or trial.candidate.parent is None:
+            continue
+        parent = by_id[trial.candidate.parent]
+        names = {m.family if m.family in _NAMES else m.site for m in trial.moves if _is_named(m.family)}
+        if len(names) != 1 or not isinstance(parent.outcome, Timed):
+            continue
+        sites = [m.site.partition("@")[2] for m in trial.moves if m.family in _NAMES]
+        removal = Removal(names.pop(), ", ".join(sites), trial.candidate.change, trial.candidate.pair)
+        yield trial, step_of(removal, (), parent.candidate.pair, parent.outcome.profile, trial.outcome, forward=True)
+
+
+def _is_named(family: str) -> bool:
+    return family in _NAMES or family == "experience"
+
+
+def _applied(run: Run, step: Step, trial: Trial) -> list[str]:
+    """Ids of the experience the trial is a use of."""
+    name = step.removal.motif
+    if name.startswith(_EXPERIENCE):
+        return [name.removeprefix(_EXPERIENCE)]
+    return [e.id for e in run.found.get(step.slow.hash, ()) if e.motif == name]
+
+
+def _kind(e: Experience) -> tuple[str, ...]:
+    return e.motif, e.operator, e.dtype, e.regime, e.chip, e.target, e.kind
+
+
+def _kind_of(run: Run, step: Step) -> tuple[str, ...]:
+    tensors = flatten((*run.case.inputs, *run.case.outputs))
+    dtype = tensors[0].dtype if tensors else ""
+    kind = "positive" if step.verdict == "hurts" else "negative"
+    size = regime(run.case, run.chip)
+    return step.removal.motif, run.operator.name, dtype, size, run.chip.name, run.target, kind
