@@ -244,10 +244,10 @@ def tune_cases(
         min_gain=_MIN_EFFECT[toolkit.target],
         schedule=schedule,
     )
-    chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say)
     name = keys[0].hash
     if len(keys) > 1:
         name = sha256(canonical([[k.hash, w] for k, w in zip(keys, weights, strict=True)]).encode())
+    chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say, run=name)
     header = run_header(name, options, chosen.proposers) | {"warm_start": warm_start}
     path = journal or cache.root / "journals" / f"{name[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
     goes_on = resume and path.exists()
@@ -319,7 +319,7 @@ def tune_cases(
         cache.put(entry)
     if warm_start and len(cases) == 1:
         run = Run(
-            operator, cases[0].case, load_chip(chip), toolkit.target, result.history, chosen.retrieval.found,
+            name, operator, cases[0].case, load_chip(chip), toolkit.target, result.history, chosen.retrieval.found,
             seed, package_version(), toolkit.version,
         )  # fmt: skip
         chosen.retrieval.give(lambda bank: learned(run, bank))

@@ -55,6 +55,14 @@ class Records:
         fresh = {i: e for i, e in self.experiences.items() if known.experiences.get(i) != merged[i] == e}
         return Records(fresh, self.uses - known.uses)
 
+    def apart_from(self, run: str) -> Records:
+        """What there is without what the tuning run of this name left."""
+        mine = {i for i, e in self.experiences.items() if e.provenance.run == run}
+        return Records(
+            {i: e for i, e in self.experiences.items() if i not in mine},
+            frozenset(u for u in self.uses if not u.trial.startswith(f"{run}/")),
+        )
+
     def counted(self) -> dict[str, Experience]:
         """The experiences with ``applied`` and ``helped`` filled in."""
         applied: dict[str, dict[str, bool]] = {}
@@ -117,18 +125,23 @@ class Bank:
         root: the writable folder; made when something is added.
         layers: read-only folders of the same form.
         embedder: default: the local one.
+        apart_from: a tuning run whose experience and uses are left out in reading.
     """
 
-    def __init__(self, root: Path, layers: Sequence[Path] = (), embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, root: Path, layers: Sequence[Path] = (), embedder: Embedder | None = None, apart_from: str = ""
+    ) -> None:
         self.root, self.layers = root, tuple(layers)
+        self._apart_from = apart_from
         self._embedder = embedder or LocalEmbedder()
         self._read: dict[Path, tuple[tuple[int, int, int] | None, Records]] = {}
         self._counted: dict[str, Experience] = {}
         self._stamp: object = None
+        self._whole = True  # nothing is left out
         self._index: tuple[object, Index] | None = None
 
     @staticmethod
-    def open() -> Bank:
+    def open(apart_from: str = "") -> Bank:
         """The user's bank: ``bank`` in the writable cache, above those of the cache layers and the shipped one.
 
         The embedder is that of ``ASCENDOPT_EMBEDDING_MODEL``, if it is set.
@@ -145,7 +158,7 @@ class Bank:
                     f"no client for the embedding model {now.embedding_model}: {error}.", "Set ASCENDOPT_LLM_API_KEY."
                 ) from error
             embedder = OpenAIEmbedder(client, now.embedding_model)
-        return Bank(paths.cache_dir() / "bank", [p / "bank" for p in paths.cache_layers()], embedder)
+        return Bank(paths.cache_dir() / "bank", [p / "bank" for p in paths.cache_layers()], embedder, apart_from)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -163,7 +176,10 @@ class Bank:
     def _experiences(self) -> dict[str, Experience]:
         stamp = tuple(_stamp(folder / FILE) for folder in (*self.layers, self.root))
         if self._stamp != stamp:
-            self._counted, self._stamp = self.records().counted(), stamp
+            records = self.records()
+            read = records.apart_from(self._apart_from) if self._apart_from else records
+            self._counted, self._stamp = read.counted(), stamp
+            self._whole = len(read.experiences) == len(records.experiences)
         return self._counted
 
     def __iter__(self) -> Iterator[Experience]:
@@ -224,7 +240,7 @@ class Bank:
         experiences = self._experiences()
         if self._index is None or self._index[0] != self._stamp:
             texts = {i: e.bottleneck for i, e in experiences.items()}
-            self._index = (self._stamp, Index(texts, self._embedder, self.root))
+            self._index = (self._stamp, Index(texts, self._embedder, self.root if self._whole else None))
         return self._index[1]
 
     # -- writing ------------------------------------------------------------------------------------------------------

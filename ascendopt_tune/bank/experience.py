@@ -30,7 +30,8 @@ class Provenance:
     """Where an experience is from.
 
     ``source``: ``rewind``, ``refinement`` (a search tried it) or ``import``. ``command`` measures it again (empty for
-    imports). ``version`` is ascendopt_tune's, ``toolkit`` the toolkit's that measured.
+    imports). ``version`` is ascendopt_tune's, ``toolkit`` the toolkit's that measured. ``run`` names the tuning run
+    of a refinement (its key's hash).
     """
 
     source: str = "rewind"
@@ -38,6 +39,7 @@ class Provenance:
     seed: int = 0
     version: str = ""
     toolkit: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Experience:
 
 @dataclass(frozen=True)
 class Use:
-    """One trial that applied an experience: ``trial`` names it (pair's hash, what it ran on), so it counts once."""
+    """One trial that applied an experience. ``trial`` names it, ``run/pair's hash``, so it counts once."""
 
     experience: str
     trial: str

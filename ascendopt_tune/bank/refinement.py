@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from ..case import Case, flatten
 from ..chip import Chip
-from ..entry import canonical, sha256
 from ..motifs import MOTIFS, KernelProgram
 from ..operator import Operator
 from ..outcome import Timed
@@ -29,8 +28,12 @@ _NAMES = frozenset(m.name for m in MOTIFS)
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run. ``found``: by pair hash, the experiences that were retrieved while the pair was the incumbent."""
+    """A finished tuning run, named by its key's hash.
 
+    ``found``: by pair hash, the experiences that were retrieved while the pair was the incumbent.
+    """
+
+    name: str
     operator: Operator
     case: Case
     chip: Chip
@@ -48,7 +51,7 @@ def learned(run: Run, bank: Bank) -> Records:
     uses: set[Use] = set()
     known = {_kind(e) for e in bank}
     for trial, step in _steps(run):
-        name = sha256(canonical([trial.candidate.pair.hash, str(run.case), run.chip.name, run.target]).encode())[:32]
+        name = f"{run.name}/{trial.candidate.pair.hash}"
         uses |= {Use(e, name, step.verdict == "hurts") for e in _applied(run, step, trial)}
         motif = step.removal.motif
         if motif in _NAMES and (kind := _kind_of(run, step)) not in known:
@@ -56,7 +59,7 @@ def learned(run: Run, bank: Bank) -> Records:
                 step.slow.kernel, step.slow.tiling, run.chip, run.operator.auto_sync, trial.tiling_key
             )
             evidence = Evidence(step, run.operator, run.case, run.chip, run.target, kernel)
-            made = distill(evidence, Provenance("refinement", "", run.seed, run.version, run.toolkit))
+            made = distill(evidence, Provenance("refinement", "", run.seed, run.version, run.toolkit, run.name))
             if made is not None:
                 experiences[made.id] = made
                 known.add(kind)

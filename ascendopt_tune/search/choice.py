@@ -49,8 +49,11 @@ def choose(
     usage: Usage,
     seed: int,
     say: Callable[[str], None],
+    run: str = "",
 ) -> Choice:
     """The proposers called ``rules``, ``llm`` or ``both``; None: what the settings say, else both if there is a model.
+
+    ``run`` names the tuning run: what it left to the bank before is not given back to it.
 
     Raises:
         SettingsError: an unknown name, or a model is wanted and none is configured.
@@ -59,7 +62,7 @@ def choose(
     wanted = proposer or now.proposer or ("both" if endpoint is not None else "rules")
     if wanted not in PROPOSERS:
         raise SettingsError(f"unknown proposer {wanted!r}.", f"Known ones: {', '.join(PROPOSERS)}.")
-    retrieval = Retrieval(say)
+    retrieval = Retrieval(say, run)
     rules: tuple[Proposer, ...] = (TilingRules(), KernelRules(retrieval))
     if wanted == "rules":
         return Choice(rules, retrieval)

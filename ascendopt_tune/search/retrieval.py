@@ -23,13 +23,15 @@ _MOST = 32  # experiences kept for one kernel; there are fewer motifs
 class Retrieval:
     """``retrieval(state, k)``: up to ``k`` experiences, one a motif, the nearest to what the incumbent shows first.
 
-    ``fact``: a journal's, once there is one. A bank that can't be read is said once, and left out.
+    ``fact``: a journal's, once there is one. ``run``: what this run left to the bank when it ran before is not found,
+    so that a run can be repeated. A bank that can't be read is said once, and left out.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], run: str = "") -> None:
         self.fact: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
         self.found: dict[str, tuple[Experience, ...]] = {}  # by the hash of the pair that was the incumbent
         self._say = say
+        self._run = run
         self._bank: Bank | None = None
         self._broken = False
 
@@ -59,7 +61,7 @@ class Retrieval:
 
         if self._broken:
             return ()
-        bank = self._bank = self._bank or Bank.open()
+        bank = self._bank = self._bank or Bank.open(self._run)
         candidate, outcome = state.incumbent.candidate, state.incumbent.outcome
         assert isinstance(outcome, Timed)
 

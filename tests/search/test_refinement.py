@@ -34,8 +34,8 @@ def a_run() -> list[Trial]:
     return tried(history, only(history, FAILS), Hazard("two pipes, one buffer"))
 
 
-def run(history: list[Trial], found: dict[str, tuple[Experience, ...]] | None = None) -> Run:
-    return Run(operator(), Case((SPEC,), (SPEC,)), CHIP, "virtual", history, found or {}, 3, "1.0", "v1")
+def run(history: list[Trial], found: dict[str, tuple[Experience, ...]] | None = None, name: str = "first") -> Run:
+    return Run(name, operator(), Case((SPEC,), (SPEC,)), CHIP, "virtual", history, found or {}, 3, "1.0", "v1")
 
 
 def test_what_helped_and_what_failed_are_kept_with_evidence(bank: Bank) -> None:
@@ -91,7 +91,7 @@ def test_several_motifs_at_once_teach_nothing_of_each(bank: Bank) -> None:
 def test_a_resumed_run_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bank = Bank(tmp_path / "bank")
     bank.merge(learned(run(a_run()), bank))
-    monkeypatch.setattr(Bank, "open", staticmethod(lambda: Bank(tmp_path / "bank")))
+    monkeypatch.setattr(Bank, "open", staticmethod(lambda apart: Bank(tmp_path / "bank", apart_from=apart)))
 
     def asked() -> list[str]:
         with Journal(tmp_path / "run.jsonl", {"run": 1}) as log:
@@ -110,8 +110,20 @@ def test_a_resumed_run_is_told_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(asked()) == 2
 
 
+def test_a_run_is_not_told_what_it_left_itself(bank: Bank) -> None:
+    bank.merge(learned(run(a_run()), bank))
+    history = a_run()
+    found = {history[0].candidate.pair.hash: tuple(bank)}
+    bank.merge(learned(run(history, found, "second"), bank))
+    apart = {name: Bank(bank.root, apart_from=name) for name in ("first", "second")}
+    assert (len(apart["first"]), len(apart["second"])) == (0, 2)
+    assert apart["first"].search("any", 3) == []
+    assert [e.applied for e in apart["second"]] == [0, 0]
+    assert [e.applied for e in bank] == [1, 1]
+
+
 def test_a_bank_that_cannot_be_used_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Bank:
+    def broken(apart_from: str) -> Bank:
         raise BankError("no bank today.")
 
     monkeypatch.setattr(Bank, "open", staticmethod(broken))
