@@ -210,7 +210,7 @@ def _functions(source: SourceFile) -> Iterator[Function]:
         yield Function(source.path, name, node, tuple(names), tuple(references))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def _program(files: tuple[tuple[str, str], ...]) -> Program:
     parsed = {path: parse(path, text) for path, text in files}
     return Program(parsed, tuple(f for source in parsed.values() for f in _functions(source)))
@@ -255,10 +255,10 @@ def apply_edits(files: Mapping[str, str], edits: Sequence[Edit]) -> dict[str, st
 def breaks_syntax(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Does the changed text have more syntax errors than the text it was made from?"""
     changed: Iterable[str] = (path for path in after if after[path] != before.get(path))
-    return any(syntax_errors(parse(p, after[p])) > _errors_before(p, before.get(p, "")) for p in changed)
+    return any(_errors(p, after[p]) > _errors(p, before.get(p, "")) for p in changed)
 
 
-@lru_cache(maxsize=32)
-def _errors_before(path: str, text: str) -> int:
-    """Of a text that many others are made from."""
+@lru_cache(maxsize=1024)
+def _errors(path: str, text: str) -> int:
+    """A search makes many texts from one, and proposes the same text more than once."""
     return syntax_errors(parse(path, text))

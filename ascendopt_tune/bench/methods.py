@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ..motifs import MOTIFS, KernelProgram
 from ..operator import Candidate
 from ..outcome import Outcome
 from ..search.budget import Limits, Usage
 from ..search.choice import choose
 from ..search.engine import Search, SearchOptions, one_by_one
+from ..search.kernel_rules import rewrites_of
 from ..search.mutation import Context
 from ..search.proposer import Proposal, Proposer, Trial
 from ..search.schedule import SCHEDULES
@@ -116,9 +116,8 @@ def _drawn(run: Run, parent: Trial, rng: random.Random) -> Iterator[Proposal]:
 
     context = Context.of(run.state(1, parent))
     ideas += [tiling(m.edits, m.change) for m in mutations(synthesize(pair.tiling), context)]
-    program = KernelProgram(pair.kernel, pair.tiling, None, operator.auto_sync)
-    for motif in MOTIFS:
-        ideas += [kernel(r.edits, r.tiling_edits, f"{r.motif}: {r.change}") for r in motif.optimize(program)]
+    for rewrites in rewrites_of(pair, operator.auto_sync).values():
+        ideas += [kernel(r.edits, r.tiling_edits, f"{r.motif}: {r.change}") for r in rewrites]
     rng.shuffle(ideas)
     for make in ideas:
         proposal = make()

@@ -1,14 +1,16 @@
 """The benchmark's operators: ``operators.toml``, fixed before anything was tuned on it.
 
-``list`` is ``test`` or ``development``; the lists share no operator. Defaults of the search are chosen on the
-development list and elsewhere, never on the test list. ``root`` is ``cann-ops`` (the default: ``path`` is below ``src``
-of a checkout of cann-ops) or ``registry`` (``path`` names an operator that ships).
+``list`` is ``test``, ``extended`` (who asks for it gets the test list and more) or ``development``, which shares no
+operator with the others. Defaults of the search are chosen on the development list and elsewhere, never on the others.
+``root`` is ``cann-ops`` (the default: ``path`` is below ``src`` of a checkout of cann-ops) or ``registry`` (``path``
+names an operator that ships).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +24,8 @@ from ..project import load_project
 from ..registry import load_operator
 from ..settings import settings
 
-TEST, DEVELOPMENT = "test", "development"
-LISTS = (TEST, DEVELOPMENT)
+TEST, EXTENDED, DEVELOPMENT = "test", "extended", "development"
+LISTS = (TEST, EXTENDED, DEVELOPMENT)
 #: What the levels mean here; the paper counts 43, 77 and 7 operators and names none of them.
 LEVELS = {
     1: "element by element: math, comparison, creation, copies",
@@ -117,17 +119,35 @@ def _operator(line: Mapping[str, Any]) -> BenchOperator:
     return one
 
 
+def listed(table: Sequence[BenchOperator], name: str) -> list[BenchOperator]:
+    """The operators of a list, in the table's order."""
+    lists = (TEST, EXTENDED) if name == EXTENDED else (name,)
+    return [o for o in table if o.list in lists]
+
+
 def chosen(table: Sequence[BenchOperator], patterns: Sequence[str], name: str) -> tuple[BenchOperator, ...]:
     """Operators of the list ``name`` whose path fits one of the patterns (``math/*``); all of it without patterns.
+
+    They are mixed: wherever a run of them is interrupted, each level has had its share, and a level's operators come
+    in an order that their names decide and nothing else (by the digest of the path).
 
     Raises:
         OperatorError: a pattern that fits no operator of the list.
     """
-    listed = [o for o in table if o.list == name]
+    found = listed(table, name)
     for pattern in patterns:
-        if not any(fnmatch.fnmatch(o.path, pattern) for o in listed):
+        if not any(fnmatch.fnmatch(o.path, pattern) for o in found):
             raise OperatorError(
                 f"no operator of the {name} list fits {pattern!r}.",
                 "`ascendopt-tune bench operators` lists them.",
             )
-    return tuple(o for o in listed if not patterns or any(fnmatch.fnmatch(o.path, p) for p in patterns))
+    return _mixed([o for o in found if not patterns or any(fnmatch.fnmatch(o.path, p) for p in patterns)])
+
+
+def _mixed(operators: Sequence[BenchOperator]) -> tuple[BenchOperator, ...]:
+    places: list[tuple[float, int, BenchOperator]] = []
+    for level in LEVELS:
+        of = [o for o in operators if o.level == level]
+        of.sort(key=lambda o: hashlib.sha256(o.path.encode()).digest())
+        places += [((i + 0.5) / len(of), level, o) for i, o in enumerate(of)]
+    return tuple(o for _, _, o in sorted(places, key=lambda place: place[:2]))

@@ -35,7 +35,8 @@ _INTERRUPTED = 130
 
 app = typer.Typer(help="Benchmarks of the search.", no_args_is_help=True, rich_markup_mode="rich")
 
-List = Annotated[str, typer.Option("--list", help="test, or development (what defaults may be chosen on).")]
+_LISTS = "test, extended (test and more), or development (what defaults may be chosen on)."
+List = Annotated[str, typer.Option("--list", help=_LISTS)]
 Json = options.Json
 
 
@@ -160,7 +161,7 @@ def _show(found: list[summary.Line], written: list[Path]) -> None:
 @app.command("operators")
 def operators(name: List = table.TEST, json: Json = False) -> None:
     """The benchmark's operators, with their cases."""
-    listed = [o for o in table.read() if o.list == name]
+    listed = table.listed(table.read(), name)
     if json:
         print(json_text({"operators": [{"path": o.path, "level": o.level, "case": str(o.case)} for o in listed]}))
         return

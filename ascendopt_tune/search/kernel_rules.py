@@ -19,6 +19,7 @@ from typing import Protocol
 
 from ..diagnosis import diagnose
 from ..motifs import MOTIFS, KernelProgram, Rewrite
+from ..operator import Pair
 from ..outcome import Timed
 from ..source import Edit, apply_edits, breaks_syntax
 from .learning import FAILED, FASTER, SAME, SLOWER, verdict
@@ -145,18 +146,23 @@ class KernelRules:
 _Files = tuple[tuple[str, str], ...]
 
 
+def rewrites_of(pair: Pair, auto_sync: bool, key: int | None = None) -> dict[str, tuple[Rewrite, ...]]:
+    """Motif -> all it can do to the pair's kernel, as it runs with tiling key ``key`` (None: with any)."""
+    return _rewrites(tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items())), auto_sync, key)
+
+
 def _kernel(state: SearchState) -> tuple[_Files, _Files, bool, int | None]:
     pair = state.incumbent.candidate.pair
     kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
     return kernel, tiling, state.operator.auto_sync, state.incumbent.tiling_key
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _program(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> KernelProgram:
     return KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> dict[str, tuple[Rewrite, ...]]:
     program = _program(kernel, tiling, auto_sync, key)
     return {motif.name: tuple(motif.optimize(program)) for motif in MOTIFS}

@@ -5,7 +5,9 @@ Weight of a mutation = its prior times, for each of its moves,
    did nothing: seldom; helped: go on, the next steps in that direction come first;
 2. *family*: the share of wins of the rule family so far (Beta posterior mean, one win in four as prior);
 3. *pressure*: after the Unified Buffer overflowed, whatever uses more of it is held back;
-4. *crowding*: each further try at a site that has not helped yet is worth less.
+4. *crowding*: each further try at a site that has not helped yet is worth less;
+5. *silence*: where changes of a function led to their parent's launch, and none to another, this case probably doesn't
+   run it; the next one there is worth a third.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from .mutation import Mutation
 from .proposer import Move, Trial
 
 _OVERFLOW = re.compile(r"\bUB\b|unified buffer|overflow|exceed|InitBuffer|no space|too large", re.IGNORECASE)
+
+_SILENT, _MOST_SILENT = 0.3, 5  # worth of a change for each that changed nothing in its function; so many count
 
 _EFFECT = 0.001  # share of the time below which a difference teaches nothing
 FAILED, SLOWER, SAME, FASTER = "failed", "slower", "same", "faster"
@@ -37,6 +41,15 @@ def overflowed(trial: Trial) -> bool:
     return isinstance(trial.outcome, LaunchFailed | OutOfBounds) and bool(_OVERFLOW.search(trial.outcome.reason))
 
 
+def _function(site: str) -> str:
+    """The file and function in a site's name."""
+    return ":".join(site.split(":")[:2])
+
+
+def _same_launch(trial: Trial, parent: Trial) -> bool:
+    return trial.duplicate_of is not None and trial.duplicate_of in (parent.candidate.id, parent.duplicate_of)
+
+
 def _reaches(move: Move, value: float) -> bool:
     """Is ``move`` at or beyond ``value`` in its direction?"""
     if move.direction == "up":
@@ -53,12 +66,20 @@ class Boundaries:
         self._tries: Counter[str] = Counter()
         self._helped: set[str] = set()
         self._family: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])  # wins, trials
+        self._silent: Counter[str] = Counter()  # by function
+        self._heard: set[str] = set()
         self.overflows = 0
         for trial in history:
             parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
             result = verdict(trial, parent)
             if overflowed(trial) and isinstance(parent.outcome if parent else None, Timed):
                 self.overflows += any(m.pressure > 0 for m in trial.moves)
+            functions = {_function(m.site) for m in trial.moves}
+            if parent is not None and trial.launch is not None and len(functions) == 1:
+                if _same_launch(trial, parent):
+                    self._silent.update(functions)
+                else:
+                    self._heard |= functions
             for move in trial.moves:
                 if len(trial.moves) == 1:
                     self._site[move.site, move.direction].append((result, move.value))
@@ -72,6 +93,8 @@ class Boundaries:
     def weight(self, mutation: Mutation) -> float:
         """The mutation's prior corrected by what was seen; always positive."""
         out = mutation.weight
+        for function in {_function(m.site) for m in mutation.moves} - self._heard:
+            out *= _SILENT ** min(self._silent[function], _MOST_SILENT)
         for move in mutation.moves:
             wins, trials = self._family[move.family]
             out *= 4.0 * (wins + 1.0) / (trials + 4.0)
@@ -92,6 +115,8 @@ class Boundaries:
         opposite = {"up": "down", "down": "up"}.get(move.direction, "")
         backwards = any(result == FASTER for result, _ in self._site.get((move.site, opposite), []))
         if any(result == FASTER for result, _ in seen):
+            if move.direction == "set" and any(result == SAME for result, _ in seen):
+                return 0.3  # it helps once
             if any(result == FAILED for result, _ in seen):
                 return 0.7  # between what helped and what failed: little room
             return 1.5 if backwards or any(result == SLOWER for result, _ in seen) else 4.0

@@ -363,7 +363,7 @@ def _choice(flow: Flow, path: str, node: Node) -> Node | None:
     return condition
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def _synthesize(files: tuple[tuple[str, str], ...]) -> Template:
     program = program_of(dict(files))
     flow = analyse(program)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from ..operator import Pair
 from ..source import apply_edits, breaks_syntax
@@ -44,9 +45,10 @@ _EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the 
 _OTHERS = 0.2  # share of proposals whose parent is another elite than the incumbent
 
 
-def mutations(template: Template, context: Context) -> list[Mutation]:
+@lru_cache(maxsize=128)
+def mutations(template: Template, context: Context) -> tuple[Mutation, ...]:
     """Every mutation the rules know for the program, in a fixed order."""
-    return [m for rule in RULES for m in rule(template, context)]
+    return tuple(m for rule in RULES for m in rule(template, context))
 
 
 class TilingRules:

@@ -27,11 +27,23 @@ LINE = '[[operator]]\npath = "a"\nlist = "test"\nlevel = 1\ninputs = ["float16[8
 
 def test_the_lists() -> None:
     operators = table.read()
-    by_list = {name: {o.path for o in operators if o.list == name} for name in table.LISTS}
-    assert by_list[table.TEST].isdisjoint(by_list[table.DEVELOPMENT])
-    assert len(by_list[table.TEST]) >= 120
-    assert {o.level for o in operators if o.list == table.TEST} == set(table.LEVELS)
-    assert all(o.root == "cann-ops" for o in operators if o.list == table.TEST)
+    by_list = {name: {o.path for o in table.listed(operators, name)} for name in table.LISTS}
+    assert by_list[table.EXTENDED].isdisjoint(by_list[table.DEVELOPMENT])
+    assert by_list[table.TEST] < by_list[table.EXTENDED]
+    assert len(by_list[table.TEST]) == 72
+    assert {o.level for o in table.listed(operators, table.EXTENDED)} == set(table.LEVELS)
+    assert all(o.root == "cann-ops" for o in table.listed(operators, table.EXTENDED))
+
+
+def test_an_interrupted_run_has_had_every_level() -> None:
+    operators = table.read()
+    for name in (table.TEST, table.EXTENDED):
+        order = table.chosen(operators, [], name)
+        assert sorted(o.path for o in order) == sorted(o.path for o in table.listed(operators, name))
+        for level in table.LEVELS:
+            share = sum(o.level == level for o in order) / len(order)
+            for n in range(1, len(order) + 1):
+                assert abs(sum(o.level == level for o in order[:n]) - share * n) <= 1.5
 
 
 def test_every_operator_is_there() -> None:

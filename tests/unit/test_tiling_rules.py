@@ -206,6 +206,22 @@ def test_families_that_never_help_fade() -> None:
     assert Boundaries(past).weight(mutation(move(1, site="new"))) < 0.6
 
 
+def test_functions_that_this_case_does_not_run_are_left_alone() -> None:
+    base = history()[0]
+
+    def trial(number: int, site: str, twin: int | None) -> Trial:
+        candidate = Candidate(number, base.candidate.pair, 0, "r", "")
+        return Trial(candidate, timed(100.0), (move(1, site=site),), 1, 1, twin, f"launch {number}")
+
+    def worth(past: list[Trial], site: str) -> float:
+        return Boundaries([base, *past]).weight(mutation(move(1, site=site)))
+
+    silent = [trial(i, f"t.cpp:Other:x#{i}", 0) for i in (1, 2)]
+    assert worth(silent, "t.cpp:Other:y#0") < 0.2 * worth(silent, "t.cpp:Run:y#0")
+    heard = [*silent, trial(3, "t.cpp:Other:z#0", None)]
+    assert worth(heard, "t.cpp:Other:y#0") == worth(heard, "t.cpp:Run:y#0")
+
+
 def test_disjoint_edits_merge_and_conflicts_do_not() -> None:
     base = "a\nb\nc\nd\ne\n"
     assert merge_text(base, "A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n") == "A\nb\nc\nd\nE\n"

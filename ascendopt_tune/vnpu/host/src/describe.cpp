@@ -116,22 +116,6 @@ OpAttrDef& OpAttrDef::ListInt(const std::vector<int64_t>& value) {
   return Set("list_int");
 }
 
-OpParamDef& OpParams::Get(const char* name) {
-  for (auto& param : params_) {
-    if (param.name == name) return param;
-  }
-  params_.emplace_back(name);
-  return params_.back();
-}
-
-OpAttrDef& OpDef::Attr(const char* name) {
-  for (auto& attr : attrs) {
-    if (attr.name == name) return attr;
-  }
-  attrs.emplace_back(name);
-  return attrs.back();
-}
-
 }  // namespace ops
 
 namespace vnpu_host {

@@ -15,31 +15,23 @@ namespace ge {
 
 class Operator {
  public:
-  Operator() = default;
-  Operator(const char* name, const char* type) : name_(name), type_(type) {}
+  Operator();
+  Operator(const char* name, const char* type);
+  Operator(const Operator& other);
+  Operator& operator=(const Operator& other);
+  ~Operator();
 
-  graphStatus GetName(AscendString& name) const {
-    name = name_;
-    return GRAPH_SUCCESS;
-  }
-  graphStatus GetOpType(AscendString& type) const {
-    type = type_;
-    return GRAPH_SUCCESS;
-  }
+  graphStatus GetName(AscendString& name) const;
+  graphStatus GetOpType(AscendString& type) const;
 
   // An empty description for a name that the operator doesn't have.
-  TensorDesc GetInputDescByName(const char* name) const { return found(inputs_, name, TensorDesc()); }
-  TensorDesc GetOutputDescByName(const char* name) const { return found(outputs_, name, TensorDesc()); }
-  graphStatus UpdateInputDesc(const char* name, const TensorDesc& desc) { return set(inputs_, name, desc); }
-  graphStatus UpdateOutputDesc(const char* name, const TensorDesc& desc) { return set(outputs_, name, desc); }
+  TensorDesc GetInputDescByName(const char* name) const;
+  TensorDesc GetOutputDescByName(const char* name) const;
+  graphStatus UpdateInputDesc(const char* name, const TensorDesc& desc);
+  graphStatus UpdateOutputDesc(const char* name, const TensorDesc& desc);
   // The values of an input that is a constant of the graph; GRAPH_FAILED for every other one.
-  graphStatus GetInputConstData(const char* name, Tensor& data) const {
-    const auto at = constants_.find(name);
-    if (at == constants_.end()) return GRAPH_FAILED;
-    data = at->second;
-    return GRAPH_SUCCESS;
-  }
-  graphStatus SetInputConstData(const char* name, const Tensor& data) { return set(constants_, name, data); }
+  graphStatus GetInputConstData(const char* name, Tensor& data) const;
+  graphStatus SetInputConstData(const char* name, const Tensor& data);
 
   template <typename T>
   Operator& SetAttr(const char* name, T value) {
@@ -57,17 +49,6 @@ class Operator {
   }
 
  private:
-  template <typename Map, typename T>
-  static T found(const Map& map, const char* name, T otherwise) {
-    const auto at = map.find(name);
-    return at == map.end() ? otherwise : at->second;
-  }
-  template <typename Map, typename T>
-  static graphStatus set(Map& map, const char* name, const T& value) {
-    map[name] = value;
-    return GRAPH_SUCCESS;
-  }
-
   AscendString name_, type_;
   std::map<std::string, TensorDesc> inputs_, outputs_;
   std::map<std::string, Tensor> constants_;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,36 +29,41 @@ struct ScalarVar {
   double value = 0;
 };
 
+// What needs containers is defined in libvnpu_host.so: a compiler instantiates what inline functions of a precompiled
+// header use for every source again, and host programs are compiled once for every candidate.
 class OpParamDef {
  public:
-  explicit OpParamDef(const char* param_name) : name(param_name) {}
+  explicit OpParamDef(const char* param_name);
+  OpParamDef(const OpParamDef& other);
+  ~OpParamDef();
 
-  OpParamDef& ParamType(Option option) { return Set(param_type, option); }
-  OpParamDef& DataType(std::vector<ge::DataType> column) { return Set(types, std::move(column)); }
-  OpParamDef& DataTypeList(std::vector<ge::DataType> all) { return Set(type_list, std::move(all)); }
-  OpParamDef& DataTypeForBinQuery(std::vector<ge::DataType>) { return *this; }
-  OpParamDef& Format(std::vector<ge::Format> column) { return Set(formats, std::move(column)); }
-  OpParamDef& FormatList(std::vector<ge::Format> all) { return Set(format_list, std::move(all)); }
-  OpParamDef& FormatForBinQuery(std::vector<ge::Format>) { return *this; }
-  OpParamDef& UnknownShapeFormat(std::vector<ge::Format>) { return *this; }
-  OpParamDef& ValueDepend(Option option) { return Set(value_depend, option); }
-  OpParamDef& ValueDepend(Option option, DependScope) { return Set(value_depend, option); }
-  OpParamDef& Scalar() { return Set(scalar, true); }
-  OpParamDef& ScalarList() { return Set(scalar_list, true); }
-  OpParamDef& Follow(const char* parameter) { return Set(follow, std::string(parameter)); }
-  OpParamDef& Follow(const char* parameter, FollowType type) {
-    return type == FollowType::SHAPE || type == FollowType::FORMAT ? *this : Follow(parameter);
-  }
-  OpParamDef& OutputShapeDependOnCompute() { return Set(shape_from_kernel, true); }
+  OpParamDef& ParamType(Option option);
+  OpParamDef& DataType(std::initializer_list<ge::DataType> column);
+  OpParamDef& DataType(const std::vector<ge::DataType>& column);
+  OpParamDef& DataTypeList(std::initializer_list<ge::DataType> all);
+  OpParamDef& DataTypeList(const std::vector<ge::DataType>& all);
+  OpParamDef& DataTypeForBinQuery(std::initializer_list<ge::DataType>) { return *this; }
+  OpParamDef& DataTypeForBinQuery(const std::vector<ge::DataType>&) { return *this; }
+  OpParamDef& Format(std::initializer_list<ge::Format> column);
+  OpParamDef& Format(const std::vector<ge::Format>& column);
+  OpParamDef& FormatList(std::initializer_list<ge::Format> all);
+  OpParamDef& FormatList(const std::vector<ge::Format>& all);
+  OpParamDef& FormatForBinQuery(std::initializer_list<ge::Format>) { return *this; }
+  OpParamDef& FormatForBinQuery(const std::vector<ge::Format>&) { return *this; }
+  OpParamDef& UnknownShapeFormat(std::initializer_list<ge::Format>) { return *this; }
+  OpParamDef& UnknownShapeFormat(const std::vector<ge::Format>&) { return *this; }
+  OpParamDef& ValueDepend(Option option);
+  OpParamDef& ValueDepend(Option option, DependScope) { return ValueDepend(option); }
+  OpParamDef& Scalar();
+  OpParamDef& ScalarList();
+  OpParamDef& Follow(const char* parameter);
+  OpParamDef& Follow(const char* parameter, FollowType type);
+  OpParamDef& OutputShapeDependOnCompute();
   // What the output holds before the kernel runs, if the tiling function calls SetNeedAtomic(true): one value, or one
   // per column.
-  OpParamDef& InitValue(uint64_t value) { return Set(init_values, std::vector<double>{static_cast<double>(value)}); }
-  OpParamDef& InitValue(const ScalarVar& value) { return Set(init_values, std::vector<double>{value.value}); }
-  OpParamDef& InitValue(const std::vector<ScalarVar>& values) {
-    init_values.clear();
-    for (const ScalarVar& value : values) init_values.push_back(value.value);
-    return *this;
-  }
+  OpParamDef& InitValue(uint64_t value);
+  OpParamDef& InitValue(const ScalarVar& value);
+  OpParamDef& InitValue(const std::vector<ScalarVar>& values);
   // The next ones steer graph building or the generated aclnn interface; neither exists here.
   OpParamDef& AutoContiguous() { return *this; }
   OpParamDef& IgnoreContiguous() { return *this; }
@@ -74,18 +80,13 @@ class OpParamDef {
   std::string follow;
   std::vector<double> init_values;
   bool scalar = false, scalar_list = false, shape_from_kernel = false;
-
- private:
-  template <typename T, typename V>
-  OpParamDef& Set(T& member, V&& value) {
-    member = std::forward<V>(value);
-    return *this;
-  }
 };
 
 class OpAttrDef {
  public:
-  explicit OpAttrDef(const char* attr_name) : name(attr_name) {}
+  explicit OpAttrDef(const char* attr_name);
+  OpAttrDef(const OpAttrDef& other);
+  ~OpAttrDef();
 
   OpAttrDef& AttrType(Option option) {
     required = option == REQUIRED;
@@ -118,15 +119,16 @@ class OpAttrDef {
   std::string default_json;  // "" when there is none
 
  private:
-  OpAttrDef& Set(const char* type_name) {
-    type = type_name;
-    return *this;
-  }
+  OpAttrDef& Set(const char* type_name);
 };
 
 // Parameters in order of their first mention; naming one again edits it.
 class OpParams {
  public:
+  OpParams();
+  OpParams(const OpParams& other);
+  OpParams& operator=(const OpParams& other);
+  ~OpParams();
   OpParamDef& Get(const char* name);
   const std::deque<OpParamDef>& All() const { return params_; }
 
@@ -137,8 +139,11 @@ class OpParams {
 // The definition for one chip, where it differs.
 class OpAICoreConfig {
  public:
-  OpAICoreConfig() = default;
-  explicit OpAICoreConfig(const char*) {}
+  OpAICoreConfig();
+  explicit OpAICoreConfig(const char*);
+  OpAICoreConfig(const OpAICoreConfig& other);
+  OpAICoreConfig& operator=(const OpAICoreConfig& other);
+  ~OpAICoreConfig();
   OpParamDef& Input(const char* name) { return inputs.Get(name); }
   OpParamDef& Output(const char* name) { return outputs.Get(name); }
   OpAICoreConfig& DynamicCompileStaticFlag(bool) { return *this; }
@@ -155,6 +160,8 @@ class OpAICoreConfig {
 
 class OpAICoreDef {
  public:
+  OpAICoreDef();
+  ~OpAICoreDef();
   OpAICoreDef& SetTiling(gert::OpImplRegisterV2::TilingFunction function) {
     tiling = function;
     return *this;
@@ -179,11 +186,8 @@ class OpAICoreDef {
   OpAICoreDef& SetParamGeneralize(F) {
     return *this;
   }
-  OpAICoreDef& AddConfig(const char* soc) { return AddConfig(soc, OpAICoreConfig()); }
-  OpAICoreDef& AddConfig(const char* soc, const OpAICoreConfig& config) {
-    configs[soc] = config;
-    return *this;
-  }
+  OpAICoreDef& AddConfig(const char* soc);
+  OpAICoreDef& AddConfig(const char* soc, const OpAICoreConfig& config);
 
   gert::OpImplRegisterV2::TilingFunction tiling = nullptr;
   std::map<std::string, OpAICoreConfig> configs;
@@ -199,8 +203,8 @@ class OpAICPUDef {};
 
 class OpDef {
  public:
-  explicit OpDef(const char* op_type) : type_(op_type) {}
-  virtual ~OpDef() = default;
+  explicit OpDef(const char* op_type);
+  virtual ~OpDef();
 
   OpParamDef& Input(const char* name) { return inputs.Get(name); }
   OpParamDef& Output(const char* name) { return outputs.Get(name); }
@@ -220,7 +224,7 @@ class OpDef {
   OpAICoreDef& AICore() { return ai_core; }
   OpAICPUDef& AICPU() { return ai_cpu; }
   OpMC2Def& MC2() { return mc2; }
-  ge::AscendString GetOpType() const { return ge::AscendString(type_.c_str()); }
+  ge::AscendString GetOpType() const;
 
   OpParams inputs, outputs;
   std::deque<OpAttrDef> attrs;
