@@ -35,6 +35,7 @@ _HINTS = (
 _FACT_NAMES = re.compile(
     r"d?type|(^|_)key(_|$)|ind(e)?x|(^|_)idx|axis|dim_?num|attr", re.IGNORECASE
 )  # more often facts
+_PARTS = re.compile(r"(tile|loop|split|part)_?(num|cnt|count)", re.IGNORECASE)  # one is a number of them, too
 _BUFFER_COUNT = re.compile(r"buf(fer)?s?_?(num|cnt|count)|double|depth", re.IGNORECASE)
 # A capped or scaled expression as the rules write it (logic_rules.py); one site, not three numbers.
 CAP = re.compile(r"\((?P<what>.+) < (?P<n>\d+) \? (?P=what) : (?P=n)\)", re.DOTALL)
@@ -82,7 +83,7 @@ def number_role(name: str, value: int, labels: set[str], reach: set[str], sets_b
         return "tile_length"  # min(what fits, so much a loop)
     if bare & {"threshold", "bound"}:
         return "threshold" if value > 1 else None
-    if bare & {"direct", "direct:field"} and value > 1:
+    if bare & {"direct", "direct:field"} and (value > 1 or _PARTS.search(name)):
         return "tile_length" if value >= 16 else "split"
     if "numerator" in bare and value > 1024:
         return "tile_length"  # bytes of a tile over bytes of an element
