@@ -54,8 +54,3 @@ def cache_layers() -> tuple[Path, ...]:
 def toolkit_dir() -> Path:
     """Where virtual toolkits are built, one folder per content hash: ``$ASCENDOPT_TOOLKIT_DIR``, else in the cache."""
     return settings().toolkit_dir or cache_dir() / "toolkit"
-
-
-def host_programs_dir() -> Path:
-    """Where compiled host programs (tiling, InferShape) are kept, content-addressed."""
-    return cache_dir() / "host"

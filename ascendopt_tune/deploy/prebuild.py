@@ -20,10 +20,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from .. import paths
 from ..arguments import build_case, parse_tensors
 from ..build.toolkit import Toolkit, find
 from ..cache import Cache, Entry, Key
 from ..case import Argument, AttrValue, Case
+from ..claim import claim
 from ..errors import AscendOptError
 from ..evaluate.sandbox import die_with_parent
 from ..operator import Operator, Signature
@@ -70,22 +72,24 @@ def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
 def run_job(wish: Wish) -> dict[str, Any]:
     """Tunes one wish into this process's cache; a JSON document with the case, the entry's files (base64), or an error.
 
-    A key that another process is tuning is tuned here, too; the faster result stays.
+    A case that another process is tuning, for a prebuild or for serving, is waited for.
     """
     from ..tuner import tune_case
 
     try:
         operator, case, signature, toolkit = resolve(wish)
-        record = tune_case(
-            operator,
-            case,
-            chip=wish.chip,
-            target=toolkit.target,
-            budget=wish.budget,
-            seed=wish.seed,
-            workers=1,
-            signature=signature,
-        )
+        key = Key.of(operator, case, chip=wish.chip, target=toolkit.target, toolkit=toolkit.version)
+        with claim(paths.cache_dir(), key.call, wait=True):
+            record = tune_case(
+                operator,
+                case,
+                chip=wish.chip,
+                target=toolkit.target,
+                budget=wish.budget,
+                seed=wish.seed,
+                workers=1,
+                signature=signature,
+            )
     except AscendOptError as error:
         return {"error": str(error)}
     files = {name: base64.b64encode(data).decode() for name, data in record.entry.to_files().items()}

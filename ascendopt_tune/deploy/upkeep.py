@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import claim
 from ..cache import Cache, CacheWarning, Summary
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
@@ -128,6 +130,7 @@ def garbage(cache: Cache, *, toolkits: Sequence[str], older_than_days: float | N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CacheWarning)
         summaries = list(Cache(cache.root, ()).items())
+        known = {s.key.hash for s in cache.items()}
     for summary in summaries:
         age = _age_s(summary.folder / "entry.json", now) / _DAY_S
         if summary.key.toolkit not in toolkits:
@@ -143,10 +146,17 @@ def garbage(cache: Cache, *, toolkits: Sequence[str], older_than_days: float | N
         ("build/kernel/*", "compiled candidates"),
         ("build/host/*/*", "compiled tiling programs"),
         ("journals/*", "a run"),
+        (f"{claim.FOLDER}/*", "a lock of a process that was killed"),
     ):
         for path in sorted(cache.root.glob(pattern)):
             if _age_s(path, now) > days * _DAY_S:
                 yield Garbage(path, _size(path), f"{reason}, not touched for {days:.0f} days")
+    for path in sorted((cache.root / "remarks").glob("*")):
+        if _age_s(path, now) > days * _DAY_S and _subject(path) not in known:
+            yield Garbage(path, _size(path), "a remark about a result that is gone")
+    for path in sorted((cache.root / "toolkit").glob("*")):
+        if _age_s(path, now) > days * _DAY_S and not any(path.name.partition("-")[0] in t for t in toolkits):
+            yield Garbage(path, _size(path), f"a virtual toolkit that is not in use, {days:.0f} days old")
 
 
 def remove(cache: Cache, found: Garbage) -> None:
@@ -154,6 +164,8 @@ def remove(cache: Cache, found: Garbage) -> None:
     try:
         if found.path.is_relative_to(cache.root / "entries"):
             cache.remove(found.path)
+        elif found.path.parent == cache.root / claim.FOLDER:
+            claim.remove_unclaimed(found.path)
         elif found.path.is_dir():
             shutil.rmtree(found.path)
         else:
@@ -162,6 +174,14 @@ def remove(cache: Cache, found: Garbage) -> None:
         pass  # somebody else has removed it
     except OSError as error:
         raise CacheError(f"{found.path} can't be removed: {error.strerror or error}.") from error
+
+
+def _subject(remark: Path) -> str | None:
+    """The hash of the key whose result a remark (torch_ops/guard.py) is about; None for what can't be read."""
+    try:
+        return str(json.loads(remark.read_text())["entry"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _age_s(path: Path, now: float) -> float:

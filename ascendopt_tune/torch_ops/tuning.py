@@ -5,19 +5,15 @@ No torch here: both the serving process (policy ``blocking``) and the background
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
 import platform
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from ..build.toolkit import Toolkit
 from ..cache import Cache, Entry, Key, Provenance
 from ..case import Case
 from ..chip import load_chip
+from ..claim import claim
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..operator import Operator, Signature
@@ -39,30 +35,6 @@ class Request:
     rules: Rules
     search: bool = True
     reuse: bool = True
-
-
-@contextlib.contextmanager
-def claim(root: Path, name: str, wait: bool) -> Iterator[bool]:
-    """Holds the lock of one case in the cache folder; False if another process has it and ``wait`` is False.
-
-    The system releases it when its holder dies. Where the folder can't be written nobody can share, so that is a True.
-    """
-    try:
-        folder = root / "locks"
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:
-        yield True
-        return
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
-    finally:
-        os.close(descriptor)
 
 
 def fulfil(

@@ -29,7 +29,7 @@ from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.background import Worker, request_from_json, request_to_json  # noqa: E402
 from ascendopt_tune.torch_ops.described import CallDescription  # noqa: E402
 from ascendopt_tune.torch_ops.status import registered  # noqa: E402
-from ascendopt_tune.torch_ops.tuning import Request, claim, fulfil  # noqa: E402
+from ascendopt_tune.torch_ops.tuning import Request, fulfil  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
@@ -167,29 +167,6 @@ def test_the_share_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # -- many processes -----
-
-
-def test_a_claim_is_held_by_one_and_dies_with_it(tmp_path: Path) -> None:
-    code = (
-        "import sys, time\nfrom pathlib import Path\nfrom ascendopt_tune.torch_ops.tuning import claim\n"
-        f"with claim(Path({str(tmp_path)!r}), 'key', True) as mine:\n    print(mine, flush=True)\n    time.sleep(600)\n"
-    )
-    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "True\n"
-        with claim(tmp_path, "key", False) as mine:
-            assert not mine
-        with claim(tmp_path, "other", False) as mine:
-            assert mine
-        holder.send_signal(signal.SIGKILL)
-        with claim(tmp_path, "key", True) as mine:
-            assert mine
-    finally:
-        holder.kill()
-        holder.communicate()
-    with claim(Path("/proc/nothing"), "key", False) as mine:  # nobody can share there
-        assert mine
 
 
 CLIENT = """

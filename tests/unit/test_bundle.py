@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from ascendopt_tune import settings
 from ascendopt_tune.cache import Cache, CacheWarning
+from ascendopt_tune.claim import claim
 from ascendopt_tune.deploy import archive, importing, trust, upkeep
 from ascendopt_tune.deploy.bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
 from ascendopt_tune.errors import CacheError, OperatorError
@@ -355,6 +356,35 @@ def test_garbage_is_what_no_call_can_hit(cache: Cache) -> None:
     assert (item.path, item.bytes) == (old, 4)
     upkeep.remove(cache, item)
     assert not old.exists()
+
+
+def test_garbage_beside_the_results(cache: Cache) -> None:
+    """Remarks about results that are gone, locks of the dead, toolkits out of use, once they are old."""
+    results = [s.key.hash for s in cache.items()]
+    files = {
+        "remarks/kept.json": json.dumps({"entry": results[0]}),
+        "remarks/gone.json": json.dumps({"entry": "0" * 64}),
+        "remarks/torn.json": '{"ent',
+        "locks/left": "",
+        "locks/held": "",
+        "toolkit/1-abc/complete": "",
+        "toolkit/2-abc/complete": "",
+    }
+    for name, text in files.items():
+        path = cache.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert list(upkeep.garbage(cache, toolkits=["vnpu-1"])) == []
+    for name in files:
+        for path in (cache.root / name, (cache.root / name).parent):
+            os.utime(path, (0, 0))
+    with claim(cache.root, "held", False):
+        for item in upkeep.garbage(cache, toolkits=["vnpu-1"]):
+            upkeep.remove(cache, item)
+        left = {
+            str(p.relative_to(cache.root)) for name in files for p in (cache.root / name.partition("/")[0]).iterdir()
+        }
+    assert left == {"remarks/kept.json", "locks/held", "toolkit/1-abc"}
 
 
 def test_a_trust_setting_is_checked_when_it_is_read() -> None:

@@ -27,7 +27,6 @@ def test_writable_folders_follow_the_settings(tmp_path: Path) -> None:
     with override(cache_dir=tmp_path, toolkit_dir=None):
         assert paths.cache_dir() == tmp_path
         assert paths.toolkit_dir() == tmp_path / "toolkit"
-        assert paths.host_programs_dir() == tmp_path / "host"
         with override(toolkit_dir=tmp_path / "elsewhere"):
             assert paths.toolkit_dir() == tmp_path / "elsewhere"
     with override(cache_dir=None):

@@ -1,0 +1,128 @@
+"""Many processes want one result that nobody has: one tunes it, all get it, also when the one that tunes is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascendopt_tune import paths
+from ascendopt_tune.build.toolkit import find
+from ascendopt_tune.cache import Cache
+from ascendopt_tune.case import TensorSpec
+from ascendopt_tune.claim import FOLDER
+from ascendopt_tune.deploy import upkeep
+from ascendopt_tune.project import load_project
+from ascendopt_tune.torch_ops.described import CallDescription
+from ascendopt_tune.torch_ops.tuning import Request, fulfil
+
+PATIENCE_S = 300.0  # a machine may be busy
+
+
+def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
+    """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again."""
+    spec = TensorSpec("float32", (8, 32))
+    call = CallDescription({"x": spec, "y": spec})
+    request = Request(load_project(folder), call, "ascend910b2", budget=8, seed=0, rules={})
+    store, toolkit = Cache(layers=()), find("virtual")
+    while True:
+        entry, made = fulfil(request, store, toolkit, wait=waits, workers=1)
+        if entry is not None:
+            answers.put((made, entry.key.hash, entry.best.task_duration_us, entry.binary))
+            return
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("count", "kills"), [(3, 1), pytest.param(8, 3, marks=pytest.mark.battery)], ids=["three", "eight"]
+)
+def test_the_one_that_tunes_is_killed(tmp_path: Path, own_cache: Path, count: int, kills: int) -> None:
+    folder = tmp_path / "add"
+    shutil.copytree(paths.shipped("registry") / "add", folder)
+    (folder / "reference.py").unlink()  # no torch in all these processes
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ascendopt_tune.torch_ops.tuning"])
+    answers: Queue[Any] = context.Queue()
+    crowd = [context.Process(target=want, args=(folder, i % 2 == 0, answers)) for i in range(count)]
+    for process in crowd:
+        process.start()
+    told = 1  # lines of the journal; the first says which run it is
+    for _ in range(kills):
+        victim, told = until(lambda told=told: one_at_work(own_cache, told), crowd)
+        os.kill(victim, signal.SIGKILL)
+        (dead,) = (process for process in crowd if process.pid == victim)
+        dead.join()
+        crowd.remove(dead)
+    seen = [answers.get(timeout=PATIENCE_S) for _ in crowd]
+    for process in crowd:
+        process.join(PATIENCE_S)
+        assert process.exitcode == 0
+    assert sum(made for made, *_ in seen) == 1
+    assert len({tuple(answer) for _, *answer in seen}) == 1
+    assert list(upkeep.verify(Cache(layers=()))) == []
+    assert list((own_cache / "journals").iterdir()) == list((own_cache / FOLDER).iterdir()) == []
+
+
+def until(true: Callable[[], Any], crowd: list[Any]) -> Any:
+    """What ``true`` returns, as soon as it is. Nobody of the crowd may end before."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := true()):
+        assert time.monotonic() < deadline
+        assert all(process.exitcode is None for process in crowd)
+        time.sleep(0.02)
+    return found
+
+
+def one_at_work(root: Path, told: int) -> tuple[int, int] | None:
+    """Who holds the lock, and how many lines the journal has, as soon as that is two more than ``told``."""
+    for journal in (root / "journals").glob("*.jsonl"):
+        lines = len(journal.read_bytes().splitlines())
+        for holder in holders(root / FOLDER):
+            if lines >= told + 2:
+                return holder, lines
+    return None
+
+
+def holders(locks: Path) -> list[int]:
+    """Processes that hold a lock of a case, by /proc/locks (waiting ones have an arrow there)."""
+    inodes = {p.stat().st_ino for p in (locks.iterdir() if locks.exists() else ())}
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return [int(r[4]) for r in rows if r[1] == "FLOCK" and int(r[5].rpartition(":")[2]) in inodes]
+
+
+SERVER = """
+import torch
+import ascendopt_tune as aot
+add = aot.tune("add", policy="blocking", budget=3)(lambda x, y: x + y)
+x = torch.ones(8, 256, dtype=torch.float16).npu()
+for _ in range(3):
+    assert (add(x, x).cpu() == 2).all()
+row = aot.stats()["add"]
+assert row["hits"] + row["kept"] == 3, row
+print(row["tuned"])
+"""
+
+
+@pytest.mark.battery
+def test_eight_serving_processes_with_policy_blocking(own_cache: Path) -> None:
+    """On the real torch_npu, through the decorator: the first call of each waits, one of them tunes."""
+    pytest.importorskip("torch_npu")
+    servers = [
+        subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
+    said = [server.communicate(timeout=2 * PATIENCE_S) for server in servers]
+    assert [server.returncode for server in servers] == [0] * 8, said
+    assert sorted(out.strip() for out, _ in said) == ["0"] * 7 + ["1"]
+    assert len(list(Cache().items("add"))) == 1
+    assert list((own_cache / FOLDER).iterdir()) == []
