@@ -44,6 +44,7 @@ class Settings:
     cxx: str | None = None
     sanitize: bool = False
     workers: int | None = None
+    core_threads: int = 1
     proposer: str | None = None
     llm_base_url: str | None = None
     llm_api_key: str | None = field(default=None, repr=False)
@@ -210,6 +211,12 @@ VARIABLES: tuple[Variable, ...] = (
         tests_only=True,
     ),
     Variable("workers", _count, "Worker processes that evaluate at the same time.", "one per processor core"),
+    Variable(
+        "core_threads",
+        _count,
+        "Threads on which the virtual NPU runs the cores of a launch, as long as their order can't matter: results and "
+        "modelled times are the same. Candidates run on one, beside each other.",
+    ),
     Variable(
         "proposer",
         _one_of(*PROPOSERS),

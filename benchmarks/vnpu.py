@@ -21,6 +21,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -116,6 +117,8 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
     random = np.random.default_rng(0)
     x, y = (random.random((side, side), np.float32).astype(numpy_dtype(dtype)) for _ in range(2))
     out = np.empty_like(x)
+    reports: list[dict[str, Any]] = []
+    threads = os.cpu_count() or 1
     with ExitStack() as stack:
         binary = stack.enter_context(acl.load(Path(str(result.binary_path)).read_bytes()))
         function = binary.function(result.entry)
@@ -123,12 +126,14 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
         launch = stack.enter_context(Launch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes))
         launch.load([x, y], 0xFF)
 
-        def simulate(timing: bool, hazards: bool) -> Callable[[], None]:
+        def simulate(timing: bool, hazards: bool, threads: int = 1) -> Callable[[], None]:
             def run() -> None:
                 acl.option("timing", str(int(timing)))
                 acl.option("hazards", str(int(hazards)))
+                acl.option("threads", str(threads))
                 launch.run(function, result.block_dim)
                 acl.synchronize()
+                assert acl.cores_beside() == (result.block_dim if threads > 1 else 0)
 
             return run
 
@@ -140,12 +145,17 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
             timing=simulate(True, False),
             hazards=simulate(False, True),
             both=simulate(True, True),
+            checked_threads=simulate(False, True, threads),
+            both_threads=simulate(True, True, threads),
         )
-        simulate(True, True)()
-        report = acl.report()
-        (z,) = launch.outputs()
-        assert isinstance(z, np.ndarray)
-        assert z.tobytes() == (x + y).tobytes(), "the simulation computes something else than numpy"
+        for chosen in (threads, 1):
+            simulate(True, True, chosen)()
+            reports.append(acl.report())
+            (z,) = launch.outputs()
+            assert isinstance(z, np.ndarray)
+            assert z.tobytes() == (x + y).tobytes(), "the simulation computes something else than numpy"
+        assert reports[0] == reports[1], "threads change a report"
+    report = reports[-1]
     print(
         f"\nadd {dtype}[{side},{side}] on {result.block_dim} cores, {median(costs['both'], 'wall') * 1e3:.0f} ms",
         end="",
@@ -162,6 +172,10 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
     line("processor time: hazards", max(0.0, median(costs["hazards"]) - base) * 1e3, "ms")
     line("processor time: timing model", max(0.0, median(costs["timing"]) - base) * 1e3, "ms")
     line("processor time: all", total * 1e3, "ms")
+    for name, one, more in (("", "both", "both_threads"), ("time off, ", "hazards", "checked_threads")):
+        walls = [a.wall / b.wall for a, b in zip(costs[one], costs[more], strict=True)]
+        text = f"{name}hazards on, wall clock: cores on one thread / on {threads}"
+        line(text, statistics.median(walls), f"x   processor time {ratio(costs, one, more):.2f} x")
 
 
 # -- building ---------------------------------------------------------------------------------------------------------

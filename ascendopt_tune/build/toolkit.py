@@ -245,7 +245,7 @@ def _build(compiler: str, work: Path) -> None:
         list(pool.map(compile_one, sources))
     (objects / "libvnpu.map").write_text(_version_script(machine_functions()))
     for name, group in libraries.items():
-        needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libacl_rtc.so": ["-ldl"]}.get(name, ["-ldl"])
+        needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libvnpu.so": ["-pthread", "-ldl"]}.get(name, ["-ldl"])
         inputs = [str(objects / _object(s)) for s in sorted(group)]
         _link(compiler, lib64, name, [*inputs, *needs], objects)
     empty = work / "stub.cpp"

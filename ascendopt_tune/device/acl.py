@@ -370,13 +370,17 @@ class Acl:
         return (self._rt.aclrtGetSocName() or b"").decode()
 
     def option(self, name: str, value: str) -> None:
-        """Sets an option of the virtual NPU (chip, timing, hazards, trace, log, fill); does nothing on a real one.
+        """Sets an option of the virtual NPU (``vnpu_set_option`` in core/launch.h); does nothing on a real one.
 
         Raises:
             DeviceError: the virtual NPU doesn't know the name or the value.
         """
         if self.virtual and self._rt.vnpu_set_option(name.encode(), value.encode()) != 0:
             raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
+
+    def cores_beside(self) -> int:
+        """How many cores of this thread's last launch ran beside others (option ``threads``); 0 on a real NPU."""
+        return int(self._rt.vnpu_cores_beside()) if self.virtual else 0
 
     def write_trace(self, path: Path) -> bool:
         """Writes the timeline of this thread's last launch (see ``vnpu_trace_json``); False when there is none.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,8 @@ from ascendopt_tune.arguments import build_case, collect, parse_tensor
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.case import AttrValue, Case
 from ascendopt_tune.chip import DEFAULT_CHIP
-from ascendopt_tune.device.launch import Arrays
+from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.launch import Arrays, Launch
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, Trial
 from ascendopt_tune.evaluate.inputs import make_inputs
@@ -139,6 +141,38 @@ def test_results_match_the_reference(row: Row, started: dict[Row, Future[Evaluat
     assert isinstance(result.outcome, Timed), result.outcome
     assert not result.hazards
     assert result.habits.slack_write_bytes == 0
+
+
+#: Of every operator the first row, which runs on several cores.
+_FIRST = [next(row for row in _TABLE if row.op == name) for name in operator_names()]
+
+
+@pytest.mark.parametrize("row", _FIRST, ids=str)
+def test_cores_on_several_threads_leave_what_they_leave_in_turn(
+    row: Row, started: dict[Row, Future[EvaluationResult]], bench: Bench
+) -> None:
+    built, operator, case = started[row].result(), bench.operator(row.op), bench.case(row)
+    signature, acl = bench.evaluator.describe(operator).signature, Acl(bench.evaluator.toolkit)
+    names = tuple(p.name for p in signature.inputs), tuple(p.name for p in signature.outputs)
+    inputs = make_inputs(case, names[0], operator.settings, "normal", 0)
+    assert built.tiling is not None
+    assert built.binary_path is not None
+    seen = []
+    for threads in (1, 2):
+        acl.option("threads", str(threads))
+        with (
+            acl.load(Path(built.binary_path).read_bytes()) as binary,
+            Launch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
+        ):
+            launch.load(inputs, 0xFF)
+            launch.run(binary.function(built.entry), built.block_dim)
+            acl.option("threads", "1")
+            acl.synchronize()
+            assert acl.cores_beside() == (built.block_dim if threads > 1 and built.block_dim > 1 else 0)
+            assert not launch.damage(inputs)
+            outputs = [b.tobytes() for a in launch.outputs() for b in (a if isinstance(a, tuple) else (a,))]
+            seen.append((outputs, acl.report()))
+    assert seen[0] == seen[1]
 
 
 def test_the_table_has_every_operator_in_every_dtype(bench: Bench) -> None:

@@ -73,9 +73,10 @@ void apply_atomic(Atomic op, void* dst, const void* src, uint64_t bytes) {
 
 void store(Core& c, void* dst, const void* src, uint64_t bytes, const char* api, const void* pc) {
   if (c.atomic == Atomic::None) {
-    std::memcpy(dst, src, bytes);
+    c.detached ? c.detached->keep(dst, src, bytes) : static_cast<void>(std::memcpy(dst, src, bytes));
     return;
   }
+  c.needs_turn(api, pc);
   switch (c.atomic_dtype) {
     case DType::F32:
       return apply_atomic<float, float>(c.atomic, dst, src, bytes);
@@ -150,7 +151,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
   if (c.unwritten.any(local) || to->unwritten.load(std::memory_order_acquire))
     for (uint32_t i = 0; i < s.bursts; i++)
       c.unwritten.store({Pipe::MTE3, api, pc, true}, *to, canonical - to->canonical + i * s.dst_stride,
-                        static_cast<const uint8_t*>(src) + i * s.src_stride, s.burst_bytes, atomic);
+                        static_cast<const uint8_t*>(src) + i * s.src_stride, s.burst_bytes, atomic, c.detached);
   for (uint32_t i = 0; i < s.bursts; i++)
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
@@ -171,9 +172,15 @@ void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char
   for (uint64_t done = 0; done < bytes; done += kPiece) {
     uint64_t piece = std::min(kPiece, bytes - done);
     Range gm = pieces(out + done, piece, 1, 0);
-    uint64_t canonical = c.check_gm(gm, true, api, pc, "destination");
-    for (uint64_t b = 0; b + size <= piece; b += size) std::memcpy(out + done + b, value, size);
-    gm_written(out + done, piece);
+    const Allocation* to = nullptr;
+    uint64_t canonical = c.check_gm(gm, true, api, pc, "destination", &to);
+    for (uint64_t b = 0; b + size <= piece; b += size)
+      c.detached ? c.detached->keep(out + done + b, value, size)
+                 : static_cast<void>(std::memcpy(out + done + b, value, size));
+    if (c.detached)
+      c.detached->mark(*to, canonical - to->canonical, canonical - to->canonical + piece, false);
+    else
+      gm_written(out + done, piece);
     CopyShape s;
     s.burst_bytes = piece;
     Transfer t = transfer_of(canonical, s, 0, true, c.chip);

@@ -56,6 +56,7 @@ void** user_pipe() { return &core().user_pipe; }
 void** system_workspace() { return &core().system_workspace; }
 
 void print(const char* format, ...) {
+  core().needs_turn("printf", VNPU_PC);
   for (const char* p = strchr(format, '%'); p != nullptr; p = strchr(p, '%')) {
     p += 1 + strspn(p + 1, "#0- +'.*123456789hljztL");
     if (*p == 'n') misuse("printf", "%n would write to memory");

@@ -20,6 +20,8 @@ struct Reach {
 
 // From now on this thread runs kernel code on `stack`, from the binary that `code` lies in.
 void guard_enter(const Reach& stack, const Reach& image);
+// Whether the compiler's checks end up here; a sanitizer of the process (LD_PRELOAD) answers them instead.
+bool guard_answers();
 // The segments of the loaded binary that holds `code`.
 Reach image_of(const void* code);
 // The access that AscendC's own function has just reported, and makes next.

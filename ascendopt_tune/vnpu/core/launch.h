@@ -15,6 +15,7 @@ struct KernelInfo {
   uint32_t param_count;
   const uint32_t* param_sizes;  // bytes
   bool auto_sync;               // built with --cce-auto-sync=on
+  bool guarded;                 // its own loads and stores are checked (guard.h); in what was padding, so 0 if unknown
   int core_type;                // 0 vector cores, 1 cube cores, 2 / 3 mixed 1:1 / 1:2
 };
 
@@ -24,8 +25,9 @@ struct LaunchResult {
   std::string message;          // empty when status is 0
 };
 
-// Runs the kernel on `block_dim` cores, now. Thread-safe; launches of one process run one after another.
-LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args);
+// Runs the kernel on `block_dim` cores, now. Thread-safe; launches of one process run one after another. `variables`:
+// whether its binary has any, which are all cores'.
+LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables);
 
 }  // namespace vnpu
 
@@ -33,10 +35,14 @@ extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
 // Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, fill=0..255 (what unwritten local memory holds),
-// guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h).
+// guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the cores of a
+// launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1).
 // Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).
 int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();
+// How many cores of this thread's last launch ran beside others (option threads); it is no part of the report, which
+// is the same either way.
+uint32_t vnpu_cores_beside();
 // What the cores of this thread's last launch issued and touched (needs log=1); see access_log.h.
 const char* vnpu_access_log();
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.

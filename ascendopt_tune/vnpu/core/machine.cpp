@@ -77,6 +77,7 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, std:
 
 void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, const Access* accesses, size_t n,
                  const Transfer* transfer) {
+  if (detached && !detached->step()) needs_turn(api, pc);
   Record r;
   r.kind = Record::kInstr;
   r.pipe = pipe;
@@ -106,6 +107,7 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
     check_local(range, 1, api, pc, write ? "destination" : "source");
   else
     canonical = check_gm(range, write, api, pc, write ? "destination" : "source", &in);
+  if (!local && write) needs_turn(api, pc);  // the kernel's own code stores
   hazards.begin(Pipe::S, api, pc);
   AccessSite site{Pipe::S, api, pc, false};
   if (local) {
@@ -144,6 +146,12 @@ void Core::read_register(Register r, const char* api, const void* pc, bool decid
   if (!options.timing) return;
   flush_dependencies(Pipe::S, api, pc);
   scalar_pending_ += chip.scalar_issue;
+}
+
+void Core::needs_turn(const char* api, const void* pc) const {
+  if (!detached) return;
+  detached->refuse();
+  throw KernelError(KernelError::kUnsupported, std::string(api) + ": the order of the cores may matter", api, pc);
 }
 
 void Core::finish() {
@@ -221,6 +229,7 @@ void Core::barrier_all() {
 }
 
 void Core::sync_all() {
+  needs_turn("SyncAll", nullptr);
   if (static_cast<uint32_t>(block_num) > chip.aiv)
     throw KernelError(KernelError::kDeadlock,
                       "SyncAll with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
@@ -239,6 +248,7 @@ void Core::sync_all() {
 }
 
 void Core::cross_set(Pipe pipe, int id, const void* pc) {
+  needs_turn("CrossCoreSetFlag", pc);
   constexpr uint32_t kMostRaised = 15;  // AscendC reference, CrossCoreSetFlag: the range of a flag's counter
   if (++crossed_[id] - awaited_[id] > kMostRaised)
     throw KernelError(KernelError::kMisuse,
@@ -321,6 +331,7 @@ void Core::check_local(const Range& range, uint32_t align, const char* api, cons
 
 uint64_t Core::check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand,
                         const Allocation** in) {
+  if (detached && !detached->access(range, write)) needs_turn(api, pc);
   const Allocation* a = nullptr;
   for (const Allocation* r : recent_)
     if (r && range.addr >= r->base && range.addr < r->base + r->allocated) a = r;

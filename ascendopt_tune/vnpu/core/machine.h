@@ -12,6 +12,7 @@
 
 #include "access_log.h"
 #include "chip.h"
+#include "detached.h"
 #include "hazard.h"
 #include "memory.h"
 #include "trace.h"
@@ -84,6 +85,8 @@ class Core {
   // The kernel has returned; scalar work since its last instruction counts. Throws KernelError for what it left undone
   // (flags nobody waited for).
   void finish();
+  // What follows needs the cores to run in turn: a core that runs beside others stops here (throws KernelError).
+  void needs_turn(const char* api, const void* pc) const;
   // The kernel has ended: local memory may be another core's from now on.
   void leave_memory() { unwritten.leave_memory(); }
 
@@ -129,6 +132,7 @@ class Core {
   void* user_pipe = nullptr;         // GetTPipePtr()
   void* system_workspace = nullptr;  // GetSysWorkSpacePtr()
   uint64_t slack_writes = 0;         // bytes written past a tensor but inside its allocation
+  Detached* detached = nullptr;      // while it runs beside other cores
 
   Trace trace;
 

@@ -175,9 +175,12 @@ void Unwritten::load(const AccessSite& site, const void* to, const Allocation& f
 }
 
 void Unwritten::store(const AccessSite& site, const Allocation& to, uint64_t begin, const void* from, uint64_t bytes,
-                      bool atomic) {
+                      bool atomic, Detached* detached) {
   if (!on_) return;
-  GmUnwritten* map = to.unwritten.load(std::memory_order_acquire);
+  const auto set = [&](uint64_t first, uint64_t last, bool unset) {
+    detached ? detached->mark(to, first, last, unset) : gm_unwritten(to)->set(first, last, unset);
+  };
+  const GmUnwritten* map = to.unwritten.load(std::memory_order_acquire);
   Range source{address(from), static_cast<uint32_t>(bytes), 1, 0};
   bool dirty = any(source);
   if (!map && !dirty) return;
@@ -185,13 +188,12 @@ void Unwritten::store(const AccessSite& site, const Allocation& to, uint64_t beg
   if (atomic && map && map->any(begin, end))  // it adds to what nobody wrote
     use(new_origin(site, true, gm + begin, gm + end), site, gm + begin, gm + end);
   if (!dirty) {
-    if (!atomic) map->set(begin, end, false);
+    if (!atomic) set(begin, end, false);
     return;
   }
-  map = gm_unwritten(to);
   for (uint64_t i = 0; i < bytes; i++) {
     bool unset = unwritten(offset(source.addr) + i);
-    if (unset || !atomic) map->set(begin + i, begin + i + 1, unset);
+    if (unset || !atomic) set(begin + i, begin + i + 1, unset);
   }
   use(origin_of(site, source), site, gm + begin, gm + end);
 }

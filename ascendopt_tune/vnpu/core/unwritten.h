@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "detached.h"
 #include "hazard.h"
 #include "memory.h"
 
@@ -58,8 +59,9 @@ class Unwritten {
 
   // ---- global memory; `begin` counts from the allocation's start ----
   void load(const AccessSite& site, const void* to, const Allocation& from, uint64_t begin, uint64_t bytes);
+  // `detached`: what becomes of global memory is left to it; null: it is now.
   void store(const AccessSite& site, const Allocation& to, uint64_t begin, const void* from, uint64_t bytes,
-             bool atomic);
+             bool atomic, Detached* detached);
   void scalar_load(const AccessSite& site, const Allocation& from, uint64_t begin, uint64_t bytes);
 
   // What happened, in program order; outputs that were written properly afterwards are still among it.

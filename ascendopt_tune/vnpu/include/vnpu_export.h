@@ -48,6 +48,7 @@ struct KernelInfo {
   uint32_t param_count;
   const uint32_t* param_sizes;
   bool auto_sync;
+  bool guarded;
   int core_type;
 };
 
@@ -72,6 +73,12 @@ struct Entry<function, void (*)(P...)> {
 
 }  // namespace vnpu
 
+// Whether every load and store is a call: of the host's compilers only g++ says so, and has it (build/toolkit.py).
+#ifdef __SANITIZE_ADDRESS__
+#define VNPU_GUARDED true
+#else
+#define VNPU_GUARDED false
+#endif
 #define VNPU_EXPORT_KERNEL(NAME, FUNCTION)                                                       \
   extern "C" __attribute__((visibility("default"))) const vnpu::KernelInfo __vnpu_kernel_##NAME; \
   const vnpu::KernelInfo __vnpu_kernel_##NAME = {#NAME,                                          \
@@ -79,4 +86,5 @@ struct Entry<function, void (*)(P...)> {
                                                  vnpu::Entry<(FUNCTION)>::count,                 \
                                                  vnpu::Entry<(FUNCTION)>::sizes,                 \
                                                  VNPU_AUTO_SYNC != 0,                            \
+                                                 VNPU_GUARDED,                                   \
                                                  0};

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fstream>
 #include <iterator>
 #include <link.h>
@@ -85,6 +86,27 @@ std::vector<void*> register_constants(void* library) {
   return registered;
 }
 
+// Whether kernels of this ELF file have variables, which all cores share; true where it has no symbols to tell.
+bool has_variables(const char* data, size_t size) {
+  using Section = ElfW(Shdr);
+  using Symbol = ElfW(Sym);
+  const auto* file = reinterpret_cast<const ElfW(Ehdr)*>(data);
+  if (file->e_shoff > size || file->e_shnum > (size - file->e_shoff) / sizeof(Section)) return true;
+  const auto* sections = reinterpret_cast<const Section*>(data + file->e_shoff);
+  const auto* end = sections + file->e_shnum;
+  const auto* table = std::find_if(sections, end, [](const Section& s) { return s.sh_type == SHT_SYMTAB; });
+  if (table == end) return true;
+  const char* const names = data + sections[table->sh_link].sh_offset;
+  const char* const section_names = data + sections[file->e_shstrndx].sh_offset;
+  const auto* symbols = reinterpret_cast<const Symbol*>(data + table->sh_offset);
+  return std::any_of(symbols, symbols + table->sh_size / sizeof(Symbol), [&](const Symbol& s) {
+    if (s.st_size == 0 || s.st_shndx == SHN_UNDEF || s.st_shndx >= file->e_shnum) return false;
+    const Section& in = sections[s.st_shndx];
+    if ((in.sh_flags & SHF_WRITE) == 0 || strcmp(section_names + in.sh_name, ".data.rel.ro") == 0) return false;
+    return s.st_size != 1 || strncmp(names + s.st_name, "completed.", 10) != 0;  // of the compiler's start-up files
+  });
+}
+
 Binary* find_binary(void* handle, const char* caller) {
   const auto found = binaries().live.find(handle);
   if (found != binaries().live.end()) return found->second.get();
@@ -140,6 +162,7 @@ aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBin
   auto created = std::make_unique<Binary>();
   created->library = library;
   created->constants = register_constants(library);
+  created->variables = has_variables(static_cast<const char*>(data), length);
   const Lock lock(state_mutex());
   *handle = created.get();
   binaries().live[*handle] = std::move(created);

@@ -22,6 +22,7 @@ struct Function {
 struct Binary {
   void* library = nullptr;
   std::vector<void*> constants;  // its read-only data, known to the machine as global memory
+  bool variables = false;        // whether it has any, which its kernels share
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 

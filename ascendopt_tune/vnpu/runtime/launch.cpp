@@ -56,7 +56,7 @@ int launch(const char* caller, const Function& function, uint32_t blocks, aclrtS
     const std::lock_guard<std::mutex> lock(state_mutex());
     if (find_stream(stream) == nullptr) return bad_stream(caller);
   }
-  vnpu::LaunchResult result = vnpu::launch(*function.info, blocks, args);
+  vnpu::LaunchResult result = vnpu::launch(*function.info, blocks, args, function.binary->variables);
   const bool refused = result.status != 0 && result.status < ACL_ERROR_RT_INTERNAL_ERROR;  // never started
   if (refused) return fail_text(result.status, std::string(caller) + ": " + result.message);
   const std::lock_guard<std::mutex> lock(state_mutex());

@@ -1,0 +1,146 @@
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace vnpu {
+namespace {
+
+constexpr size_t kStackBytes = 8 << 20;  // a kernel's stack; host compilers spill more than the device's 32 KB
+
+// The turn that this thread is giving a fiber.
+struct Turn {
+  Fiber& fiber;
+  const Task& task;
+  ucontext_t scheduler{};
+  const void* stack = nullptr;  // the scheduler's
+  size_t stack_bytes = 0;
+};
+thread_local Turn* turn = nullptr;
+
+// AddressSanitizer has to be told which stack is in use. `keep` remembers what it knows of the stack that is left.
+void leave_stack([[maybe_unused]] void** keep, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(keep, to, bytes);
+#endif
+}
+void enter_stack([[maybe_unused]] void* kept, [[maybe_unused]] const void** from, [[maybe_unused]] size_t* bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(kept, from, bytes);
+#endif
+}
+
+// From a core back to the scheduler; returns when it is resumed.
+void yield(Fiber& f) {
+  void* kept = nullptr;
+  leave_stack(f.done ? nullptr : &kept, turn->stack, turn->stack_bytes);
+  swapcontext(&f.context, &turn->scheduler);
+  enter_stack(kept, &turn->stack, &turn->stack_bytes);
+}
+
+void fiber_main() {
+  enter_stack(nullptr, &turn->stack, &turn->stack_bytes);
+  Fiber& f = turn->fiber;
+  try {
+    turn->task.kernel.entry(turn->task.args);
+    f.core->finish();
+  } catch (const KernelError& e) {
+    f.error = std::make_unique<KernelError>(e);
+  }
+  f.done = true;
+  yield(f);
+}
+
+struct Seats {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Seat>> free;
+};
+
+Seats& seats() {
+  static auto* instance = new Seats;
+  return *instance;
+}
+
+}  // namespace
+
+Seat::Seat() {
+  stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) throw std::bad_alloc();
+  mprotect(stack, 4096, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
+}
+
+Seat::~Seat() { munmap(stack, kStackBytes); }
+
+void Fiber::sit_down(int index, const Task& task) {
+  {
+    const std::lock_guard lock(seats().mutex);
+    if (seats().free.empty()) seats().free.push_back(std::make_unique<Seat>());
+    seat = std::move(seats().free.back());
+    seats().free.pop_back();
+  }
+  core = std::make_unique<Core>(index, task.block_dim, task.chip, task.options, seat->memory);
+  core->detached = detached.get();
+  if (task.keep_writes) core->hazards.keep_writes();
+  getcontext(&context);
+  context.uc_stack.ss_sp = seat->stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, fiber_main, 0);
+}
+
+void Fiber::stand_up() {
+  if (!seat) return;
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(static_cast<char*>(seat->stack) + 4096, kStackBytes - 4096);  // frames left behind
+#endif
+  if (core) core->leave_memory();
+  const std::lock_guard lock(seats().mutex);
+  seats().free.push_back(std::move(seat));
+}
+
+void Fiber::resume(const Task& task) {
+  Turn here{*this, task};
+  turn = &here;
+  set_current_core(core.get());
+  if (task.image.bytes != 0) guard_enter({reinterpret_cast<uintptr_t>(seat->stack), kStackBytes}, task.image);
+  void* kept = nullptr;
+  leave_stack(&kept, seat->stack, kStackBytes);
+  swapcontext(&here.scheduler, &context);
+  enter_stack(kept, nullptr, nullptr);
+  guard_enter({}, {});
+  set_current_core(nullptr);
+  turn = nullptr;
+}
+
+void abandon(const KernelError& error) {
+  Fiber& f = turn->fiber;
+  f.error = std::make_unique<KernelError>(error);
+  f.done = true;
+  yield(f);
+  __builtin_unreachable();
+}
+
+void meet_flag(int id, uint32_t times) {
+  Fiber& f = turn->fiber;
+  f.waiting = true;
+  f.flag = id;
+  f.times = times;
+  yield(f);
+}
+
+void meet_all_cores() {
+  Fiber& f = turn->fiber;
+  f.waiting = true;
+  f.flag = -1;
+  yield(f);
+}
+
+}  // namespace vnpu
