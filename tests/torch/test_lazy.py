@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,17 @@ def test_eight_processes_hammer_one_cold_key(own_cache: Path) -> None:
     (summary,) = Cache().items("add")
     assert summary.key.hash == answers[0][1]
     assert list(own_cache.glob("quarantine/*")) == []
+
+
+def test_blocking_tunes_a_case_once(own_cache: Path) -> None:
+    """Two servers of one operator, here threads: the one that comes second waits for the first one's result."""
+    servers = [aot.tune("add", policy="blocking", budget=2)(lambda x, y: x + y) for _ in range(2)]
+    x = ones(8, 256)
+    with ThreadPoolExecutor(2) as pool:
+        for result in pool.map(lambda add: add(x, x), servers):
+            assert (result.cpu() == 2).all()
+    assert sorted(op.served.tuned for op in registered) == [0, 1]
+    assert len(list(Cache().items("add"))) == 1
 
 
 # -- ends -----
