@@ -249,11 +249,11 @@ def with_logic(operator: Operator, number: int) -> Pair:
 
 
 def tuning(evaluator: Evaluator, side: int, repeats: int, logic: bool) -> None:
-    """What an evaluation costs beside executing the kernel: numbers changed and, with ``logic``, logic changed.
+    """What an evaluation costs beyond executing the kernel: numbers changed and, with ``logic``, logic changed.
 
     Executing the kernel is what happens between handing it to the device and its end, in every launch of the
     evaluation: its instructions, the hazard checker, and in the launch that is measured the timing model. Loading
-    inputs, comparing outputs and inputs afterwards, processes and their limits, tiling: all that is beside it.
+    inputs, comparing outputs and inputs afterwards, processes and their limits, tiling: all that is beyond it.
     """
     operator = load_operator("add")
     spec = TensorSpec("float32", (side, side))
@@ -280,16 +280,20 @@ def tuning(evaluator: Evaluator, side: int, repeats: int, logic: bool) -> None:
             rows.append((wall, spent["launch"], wall - spent["launch"], cpu, cpu - spent["launch_cpu"]))
         hosts, kernels = (b - a for a, b in zip(before_all, compiled(evaluator), strict=True))
         print(f" {name} ({repeats} evaluations compiled {hosts} host sources and {kernels} kernels)")
-        whole, launches, beside, cpu, cpu_beside = (
+        whole, launches, beyond, cpu, cpu_beyond = (
             statistics.median(column) * 1e3 for column in zip(*rows, strict=True)
         )
         line("whole evaluation, wall clock", whole, "ms")
         line("the launches of it, wall clock", launches, "ms")
-        line("beside the launches, wall clock", beside, "ms")
+        line("beyond executing the kernel, wall clock", beyond, "ms")
         line("whole evaluation, processor time", cpu, "ms")
         line("evaluations per second of one worker", 1e3 / whole, "/s wall")
         line("evaluations per second of processor time", 1e3 / cpu, "/s")
-        line("beside the launches, processor time", cpu_beside, "ms", 100 if "numbers" in name else None)
+        numbers = "numbers" in name
+        text = (
+            f"{'a change of numbers' if numbers else 'a change of logic'} beyond executing the kernel, processor time"
+        )
+        line(text, cpu_beyond, "ms", 100 if numbers else None)
 
 
 def compiled(evaluator: Evaluator) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numpy import ctypeslib  # numpy imports it at its first use, which would be in every forked process anew
 
 from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
 
@@ -286,7 +287,7 @@ class Acl:
         """
         if self.virtual and nbytes:
             self.call("aclrtSynchronizeDevice")
-            return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(pointer))
+            return ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(pointer))
         array = np.empty(nbytes, np.uint8)
         self.memcpy_d2h(array, pointer)
         return array

@@ -24,6 +24,8 @@ from .acl import Argument as LaunchArgument
 SYSTEM_WORKSPACE = 16 << 20  # bytes the system keeps before the user's workspace on architecture 2201
 _BLOCK = 32  # bytes; aclrtMalloc rounds up to this and adds the same again (runtime manual)
 
+_LIBC = ctypes.CDLL(None)
+
 #: Arrays of one parameter: one, a list's, or None for an absent one.
 Arrays = Array | tuple[Array, ...] | None
 
@@ -233,11 +235,7 @@ class Launch:
             for b, array in zip(buffers, _as_list(arrays), strict=True):
                 before = _packed(array).reshape(-1).view(np.uint8)
                 after = self._acl.bytes_at(b.pointer, before.size)
-                words = before.size // 8 * 8  # compared as words, which is faster
-                if not (
-                    np.array_equal(after[:words].view(np.uint64), before[:words].view(np.uint64))
-                    and np.array_equal(after[words:], before[words:])
-                ):
+                if not same_bytes(after, before):
                     at = int(np.flatnonzero(after != before)[0])
                     found.append(f"the input {b.name} ({b.spec}) from byte {at} on")
         return found
@@ -246,6 +244,14 @@ class Launch:
         unshared = [b for b, shared in zip(self._outputs, self.in_place, strict=True) if shared is None]
         workspace = [self._workspace] if self._workspace is not None else []
         return [*(b for buffers in (*self._inputs, *unshared) for b in buffers), *workspace]
+
+
+def same_bytes(a: Array, b: Array) -> bool:
+    """Whether two contiguous arrays are equal, byte by byte; neither is copied."""
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return False
+    pointers = map(ctypes.c_void_p, (a.ctypes.data, b.ctypes.data))
+    return int(_LIBC.memcmp(*pointers, ctypes.c_size_t(a.nbytes))) == 0
 
 
 def _packed(array: Array) -> Array:

@@ -188,6 +188,7 @@ class Evaluator:
             "kind": self.toolkit.kind,
             "prefix": str(self.toolkit.prefix),
             "version": self.toolkit.version,
+            "chip": self.chip,
             "limits": asdict(self.limits),
             "build_dir": str(self.build_dir),
             "folder": str(self.folder),

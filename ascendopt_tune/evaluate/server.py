@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 from ..build.host import compiler_version
 from ..build.toolkit import Toolkit, host_compiler
+from ..chip import load_chip
 from ..device.acl import load_library
 from ..errors import AscendOptError, DeviceError
 from . import protocol, sandbox
@@ -67,6 +68,7 @@ class Server:
         for name in ("libascendcl.so", "libacl_rtc.so"):  # warm: forked processes find them loaded
             load_library(name, self._toolkit.lib64)
         compiler_version(host_compiler())  # and this asked
+        load_chip(config["chip"])  # and read
         platform.machine()
         gc.collect()
         gc.freeze()  # what is there stays; collecting it in every forked process would copy its pages

@@ -6,7 +6,6 @@ confined processes it forks, and answers through a pipe.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import os
@@ -24,7 +23,7 @@ from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue, flatten
 from ..chip import load_chip
-from ..device.launch import Arrays
+from ..device.launch import Arrays, same_bytes
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
 from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
@@ -53,7 +52,6 @@ from .verdict import failure_of, profile_of
 T = TypeVar("T")
 
 _TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, another launch's, comparison
-_LIBC = ctypes.CDLL(None)
 _INPUT_LIMIT = 1 << 20  # bytes of value-depend inputs that are read for the tiling function
 
 
@@ -166,7 +164,7 @@ class Worker:
             self.timings["execute"] -= self.timings.get("check", 0.0)
             for i, name in enumerate(("launch", "launch_cpu")):
                 self.timings[name] = sum(t["launch_s"][i] for t in done)
-            if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign()):
+            if request.trace and add_sources(plan.timeline, self.work / "trace.json", binary, self._foreign):
                 self._trace_path = str(self.work / "trace.json")
             shutil.rmtree(folder, ignore_errors=True)
         if request.measure and request.trials:
@@ -266,7 +264,7 @@ class Worker:
         """
         trial = request.trials[number]
         label = f"trial {number + 1} of {len(request.trials)}: {trial}"
-        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign(), label, request.allowed)
+        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign, label, request.allowed)
         if failure is not None:
             raise _Failed(failure, getattr(failure, "reports", ()))
         if trial.expected is None:
@@ -276,7 +274,7 @@ class Worker:
             listed = isinstance(expected, tuple)
             for k, (a, b) in enumerate(zip(_as_tuple(got), _as_tuple(expected), strict=True)):
                 checks += 1
-                if _same_bytes(a, b):
+                if same_bytes(a, b):
                     continue
                 self.knows_expected = True  # in freed memory
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
@@ -289,6 +287,7 @@ class Worker:
                     raise _Failed(WrongResult(f"{text} [{label}]"))
         return checks
 
+    @functools.cached_property
     def _foreign(self) -> list[Path]:
         """Folders whose source lines are not the user's."""
         return [self.toolkit.include, self.toolkit.include.resolve(), self.work, self.work.resolve()]
@@ -411,12 +410,6 @@ def _as_tuple(arrays: Arrays) -> tuple[Array, ...]:
     if arrays is None:
         return ()
     return arrays if isinstance(arrays, tuple) else (arrays,)
-
-
-def _same_bytes(a: Array, b: Array) -> bool:
-    """Of two contiguous arrays, without a copy of either."""
-    same = (a.shape, a.dtype) == (b.shape, b.dtype)
-    return same and _LIBC.memcmp(*map(ctypes.c_void_p, (a.ctypes.data, b.ctypes.data)), ctypes.c_size_t(a.nbytes)) == 0
 
 
 def _save(path: Path, arrays: Arrays) -> ArrayArgument:

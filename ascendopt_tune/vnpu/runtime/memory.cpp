@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "acl/acl_rt.h"
@@ -14,7 +15,8 @@ using Lock = std::lock_guard<std::mutex>;
 
 namespace {
 
-constexpr size_t kAlignment = 512;  // the runtime manual's alignment of device memory
+constexpr size_t kAlignment = 512;     // the runtime manual's alignment of device memory
+constexpr size_t kHugePage = 2 << 20;  // larger memory gets such pages: touching small ones for the first time is slow
 // Assumed; nothing in the tuner depends on the modelled time of copies between host and device.
 constexpr double kCopyLatencyUs = 1.0;
 constexpr double kHostLinkBytesPerUs = 25e3;  // assumed: 25 GB/s
@@ -74,11 +76,13 @@ int allocate_device(const char* function, void** pointer, size_t size, size_t ex
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: %zu bytes do not fit, %zu of %zu bytes are in use", function, size,
                 memory().used, capacity());
   }
-  void* block = std::aligned_alloc(kAlignment, round_up(allocated, kAlignment));
+  const size_t alignment = size < kHugePage ? kAlignment : kHugePage;
+  void* block = std::aligned_alloc(alignment, round_up(allocated, kAlignment));
   if (block == nullptr) {
     give_capacity(allocated);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no %zu bytes left", function, size);
   }
+  if (size >= kHugePage) madvise(block, size / kHugePage * kHugePage, MADV_HUGEPAGE);  // where the system has them
   const Lock lock(state_mutex());
   memory().blocks[reinterpret_cast<uintptr_t>(block)] = {allocated, true, true};
   vnpu::gm_register(block, size, allocated);
