@@ -1,6 +1,6 @@
 """The mutation battery over verified kernels built without automatic synchronization; see hazard_battery.py.
 
-``make hazard-battery`` runs it with everything, CI with the kernels of ``kernels/mutants.cpp``.
+``make hazard-battery`` runs it with everything, CI with the kernels of ``kernels/mutants_*.cpp``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from ascendopt_tune.project import load_project
 from ascendopt_tune.registry import load_operator, operator_names
 from ascendopt_tune.settings import settings
 
-SOURCE = Path(__file__).resolve().parent / "kernels" / "mutants.cpp"
+FOLDER = Path(__file__).resolve().parent / "kernels"
+SOURCES = sorted(FOLDER.glob("mutants_*.cpp"))
 Array = np.ndarray[Any, Any]
 _OFF = "--cce-auto-sync=off"
 N = 256
@@ -120,9 +121,14 @@ def device() -> Acl:
 
 
 @cache
-def kernels() -> Binary:
-    acl = device()
-    return acl.load(acl.compile(SOURCE.read_text(), SOURCE.name, ["--cce-auto-sync=off"], {"mutants.h": HEADER}))
+def binary(source: Path) -> Binary:
+    headers = {"mutants.h": HEADER, "mutant_kernels.h": (FOLDER / "mutant_kernels.h").read_text()}
+    return device().load(device().compile(source.read_text(), source.name, [_OFF], headers))
+
+
+def function(name: str) -> int:
+    (source,) = (s for s in SOURCES if f"KERNEL({name})" in s.read_text())
+    return binary(source).function(name)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -143,7 +149,7 @@ def run(name: str) -> Array:
     try:
         for pointer in pointers:
             acl.memcpy_h2d(pointer, X if pointer == pointers[0] else y)
-        acl.launch(kernels().function(name), KERNELS[name][0], [*pointers])
+        acl.launch(function(name), KERNELS[name][0], [*pointers])
         acl.memcpy_d2h(y, pointers[1])
     finally:
         for pointer in pointers:
