@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -39,7 +40,11 @@ def prebuild_command(
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option("--ray", metavar="ADDRESS", help="Run on a Ray cluster; auto: the one this host is part of."),
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS",
+            help="Run on a Ray cluster. auto: the one this host is part of; local: one that is started here.",
+        ),
     ] = None,
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
@@ -59,9 +64,10 @@ def prebuild_command(
     cache = Cache()
     try:
         count = workers or settings().workers or os.cpu_count() or 1
-        for result in prebuild(wishes, cache, workers=count, ray_address=ray, started=_say_started):
-            done.append(result)
-            _say_done(result, len(done), len(wishes), time.monotonic() - started)
+        with contextlib.redirect_stdout(sys.stderr):  # what Ray has to say comes there, into the JSON document
+            for result in prebuild(wishes, cache, workers=count, ray_address=ray, started=_say_started):
+                done.append(result)
+                _say_done(result, len(done), len(wishes), time.monotonic() - started)
     except KeyboardInterrupt:
         interrupted = True
         print("interrupted: the bundle holds what is done; the same command goes on here.", file=sys.stderr)

@@ -72,10 +72,12 @@ def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
 def run_job(wish: Wish) -> dict[str, Any]:
     """Tunes one wish into this process's cache; a JSON document with the case, the entry's files (base64), or an error.
 
+    The process is a worker's: torch doesn't load its device backends there, since references compute on the CPU.
     A case that another process is tuning, for a prebuild or for serving, is waited for.
     """
     from ..tuner import tune_case
 
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     try:
         operator, case, signature, toolkit = resolve(wish)
         key = Key.of(operator, case, chip=wish.chip, target=toolkit.target, toolkit=toolkit.version)
@@ -107,13 +109,14 @@ def prebuild(
     """Yields what became of each wish, as it ends; every result is in ``cache`` by then.
 
     Args:
-        workers: jobs at the same time, each evaluating one candidate at a time.
-        ray_address: run the jobs on this Ray cluster (``auto``: the one this machine is part of).
+        workers: jobs at the same time, each evaluating one candidate at a time. On a cluster, its processors decide.
+        ray_address: run the jobs on this Ray cluster (``auto``: the one this machine is part of; ``local``: one that
+            is started for this prebuild, here).
 
     Raises:
         AscendOptError: Ray isn't installed or can't be reached.
     """
-    run = _on_ray(ray_address) if ray_address is not None else _in_processes(cache.root, workers)
+    run = _on_ray(ray_address, workers) if ray_address is not None else _in_processes(cache.root, workers)
     for wish, document in run(wishes, started):
         yield _kept(wish, document, cache)
 
@@ -200,7 +203,6 @@ def _serve(cache_dir: str, pipe: Connection) -> None:
     die_with_parent(signal.SIGKILL)  # a job that went on would be in the way of the prebuild that is started again
     if (parent := multiprocessing.parent_process()) is None or not parent.is_alive():
         return  # it was killed before we could ask
-    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # references compute on the CPU
     with override(cache_dir=cache_dir):
         while True:
             try:
@@ -210,28 +212,35 @@ def _serve(cache_dir: str, pipe: Connection) -> None:
             pipe.send_bytes(json.dumps(run_job(wish)).encode())
 
 
-def _on_ray(address: str) -> Runner:
+def _on_ray(address: str, workers: int) -> Runner:
     try:
         import ray
     except ImportError as error:
         raise AscendOptError("--ray needs the package ray.", "pip install 'ascendopt_tune[ray]'") from error
 
     def run(wishes: Sequence[Wish], started: Callable[[Wish], None]) -> Iterator[tuple[Wish, Mapping[str, Any]]]:
+        own: Any = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours tells nobody
+        ours = not ray.is_initialized()
         try:
-            ray.init(address=None if address == "local" else address, log_to_driver=False, ignore_reinit_error=True)
+            ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise AscendOptError(f"Ray at {address!r} can't be reached: {error}.", "ray status shows it.") from error
-        task = ray.remote(max_retries=ATTEMPTS - 1)(run_job)
-        running = {}
-        for wish in wishes:
-            running[task.remote(wish)] = wish
-            started(wish)
-        while running:
-            ready, _ = ray.wait(list(running), num_returns=1)
-            wish = running.pop(ready[0])
-            try:
-                yield wish, ray.get(ready[0])
-            except ray.exceptions.RayError as error:
-                yield wish, {"error": f"the Ray task failed: {error}"}
+        try:
+            task = ray.remote(max_retries=ATTEMPTS - 1)(run_job)
+            running = {}
+            for wish in wishes:
+                running[task.remote(wish)] = wish
+                started(wish)
+            while running:
+                ready, _ = ray.wait(list(running), num_returns=1)
+                wish = running.pop(ready[0])
+                try:
+                    yield wish, ray.get(ready[0])
+                except ray.exceptions.RayError as error:
+                    yield wish, {"error": f"the Ray task failed: {error}"}
+        finally:
+            if ours:
+                ray.shutdown()  # also ends what is running
 
     return run

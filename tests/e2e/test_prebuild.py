@@ -124,23 +124,6 @@ def test_a_worker_that_is_killed_is_replaced_and_its_job_goes_on(manifest: Path,
     assert sorted(d.result for d in done) == ["tuned", "tuned"]
 
 
-def test_two_prebuilds_at_once_share_the_work(manifest: Path, tmp_path: Path) -> None:
-    """Each case is tuned by one of them, the other waits for it; both bundles are whole."""
-    manifest.write_text(MANIFEST.replace("rows = [8, 16]", "rows = [8]"))
-    commands = [
-        [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(tmp_path / name), "--json"]
-        for name in ("one", "other")
-    ]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands
-    ]
-    said = [process.communicate() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    documents = [json.loads(out) for out, _ in said]
-    assert sorted(d["entries"][0]["result"] for d in documents) == ["cached", "tuned"]
-    assert documents[0]["digest"] == documents[1]["digest"]
-
-
 def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -> None:
     manifest.write_text(MANIFEST.replace("rows = [8, 16]", "rows = [8, 16, 24, 40, 48, 56, 64, 72]"))
     bundle = tmp_path / "bundle"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from ascendopt_tune import paths
 from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.cache import Cache
 from ascendopt_tune.case import TensorSpec
@@ -46,14 +45,11 @@ def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
 @pytest.mark.parametrize(
     ("count", "kills"), [(3, 1), pytest.param(8, 3, marks=pytest.mark.battery)], ids=["three", "eight"]
 )
-def test_the_one_that_tunes_is_killed(tmp_path: Path, own_cache: Path, count: int, kills: int) -> None:
-    folder = tmp_path / "add"
-    shutil.copytree(paths.shipped("registry") / "add", folder)
-    (folder / "reference.py").unlink()  # no torch in all these processes
+def test_the_one_that_tunes_is_killed(operator: Path, own_cache: Path, count: int, kills: int) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ascendopt_tune.torch_ops.tuning"])
     answers: Queue[Any] = context.Queue()
-    crowd = [context.Process(target=want, args=(folder, i % 2 == 0, answers)) for i in range(count)]
+    crowd = [context.Process(target=want, args=(operator, i % 2 == 0, answers)) for i in range(count)]
     for process in crowd:
         process.start()
     told = 1  # lines of the journal; the first says which run it is
@@ -71,6 +67,33 @@ def test_the_one_that_tunes_is_killed(tmp_path: Path, own_cache: Path, count: in
     assert len({tuple(answer) for _, *answer in seen}) == 1
     assert list(upkeep.verify(Cache(layers=()))) == []
     assert list((own_cache / "journals").iterdir()) == list((own_cache / FOLDER).iterdir()) == []
+
+
+MANIFEST = """
+budget = 2
+target = "virtual"
+[[operator]]
+source = "{source}"
+[[operator.case]]
+inputs = {{ x = "float32[8,32]", y = "float32[8,32]" }}
+"""
+
+
+def test_two_prebuilds_at_once_share_the_work(operator: Path, tmp_path: Path) -> None:
+    """One of them tunes the case, the other waits for it; both bundles are whole."""
+    manifest = tmp_path / "manifest.toml"
+    manifest.write_text(MANIFEST.format(source=operator))
+    commands = [
+        [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(tmp_path / name), "--json"]
+        for name in ("one", "other")
+    ]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for command in commands]
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    documents = [json.loads(out) for out, _ in said]
+    assert sorted(d["entries"][0]["result"] for d in documents) == ["cached", "tuned"]
+    assert documents[0]["digest"] == documents[1]["digest"]
 
 
 def until(true: Callable[[], Any], crowd: list[Any]) -> Any:

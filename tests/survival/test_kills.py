@@ -7,7 +7,6 @@ run that goes on comes to the result of the one that was left alone. ``make surv
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from typing import Any
 import pytest
 from killing import Battle
 
-from ascendopt_tune import paths
 from ascendopt_tune.cache import Cache
 
 MANIFEST = """
@@ -29,15 +27,6 @@ source = "{source}"
 inputs = {{ x = "float32[{{rows}},32]", y = "float32[{{rows}},32]" }}
 grid = {{ rows = {rows} }}
 """
-
-
-@pytest.fixture
-def operator(tmp_path: Path) -> Path:
-    """The registry's smallest operator. Without reference.py torch isn't needed, which is half of a process's start."""
-    folder = tmp_path / "add"
-    shutil.copytree(paths.shipped("registry") / "add", folder)
-    (folder / "reference.py").unlink()
-    return folder
 
 
 def tuning(operator: Path, root: Path, seed: int, prepared: Path | None = None) -> Battle:
