@@ -25,7 +25,8 @@ from pathlib import Path
 from ..errors import HostProgramError, ToolchainError
 from ..files import write_whole
 from ..operator import Operator, Pair
-from . import knobs
+from . import blocks, knobs
+from .blocks import BlockId
 from .host_program import HostProgram, TilingResult
 from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
 from .toolkit import Toolkit, host_compiler, virtual
@@ -64,7 +65,7 @@ _WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected b
 # muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
 _TIMEOUT_S = 180
-_LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none
+_LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none; then one without marks
 
 
 def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> HostProgram:
@@ -79,26 +80,29 @@ def compile_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path
     """
     home = _home(operator, toolkit)
     inline = _Inline(operator, pair, home, out_dir)
-    for _ in range(_LIFTS):
+    for _ in range(_LIFTS + 1):
         lifted = inline.lifted()
+        files, marks = inline.probed(lifted)
         try:
-            path = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).program()
+            path = _Build(operator, replace(pair, tiling=files), home, out_dir).program()
         except _CompilerError as error:
-            if not lifted.table:
+            if not lifted.table and not marks:
                 raise _told(operator, error.log) from None
             inline.add(error.log)
         else:
             inline.keep()
-            return _program(operator, home, path, lifted)
-    raise AssertionError("a text without knobs compiles or is refused")
+            return _program(operator, home, path, lifted, marks)
+    raise AssertionError("a text without knobs and marks compiles or is refused")
 
 
 def find_host(operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> HostProgram | None:
     """What :func:`compile_host` gives, if it has nothing to compile; else None. Writes nothing."""
     home = _home(operator, toolkit)
-    lifted = _Inline(operator, pair, home, out_dir).lifted()
-    path = _Build(operator, replace(pair, tiling=lifted.files), home, out_dir).found()
-    return _program(operator, home, path, lifted) if path is not None else None
+    inline = _Inline(operator, pair, home, out_dir)
+    lifted = inline.lifted()
+    files, marks = inline.probed(lifted)
+    path = _Build(operator, replace(pair, tiling=files), home, out_dir).found()
+    return _program(operator, home, path, lifted, marks) if path is not None else None
 
 
 def _home(operator: Operator, toolkit: Toolkit) -> Toolkit:
@@ -109,8 +113,10 @@ def _home(operator: Operator, toolkit: Toolkit) -> Toolkit:
     return toolkit if (toolkit.lib64 / _LIBRARY).exists() else virtual()  # a real CANN doesn't bring our library
 
 
-def _program(operator: Operator, home: Toolkit, path: Path, lifted: knobs.Lifted) -> HostProgram:
-    return HostProgram(path, home.lib64 / _LIBRARY, (operator.entry, operator.name), lifted.table)
+def _program(
+    operator: Operator, home: Toolkit, path: Path, lifted: knobs.Lifted, marks: Sequence[tuple[int, BlockId]]
+) -> HostProgram:
+    return HostProgram(path, home.lib64 / _LIBRARY, (operator.entry, operator.name), lifted.table, marks)
 
 
 class _CompilerError(Exception):
@@ -122,23 +128,37 @@ class _CompilerError(Exception):
 
 
 class _Inline:
-    """The literals of one text that have to stay in it, as compilers told; remembered for the next values."""
+    """The literals of one text that have to stay in it, as compilers told; remembered for the next values.
+
+    Likewise whether the text can have marks where its blocks begin (blocks.py).
+    """
 
     def __init__(self, operator: Operator, pair: Pair, toolkit: Toolkit, out_dir: Path) -> None:
         self._files, self._root = dict(pair.tiling), operator.root
+        self._main = operator.host_sources[0]
         lifted = replace(pair, tiling=knobs.lift(self._files).files)
         key = _digest(_Build(operator, lifted, toolkit, out_dir).common_key, lifted.tiling_hash)
-        self._file = out_dir / "knobs" / f"{key}.json"
-        known = json.loads(self._file.read_text()) if self._file.exists() else []
-        self._places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known)
+        self._file = out_dir / "knobs" / f"{key}-marks.json"
+        known = json.loads(self._file.read_text()) if self._file.exists() else {}
+        self._places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known.get("inline", ()))
+        self._marks = bool(known.get("marks", True))
         self._tries = 0
 
     def lifted(self) -> knobs.Lifted:
         return knobs.lift(self._files, self._places)
 
+    def probed(self, lifted: knobs.Lifted) -> tuple[dict[str, str], tuple[tuple[int, BlockId], ...]]:
+        """The lifted files with marks, and the marks; without any, if the text can't have them."""
+        if self._marks and blocks.names(lifted.files) == blocks.names(self._files):
+            return blocks.probed(lifted.files, self._main)
+        return dict(lifted.files), ()
+
     def add(self, log: str) -> None:
         """What the messages are about; all literals when they name none, or at the last try."""
         self._tries += 1
+        if self._marks and (blocks.TABLE in log or self._tries == _LIFTS):
+            self._marks = False
+            return
         lines = re.findall(r"^(?:\s+from |In file included from )?(\S+?):(\d+)", log, re.MULTILINE)
         at = [(path.removeprefix(f"{self._root}/"), int(line)) for path, line in lines]
         more = knobs.blamed(self._files, at, knobs.names_in(log)) - self._places
@@ -147,7 +167,7 @@ class _Inline:
     def keep(self) -> None:
         if self._tries:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file, json.dumps(sorted(self._places)))
+            write_whole(self._file, json.dumps({"inline": sorted(self._places), "marks": self._marks}))
 
 
 class _Build:

@@ -6,6 +6,7 @@ refuses a case. A program that crashes takes its process with it: run candidates
 
 from __future__ import annotations
 
+import _ctypes
 import contextlib
 import ctypes
 import functools
@@ -23,6 +24,7 @@ import numpy as np
 from ..case import Argument, AttrValue, Case, TensorSpec
 from ..errors import CaseError, HostProgramError, ToolchainError
 from ..operator import Signature
+from .blocks import TABLE, BlockId
 from .host_signature import (
     FORMATS,
     HostDescription,
@@ -65,18 +67,35 @@ class TilingResult:
 class HostProgram:
     """A compiled host program. Loaded on first use; not thread safe."""
 
-    def __init__(self, path: Path, library: Path, names: Sequence[str], knobs: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        library: Path,
+        names: Sequence[str],
+        knobs: Sequence[int] = (),
+        marks: Sequence[tuple[int, BlockId]] = (),
+    ) -> None:
         """
         Args:
             names: what the operator may be called; picks the definition when the sources hold several.
             knobs: the numbers that the program reads from its table (knobs.py).
+            marks: where the program notes which of its blocks ran (blocks.py).
         """
         self.path = path
         self.knobs = tuple(knobs)
+        self._marks = tuple(marks)
+        self._ran: ctypes.Array[ctypes.c_ubyte] | None = None
         self._library_path = library
         self._names = tuple(names)
         self._handle: int | None = None
         self._descriptions: dict[str, HostDescription] = {}
+
+    def ran(self) -> tuple[BlockId, ...] | None:
+        """The blocks that ran since the program was loaded; None where that isn't known.
+
+        It is the program's own word, and good for leaving out work, not for believing it.
+        """
+        return None if self._ran is None else tuple(name for place, name in self._marks if self._ran[place])
 
     def describe(self, soc: str = "ascend910b") -> HostDescription:
         """The operator definition and tiling structs; ``soc`` is the chip's short name (``chip.short_soc``)."""
@@ -167,7 +186,7 @@ class HostProgram:
         """Unloads the program; using it again loads it again."""
         if self._handle is not None:
             self._library.vnpu_host_close(self._handle)
-            self._handle = None
+            self._handle = self._ran = None
 
     @property
     def _library(self) -> ctypes.CDLL:
@@ -179,6 +198,10 @@ class HostProgram:
             knobs = (ctypes.c_uint64 * len(self.knobs))(*self.knobs)
             with self._file() as file:
                 handle = self._library.vnpu_host_open(str(file).encode(), knobs, len(knobs), error, len(error))
+                if handle and self._marks:
+                    loaded = ctypes.CDLL(str(file))
+                    self._ran = (ctypes.c_ubyte * (1 + max(place for place, _ in self._marks))).in_dll(loaded, TABLE)
+                    _ctypes.dlclose(loaded._handle)  # the library keeps it open
             if not handle:
                 raise HostProgramError(f"the host program {self.path} can't be loaded: {error.value.decode()}")
             self._handle = int(handle)

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import paths
+from ..build.blocks import BlockId, digest_of_run
 from ..build.host import HostDescription, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue
@@ -31,6 +32,8 @@ from .limits import Limits
 from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial
 
 __all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "Limits", "Trial"]
+
+_RUNS = 16  # ways through a tiling program that are compared with; the latest
 
 
 class Evaluator:
@@ -69,6 +72,8 @@ class Evaluator:
         self._connection: Connection | None = None
         self._descriptions: dict[tuple[str, str], HostDescription] = {}
         self._tiled: dict[tuple[object, ...], Tiled] = {}
+        #: case -> blocks that a program ran -> what they were -> what was decided
+        self._runs: dict[tuple[object, ...], dict[frozenset[BlockId], dict[str, Tiled]]] = {}
         atexit.register(self.close)
 
     # -- what can be asked --------------------------------------------------------------------------------------------
@@ -98,11 +103,33 @@ class Evaluator:
         return outputs
 
     def tile(self, request: EvaluateRequest) -> TilingResult:
-        """What the pair's tiling function decides. Raises HostProgramError when it doesn't compile, or refuses."""
+        """What the pair's tiling function decides.
+
+        A program that differs from another one only in blocks which that one never entered isn't compiled.
+
+        Raises:
+            HostProgramError: it doesn't compile, or refuses.
+        """
         key = _tiling_key(request)
         if key not in self._tiled:
-            self._tiled[key] = self._ask("tile", request).result()
+            self._tiled[key] = self._like_another(request) or self._run(request)
         return self._tiled[key].result
+
+    def _like_another(self, request: EvaluateRequest) -> Tiled | None:
+        runs = self._runs.get(_case_key(request), {})
+        for ran in list(runs)[-_RUNS:]:
+            tiled = runs[ran].get(digest_of_run(request.pair.tiling, ran))
+            if tiled is not None:
+                return tiled
+        return None
+
+    def _run(self, request: EvaluateRequest) -> Tiled:
+        tiled: Tiled = self._ask("tile", request).result()
+        if tiled.ran is not None:
+            ran = frozenset(tiled.ran)
+            runs = self._runs.setdefault(_case_key(request), {})
+            runs.setdefault(ran, {})[digest_of_run(request.pair.tiling, ran)] = tiled = replace(tiled, ran=None)
+        return tiled
 
     def submit(self, request: EvaluateRequest) -> Future[EvaluationResult]:
         """Starts an evaluation. The future raises CaseError when the case doesn't fit the operator's baseline."""
@@ -200,5 +227,9 @@ class Evaluator:
 
 def _tiling_key(request: EvaluateRequest) -> tuple[object, ...]:
     """What a tiling function's answer depends on."""
+    return request.pair.tiling_hash, *_case_key(request)
+
+
+def _case_key(request: EvaluateRequest) -> tuple[object, ...]:
     values = request.trials[0].inputs if request.trials else ()
-    return str(request.operator.root), request.pair.tiling_hash, request.case, request.chip, values
+    return str(request.operator.root), request.case, request.chip, values

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..arguments import Array, dtype_name, numpy_dtype
+from ..build.blocks import BlockId
 from ..build.host import HostDescription, TilingField, TilingResult, TilingStruct
 from ..case import Case, TensorSpec
 from ..errors import AscendOptError, CaseError
@@ -143,6 +144,8 @@ class Tiled:
 
     description: HostDescription
     result: TilingResult
+    #: Blocks of the program that ran for it, where that is known (build/blocks.py).
+    ran: tuple[BlockId, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -370,7 +370,7 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> Tiled:
     if initial:
         defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
         tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
-    return Tiled(description, tiling)
+    return Tiled(description, tiling, program.ran())
 
 
 def _habits(trials: Sequence[Mapping[str, Any]], drifts: Mapping[str, float]) -> Habits:
