@@ -155,6 +155,7 @@ def _without_macros(data: bytes) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=32)  # what proposes a text looks at it first, and what evaluates it once more
 def parse(path: str, text: str) -> SourceFile:
     """The file with its syntax tree; never fails, since tree-sitter recovers from what it can't read."""
     data = text.encode()

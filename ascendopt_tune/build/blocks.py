@@ -11,11 +11,13 @@ elsewhere than at their beginning (labels, cases), bodies of switches, and const
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tree_sitter import Node
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Query, QueryCursor
 
 from ..source import parse
 
@@ -26,6 +28,10 @@ BlockId = tuple[str | int, ...]
 TABLE = "vnpu_ran"
 _PER_FILE = 512  # blocks that get a mark; the others count as run
 _JUMPS = ("case_statement", "labeled_statement", "goto_statement")
+_NODES = Query(
+    Language(tree_sitter_cpp.language()),
+    f"[(compound_statement) (function_definition) {' '.join(f'({kind})' for kind in _JUMPS)}] @node",
+)
 
 
 @dataclass(frozen=True)
@@ -90,35 +96,38 @@ def _left_out(parent: BlockId, blocks: Sequence[_Block], ran: Collection[BlockId
 @lru_cache(maxsize=256)
 def _blocks(path: str, text: str) -> tuple[_Block, ...]:
     source = parse(path, text)
-    return tuple(_below(source.tree.root_node, source.data))
+    nodes = QueryCursor(_NODES).captures(source.tree.root_node).get("node", [])
+    jumps = [n.start_byte for n in nodes if n.type in ("labeled_statement", "goto_statement")]
+    skipped = [
+        (n.start_byte, n.end_byte)
+        for n in nodes
+        if n.type == "function_definition"
+        and (_is_constexpr(n) or any(n.start_byte <= at < n.end_byte for at in jumps))
+    ]
+    # Who has a case or a label among its statements is entered there as well.
+    entered = {n.parent.id for n in nodes if n.type in _JUMPS and n.parent is not None}
+    spans = sorted(
+        (n.start_byte + 1, 1 - n.end_byte)
+        for n in nodes
+        if n.type == "compound_statement"
+        and n.id not in entered
+        and (n.parent is None or n.parent.type != "switch_statement")
+        and source.data[n.start_byte : n.start_byte + 1] == b"{"
+        and source.data[n.end_byte - 1 : n.end_byte] == b"}"
+        and not any(start <= n.start_byte < end for start, end in skipped)
+    )
+    return _nested(deque((start, -end) for start, end in spans), len(source.data))
 
 
-def _below(node: Node, data: bytes) -> Iterator[_Block]:
-    """The outermost blocks below a node."""
-    for child in node.children:
-        if child.type == "preproc_def" or child.type == "preproc_function_def":
-            continue
-        if child.type == "function_definition" and not _enters_at_the_top(child):
-            continue
-        inner = tuple(_below(child, data))
-        start, end = child.start_byte, child.end_byte
-        braces = data[start : start + 1] == b"{" and data[end - 1 : end] == b"}" and end - start > 1
-        own = child.type == "compound_statement" and node.type != "switch_statement" and braces
-        if own and not any(c.type in _JUMPS for c in child.children):
-            yield _Block(start + 1, end - 1, inner)
-        else:
-            yield from inner
+def _nested(spans: deque[tuple[int, int]], end: int) -> tuple[_Block, ...]:
+    """The blocks of these (start, end), outer ones before inner ones, that begin before ``end``."""
+    out = []
+    while spans and spans[0][0] <= end:
+        first, last = spans.popleft()
+        out.append(_Block(first, last, _nested(spans, last)))
+    return tuple(out)
 
 
-def _enters_at_the_top(function: Node) -> bool:
-    """No constexpr function, where a mark can't stand, and none with jumps into its blocks."""
+def _is_constexpr(function: Node) -> bool:
     words = [c.text for c in function.children if c.type in ("type_qualifier", "storage_class_specifier")]
-    if b"constexpr" in words or b"consteval" in words:
-        return False
-    stack = [function]
-    while stack:
-        node = stack.pop()
-        if node.type in ("labeled_statement", "goto_statement"):
-            return False
-        stack.extend(node.children)
-    return True
+    return b"constexpr" in words or b"consteval" in words
