@@ -144,8 +144,9 @@ class Cache:
 
         None as well when a layer holds several entries that differ in their outputs alone: then nobody can tell.
         """
+        call = key.call
         for root in self._roots():
-            hashes = self._calls(root, key.operator).get(key.call, [])
+            hashes = self._calls(root, key.operator).get(call, [])
             if hashes:
                 return self._count(self._first(key, hashes) if len(hashes) == 1 else None)
         return self._count(None)

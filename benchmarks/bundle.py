@@ -1,7 +1,9 @@
 """What a read-only layer costs: opening it, and one lookup, against a bare get of diskcache. Ratios of one run.
 
 A layer of thousands of entries is a manifest to read and a dictionary to build; a lookup is the key's hash and a
-dictionary. ``python benchmarks/bundle.py [--entries 10000]``.
+dictionary. ``Cache.find`` asks the writable folder first, then the layer; what it finds it reads and checks, once per
+process and case: a served call looks into the dispatch table only (``benchmarks/dispatch.py``).
+``python benchmarks/bundle.py [--entries 10000]``.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from pathlib import Path
 
 import diskcache
 
+from ascendopt_tune.cache import Cache
+from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.deploy.bundle import SCHEMA, Bundle, Row, open_bundle
-from ascendopt_tune.entry import canonical, sha256
+from ascendopt_tune.entry import Key, canonical, sha256
+from ascendopt_tune.settings import override
 
 OPERATORS = 25
 
@@ -31,6 +36,21 @@ def manifest(folder: Path, entries: int) -> list[Row]:
     (folder / "entries").mkdir()
     (folder / "bundle.json").write_text(canonical({"schema": SCHEMA, "about": about, "entries": rows}))
     return [row for found in rows.values() for row in found]
+
+
+def key(number: int) -> Key:
+    """A key as of a call of three tensors and an attribute."""
+    spec = TensorSpec("float16", (1 + number, 4096))
+    case = Case((spec, spec, TensorSpec("float16", (4096,))), (spec,), (("epsilon", 1e-6),))
+    return Key(
+        operator=f"operator_{number % OPERATORS}",
+        baseline=sha256(b"pair"),
+        build=canonical({"entry": "operator", "kernel_main": "op_kernel/operator.cpp", "kernel_options": []}),
+        case=canonical(case.to_json()),
+        chip="ascend910b2",
+        target="virtual",
+        toolkit="vnpu-1",
+    )
 
 
 def median_us(call: Callable[[int], object], repeats: int, clock: Callable[[], int] = time.perf_counter_ns) -> float:
@@ -56,10 +76,17 @@ def main() -> None:
         for row in rows:
             bare[row.call] = row.hash
         get = median_us(lambda i: bare[rows[i % len(rows)].call], 3000)
-        lookup = median_us(lambda i: bundle.calls(f"operator_{i % OPERATORS}").get(rows[i % len(rows)].call), 3000)
+        table = median_us(lambda i: bundle.calls(f"operator_{i % OPERATORS}").get(rows[i % len(rows)].call), 3000)
+        keys = [key(i) for i in range(1000)]
+        lookup = median_us(lambda i: bundle.calls(keys[i % 1000].operator).get(keys[i % 1000].call), 3000)
+        with override(trust=(f"sha256:{bundle.digest}",)):
+            cache = Cache(folder / "empty", (folder,))
+            find = median_us(lambda i: cache.find(keys[i % 1000]), 3000)
         bare.close()
     print(f"opening a bundle of {options.entries} entries {opening / 1e3:10.1f} ms of processor time")
-    print(f"a lookup in it                       {lookup:10.2f} us")
+    print(f"a look into its table                {table:10.2f} us")
+    print(f"a lookup in it, with the key's hash  {lookup:10.2f} us")
+    print(f"Cache.find that finds nothing        {find:10.2f} us")
     print(f"a bare get of diskcache              {get:10.2f} us")
     print(f"lookup / diskcache get               {lookup / get:10.3f} x")
 

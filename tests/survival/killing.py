@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -90,6 +91,8 @@ class Battle:
         while self._kills() < kills:
             process = self._start()
             window = self._seconds
+            if self.rng.random() < 0.5:
+                self._one_more_trial(process)
             while self._kills() < kills and process.poll() is None:
                 try:
                     process.wait(self.rng.uniform(0.0, window))
@@ -116,6 +119,20 @@ class Battle:
 
     def _kills(self) -> int:
         return self.counts["main"] + self.counts["child"]
+
+    def _one_more_trial(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits until a trial is journaled that wasn't before, so that half of the kills have something to lose."""
+        before = self._journaled()
+        while process.poll() is None and self._journaled() <= before:
+            time.sleep(0.02)
+
+    def _journaled(self) -> int:
+        """Lines of all journals beyond the two that come before the first trial."""
+        lines = 0
+        for path in (self.cache / "journals").glob("*.jsonl"):
+            with contextlib.suppress(FileNotFoundError):  # its run is over
+                lines += max(0, path.read_bytes().count(b"\n") - 2)
+        return lines
 
     def _start(self) -> subprocess.Popen[bytes]:
         env = {**os.environ, "ASCENDOPT_CACHE_DIR": str(self.cache), "TMPDIR": str(self.tmp)}
