@@ -13,12 +13,14 @@ import itertools
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from multiprocessing.queues import Queue
 from pathlib import Path
 from queue import Empty
@@ -137,6 +139,15 @@ def _begin(news: Queue[Said]) -> None:
     global _news
     _news = news
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process tells when to end
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed tells nobody, and its results are another run's from then on."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _tell_all(

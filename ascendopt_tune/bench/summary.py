@@ -9,6 +9,7 @@ the others beside them on the same operators.
 from __future__ import annotations
 
 import math
+import random
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from .run import RunRecord
 
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)
 _NEAR = 0.95  # of the best known
+_LEVEL = 0.005  # share of the speedup within which two methods are level
+_DRAWS = 4000
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,24 @@ class Line:
     to_best: float | None
     reached: float
     overhead_s: float
+
+
+@dataclass(frozen=True)
+class Against:
+    """One method against another one on the operators that have both.
+
+    ``ratio``: geometric mean of the first's speedup over the other's; ``low`` and ``high``: its 95 % interval, by
+    drawing operators anew. ``ahead``, ``level``, ``behind``: operators, by their mean over seeds; level: within 0.5 %.
+    """
+
+    other: str
+    operators: int
+    ratio: float
+    low: float
+    high: float
+    ahead: int
+    level: int
+    behind: int
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -99,6 +120,33 @@ def lines(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[str, fl
     """One line for each method that has runs."""
     found = [(m, [r for r in runs if r.method == m]) for m in methods]
     return [line(m, of, known) for m, of in found if of]
+
+
+def against(runs: Sequence[RunRecord], first: str, other: str) -> Against | None:
+    """``first`` against ``other``; None where no operator has both."""
+    logs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for r in runs:
+        logs[r.operator][r.method].append(math.log(r.speedup))
+    of = [
+        statistics.fmean(by[first]) - statistics.fmean(by[other])
+        for _, by in sorted(logs.items())
+        if first in by and other in by
+    ]
+    if not of:
+        return None
+    rng = random.Random(0)
+    drawn = sorted(statistics.fmean(rng.choices(of, k=len(of))) for _ in range(_DRAWS))
+    near = math.log(1 + _LEVEL)
+    return Against(
+        other=other,
+        operators=len(of),
+        ratio=math.exp(statistics.fmean(of)),
+        low=math.exp(drawn[int(0.025 * _DRAWS)]),
+        high=math.exp(drawn[int(0.975 * _DRAWS)]),
+        ahead=sum(x > near for x in of),
+        level=sum(-near <= x <= near for x in of),
+        behind=sum(x < -near for x in of),
+    )
 
 
 def curves(runs: Sequence[RunRecord], methods: Sequence[str]) -> dict[str, list[float]]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from bench_examples import FakeSubject
@@ -44,6 +48,31 @@ def test_repeats_are_bounded() -> None:
         run.attempt(subject.commented(str(i)), "a comment")
     with pytest.raises(Spent):
         run.attempt(subject.commented("ninth"), "a comment")
+
+
+PARENT = """
+import multiprocessing.pool, time
+from ascendopt_tune.bench import runner
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with multiprocessing.pool.Pool(1, runner._begin, (context.Queue(),), context=context) as pool:
+        print(pool._pool[0].pid, flush=True)
+        time.sleep(100)
+"""
+
+
+def test_processes_of_a_run_end_with_it(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert Path(f"/proc/{child}").exists()
+        parent.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def timed(times: Sequence[float]) -> tuple[FakeSubject, list[Pair], Method]:

@@ -84,6 +84,17 @@ def test_most_left_on_the_table_comes_first() -> None:
     assert [(r[0], r[3]) for r in rows] == [("b", "random"), ("a", "random")]
 
 
+def test_one_method_against_another() -> None:
+    speeds = {"a": (2.0, 1.0), "b": (1.5, 1.5), "c": (1.0, 1.2)}
+    runs = [run(op, m, s) for op, both in speeds.items() for m, s in zip(("full", "random"), both, strict=True)]
+    one = summary.against([*runs, run("d", "full", 9.0)], "full", "random")
+    assert one is not None
+    assert (one.operators, one.ahead, one.level, one.behind) == (3, 1, 1, 1)
+    assert one.ratio == pytest.approx((2.0 / 1.2) ** (1 / 3))
+    assert one.low <= one.ratio <= one.high
+    assert summary.against(runs, "full", "stage-1") is None
+
+
 def plan(path: Path) -> runner.Plan:
     listed = tuple(o for o in read() if o.list == TEST)[:2]
     return runner.Plan(listed, ("full", "random", "optuna-tpe"), 1, 4, "ascend910b4", path)
@@ -101,6 +112,11 @@ def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
     assert text.endswith("\nafter\n")
     assert "old" not in text
     assert "| full | 1 | 1 | 2.000 |" in text
+    assert "1 of the 2 operators of the test list" in text
+    assert "| random | 1 | 1.333 | 1.333 to 1.333 | 1 | 0 | 0 |" in text
+    assert "| optuna-tpe | 1 | 1.667 |" in text
+    assert "Met: a geometric mean of at least 1.25 (2.000); fast_1" in text
+    assert "Missed: nothing." in text
     assert "modelled" in text
     assert f"| {second} | it \\| failed |" in text
     assert report.write(page, one, runs, [(second, "it | failed")]) == written
