@@ -114,7 +114,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
   const bool seen = kernel.guarded && image.bytes != 0 && guard_answers() && !variables;
   const bool beside = s.threads > 1 && block_dim > 1 && !s.log && !s.writes && seen;
-  last_beside = beside ? run_beside(fibers, task, static_cast<size_t>(s.threads)) : 0;
+  last_beside = beside ? run_beside(fibers, task, std::min<size_t>(s.threads, block_dim)) : 0;
   KernelError* error = run_in_turn(fibers, task);
   std::vector<Core*> cores;  // all; with an error those that have begun
   for (auto& f : fibers)

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -10,17 +13,34 @@
 namespace vnpu {
 namespace {
 
-// Calls `work` on so many threads, this one among them; on fewer where the system has no more.
-template <typename F>
-void on_threads(size_t threads, F work) {
-  std::vector<std::thread> others;
-  try {
-    while (others.size() + 1 < threads) others.emplace_back(work);
-  } catch (const std::system_error&) {
+// Where threads wait for each other. The last one does what is to be done before all go on.
+class Meeting {
+ public:
+  explicit Meeting(size_t threads) : threads_(threads) {}
+  template <typename F>
+  void wait(F last) {
+    std::unique_lock lock(mutex_);
+    const size_t round = round_;
+    if (++waiting_ < threads_) {
+      all_.wait(lock, [&] { return round_ != round; });
+      return;
+    }
+    last();
+    waiting_ = 0;
+    round_++;
+    all_.notify_all();
   }
-  work();
-  for (std::thread& t : others) t.join();
-}
+  // So many threads will never come; called by one that will.
+  void leave(size_t threads) {
+    const std::lock_guard lock(mutex_);
+    threads_ -= threads;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  size_t threads_, waiting_ = 0, round_ = 0;
+};
 
 // Runs core `i` to its end, or until the attempt fails.
 void run_detached(Fiber& f, size_t i, const Task& task, Attempt& attempt) {
@@ -56,29 +76,48 @@ KernelError* stuck(Fibers& fibers, size_t at_sync) {
 }  // namespace
 
 size_t run_beside(Fibers& fibers, const Task& task, size_t threads) {
-  size_t done = 0;
-  while (done < fibers.size()) {
-    Attempt attempt;
-    std::atomic<size_t> next{done};
-    on_threads(std::min(threads, fibers.size() - done), [&] {
-      while (!attempt.full()) {
+  const size_t all = fibers.size();
+  size_t done = 0, end = 0;
+  bool over = false;
+  std::atomic<size_t> next{0};
+  std::optional<Attempt> attempt(std::in_place);
+  Meeting meeting(threads);
+  const auto work = [&] {
+    while (true) {
+      while (!attempt->full()) {
         const size_t i = next++;
-        if (i >= fibers.size()) return;
-        run_detached(*fibers[i], i, task, attempt);
+        if (i >= all) break;
+        run_detached(*fibers[i], i, task, *attempt);
       }
-    });
-    const size_t end = std::min(next.load(), fibers.size());
-    if (attempt.failed()) {
-      for (size_t i = done; i < end; i++) fibers[i] = std::make_unique<Fiber>();
-      return done;
+      meeting.wait([&] {
+        end = std::min(next.load(), all);
+        next = done;
+        over = attempt->failed();
+      });
+      if (over) return;
+      for (size_t i = next++; i < end; i = next++) {  // they wrote to different bytes
+        Fiber& f = *fibers[i];
+        f.detached->apply();
+        f.core->detached = nullptr;
+        f.detached.reset();
+      }
+      meeting.wait([&] {
+        next = done = end;
+        over = done == all;
+        attempt.emplace();
+      });
+      if (over) return;
     }
-    for (; done < end; done++) {
-      Fiber& f = *fibers[done];
-      f.detached->apply();
-      f.core->detached = nullptr;
-      f.detached.reset();
-    }
+  };
+  std::vector<std::thread> others;
+  try {
+    while (others.size() + 1 < threads) others.emplace_back(work);
+  } catch (const std::system_error&) {  // the system has no more
+    meeting.leave(threads - 1 - others.size());
   }
+  work();
+  for (std::thread& t : others) t.join();
+  for (size_t i = done; i < end; i++) fibers[i] = std::make_unique<Fiber>();
   return done;
 }
 
