@@ -37,6 +37,7 @@ setup(
         "ascendopt_tune": [
             "py.typed",
             "vnpu/**/*",
+            "torch_ops/fast_path.cpp",
             "report/templates/*",
             "fidelity/**/*",
             "bench/*.toml",

@@ -40,6 +40,7 @@ class Settings:
     disable: bool = False
     shadow: int = 1
     reuse: bool = True
+    fast_path: bool = True
     lazy_share: float = 0.5
     cxx: str | None = None
     sanitize: bool = False
@@ -198,6 +199,11 @@ VARIABLES: tuple[Variable, ...] = (
         "reuse",
         _flag,
         "A shape like a cached one gets that one's tiling program, run anew and checked in the background.",
+    ),
+    Variable(
+        "fast_path",
+        _flag,
+        "Hits of intercepted operators are served in C++, by a library compiled on first use.",
     ),
     Variable(
         "lazy_share", _share, "The share of one processor core's time that background tuning may take, above 0 up to 1."

@@ -21,6 +21,7 @@ from ..errors import AscendOptError
 from ..llm.endpoint import Endpoint
 from ..report.text import json_text
 from ..settings import settings
+from ..torch_ops import fast_build
 from . import options
 
 
@@ -89,6 +90,23 @@ def _torch() -> Finding:
     return Finding("torch", "ok", version)
 
 
+def _fast_path() -> list[Finding]:
+    """Whether hits can be served in C++; nothing, without torch and torch_npu."""
+    found = [find_spec(name) for name in ("torch", "torch_npu")]
+    places = [Path(s.submodule_search_locations[0]) for s in found if s is not None and s.submodule_search_locations]
+    if len(places) < 2:
+        return []
+    if not settings().fast_path:
+        return [
+            Finding("fast path", "missing", "switched off", "Unset ASCENDOPT_FAST_PATH to have hits served in C++.")
+        ]
+    try:
+        fast_build.headers(*places)
+    except AscendOptError as e:
+        return [Finding("fast path", "missing", e.message, e.hint)]
+    return [Finding("fast path", "ok", "compiled on first use of torch_ops, once; hits are served in C++")]
+
+
 def _cache() -> Finding:
     try:
         options.check_cache_folder()
@@ -130,6 +148,7 @@ def findings() -> list[Finding]:
         _devices(),
         _torch(),
         _package("torch_npu", 'For the torch integration: pip install -c constraints.txt "ascendopt_tune[torch]".'),
+        *_fast_path(),
         _cache(),
         _chip(),
         _target(),

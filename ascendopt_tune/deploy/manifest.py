@@ -25,7 +25,7 @@ import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,15 @@ _CASE = {"inputs": dict, "outputs": dict, "attrs": dict, "grid": dict}
 
 @dataclass(frozen=True)
 class Call:
-    """A call by the names a person uses: tensors as ``float16[64,4096]``, attributes as values."""
+    """A call by the names a person uses: tensors as ``float16[64,4096]``, attributes as values.
+
+    ``written``: what a recorded call changes: inputs, where the operator has them, or else buffers for its results.
+    """
 
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     attrs: Mapping[str, Any]
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,11 +152,12 @@ def _filled(path: Path, where: str, tensors: Mapping[str, str], chosen: Mapping[
 
 
 def _recorded(path: Path) -> Iterator[tuple[str, Call]]:
-    """Calls as ``aot.record`` writes them: ``{"calls": [{"operator", "inputs", "outputs", "attrs", "count"}]}``."""
+    """Calls as ``aot.record`` writes them: ``{"calls": [{"operator", "inputs", "written", "attrs", "count"}]}``."""
     try:
         calls = json.loads(path.read_text())["calls"]
         for call in sorted(calls, key=lambda c: -c.get("count", 1)):
-            yield _source(path, call["operator"]), Call(call["inputs"], call.get("outputs", {}), call.get("attrs", {}))
+            parts = (call.get(part, {}) for part in ("outputs", "attrs", "written"))
+            yield _source(path, call["operator"]), Call(call["inputs"], *parts)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CaseError(f"the recorded calls {path} can't be read: {error!r}.", "Record them again.") from error
 

@@ -58,7 +58,9 @@ def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
     operator, toolkit = wish.operator(), find(wish.target)
     with Evaluator(toolkit, wish.chip, workers=1) as evaluator:
         signature = evaluator.describe(operator).signature
-        inputs = parse_tensors([f"{n}={t}" for n, t in wish.call.inputs.items()], "inputs")
+        own = {param.name for param in signature.inputs}
+        changed = {n: t for n, t in wish.call.written.items() if n.partition(".")[0] in own}
+        inputs = parse_tensors([f"{n}={t}" for n, t in {**wish.call.inputs, **changed}.items()], "inputs")
         outputs = parse_tensors([f"{n}={t}" for n, t in wish.call.outputs.items()], "outputs")
         attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in wish.call.attrs.items()}
 

@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import CaseError
+from . import fast_path
 from .dispatch import _KILL, TunedOp, _environment
 from .intercept import hook_of
 from .launcher import Launcher
@@ -23,13 +24,15 @@ from .policy import policy, scoped
 def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None, checked: Container[str]) -> Any:
     """A function for a graph's node, whose case ``op`` has prepared.
 
-    The first call goes through dispatch, where pair and original both serve and are compared; later calls launch.
+    The first call goes through dispatch, where pair and original both serve and are compared; later calls launch, in
+    C++ where fast_path.py has it.
 
     Args:
         dispatch: the operator, or the decorated function.
         overload: the operator's name, if it was taken over; ``op`` has to be its hook's last layer.
         checked: the tensors to look at in each call, as pytree's paths in (args, kwargs).
     """
+    name = f"bound_{op.name}".replace("::", "_").replace(".", "_")
     launcher: Launcher | None = None
     key: Hashable = None
     fits: Callable[[Any, Any], bool] | None = None
@@ -70,11 +73,24 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None, checke
         now = op.choice(called)
         if isinstance(now, Launcher):
             launcher, key, fits = now, called, _forms(args, kwargs, checked)
+            if handle is None:
+                pass
+            elif now.fast is None or now.form is None:
+                handle.set_otherwise(call)  # of a form that C++ doesn't serve
+            else:
+                places = [now.form.places[pick] for pick in (*range(len(args)), *kwargs)]
+                container = {None: 0, tuple: 1, list: 2}[now.container]  # type: ignore[index]
+                handle.set(now.fast, tuple(kwargs), places, layers, op, container)
         return result
 
-    call.__name__ = call.__qualname__ = f"bound_{op.name}".replace("::", "_").replace(".", "_")
-    call.ascendopt = op  # type: ignore[attr-defined]
-    return call
+    call.__name__ = call.__qualname__ = name
+    library = fast_path.library()
+    if library is None:
+        handle = None
+        return call
+    function, handle = op.fast_table(library).bound(name, __name__)
+    handle.set_otherwise(lambda *args, **kwargs: by_dispatch(args, kwargs))
+    return function
 
 
 def bind_original(op: TunedOp, dispatch: Callable[..., Any], overload: str) -> Any:
@@ -94,7 +110,6 @@ def bind_original(op: TunedOp, dispatch: Callable[..., Any], overload: str) -> A
         return hook.call_original(keyset, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = f"original_{op.name}".replace("::", "_").replace(".", "_")
-    call.ascendopt = op  # type: ignore[attr-defined]
     return call
 
 

@@ -61,10 +61,7 @@ def tune(
         op = TunedOp(name_of(source), functools.partial(load, source), function, options())
         registered.append(op)
 
-        @functools.wraps(function, updated=())
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return op(*args, **kwargs)
-
+        call = functools.update_wrapper(op.function, function, updated=())
         call.tuned = op  # type: ignore[attr-defined]
         keep_whole(call)
         return cast(F, call)

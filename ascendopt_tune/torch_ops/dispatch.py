@@ -34,6 +34,7 @@ from ..operator import Operator
 from ..settings import DISABLE, disabled
 from . import keys, recording
 from .described import CallDescription
+from .fast_path import CallForm, FastTable
 from .guard import Probation, SlowerError, tensors_in
 from .launcher import Launcher, UnfitError
 from .policy import scoped
@@ -71,6 +72,7 @@ class Served:
     saved_us: float = 0.0
     fallbacks: Counter[str] = field(default_factory=Counter)
     captured: Counter[str] = field(default_factory=Counter)  # cases that were met untuned during graph capture
+    fast: int = 0  # hits served in C++
 
 
 class TunedOp:
@@ -94,6 +96,7 @@ class TunedOp:
         self.name = name
         self.original = original
         self.options = options or Options()
+        self._below_autograd = below_autograd
         self._off = False
         #: Every call takes the way that looks at the policy.
         self._slow = self.options.policy == "off"
@@ -102,15 +105,17 @@ class TunedOp:
         self._table: dict[Hashable, Launcher | Probation | Original] = {}
         self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
+        self._fast: FastTable | None = None
         if isinstance(original, torch._C.FunctionSchema):
             self._key, self._forms = keys.of_operator(original, grad=not below_autograd)
         else:
             self._key = keys.of_function
-            self._call = self._caller(original)
+            #: What to call, for a plain function.
+            self.function = self._caller(original)
         _instances.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
+        return self.function(*args, **kwargs)
 
     def _caller(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch."""
@@ -159,6 +164,17 @@ class TunedOp:
 
         return kernel
 
+    def fast_table(self, library: Any) -> FastTable:
+        """What C++ serves from now on. ``library``: the fast path's."""
+        if self._fast is None:
+            self._fast = FastTable(library, grad=not self._below_autograd)
+            for choice in list(self._table.values()):
+                if isinstance(choice, Launcher) and not self._slow:
+                    self._fast.put(choice)
+                    if not choice.serving:  # another thread has just taken it out
+                        self._fast.remove(choice)
+        return self._fast
+
     @property
     def off(self) -> bool:
         """Rolled back: the original serves, uncounted."""
@@ -168,16 +184,22 @@ class TunedOp:
     def off(self, value: bool) -> None:
         self._off = value
         self._slow = value or self.options.policy == "off"
+        if value and self._fast is not None:
+            with self._lock:
+                for choice in list(self._table.values()):
+                    if isinstance(choice, Launcher):
+                        self._fast.remove(choice)
 
     @property
     def served(self) -> Served:
         """The counts so far."""
         counts = self._served
-        hits, saved = counts.hits, counts.saved_us
+        hits, fast, saved = counts.hits, counts.fast, counts.saved_us
         for choice in list(self._table.values()):
             if isinstance(choice, Launcher):
-                hits += choice.calls
-                saved += choice.calls * _saving_us(choice)
+                hits += choice.served()
+                fast += choice.served_fast()
+                saved += choice.served() * _saving_us(choice)
         return Served(
             hits,
             counts.kept,
@@ -187,6 +209,7 @@ class TunedOp:
             saved,
             counts.fallbacks,
             counts.captured,
+            fast,
         )
 
     def forget(self) -> None:
@@ -368,9 +391,21 @@ class TunedOp:
         self._served.hits += 1
         self._served.compared += 1
         if probation.passed:
-            probation.launcher.prepare()
-            self._replace(key, probation.launcher)
+            self.enter_service(key, probation.launcher, args, kwargs)
         return expected
+
+    def enter_service(
+        self, key: Hashable, launcher: Launcher, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """The launcher serves calls with this key alone from now on; the arguments are those of one."""
+        launcher.prepare()
+        schema = self.original if isinstance(self.original, torch._C.FunctionSchema) else None
+        launcher.form = CallForm.of(schema, args, kwargs, launcher.device)
+        with self._lock:
+            self._replace(key, launcher)
+            launcher.serving = True
+            if self._fast is not None and not self._slow:
+                self._fast.put(launcher)
 
     def _capturing(
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -412,10 +447,13 @@ class TunedOp:
     def _replace(self, key: Hashable, choice: Launcher | Probation | Original | None) -> None:
         before = self._table.get(key)
         if isinstance(before, Launcher):
-            self._served.hits += before.calls
-            self._served.saved_us += before.calls * _saving_us(before)
-            before.calls = 0
             before.serving = False
+            if self._fast is not None:
+                self._fast.remove(before)
+            self._served.hits += before.served()
+            self._served.fast += before.served_fast()
+            self._served.saved_us += before.served() * _saving_us(before)
+            before.calls, before.fast = 0, None
         if choice is None:
             self._table.pop(key, None)
             return

@@ -75,7 +75,6 @@ def retarget(node: Node, target: Callable[..., Any], args: tuple[Any, ...], kwar
             return _listed(plain(*args, **kwargs))
 
         target.__name__ = target.__qualname__ = plain.__name__
-        target.ascendopt = plain.ascendopt  # type: ignore[attr-defined]
     node.target, node.args, node.kwargs = target, args, kwargs
 
 

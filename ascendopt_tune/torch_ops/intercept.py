@@ -26,6 +26,7 @@ import torch
 
 from ..errors import OperatorError
 from ..operator import Operator
+from . import fast_path
 from .decorator import load
 from .dispatch import TunedOp
 from .resolve import Options
@@ -49,6 +50,7 @@ class _Hook:
         self.layers: list[TunedOp] = []
         self._library: Any = None
         self._original: Any = None
+        self._fast: Any = None  # the kernel over ours, fast_path.cpp
 
     def push(self, op: TunedOp) -> None:
         self.layers.append(op)
@@ -77,8 +79,21 @@ class _Hook:
             kernel = self.layers[-1].kernel(self.call_original)
             self._library.impl(base, kernel, _KEY, with_keyset=True, allow_override=True)
         self._own = torch.library.get_kernel(self.name, _KEY)  # keeps the kernel alive while it runs
+        self.speed_up()
+
+    def speed_up(self) -> None:
+        """Puts C++ over our kernel, if it is ready and nobody else has put one there."""
+        library = fast_path.ready()
+        if library is None or self._fast is not None or self._library is None or not self._on_top():
+            return
+        name, _, overload = self.name.partition(".")
+        self._fast = library.Override(name, overload, self.layers[-1].fast_table(library).table)
+        self._own = torch.library.get_kernel(self.name, _KEY)
 
     def _destroy(self) -> None:
+        if self._fast is not None:
+            self._fast.undo()
+            self._fast = None
         _ours.discard(self._library)
         self._library._destroy()
         self._library = None
@@ -164,6 +179,24 @@ def hook_of(overload: str) -> _Hook | None:
     return hook if hook is not None and hook.layers else None
 
 
+def speed_up(wait: bool = False) -> None:
+    """Has hits of every interception served in C++, those also that were made before that was compiled.
+
+    torch's dispatcher is changed, which calls that are under way in other threads may trip over; so it isn't done
+    behind the user's back, but when something is taken over, warmed up or restored.
+    """
+    # Loaded before our lock is taken: whoever waits for later registrations sees imports.
+    if fast_path.library(wait) is not None:
+        with _lock:
+            for hook in _hooks.values():
+                hook.speed_up()
+
+
+def is_slow() -> bool:
+    """Whether there are interceptions that are served in Python because C++ is still being compiled."""
+    return bool(_hooks) and fast_path.is_compiling()
+
+
 def intercept(name: str, source: str | Path | Operator | None, options: Options) -> Interception:
     """See :func:`ascendopt_tune.intercept`."""
     if source is None:
@@ -178,6 +211,7 @@ def intercept(name: str, source: str | Path | Operator | None, options: Options)
             f"{name} is not registered for device npu.",
             "Import what registers it before, or let aot.install() wait for it.",
         )
+    speed_up()
     loader = functools.partial(load, source)
     return Interception(name, [(overload, _tuned(overload, loader, options)) for overload in overloads])
 
@@ -247,6 +281,7 @@ class Installation:
     """Takes over every operator it has a source for, now and as they come, until ``undo``."""
 
     def __init__(self, sources: Mapping[str, str | Path | Operator], options: Options) -> None:
+        speed_up()
         self._sources, self._options = dict(sources), options
         self._taken: dict[str, Interception] = {}
         _installed.append(self)

@@ -1,8 +1,8 @@
 """The dispatch table's key of a call: equal for calls that the same launcher may serve. A microsecond, so code is made.
 
 A key holds, of each tensor, shape, dtype, device, whether it is contiguous, and whether a gradient is wanted where that
-matters; of anything else type and value. What operators of torch take is known from their schema, so their key is one
-expression for each number of arguments; a plain function's arguments are looked at one by one.
+matters; of anything else type and value. The key is one expression, made for each number of arguments of an operator of
+torch, whose schema says what they are, and for each combination of types that a plain function is called with.
 """
 
 from __future__ import annotations
@@ -17,14 +17,29 @@ from .resolve import private_formats
 
 KeyFunction = Callable[[tuple[Any, ...], Mapping[str, Any]], Hashable]
 
+#: By type, the schema's word for it: what is compared by value, once the type is known.
+_KINDS: Mapping[type, str] = {
+    torch.Tensor: "Tensor",
+    torch.nn.Parameter: "Tensor",
+    **dict.fromkeys((int, float, bool, str), "int"),
+}
+_MAX_FORMS = 1000
+_functions: dict[Hashable, KeyFunction] = {}
 _SCALARS = frozenset({int, float, bool, str, type(None)})
 
 
 def of_function(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
     """For any function. Raises CaseError for an argument of a kind that operators don't have."""
-    grad = torch.is_grad_enabled()
-    key = tuple([_part(value, grad) for value in args])
-    return (key, tuple([(name, _part(value, grad)) for name, value in kwargs.items()])) if kwargs else key
+    types = tuple(map(type, args))
+    form = (types, *[(name, type(value)) for name, value in kwargs.items()]) if kwargs else types
+    function = _functions.get(form)
+    if function is None:
+        values = [(f"a{i}", _KINDS.get(kind, "")) for i, kind in enumerate(types)]
+        values += [(f"k[{name!r}]", _KINDS.get(type(value), "")) for name, value in kwargs.items()]
+        function = _compiled(len(args), values, True, form)
+        if len(_functions) < _MAX_FORMS:
+            _functions[form] = function
+    return function(args, kwargs)
 
 
 def of_operator(schema: Any, grad: bool) -> tuple[KeyFunction, Mapping[Hashable, KeyFunction]]:
@@ -38,37 +53,43 @@ def of_operator(schema: Any, grad: bool) -> tuple[KeyFunction, Mapping[Hashable,
         form = (len(args), *kwargs) if kwargs else len(args)
         function = made.get(form)
         if function is None:
-            values = [(f"a[{i}]", kinds[i]) for i in range(len(args))]
+            values = [(f"a{i}", kinds[i]) for i in range(len(args))]
             values += [(f"k[{name!r}]", by_name[name]) for name in kwargs]
-            function = made[form] = _compiled(values, grad)
+            function = made[form] = _compiled(len(args), values, grad)
         return function(args, kwargs)
 
     return key, made
 
 
-def _compiled(values: list[tuple[str, str]], grad: bool) -> KeyFunction:
-    parts, tensors = [], []
+def _compiled(positional: int, values: list[tuple[str, str]], grad: bool, form: Hashable = None) -> KeyFunction:
+    """``form``: types of a plain function's arguments, which are part of the key; tensors may be conjugated lazily."""
+    parts, tensors = ["form"] if form is not None else [], []
     for text, kind in values:
         if kind == "Tensor":
             parts += [f"{text}.shape", f"{text}.dtype", f"{text}.get_device()", f"{text}.is_contiguous()"]
-            parts += [f"grad() and {text}.requires_grad"] if grad else []
+            parts += [f"{text}.dtype.is_complex and ({text}.is_conj(), {text}.is_neg())"] if form is not None else []
             tensors.append(text)
         elif kind in ("int", "bool", "str", "SymInt"):
             parts.append(text)
         else:
             parts.append(f"part({text}, grad())")
+    if grad and tensors:
+        parts.append(f"grad() and ({' or '.join(f'{text}.requires_grad' for text in tensors)})")
     import torch_npu
 
     # Where torch_npu allows private formats, in which elements lie in another order, they are part of the key.
     formats = "".join(f"{text}.device.type == 'npu' and format({text}), " for text in tensors)
     parts.append(f"None if option('ALLOW_INTERNAL_FORMAT') == b'disable' else ({formats})")
-    names = {
+    names: dict[str, Any] = {
+        "form": form,
         "part": _part,
         "grad": torch.is_grad_enabled,
         "option": torch_npu._C._npu_getOption,
         "format": _format,
     }
-    function: KeyFunction = eval(f"lambda a, k: ({', '.join(parts)},)", names)
+    unpack = "".join(f"a{i}, " for i in range(positional)) + "= a" if positional else "pass"
+    exec(f"def key(a, k):\n    {unpack}\n    return ({', '.join(parts)},)", names)
+    function: KeyFunction = names["key"]
     return function
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +17,9 @@ from ..device.launch import SYSTEM_WORKSPACE, list_descriptor
 from ..errors import CaseError
 from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
 from .straight import straight
+
+if TYPE_CHECKING:
+    from .fast_path import CallForm
 
 ALIGNMENT = 32  # bytes; results were verified on tensors that begin at a multiple of this
 _LAUNCH = "aclrtLaunchKernelWithArgsArray"
@@ -45,6 +48,15 @@ class UnfitError(CaseError):
 _system_areas: dict[tuple[int, int], torch.Tensor] = {}
 
 
+def system_area(index: int, stream: int) -> int:
+    """The address, on a stream of device ``index``, that kernels without a workspace of their own get for one."""
+    area = _system_areas.get((index, stream))
+    if area is None:
+        area = torch.empty(SYSTEM_WORKSPACE + ALIGNMENT, dtype=torch.uint8, device=torch.device("npu", index))
+        _system_areas[index, stream] = area
+    return area.data_ptr() + SYSTEM_WORKSPACE
+
+
 class Launcher:
     """Called with a call's arguments, launches on torch's current stream of ``device`` and returns what the call does.
 
@@ -62,6 +74,9 @@ class Launcher:
         self.failures = 0
         #: False once the dispatcher has taken it out of its table.
         self.serving = True
+        #: What C++ knows its calls by, and its case there, which counts its calls itself (fast_path.py).
+        self.form: CallForm | None = None
+        self.fast: Any = None
         #: What several results are returned in. None: one tensor, or nothing. Set by the dispatcher.
         self.container: Callable[[list[torch.Tensor]], Any] | None = None
         self._acl, self.device, self.index = acl, device, device.index
@@ -233,12 +248,19 @@ class Launcher:
 
     def system_area(self, stream: int) -> int:
         """The address that kernels without a workspace of their own get for one."""
-        area = _system_areas.get((self.index, stream))
-        if area is None:
-            area = torch.empty(SYSTEM_WORKSPACE + ALIGNMENT, dtype=torch.uint8, device=self.device)
-            _system_areas[self.index, stream] = area
-        self.areas[stream] = area.data_ptr() + SYSTEM_WORKSPACE
+        self.areas[stream] = system_area(self.index, stream)
         return self.areas[stream]
+
+    @property
+    def tiling_address(self) -> int:
+        return self._tiling.data_ptr()
+
+    def served(self) -> int:
+        """Calls served, in Python and in C++."""
+        return self.calls + self.served_fast()
+
+    def served_fast(self) -> int:
+        return self.fast.calls if self.fast is not None else 0
 
     def _list(self, tensors: Any) -> int:
         """The address of a tensor list's descriptor block; kept, because lists of weights come again."""

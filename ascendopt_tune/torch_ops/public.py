@@ -108,8 +108,10 @@ def warmup(
     """Runs ``model`` once on the inputs, tunes every case of a tuned operator that it calls, those with the largest
     share of the model first, and loads what serves them. Nothing is left to be done at the first request.
 
-    Cases that the cache has are only loaded. Calls are found in the model's own run, so whatever is reached by
-    ``@aot.tune``, ``aot.intercept`` or ``aot.install`` counts; models that torch.compile compiled are run like others.
+    Cases that the cache has are only loaded. At the end it waits for the library that serves hits in C++ where that is
+    still being compiled, which happens once on a machine. Calls are found in the model's own run, so whatever is
+    reached by ``@aot.tune``, ``aot.intercept`` or ``aot.install`` counts; models that torch.compile compiled are run
+    like others.
 
     Args:
         example_inputs: one run: a tensor, a tuple of arguments, or a dict of named ones; several: an iterable of these.

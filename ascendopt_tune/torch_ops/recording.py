@@ -51,15 +51,24 @@ class RecordedCall:
     def to_json(self) -> dict[str, Any]:
         """A recorded call as a prebuild manifest takes it (deploy/manifest.py)."""
         inputs: dict[str, str] = {}
+        written: dict[str, str] = {}
         attrs: dict[str, Any] = {}
-        for name, value in self.description().values.items():
+        call = self.description()
+        for name, value in call.values.items():
+            tensors = written if name in call.written else inputs
             if isinstance(value, TensorSpec):
-                inputs[name] = str(value)
+                tensors[name] = str(value)
             elif isinstance(value, tuple) and any(isinstance(v, TensorSpec) for v in value):
-                inputs |= {f"{name}.{i}": str(v) for i, v in enumerate(value)}
+                tensors |= {f"{name}.{i}": str(v) for i, v in enumerate(value)}
             elif value is not None:
                 attrs[name] = list(value) if isinstance(value, tuple) else value
-        return {"operator": self.op.source, "inputs": inputs, "attrs": attrs, "count": self.count}
+        return {
+            "operator": self.op.source,
+            "inputs": inputs,
+            "written": written,
+            "attrs": attrs,
+            "count": self.count,
+        }
 
 
 def _text(value: Any) -> str:

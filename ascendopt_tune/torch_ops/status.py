@@ -20,7 +20,8 @@ interceptions: list[Interception] = []
 @dataclass
 class OperatorStatus:
     """Calls of one operator by who served them; see dispatch.Served. ``saved_us`` is an estimate: calls served by tuned
-    pairs times what the tuner measured them to save (modelled, on the virtual NPU)."""
+    pairs times what the tuner measured them to save (modelled, on the virtual NPU). ``fast``: of the hits, those that
+    were served in C++."""
 
     name: str
     hits: int = 0
@@ -31,6 +32,7 @@ class OperatorStatus:
     saved_us: float = 0.0
     fallbacks: dict[str, int] = field(default_factory=dict)
     captured: dict[str, int] = field(default_factory=dict)
+    fast: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,24 +49,27 @@ class QueuedCase:
 @dataclass(frozen=True)
 class Status:
     """``operators`` by their source (several with the same one are added up), ``queue``: cases asked for in the
-    background, ``not_modelled``: calls by operator that torch's CPU kernels served on the virtual NPU."""
+    background, ``not_modelled``: calls by operator that torch's CPU kernels served on the virtual NPU, ``hits_by``:
+    what serves hits of intercepted operators from now on, ``C++`` or ``Python``, and then why."""
 
     operators: Mapping[str, OperatorStatus]
     queue: tuple[QueuedCase, ...]
     not_modelled: Mapping[str, int]
     target: str
+    hits_by: str
 
     def __str__(self) -> str:
         lines = []
         for name, row in self.operators.items():
             counts = ", ".join(f"{getattr(row, k)} {k}" for k in ("hits", "kept", "misses", "tuned"))
+            counts = counts.replace("hits", f"hits ({row.fast} in C++)", 1) if row.fast else counts
             lines.append(f"{name}: {counts}, {sum(row.fallbacks.values())} fallbacks")
             if row.saved_us:
                 kind = "modelled" if self.target == "virtual" else "estimated"
                 lines.append(f"  {kind} time saved: {row.saved_us:.1f} us")
             lines += [f"  {number} x {reason}" for reason, number in row.fallbacks.items()]
             lines += [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
-        lines = lines or ["no tuned operators"]
+        lines = [*lines, f"hits are served in {self.hits_by}"] if lines else ["no tuned operators"]
         for item in self.queue:
             reason = f": {item.reason}" if item.reason else ""
             lines.append(f"background, {item.state}: {item.operator} {item.case} ({item.calls} calls){reason}")
@@ -75,18 +80,19 @@ class Status:
 
 def status() -> Status:
     """Operators, hits, misses, fallbacks with reasons, time saved, the background's queue. Print it, or read it."""
+    from . import fast_path
     from .activate import is_virtual
 
     rows: dict[str, OperatorStatus] = {}
     for op in registered:
         row, served = rows.setdefault(op.name, OperatorStatus(op.name)), op.served
-        for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us"):
+        for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us", "fast"):
             setattr(row, count, getattr(row, count) + getattr(served, count))
         for mine, theirs in ((row.fallbacks, served.fallbacks), (row.captured, served.captured)):
             for reason, number in theirs.items():
                 if number:
                     mine[reason] = mine.get(reason, 0) + number
-    return Status(rows, _queue(), not_modelled(), "virtual" if is_virtual() else "npu")
+    return Status(rows, _queue(), not_modelled(), "virtual" if is_virtual() else "npu", fast_path.remark())
 
 
 def stats() -> dict[str, dict[str, Any]]:
@@ -134,3 +140,7 @@ def restore() -> None:
         op.forget()
     for interception in interceptions:
         interception.resume()
+    if interceptions:
+        from .intercept import speed_up
+
+        speed_up()

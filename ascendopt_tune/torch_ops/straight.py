@@ -5,6 +5,7 @@ What a launcher does in loops over its plan is written out for the one plan, and
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -46,31 +47,35 @@ def straight(launcher: Launcher) -> Callable[..., Any] | None:
         "function": launcher.function,
         "block_dim": launcher.block_dim,
         "fail": launcher.raise_failed,
-        "empty": torch.empty_strided,
+        "empty": torch.empty,
         "device": launcher.device,
         "container": launcher.container,
     }
     several = torch.npu.device_count() > 1  # type: ignore[attr-defined]
     lines = ["if current() != index: elsewhere()"] if several else []
-    lines += ["slot = pop() if slots else words_of_a_launch()", "words = slot[0]"]
-    addresses = []
+    addresses, parameters = [], []
     for i, pick in enumerate(plan.inputs):
         if pick is None:
-            continue  # null, as made
+            parameters.append("0")
+            continue
         value = f"args[{pick}]" if isinstance(pick, int) else f"kwargs[{pick!r}]"
-        lines.append(f"words[{i}] = p{i} = {value}.data_ptr()")
+        lines.append(f"p{i} = {value}.data_ptr()")
         addresses.append(f"p{i}")
+        parameters.append(f"p{i}")
     for i, (_, _, forms, _) in enumerate(launcher.outputs):
-        ((shape, strides, dtype),) = forms
-        names |= {f"shape{i}": shape, f"strides{i}": strides, f"dtype{i}": dtype}
-        lines.append(f"z{i} = empty(shape{i}, strides{i}, dtype=dtype{i}, device=device)")
-        lines.append(f"words[{len(plan.inputs) + i}] = z{i}.data_ptr()")
+        ((shape, _, dtype),) = forms
+        names[f"dtype{i}"] = dtype
+        sizes = ", ".join(map(str, shape)) or "()"  # one by one: torch takes longer to look into a tuple
+        lines.append(f"z{i} = empty({sizes}, dtype=dtype{i}, device=device)")
+        parameters.append(f"z{i}.data_ptr()")
     if addresses:
         lines.append(f"if ({' | '.join(addresses)}) & 31: misaligned()")
-    at = len(plan.inputs) + len(launcher.outputs)
+    parameters.append("areas.get(stream) or area_of(stream)")
+    names["pack"] = struct.Struct(f"@{len(parameters)}N").pack_into  # in one go: an item of a ctypes array takes longer
     lines += [
         "stream = stream_of(index)",
-        f"words[{at}] = areas.get(stream) or area_of(stream)",
+        "slot = pop() if slots else words_of_a_launch()",
+        f"pack(slot[0], 0, {', '.join(parameters)})",
         "code = launch(function, block_dim, stream, None, slot[1], None)",
         "push(slot)",
         "if code: fail(code)",

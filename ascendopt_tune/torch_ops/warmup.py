@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import AscendOptError, CaseError
 from ..settings import override
+from . import intercept
 from .policy import policy
 from .recording import RecordedCall, Recorder, recording, timer, write_calls
 
@@ -96,6 +97,10 @@ def warmup(
                 eta = f", ETA {spent / number * (len(items) - number):.0f} s" if number else ""
                 say(f"{number + 1}/{len(items)}  {shares[number]:.1%} of the model  {item.op.name} {item}{eta}")
                 done[number] = _warm(item, shares[number])
+        late = seconds is not None and time.monotonic() - started >= seconds
+        if intercept.is_slow() and not late:
+            say("waiting for the fast path to be compiled (once on a machine; takes half a minute) ...")
+        intercept.speed_up(wait=not late)
     except KeyboardInterrupt:
         say("interrupted: what is tuned so far serves")
     rows = [done.get(i) or _left(item, shares[i]) for i, item in enumerate(items)]

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,16 @@ def tuned_add(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record = tune_case(load_operator("add"), Case((spec, spec), (spec,)), budget=5, target="virtual", workers=2)
     assert record.entry.improved
     return root
+
+
+@pytest.fixture(scope="session")
+def fast_library() -> Any:
+    """The fast path's library: compiled once, into the toolkit folder that all tests and their processes share."""
+    from ascendopt_tune.torch_ops import fast_path
+
+    library = fast_path.library(wait=True)
+    assert library is not None, fast_path.remark()
+    return library
 
 
 @pytest.fixture(autouse=True)

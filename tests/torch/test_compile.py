@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
 from ascendopt_tune.errors import DeviceError  # noqa: E402
-from ascendopt_tune.torch_ops import compile_pass, dispatch, fallback  # noqa: E402
+from ascendopt_tune.torch_ops import compile_pass, dispatch, fallback, graph_ops  # noqa: E402
 from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.launcher import Launcher  # noqa: E402
 from ascendopt_tune.torch_ops.recording import recording  # noqa: E402
@@ -60,7 +60,8 @@ def _(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh(fast_library: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Bound nodes launch in C++, unless a test says otherwise."""
     fallback.install()
     torch.compiler.reset()
     registered.clear()
@@ -105,7 +106,8 @@ def rows(graphs: list[Any]) -> list[tuple[str, str]]:
 
 
 def bound_nodes(graph: Any) -> list[str]:
-    return [node.name for node in graph.graph.nodes if hasattr(node.target, "ascendopt")]
+    names = [(node.name, getattr(node.target, "__name__", "")) for node in graph.graph.nodes]
+    return [name for name, target in names if target.startswith(("bound_", "original_"))]
 
 
 def counts(name: str = NAME) -> tuple[int, int, int, int]:
@@ -120,9 +122,12 @@ def doubled(x: Any, y: Any) -> Any:
 # -- bound ----------------------------------------------------------------------------------------------------------
 
 
-@both
-def test_a_node_calls_the_launcher(inner: str, taken: Any, graphs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("inner", "fast"), [("eager", True), ("aot_eager", True), ("eager", False)])
+def test_a_node_calls_the_launcher(
+    inner: str, fast: bool, taken: Any, graphs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first call compares; after it neither the original nor dispatch has a part in a call."""
+    monkeypatch.setenv("ASCENDOPT_FAST_PATH", str(int(fast)))
     function = compiled(doubled, inner)
     x, y = tensors()
     assert torch.equal(function(x, y).cpu(), ((x + y) * 2).cpu())
@@ -139,6 +144,7 @@ def test_a_node_calls_the_launcher(inner: str, taken: Any, graphs: list[Any], mo
         x, y = tensors(seed=seed)
         assert torch.equal(function(x, y).cpu(), ((x + y) * 2).cpu())
     assert (_calls, counts()) == (["add"], (3, 0, 0, 0))
+    assert status().operators[NAME].fast == (2 if fast else 0)
 
 
 @both
@@ -230,6 +236,15 @@ def test_gradients_are_the_formulas(taken: Any, graphs: list[Any]) -> None:
     assert (_calls, counts()) == (["add"], (6, 0, 0, 0))
 
 
+def test_the_operator_made_of_a_function_keeps_torch_s_rules(layer: Path) -> None:
+    plain = aot.tune("registry/add")(lambda x, y: x + y)
+    x, y = tensors()
+    compiled(lambda x, y: plain(x, y) * 2, "aot_eager")(x, y)
+    overload = next(made for made, meaning in graph_ops._meaning.items() if meaning.op is plain.tuned)
+    torch.library.opcheck(overload, ([x.cpu(), y.cpu()],))
+    torch.library.opcheck(overload, ([x, y],), test_utils=("test_schema", "test_faketensor"))
+
+
 @both
 def test_a_decorated_function_in_training_is_differentiated(inner: str, layer: Path) -> None:
     plain = aot.tune("registry/add")(lambda x, y: x + y)
@@ -243,6 +258,8 @@ def test_a_decorated_function_in_training_is_differentiated(inner: str, layer: P
 
 @both
 def test_a_launch_that_fails_is_served_by_the_original(inner: str, taken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In Python; test_fast_path.py has the same for C++."""
+    monkeypatch.setenv("ASCENDOPT_FAST_PATH", "0")
     function = compiled(doubled, inner)
     x, y = tensors()
     want = ((x + y) * 2).cpu()

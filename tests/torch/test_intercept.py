@@ -36,8 +36,12 @@ def aten() -> None:
     fallback.install()
 
 
-@pytest.fixture(autouse=True)
-def no_leftovers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(autouse=True, params=["1", "0"], ids=["fast", "python"])
+def no_leftovers(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test with hits served in C++, and with hits served in Python."""
+    monkeypatch.setenv("ASCENDOPT_FAST_PATH", request.param)
+    if request.param == "1":
+        request.getfixturevalue("fast_library")
     registered.clear()
     monkeypatch.setattr(dispatch, "LOOK_AGAIN_S", 0.0)
     yield

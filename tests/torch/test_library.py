@@ -70,6 +70,8 @@ def test_each_operator_computes_on_the_device_what_it_does_on_the_cpu(name: str,
             assert (a.cpu().int() - b.int()).abs().max() <= 1
         else:
             torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=1e-3)
+    # opcheck's other tests know no device but CPU and CUDA
+    torch.library.opcheck(op.default, tuple(map(on_npu, args)), test_utils=("test_schema", "test_faketensor"))
 
 
 @pytest.mark.parametrize("name", CALLS)
