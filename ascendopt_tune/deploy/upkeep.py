@@ -156,7 +156,8 @@ def garbage(cache: Cache, *, toolkits: Sequence[str], older_than_days: float | N
             yield Garbage(path, _size(path), "a remark about a result that is gone")
     for path in sorted((cache.root / "toolkit").glob("*")):
         if _age_s(path, now) > days * _DAY_S and not any(path.name.partition("-")[0] in t for t in toolkits):
-            yield Garbage(path, _size(path), f"a virtual toolkit that is not in use, {days:.0f} days old")
+            what = "a library that serves hits" if path.name.startswith("fast-path-") else "a virtual toolkit"
+            yield Garbage(path, _size(path), f"{what} that is not in use, {days:.0f} days old")
 
 
 def remove(cache: Cache, found: Garbage) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ToolchainError
+from ..files import write_whole
 from ..scratch import Scratch
 
 _HEEDED_S = 24 * 3600.0  # how long a failure keeps others from trying: memory or disk may have been short
@@ -113,9 +114,7 @@ class Build:
             text = done.stderr.strip()[:4000]
             if done.returncode:
                 text = f"{self.command[0]} failed with exit code {done.returncode}.\n{text}"
-            said = folder / self.said.name
-            said.write_text(text + "\n" if text else "")
-            os.replace(said, self.said)
+            write_whole(self.said, text + "\n" if text else "")
             if not done.returncode:
                 os.replace(made, self.file)
 

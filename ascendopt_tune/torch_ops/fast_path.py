@@ -7,6 +7,7 @@ The library is compiled once per content of the source, compiler, torch, torch_n
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -123,6 +124,8 @@ def _loaded(wait: bool) -> Any:
         raise ToolchainError(f"{made.file} can't be loaded.", "Delete it.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    with contextlib.suppress(OSError):
+        os.utime(made.file)  # in use: `cache gc` goes by that
     return module
 
 

@@ -39,7 +39,7 @@ def tuned_add(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tuned")
     spec = TensorSpec("float16", ADD_SHAPE)
     with override(cache_dir=root):
-        record = tune_case(load_operator("add"), Case((spec, spec), (spec,)), budget=5, target="virtual", workers=2)
+        record = tune_case(load_operator("add"), Case((spec, spec), (spec,)), budget=8, target="virtual", workers=2)
     assert record.entry.improved
     return root
 
