@@ -149,7 +149,8 @@ class _Inline:
 
     def probed(self, lifted: knobs.Lifted) -> tuple[dict[str, str], tuple[tuple[int, BlockId], ...]]:
         """The lifted files with marks, and the marks; without any, if the text can't have them."""
-        if self._marks and blocks.names(lifted.files) == blocks.names(self._files):
+        own = any(blocks.TABLE in text for text in self._files.values())  # it would tell what it likes
+        if self._marks and not own and blocks.names(lifted.files) == blocks.names(self._files):
             return blocks.probed(lifted.files, self._main)
         return dict(lifted.files), ()
 

@@ -116,6 +116,14 @@ def test_a_text_that_cannot_have_marks_does_without(operator: Operator, tmp_path
     program.close()
 
 
+def test_a_program_that_knows_its_marks_is_not_asked(operator: Operator, tmp_path: Path) -> None:
+    sly = changed(operator, "ScaleRowsTilingData data;", "ScaleRowsTilingData data; /* vnpu_ran */")
+    program = compile_host(sly, sly.baseline, virtual(), tmp_path)
+    program.tiling(CASE, load_chip("ascend910b2"))
+    assert program.ran() is None
+    program.close()
+
+
 def test_what_another_program_decided_is_known(
     operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
