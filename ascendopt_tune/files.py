@@ -1,12 +1,15 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Files that are there whole or not at all, whatever happens while they are written; and room for them."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from .errors import CacheError
 
 
 @contextmanager
@@ -37,6 +40,16 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         if isinstance(error, OSError) and error.filename == str(temporary):
             error.filename = str(path)  # the name its user knows
         raise
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Raises CacheError if the disk of ``folder``, which exists, has less room than ``needed`` bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise CacheError(
+            f"the disk of the folder {folder} is full: {free >> 20} MiB free of {needed >> 20} needed.",
+            "Free some space, or name a folder of another disk (ASCENDOPT_CACHE_DIR, TMPDIR).",
+        )
 
 
 def write_whole(path: Path, content: str | bytes, *, durable: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import tomllib
@@ -18,6 +17,7 @@ from .. import arguments, paths
 from ..case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
+from ..files import check_space
 from ..operator import Operator, Signature
 from ..project import kernels_in, load_direct
 from ..registry import load_folder, load_operator, operator_names
@@ -118,17 +118,13 @@ def check_cache_folder() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            free = shutil.disk_usage(folder).free
+            pass
+        check_space(folder, _FREE_BYTES)
     except OSError as e:
         raise CacheError(
             f"the cache folder {folder} can't be written: {e.strerror or e}.",
             "Make it writable, or point ASCENDOPT_CACHE_DIR at another folder.",
         ) from e
-    if free < _FREE_BYTES:
-        raise CacheError(
-            f"the disk of the cache folder {folder} is full: {free >> 20} MiB free of {_FREE_BYTES >> 20} needed.",
-            "Free some space, or point ASCENDOPT_CACHE_DIR at another disk.",
-        )
 
 
 def check_file(path: Path | None, option: str) -> None:

@@ -7,6 +7,7 @@ Whatever a candidate does, an evaluation ends with an outcome. What a process wa
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import tempfile
 import threading
@@ -23,9 +24,10 @@ from ..build.host import HostDescription, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue
 from ..chip import DEFAULT_CHIP, load_chip
-from ..errors import DeviceError, HostProgramError, Lost
+from ..errors import CacheError, DeviceError, HostProgramError, Lost
+from ..files import check_space
 from ..operator import Operator, Pair
-from ..outcome import Crashed
+from ..outcome import Crashed, Timed
 from ..scratch import Scratch
 from .connection import Connection
 from .limits import Limits
@@ -33,6 +35,7 @@ from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial
 
 __all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "Limits", "Trial"]
 
+_FREE_BYTES = 16 << 20  # an evaluation writes a few megabytes
 _RUNS = 16  # ways through a tiling program that are compared with; the latest
 
 
@@ -180,7 +183,10 @@ class Evaluator:
 
         def settle(done: Future[Any]) -> None:
             try:
-                answer.set_result(done.result())
+                result = done.result()
+                if isinstance(result, EvaluationResult) and not isinstance(result.outcome, Timed):
+                    self._check_space()
+                answer.set_result(result)
             except Lost as lost:
                 if again and not self._closed:
                     try:
@@ -192,9 +198,19 @@ class Evaluator:
                 else:
                     answer.set_exception(HostProgramError(lost.message))
             except Exception as error:
-                answer.set_exception(error)
+                try:
+                    self._check_space()
+                    answer.set_exception(error)
+                except CacheError as full:
+                    answer.set_exception(full)
 
         self._send(op, args).add_done_callback(settle)
+
+    def _check_space(self) -> None:
+        """After a failure: on a full disk it is nobody's whose program was compiled. Raises CacheError."""
+        for folder in (self.build_dir, self.folder):
+            with contextlib.suppress(OSError):  # gone, which is another matter
+                check_space(folder, _FREE_BYTES)
 
     def _send(self, op: str, args: tuple[Any, ...]) -> Future[Any]:
         why: Exception | None = None
