@@ -24,6 +24,7 @@ _INTERRUPTED = (
     "The run was interrupted. Operators come in an order that mixes the levels and that their names decide, so which "
     "ones are here has nothing to do with results. "
 )
+_MOST_KINDS = 10
 _LEFT = 3  # operators told of with the most left on the table
 _MOST_REASON = 160  # characters
 
@@ -91,6 +92,7 @@ def _results(
             title = "Operators with numbers to tune: the methods that change nothing else, beside the others"
             yield from _table(title, summary.lines(numeric, every, known))
         yield from _outcomes(counted, general)
+        yield from _kinds(counted, every[0])
         yield from _operators(counted, general, known)
     if failed:
         yield "### Not run\n\n| operator | why |\n|---|---|"
@@ -166,6 +168,14 @@ def _outcomes(runs: Sequence[RunRecord], methods: Sequence[str]) -> Iterator[str
         total = counts.total()
         yield f"| {method} | {' | '.join(f'{100 * counts[k] / total:.1f} %' for k in kinds)} |"
     yield ""
+
+
+def _kinds(runs: Sequence[RunRecord], method: str) -> Iterator[str]:
+    kinds = list(summary.kinds_of_change(runs, method).items())[:_MOST_KINDS]
+    if kinds:
+        yield f"### What the best pairs of {method} changed\n\nShare of its runs whose best pair has such a change.\n"
+        yield f"| {' | '.join(kind for kind, _ in kinds)} |\n|{'---|' * len(kinds)}"
+        yield f"| {' | '.join(f'{100 * share:.0f} %' for _, share in kinds)} |\n"
 
 
 def _operators(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[str, float]) -> Iterator[str]:

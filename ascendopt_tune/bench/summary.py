@@ -168,6 +168,20 @@ def outcomes(runs: Sequence[RunRecord], methods: Sequence[str]) -> dict[str, Cou
     return {m: c for m, c in out.items() if c}
 
 
+def kinds_of_change(runs: Sequence[RunRecord], method: str) -> dict[str, float]:
+    """Kind of change (a rule's family, a motif) -> share of the method's runs whose best pair has it; most first."""
+    of = [r for r in runs if r.method == method]
+    found = Counter(kind for r in of for kind in {_kind(part) for c in r.changes for part in c.split("; ")} if kind)
+    return {kind: n / len(of) for kind, n in sorted(found.items(), key=lambda item: (-item[1], item[0]))}
+
+
+def _kind(change: str) -> str:
+    """``cores: at most 10`` is of kind ``cores``; what has no name changes a quantity; a recombination is none."""
+    if change.startswith("recombined"):
+        return ""
+    return change.partition(":")[0] if ":" in change else "quantity"
+
+
 def left_behind(runs: Sequence[RunRecord], method: str, known: dict[str, float]) -> list[tuple[str, float, float, str]]:
     """(operator, mean speedup by ``method``, best known speedup, who found that), the largest distance first."""
     out = []

@@ -84,6 +84,15 @@ def test_most_left_on_the_table_comes_first() -> None:
     assert [(r[0], r[3]) for r in rows] == [("b", "random"), ("a", "random")]
 
 
+def test_what_the_best_pairs_changed() -> None:
+    changes = (("cores: at most 8", "UB: size times 1/2; flag-pair: 2 pairs"), ("cores: at most 5", "length doubled"))
+    runs = [replace(run("op", "full", 2.0, seed), changes=c) for seed, c in enumerate(changes)]
+    runs.append(replace(run("op", "full", 1.0, 2), changes=("recombined with #8 (x: y)",)))
+    shares = summary.kinds_of_change([*runs, run("op", "random", 2.0)], "full")
+    assert shares == pytest.approx({"cores": 2 / 3, "UB": 1 / 3, "flag-pair": 1 / 3, "quantity": 1 / 3})
+    assert next(iter(shares)) == "cores"
+
+
 def test_one_method_against_another() -> None:
     speeds = {"a": (2.0, 1.0), "b": (1.5, 1.5), "c": (1.0, 1.2)}
     runs = [run(op, m, s) for op, both in speeds.items() for m, s in zip(("full", "random"), both, strict=True)]
