@@ -124,8 +124,8 @@ def holders(locks: Path) -> list[int]:
 
 
 SERVER = """
-import torch
 import ascendopt_tune as aot
+import torch
 add = aot.tune("add", policy="blocking", budget=3)(lambda x, y: x + y)
 x = torch.ones(8, 256, dtype=torch.float16).npu()
 for _ in range(3):
