@@ -104,7 +104,7 @@ def _fast_path() -> list[Finding]:
         fast_build.headers(*places)
     except AscendOptError as e:
         return [Finding("fast path", "missing", e.message, e.hint)]
-    return [Finding("fast path", "ok", "compiled on first use of torch_ops, once; hits are served in C++")]
+    return [Finding("fast path", "ok", "can be compiled (once, on first use); then hits are served in C++")]
 
 
 def _cache() -> Finding:

@@ -122,8 +122,12 @@ class Build:
 def main(arguments: Sequence[str]) -> None:
     with contextlib.suppress(OSError):
         os.nice(19)
-    with contextlib.suppress(ToolchainError, OSError):  # whoever looks for the library finds out
+    try:
         Build(tuple(arguments[1:]), Path(arguments[0])).run(wait=False)
+    except ToolchainError:
+        pass  # whoever looks for the library finds out
+    except OSError:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

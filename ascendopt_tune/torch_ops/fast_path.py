@@ -117,7 +117,11 @@ def _loaded(wait: bool) -> Any:
             )
         if _state.child is None:
             _state.child = made.in_background()
-        _state.child.poll()
+        if _state.child.poll():
+            raise ToolchainError(
+                f"the fast path can't be compiled into {made.file.parent}.",
+                "`python -m ascendopt_tune.torch_ops.fast_path` tells why.",
+            )
         return None
     spec = importlib.util.spec_from_file_location(_MODULE, made.file)
     if spec is None or spec.loader is None:

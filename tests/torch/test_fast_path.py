@@ -27,6 +27,7 @@ from ascendopt_tune.torch_ops import dispatch, fallback, fast_path  # noqa: E402
 from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.bound import bind  # noqa: E402
 from ascendopt_tune.torch_ops.fast_build import Build  # noqa: E402
+from ascendopt_tune.torch_ops.fast_path import CallForm, FastTable  # noqa: E402
 from ascendopt_tune.torch_ops.status import registered, status  # noqa: E402
 
 pytestmark = [
@@ -97,6 +98,75 @@ def test_hits_are_served_and_counted(taken: Any) -> None:
     check(tensors())
     assert served(taken) == (1, 0)
     assert counts() == (6, 0)
+
+
+#: A call's arguments, and for each of them what is another case.
+ARGUMENTS: list[tuple[Any, list[Any]]] = [
+    ((4, 8), [(8, 4), (4, 8, 1), (32,)]),  # the shape of a tensor
+    (3, [4, -3, 2**40]),
+    (0.5, [0.25, 3.0]),
+    (True, [False]),
+    ("sum", ["mean", "", "sums", "sümm"]),
+    ([1, 2], [[1, 3], [1], [], [1, 2, 3]]),
+    ([0.5], [[0.25], [], [0.5, 0.5]]),
+    (None, [(4, 8)]),
+    ((4, 8), [None, (8, 4)]),
+]
+
+
+@pytest.mark.parametrize("bound", [False, True], ids=["dispatched", "bound"])
+def test_each_argument_tells_cases_apart(bound: bool, fast_library: Any) -> None:
+    def made(value: Any) -> Any:
+        return torch.zeros(value).npu() if isinstance(value, tuple) else value
+
+    lib = torch.library.Library("aot_key", "DEF")
+    lib.define("f(Tensor x, int i, float f, bool b, str s, int[] n, float[] w, Tensor? y, Tensor? z) -> Tensor")
+    lib.impl("f", lambda x, *rest: torch.ones(1).npu(), "PrivateUse1")
+    launches: list[int] = []
+    launch = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6)(lambda *_: launches.append(1) or 0)
+    op, args = torch.ops.aot_key.f.default, [made(value) for value, _ in ARGUMENTS]
+    form = CallForm.of(op._schema, tuple(args), {}, args[0].device)
+    assert form is not None
+    number = fast_library.dtype_number
+    case = fast_library.Case(
+        key=[(p[0], number(p[1])) if isinstance(p, tuple) else p for p in form.key],
+        device=0,
+        several=False,
+        function=0,
+        block_dim=1,
+        launch=ctypes.cast(launch, ctypes.c_void_p).value,
+        tiling=0,
+        workspace_bytes=0,
+        system_bytes=0,
+        inputs=[0, -1, 8],
+        outputs=[fast_library.Output(fast_library.Output.NEW, -1, True, ((2, 2), number(torch.int32)), None)],
+        returned=[0],
+    )
+    table = FastTable(fast_library, grad=True)
+    table.table.put(case)
+    override = fast_library.Override("aot_key::f", "", table.table)
+    call: Any = op
+    if bound:
+        call, handle = table.bound("f", "here")
+        handle.set(case, (), list(range(len(args))), [op], op, 0)
+        handle.set_otherwise(lambda *args: torch.ones(1))
+    try:
+        found = call(*args)
+        assert (len(launches), found.shape, found.dtype, found.device.type) == (1, (2, 2), torch.int32, "npu")
+        for i, (_, others) in enumerate(ARGUMENTS):
+            for other in others:
+                assert call(*args[:i], made(other), *args[i + 1 :]).shape == (1,), (i, other)
+        for tensor in (args[0].half(), args[0].t().contiguous().t(), args[0].cpu()):
+            if bound or tensor.device.type == "npu":
+                assert call(tensor, *args[1:]).shape == (1,)
+        assert len(launches) == 1
+        assert call(*args).shape == (2, 2)
+        table.table.remove(case)
+        assert call(*args).shape == (1,)
+        assert (len(launches), case.calls) == (2, 2)
+    finally:
+        override.undo()
+        lib._destroy()
 
 
 def test_the_kill_switch_and_policies_work_from_the_next_call_on(taken: Any) -> None:
@@ -329,6 +399,18 @@ def test_a_failure_is_told_once_and_tried_again_after_a_day(tmp_path: Path) -> N
     with pytest.raises(ToolchainError):
         made.run(wait=True)
     assert runs(tmp_path) == 2
+
+
+def test_a_folder_that_can_t_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made").touch()
+    monkeypatch.setattr(fast_path, "_state", fast_path._State())
+    monkeypatch.setattr(fast_path, "build", lambda: a_build(tmp_path, "true"))
+    assert fast_path.library() is None
+    child = fast_path._state.child
+    assert child is not None
+    assert child.wait() == 1
+    assert fast_path.library() is None
+    assert f"can't be compiled into {tmp_path}/made" in fast_path.remark()
 
 
 @pytest.mark.parametrize(
