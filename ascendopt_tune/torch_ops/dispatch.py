@@ -106,6 +106,7 @@ class TunedOp:
         self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
         self._fast: FastTable | None = None
+        self._fast_lock = threading.Lock()
         if isinstance(original, torch._C.FunctionSchema):
             self._key, self._forms = keys.of_operator(original, grad=not below_autograd)
         else:
@@ -166,14 +167,15 @@ class TunedOp:
 
     def fast_table(self, library: Any) -> FastTable:
         """What C++ serves from now on. ``library``: the fast path's."""
-        if self._fast is None:
-            self._fast = FastTable(library, grad=not self._below_autograd)
-            for choice in list(self._table.values()):
-                if isinstance(choice, Launcher) and not self._slow:
-                    self._fast.put(choice)
-                    if not choice.serving:  # another thread has just taken it out
-                        self._fast.remove(choice)
-        return self._fast
+        with self._fast_lock:  # not the table's, which may be held by who waits for the lock of interceptions
+            if self._fast is None:
+                self._fast = FastTable(library, grad=not self._below_autograd)
+                for choice in list(self._table.values()):
+                    if isinstance(choice, Launcher) and not self._slow:
+                        self._fast.put(choice)
+                        if not choice.serving:  # another thread has just taken it out
+                            self._fast.remove(choice)
+            return self._fast
 
     @property
     def off(self) -> bool:
@@ -489,6 +491,9 @@ class TunedOp:
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
+        self._fast_lock = threading.Lock()
+        if self._fast is not None:
+            self._fast.lock = threading.Lock()
 
 
 def _saving_us(launcher: Launcher) -> float:

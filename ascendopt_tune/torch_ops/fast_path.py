@@ -17,6 +17,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,6 +231,7 @@ class FastTable:
 
     def __init__(self, library: Any, grad: bool) -> None:
         self._library = library
+        self.lock = threading.Lock()
         self.table = library.Table(
             environment=os.environ._data,  # type: ignore[attr-defined]
             kill=os.environ.encodekey(DISABLE),
@@ -240,15 +242,17 @@ class FastTable:
 
     def put(self, launcher: Launcher) -> None:
         """Has calls of the launcher's form served by it, if they are of a kind that C++ serves."""
-        if launcher.fast is None:
-            launcher.fast = self._case(launcher)
-        if launcher.fast is not None:
-            self.table.put(launcher.fast)
+        with self.lock:
+            if launcher.fast is None:
+                launcher.fast = self._case(launcher)
+            if launcher.fast is not None:
+                self.table.put(launcher.fast)
 
     def remove(self, launcher: Launcher) -> None:
         """Calls already under way are still served, and counted in the launcher's case."""
-        if launcher.fast is not None:
-            self.table.remove(launcher.fast)
+        with self.lock:
+            if launcher.fast is not None:
+                self.table.remove(launcher.fast)
 
     def bound(self, name: str, module: str) -> tuple[Any, Any]:
         """A function that serves one case once it is set, and the handle to set it by."""
