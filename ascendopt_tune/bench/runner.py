@@ -2,7 +2,7 @@
 
 A finished run is a line of ``runs.jsonl`` and isn't repeated as long as nothing it depends on has changed: operator,
 case, chip, toolkit, method, seed, budget, the sources of the search and of this package, and the experience bank.
-Of what is interrupted the evaluations are kept (subject.py).
+Of what is interrupted the evaluations are kept (subject.py); why an operator has no run is in ``failures.jsonl``.
 """
 
 from __future__ import annotations
@@ -83,9 +83,19 @@ def read_runs(results: Path) -> list[RunRecord]:
     return [RunRecord.from_json(json.loads(line)) for line in data[: data.rfind(b"\n") + 1].splitlines()]
 
 
-def _keep(results: Path, run: RunRecord) -> None:
-    line = json.dumps(run.to_json(), sort_keys=True).encode() + b"\n"
-    with (results / "runs.jsonl").open("ab") as file:
+def read_failures(results: Path) -> dict[str, str]:
+    """Operator -> why it had no run (or none more) when that was tried last."""
+    path = results / "failures.jsonl"
+    if not path.exists():
+        return {}
+    data = path.read_bytes()
+    lines = (json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines())
+    return {line["operator"]: line["error"] for line in lines}
+
+
+def _keep(results: Path, name: str, document: dict[str, Any]) -> None:
+    line = json.dumps(document, sort_keys=True).encode() + b"\n"
+    with (results / f"{name}.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # operators end at the same time
         file.write(line)
         file.flush()
@@ -184,11 +194,14 @@ def _operator(
                     except Exception as error:
                         if name not in peers.PEERS:
                             raise
-                        yield Said(entry.path, error=f"{name}, seed {seed}: {error!r}")  # a peer's own trouble
+                        own = f"{name}, seed {seed}: {error!r}"  # a peer's own trouble
+                        _keep(plan.results, "failures", {"operator": entry.path, "error": own})
+                        yield Said(entry.path, error=own)
                         continue
-                    _keep(plan.results, done[identity])
+                    _keep(plan.results, "runs", done[identity].to_json())
                 yield Said(entry.path, done[identity])
     except AscendOptError as error:  # the other operators may do better
+        _keep(plan.results, "failures", {"operator": entry.path, "error": str(error)})
         yield Said(entry.path, error=str(error))
 
 

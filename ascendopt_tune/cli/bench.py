@@ -87,14 +87,12 @@ def search(
         results=results or paths.cache_dir() / "bench",
         jobs=jobs,
     )
-    failed: list[tuple[str, str]] = []
     ended = 0
     total = len(plan.operators) * len(plan.methods) * plan.seeds
 
     def say(said: runner.Said) -> None:
         nonlocal ended
         if said.run is None:
-            failed.append((said.operator, said.error))
             print(f"{said.operator}: {said.error}", file=sys.stderr)
             return
         ended += 1
@@ -114,9 +112,11 @@ def search(
             interrupted = True
             print("interrupted; what ended is kept. The same command goes on there.", file=sys.stderr)
     runs = runner.newest(runner.read_runs(plan.results), plan)
-    written = report.write(docs, plan, runs, failed) if docs is not None else []
     general, _ = report.methods_of(plan)
     counted = summary.complete(runs, general, seeds)
+    without = {o.path for o in plan.operators} - {r.operator for r in counted}
+    failed = [(path, why) for path, why in sorted(runner.read_failures(plan.results).items()) if path in without]
+    written = report.write(docs, plan, runs, failed) if docs is not None else []
     found = summary.lines(counted, general, summary.best_known(runs))
     if json:
         document = {

@@ -134,5 +134,10 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, command).exit_code == 0
     assert (tmp_path / "runs.jsonl").read_text() == lines  # nothing is run twice
     assert CliRunner().invoke(app, [*command, "--jobs", "2", "--report-only"]).exit_code == 0
+    why = {"operator": "silu", "error": "no luck"}
+    (tmp_path / "failures.jsonl").write_text(f'{json.dumps(why)}\n{{"operator": "so')
+    again = CliRunner().invoke(app, [*command, "--operators", "silu", "--report-only"])
+    assert json.loads(again.stdout)["failed"] == {"silu": "no luck"}
+    assert "| silu | no luck |" in page.read_text()
     unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
     assert "unknown methods: luck" in str(unknown.exception)
