@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from tree_sitter import Node
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Query, QueryCursor
 
 from ..source import SourceFile, declared_name, parse
 
@@ -32,6 +33,14 @@ _CONSTANT_WANTED = frozenset([
 _CONSTANT_FIELDS = {
     "array_declarator": "size", "case_statement": "value", "preproc_if": "condition", "preproc_elif": "condition",
 }  # fmt: skip
+_LANGUAGE = Language(tree_sitter_cpp.language())
+_KINDS = _CONSTANT_WANTED | _CONSTANT_FIELDS.keys() | {
+    "number_literal", "preproc_def", "declaration", "field_declaration", "function_definition", "lambda_expression",
+    "class_specifier", "struct_specifier", "if_statement", "call_expression",
+}  # fmt: skip
+_NODES = Query(  # versions of the grammar know some of them by another name
+    _LANGUAGE, f"[{' '.join(f'({k})' for k in sorted(_KINDS) if _LANGUAGE.id_for_node_kind(k, True))}] @node"
+)
 _NUMBER = re.compile(
     r"(?P<digits>0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(?P<suffix>[uUlL]*)"
     r"|(?P<real>(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)(?P<float>[fF]?)"
@@ -153,45 +162,64 @@ def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Scope:
+    """What holds up to byte ``end``: the constant in whose declaration it is, and where that stands."""
+
+    end: int
+    constant: _Constant | None = None
+    local: bool = False
+    in_class: bool = False
+
+
 @lru_cache(maxsize=64)  # a text is asked for again with other literals inline, and mostly only one file changes
 def _read(path: str, text: str) -> _File:
+    """Literals and constants of a file. Most nodes of a tree say nothing here, so a query picks those that do."""
     out = _File(parse(path, text))
-    _visit(out, out.source.tree.root_node, None, False, False)
+    root = out.source.tree.root_node
+    nodes = QueryCursor(_NODES).captures(root).get("node", [])
+    scopes = [_Scope(root.end_byte + 1)]
+    closed: list[tuple[int, int]] = []  # what nothing is lifted from
+    for node in sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)):  # stable: who holds a node comes before it
+        while scopes[-1].end <= node.start_byte:
+            scopes.pop()
+        closed = [(start, end) for start, end in closed if end > node.start_byte]
+        if not any(start <= node.start_byte for start, _ in closed):
+            closed += _visit(out, node, scopes)
     return out
 
 
-def _visit(out: _File, node: Node, constant: _Constant | None, local: bool, in_class: bool) -> None:
-    """Collects literals and constants below ``node``, which stands in the declaration of ``constant``."""
-    kind = node.type
-    if kind in _CONSTANT_WANTED:
-        out.wanted.update(_NAME.findall(out.source.text(node)))
-        return
-    if kind in ("declaration", "field_declaration"):
-        constant = _constant(out, node, local, in_class) or constant
-    elif kind == "function_definition":
-        if _keyword(node, "constexpr") is not None:
-            out.wanted.update(_NAME.findall(out.source.text(node)))
-            return
-        local, in_class, constant = True, False, None
-    elif kind == "lambda_expression":
-        local, in_class = True, False
-    elif kind in ("class_specifier", "struct_specifier"):
-        local, in_class = False, True
-    elif kind == "number_literal":
-        _literal(out, node, constant)
-        return
+def _visit(out: _File, node: Node, scopes: list[_Scope]) -> Iterator[tuple[int, int]]:
+    """Takes the node in; yields the parts of it where C++ wants constants. May add the scope that the node opens."""
+    kind, scope = node.type, scopes[-1]
+    if kind == "number_literal":
+        _literal(out, node, scope.constant)
     elif kind == "preproc_def":
-        return
-    wanted = _wanted_children(node, out.source)
-    for child in node.children:
-        if child in wanted:
-            out.wanted.update(_NAME.findall(out.source.text(child)))
-        else:
-            _visit(out, child, constant, local, in_class)
+        yield node.start_byte, node.end_byte
+    elif kind in _CONSTANT_WANTED or (kind == "function_definition" and _keyword(node, "constexpr") is not None):
+        yield _want(out, node)
+    elif kind in ("declaration", "field_declaration"):
+        constant = _constant(out, node, scope.local, scope.in_class) or scope.constant
+        scopes.append(replace(scope, end=node.end_byte, constant=constant))
+    elif kind == "function_definition":
+        scopes.append(_Scope(node.end_byte, None, True, False))
+    elif kind == "lambda_expression":
+        scopes.append(_Scope(node.end_byte, scope.constant, True, False))
+    elif kind in ("class_specifier", "struct_specifier"):
+        scopes.append(_Scope(node.end_byte, scope.constant, False, True))
+    else:
+        wanted = _wanted_child(node, out.source)
+        if wanted is not None:
+            yield _want(out, wanted)
 
 
-def _wanted_children(node: Node, source: SourceFile) -> list[Node]:
-    """Children that C++ wants to be constant, or that a macro may do with as it likes."""
+def _want(out: _File, node: Node) -> tuple[int, int]:
+    out.wanted.update(_NAME.findall(out.source.text(node)))
+    return node.start_byte, node.end_byte
+
+
+def _wanted_child(node: Node, source: SourceFile) -> Node | None:
+    """The child that C++ wants to be constant, or that a macro may do with as it likes."""
     field_name = _CONSTANT_FIELDS.get(node.type)
     if node.type == "if_statement" and any(c.type == "constexpr" for c in node.children):
         field_name = "condition"
@@ -199,8 +227,7 @@ def _wanted_children(node: Node, source: SourceFile) -> list[Node]:
         function = node.child_by_field_name("function")
         if function is not None and _MACRO_NAME.fullmatch(source.text(function)):
             field_name = "arguments"
-    child = node.child_by_field_name(field_name) if field_name else None
-    return [child] if child is not None else []
+    return node.child_by_field_name(field_name) if field_name else None
 
 
 def _keyword(node: Node, word: str) -> Node | None:

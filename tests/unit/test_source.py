@@ -1,0 +1,61 @@
+"""Reading programs: what is blanked out before they are parsed, and what counts as broken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ascendopt_tune.source import breaks_syntax, parse, program_of, syntax_errors
+
+TILING = """
+// OP_LOGE(a comment, 1);
+#define TWICE(x) ((x) * 2)
+static constexpr uint32_t UB_BYTES = 196608;
+static int Tiling(gert::TilingContext *context) {
+  OP_CHECK(context == nullptr, OP_LOGE("no (context"), return 1);
+  auto line = "/* OP_LOGE(text) */";
+  VECTOR_LOG(context)
+  context->SetBlockDim(TWICE(24));
+  return 0;
+}
+IMPL_OP_OPTILING(Add).Tiling(Tiling);
+"""
+
+
+def test_statement_macros_and_comments_are_blanked_in_place() -> None:
+    source = parse("add.cpp", TILING)
+    assert syntax_errors(source) == 0
+    assert source.data.decode() == TILING
+    (function,) = program_of({"add.cpp": TILING}).functions
+    body = source.text(function.body)
+    assert function.name == "Tiling"
+    assert body.startswith("{\n  OP_CHECK(")
+    assert body.endswith("return 0;\n}")
+    kinds = [n.type for n in function.body.named_children]
+    empty, *rest = kinds  # the macro's own semicolon
+    assert empty == "expression_statement"
+    assert rest == ["declaration", "expression_statement", "return_statement"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "broken"),
+    [
+        ("196608", "4", False),
+        ("TWICE(24)", "TWICE(8)", False),
+        ("= 196608;", "= ;", True),
+        ("TWICE(24)", "TWICE(24", True),
+        ("return 0;", "return 0 0;", True),
+        ("return 0;", "return context == nullptr ? 1 : 0;", False),
+    ],
+)
+def test_broken_syntax(old: str, new: str, broken: bool) -> None:
+    assert old in TILING
+    assert breaks_syntax({"add.cpp": TILING}, {"add.cpp": TILING.replace(old, new)}) is broken
+
+
+@given(st.integers(1, 1 << 40), st.integers(0, 1 << 40))
+def test_other_numbers_break_nothing(first: int, second: int) -> None:
+    changed = TILING.replace("196608", str(first)).replace("24", str(second))
+    assert not breaks_syntax({"add.cpp": TILING}, {"add.cpp": changed})
+    assert syntax_errors(parse("add.cpp", changed)) == 0
