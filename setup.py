@@ -37,7 +37,7 @@ setup(
         "ascendopt_tune": [
             "py.typed",
             "vnpu/**/*",
-            "torch_ops/fast_path.cpp",
+            "torch_ops/fast/*",
             "report/templates/*",
             "fidelity/**/*",
             "bench/*.toml",

@@ -1,6 +1,6 @@
-"""Hits served in C++ (fast_path.cpp): is the library there, and what its tables hold.
+"""Hits served in C++ (fast/): is the library there, and what its tables hold.
 
-The library is compiled once per content of the source, compiler, torch, torch_npu and Python, in a process of its own
+The library is compiled once per content of the sources, compiler, torch, torch_npu and Python, in a process of its own
 (fast_build.py), into the toolkit folder. Until it is there, and where it can't be, hits are served in Python.
 ``python -m ascendopt_tune.torch_ops.fast_path`` compiles it ahead, for a container image.
 """
@@ -39,7 +39,7 @@ from .policy import scoped
 
 log = logging.getLogger("ascendopt_tune")
 
-_SOURCE = Path(__file__).with_suffix(".cpp")
+_SOURCES = Path(__file__).with_name("fast")
 _MODULE = "ascendopt_fast_path"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
 _LIBRARIES = ("torch_npu", "torch_python", "torch_cpu", "torch", "c10")
@@ -136,37 +136,40 @@ def _loaded(wait: bool) -> Any:
 
 def build() -> Build:
     """What makes the library. Raises ToolchainError where there is no compiler, or no headers of torch and Python."""
-    return _build(host_compiler(), paths.toolkit_dir(), _SOURCE)
+    return _build(host_compiler(), paths.toolkit_dir(), _SOURCES)
 
 
 def _made_elsewhere() -> Build:
     """The library that came along, where nothing can be compiled. Raises ToolchainError if there is none."""
-    found = sorted(paths.toolkit_dir().glob(f"{_name(_SOURCE)}-*.so"))
+    found = sorted(paths.toolkit_dir().glob(f"{_name(_SOURCES)}-*.so"))
     return Build((), found[0]) if found else build()
 
 
 @functools.cache
-def _name(source: Path) -> str:
-    """Of libraries made from this source for these packages; then follows the compiler."""
+def _name(sources: Path) -> str:
+    """Of libraries made from these sources for these packages; then follows the compiler."""
     import torch_npu
 
     versions = (sys.version, str(torch.__version__), torch_npu.__version__, platform.machine())
     parts = (_FLAGS, _LIBRARIES, torch._C._GLIBCXX_USE_CXX11_ABI, versions)
-    return f"fast-path-{hashlib.sha256(source.read_bytes() + repr(parts).encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(repr(parts).encode())
+    for source in sorted(sources.iterdir()):
+        digest.update(source.read_bytes())
+    return f"fast-path-{digest.hexdigest()[:16]}"
 
 
 @functools.cache
-def _build(compiler: str, folder: Path, source: Path) -> Build:
+def _build(compiler: str, folder: Path, sources: Path) -> Build:
     import torch_npu
 
     places = [Path(str(package.__file__)).parent for package in (torch, torch_npu)]
     command = [compiler, *_FLAGS]
     for place in fast_build.headers(*places):
         command += ["-isystem", str(place)]
-    command += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", str(source)]
+    command += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", str(sources / "module.cpp")]
     command += [*(f"-L{place / 'lib'}" for place in places), *(f"-l{name}" for name in _LIBRARIES)]
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    return Build(tuple(command), folder / f"{_name(source)}-{hashlib.sha256(version).hexdigest()[:8]}.so")
+    return Build(tuple(command), folder / f"{_name(sources)}-{hashlib.sha256(version).hexdigest()[:8]}.so")
 
 
 # -- its tables -------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class _Hook:
         self.layers: list[TunedOp] = []
         self._library: Any = None
         self._original: Any = None
-        self._fast: Any = None  # the kernel over ours, fast_path.cpp
+        self._fast: Any = None  # the kernel over ours, fast/kernel.h
 
     def push(self, op: TunedOp) -> None:
         self.layers.append(op)
