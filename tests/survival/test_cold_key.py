@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manifests import write_manifest
 
 from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.cache import Cache
@@ -69,20 +70,9 @@ def test_the_one_that_tunes_is_killed(operator: Path, own_cache: Path, count: in
     assert list((own_cache / "journals").iterdir()) == list((own_cache / FOLDER).iterdir()) == []
 
 
-MANIFEST = """
-budget = 2
-target = "virtual"
-[[operator]]
-source = "{source}"
-[[operator.case]]
-inputs = {{ x = "float32[8,32]", y = "float32[8,32]" }}
-"""
-
-
 def test_two_prebuilds_at_once_share_the_work(operator: Path, tmp_path: Path) -> None:
     """One of them tunes the case, the other waits for it; both bundles are whole."""
-    manifest = tmp_path / "manifest.toml"
-    manifest.write_text(MANIFEST.format(source=operator))
+    manifest = write_manifest(tmp_path / "manifest.toml", operator, [8], budget=2)
     commands = [
         [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(tmp_path / name), "--json"]
         for name in ("one", "other")

@@ -15,18 +15,9 @@ from typing import Any
 
 import pytest
 from killing import Battle
+from manifests import write_manifest
 
 from ascendopt_tune.cache import Cache
-
-MANIFEST = """
-budget = 3
-target = "virtual"
-[[operator]]
-source = "{source}"
-[[operator.case]]
-inputs = {{ x = "float32[{{rows}},32]", y = "float32[{{rows}},32]" }}
-grid = {{ rows = {rows} }}
-"""
 
 
 def tuning(operator: Path, root: Path, seed: int, prepared: Path | None = None) -> Battle:
@@ -45,8 +36,8 @@ def prebuilding(
     operator: Path, root: Path, seed: int, prepared: Path | None = None, rows: Sequence[int] = (8, 16, 24)
 ) -> Battle:
     root.mkdir()
-    (root / "manifest.toml").write_text(MANIFEST.format(source=operator, rows=list(rows)))
-    command = ["prebuild", str(root / "manifest.toml"), "-o", str(root / "bundle"), "--workers", "2", "--json"]
+    manifest = write_manifest(root / "manifest.toml", operator, rows, budget=3)
+    command = ["prebuild", str(manifest), "-o", str(root / "bundle"), "--workers", "2", "--json"]
 
     def result(document: dict[str, Any]) -> dict[str, Any]:
         return {"times": sorted((e["case"], e["result"] != "failed", e["best_us"]) for e in document["entries"])}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manifests import write_manifest
 
 from ascendopt_tune.cache import Cache
 from ascendopt_tune.claim import FOLDER
@@ -20,20 +21,10 @@ from ascendopt_tune.errors import AscendOptError
 
 pytest.importorskip("ray", reason="ray isn't installed")
 PATIENCE_S = 300.0  # a machine may be busy
-MANIFEST = """
-budget = 5
-target = "virtual"
-[[operator]]
-source = "{source}"
-[[operator.case]]
-inputs = {{ x = "float32[{{rows}},32]", y = "float32[{{rows}},32]" }}
-grid = {{ rows = {rows} }}
-"""
 
 
 def start(operator: Path, rows: list[int], *more: str) -> subprocess.Popen[str]:
-    manifest = operator.parent / "manifest.toml"
-    manifest.write_text(MANIFEST.format(source=operator, rows=rows))
+    manifest = write_manifest(operator.parent / "manifest.toml", operator, rows, budget=5)
     command = [sys.executable, "-m", "ascendopt_tune", "prebuild", str(manifest), "-o", str(manifest.parent / "bundle")]
     return subprocess.Popen([*command, "--json", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
