@@ -10,7 +10,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from ..errors import CacheError
-from ..files import write_whole
+from ..files import replacing, write_whole
 from . import peers, summary
 from .run import RunRecord
 from .runner import Plan
@@ -52,7 +52,8 @@ def write(page: Path, plan: Plan, runs: Sequence[RunRecord], failed: Sequence[tu
         if counted:
             curves = summary.curves(counted, general)
             write_whole(picture, svg(curves))
-            figure(curves, counted, general).write_html(interactive, include_plotlyjs=True)
+            with replacing(interactive) as whole:
+                figure(curves, counted, general).write_html(whole, include_plotlyjs=True)
     except OSError as error:
         raise CacheError(f"can't write {error.filename}: {error.strerror}.", "Name another --docs.") from error
     return [page, picture, interactive] if counted else [page]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..errors import CaseError
+from ..files import replacing
 from .runner import Modelled
 from .table import Measured, reason_of, scenario_of
 
@@ -154,10 +155,12 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     figure.update_xaxes(type="log")
     figure.update_yaxes(type="log")
     if path.suffix == ".html":
-        figure.write_html(path, include_plotlyjs=True)
+        with replacing(path) as whole:
+            figure.write_html(whole, include_plotlyjs=True)
         return
     try:
-        figure.write_image(path)
+        with replacing(path) as whole:
+            figure.write_image(whole)
     except (ValueError, ImportError, RuntimeError) as e:
         raise CaseError(
             f"the plot can't be written to {path}: {str(e).strip().splitlines()[0]}",

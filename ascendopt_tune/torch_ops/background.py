@@ -2,8 +2,9 @@
 
 One line of JSON per request on stdin, one per change of a request's state on stdout. What is asked for most, in time
 (calls so far, times an estimate of a call's duration), comes first. A request whose case another process has claimed
-waits for that one's result. The process ends when stdin does, so with the one that serves, however that ends; finished
-evaluations are in the journal by then, and the next run goes on from there.
+waits for that one's result; one that the cache or its disk refused is tried again later. The process ends when stdin
+does, so with the one that serves, however that ends; finished evaluations are in the journal by then, and the next run
+goes on from there.
 
 It runs at the lowest scheduling priority, evaluates one candidate at a time, and sleeps between evaluations so that it
 takes no more than its share of one processor core.
@@ -25,7 +26,7 @@ from typing import Any, TextIO
 
 from ..build.toolkit import Toolkit, find
 from ..cache import Cache
-from ..errors import AscendOptError
+from ..errors import AscendOptError, CacheError
 from ..evaluate import protocol
 from ..registry import LazyReference
 from ..settings import settings
@@ -33,6 +34,7 @@ from .described import CallDescription
 from .tuning import Request, fulfil
 
 _LOOK_AGAIN_S = 0.5  # how soon a case that another process has claimed is looked at again
+_TRY_AGAIN_S = 60.0  # when the cache or its disk refused, which somebody may have mended by then
 _EXIT_S = 5.0  # how long ending an evaluation in good order may take
 
 
@@ -119,6 +121,9 @@ class Worker:
                         progress=lambda progress: self._pause(),
                         workers=1,
                     )
+            except (CacheError, OSError) as error:  # the machine's trouble, not the case's: a full disk, mostly
+                self._put_off(name, _TRY_AGAIN_S, "waiting", str(error))
+                continue
             except AscendOptError as error:
                 self._finish(name, "failed", str(error))
                 continue
@@ -130,9 +135,7 @@ class Worker:
             elif ended:
                 self._finish(name, "failed", "no neighbour's tiling program is legal and faster here.")
             else:
-                with self._changed:
-                    self._queue[name].since = time.monotonic() + _LOOK_AGAIN_S
-                self._say(name, "elsewhere")
+                self._put_off(name, _LOOK_AGAIN_S, "elsewhere")
 
     def _next(self) -> tuple[str, Request]:
         """The request with the most weight; waits for one."""
@@ -148,6 +151,11 @@ class Worker:
     def _finish(self, name: str, state: str, reason: str = "") -> None:
         with self._changed:
             del self._queue[name]
+        self._say(name, state, reason)
+
+    def _put_off(self, name: str, pause_s: float, state: str, reason: str = "") -> None:
+        with self._changed:
+            self._queue[name].since = time.monotonic() + pause_s
         self._say(name, state, reason)
 
     def _say(self, name: str, state: str, reason: str = "") -> None:

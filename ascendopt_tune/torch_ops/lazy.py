@@ -32,7 +32,8 @@ _CALL_US = 5.0  # assumed: what a call takes however few bytes it moves
 
 @dataclass
 class Job:
-    """A case that missed. ``state``: queued, tuning, reusing, elsewhere (another process tunes it), done, failed."""
+    """A case that missed. ``state``: queued, tuning, reusing, elsewhere (another process tunes it), waiting (the cache
+    or its disk refused, for ``reason``; it is tried again), done, failed."""
 
     id: str
     operator: str

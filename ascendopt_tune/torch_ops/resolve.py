@@ -34,7 +34,7 @@ from .tuning import Request, fulfil
 log = logging.getLogger("ascendopt_tune")
 
 CAPTURED = "first met during graph capture"
-QUEUED = ("queued", "tuning", "reusing", "elsewhere")
+QUEUED = ("queued", "tuning", "reusing", "elsewhere", "waiting")
 
 
 @dataclass(frozen=True)

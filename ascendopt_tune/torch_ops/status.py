@@ -37,7 +37,8 @@ class OperatorStatus:
 
 @dataclass(frozen=True)
 class QueuedCase:
-    """A case the background process was asked for. ``state``: queued, tuning, reusing, elsewhere, done or failed."""
+    """A case the background process was asked for. ``state``: queued, tuning, reusing, elsewhere, waiting, done or
+    failed (lazy.py)."""
 
     operator: str
     case: str

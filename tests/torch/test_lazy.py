@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -24,6 +25,7 @@ import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
 from ascendopt_tune.cache import Cache  # noqa: E402
 from ascendopt_tune.case import TensorSpec  # noqa: E402
+from ascendopt_tune.errors import CacheError, CaseError  # noqa: E402
 from ascendopt_tune.registry import load_operator  # noqa: E402
 from ascendopt_tune.torch_ops import background, dispatch, fallback, lazy, resolve  # noqa: E402
 from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
@@ -146,6 +148,33 @@ def test_the_most_wanted_comes_first() -> None:
     assert order == ["b", "a", "c"]
     spec = TensorSpec("float16", (4096, 4096))
     assert lazy.estimate_us([spec], "ascend910b2") > 2 * lazy.estimate_us([SPEC], "ascend910b2")
+
+
+def test_what_the_disk_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [CacheError("the disk is full."), OSError(errno.ENOSPC, "no space"), CaseError("too many dimensions.")]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise outcomes.pop(0)
+
+    monkeypatch.setattr(background, "fulfil", refuse)
+    monkeypatch.setattr(background, "_TRY_AGAIN_S", 0.0)
+    answers = io.StringIO()
+    worker = Worker(io.StringIO(), answers, find("virtual"), Cache(), 1.0)
+    worker.take([json.dumps({"id": "a", "weight": 1.0, "request": request_to_json(request())})])
+    monkeypatch.setattr(worker, "_finish", lambda name, state, reason: stop(worker, name, state, reason))
+    with pytest.raises(EOFError):
+        worker.run()
+    said = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert [x["state"] for x in said] == ["tuning", "waiting", "tuning", "waiting", "tuning", "failed"]
+    assert "full" in said[1]["reason"]
+    assert "no space" in said[3]["reason"]
+    assert lazy.Job("a", "add", "", 1.0, state="waiting").open
+
+
+def stop(worker: Worker, name: str, state: str, reason: str) -> None:
+    """In the place of ``Worker._finish``: the last answer, and the end of the loop."""
+    worker._say(name, state, reason)
+    raise EOFError
 
 
 def test_a_request_crosses_the_pipe() -> None:
