@@ -23,7 +23,8 @@ from ..errors import CaseError
 DISTRIBUTIONS = ("normal", "uniform", "zeros", "tails", "large")
 STRESS = frozenset({"tails", "large", "specials"})
 
-# Largest magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504).
+# Magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504). Rows end
+# with twice as much, of either sign: who leaves a tail out of a maximum or minimum is wrong by more than a little.
 _LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0e30, "complex64": 1.0e15}
 _SMALL_INT = 100  # magnitude of integers but in "large"
 
@@ -110,6 +111,7 @@ def _floats(
             values = np.sign(values) * np.exp2(rng.random(shape, np.float32) * 20 - 14)
         elif distribution == "large":
             values = np.sign(values) * np.float32(_LARGE[dtype]) * (1 - rng.random(shape, np.float32) * 0.9)
+            _end_rows(values, 2 * _LARGE[dtype], -2 * _LARGE[dtype])
         elif distribution == "specials":
             values = values.copy() if values.shape else np.asarray(values)
             where = rng.random(shape)
@@ -144,5 +146,13 @@ def _integers(
     if distribution == "zeros":
         return np.full(spec.shape, min(max(0, lowest), highest)).astype(dtype)
     if distribution == "large" and domain == (None, None):
-        lowest, highest = smallest, largest
+        values = rng.integers(smallest, largest, spec.shape, drawn, endpoint=True)
+        _end_rows(values, largest, smallest)
+        return values.astype(dtype)
     return rng.integers(lowest, max(lowest, highest), spec.shape, drawn, endpoint=True).astype(dtype)
+
+
+def _end_rows(values: Array, last: float, second_last: float) -> None:
+    """Sets the last two elements of rows that have some before them."""
+    if values.ndim and values.shape[-1] >= 4:
+        values[..., -1], values[..., -2] = last, second_last

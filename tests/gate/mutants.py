@@ -176,7 +176,7 @@ KERNEL: dict[str, tuple[Template, ...]] = {
         _each(r"\bAdd\(", "Sub("), _each(r"\bSub\(", "Add("), _each(r"\bMul\(", "Add("), _each(r"\bDiv\(", "Mul("),
         _each(r"\bMuls\(", "Adds("), _each(r"\bExp\(", "Abs("), _each(r"\bReduceMax\(", "ReduceMin("),
         _each(r"\bReduceSum\(", "ReduceMax("), _each(r"CMPMODE::EQ", "CMPMODE::NE"), _each(r"-1\.0f", "-1.01f"),
-        _each(r" \+ epsilon", ""), _each(r"-mean\b", "mean"), _each(r"-maximum\b", "-maximum + 30.0f"),
+        _each(r" \+ epsilon", ""), _each(r"-mean\b", "mean"), _each(r"-maximum\b", "0.0f"),
     ),
     "dtype": (_each(r"(?P<class>Kernel\w+)<DTYPE_X> op;", r"\g<class><int16_t> op;", r"\g<class><int32_t> op;",
                     r"\g<class><float> op;"),),

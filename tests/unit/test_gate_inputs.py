@@ -42,6 +42,16 @@ def test_only_specials_are_not_finite(dtype: str) -> None:
     assert np.isneginf(special).any()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int32"])
+def test_large_rows_end_with_their_extremes(dtype: str) -> None:
+    """So that a maximum or minimum without the tail is another one."""
+    array = one(dtype, "large").astype(np.float64)
+    assert (array[:, -1] == array.max()).all()
+    assert (array[:, -2] == array.min()).all()
+    if not dtype.startswith("int"):
+        assert (array[:, -1] > 1.9 * np.abs(array[:, :-2]).max()).all()
+
+
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_domain_is_kept(distribution: str) -> None:
     for dtype, low, high in (("float32", 0.5, 0.75), ("float32", -10.0, 10.0), ("int32", 3, 9), ("int8", -2, 2)):
