@@ -19,7 +19,7 @@ from functools import lru_cache
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
-_LANGUAGE = Language(tree_sitter_cpp.language())
+LANGUAGE = Language(tree_sitter_cpp.language())
 
 # What looks like a macro, as CANN spells them: upper case with an underscore, and a call, or nothing, behind it.
 _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
@@ -33,7 +33,7 @@ _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.|\\\r?\n)*", re.MULTILINE)
 _SPACES = bytes(0x0A if byte == 0x0A else 0x20 for byte in range(256))  # each byte's place, line breaks as they are
 _ZEROS = re.compile(rb"00+")
 _TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
-_FUNCTIONS = Query(_LANGUAGE, "(function_definition) @function")
+_FUNCTIONS = Query(LANGUAGE, "(function_definition) @node")
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,12 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack.extend(reversed(top.children))
+
+
+def captured(query: Query, node: Node) -> list[Node]:
+    """What the query calls ``@node``, in source order; who holds another one comes before it. Faster than ``walk``."""
+    found = QueryCursor(query).captures(node).get("node", [])
+    return sorted(found, key=lambda n: (n.start_byte, -n.end_byte))  # stable, for two of the same text
 
 
 def _closing(data: bytearray, opening: int) -> int:
@@ -155,7 +161,7 @@ def _without_macros(data: bytes) -> bytes:
 def parse(path: str, text: str) -> SourceFile:
     """The file with its syntax tree; never fails, since tree-sitter recovers from what it can't read."""
     data = text.encode()
-    return SourceFile(path, data, Parser(_LANGUAGE).parse(_without_macros(data)))
+    return SourceFile(path, data, Parser(LANGUAGE).parse(_without_macros(data)))
 
 
 def syntax_errors(source: SourceFile) -> int:
@@ -181,8 +187,7 @@ def declared_name(node: Node | None) -> Node | None:
 
 
 def _functions(source: SourceFile) -> Iterator[Function]:
-    nodes = QueryCursor(_FUNCTIONS).captures(source.tree.root_node).get("function", [])
-    for node in sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)):
+    for node in captured(_FUNCTIONS, source.tree.root_node):
         if node.child_by_field_name("body") is None:
             continue
         declarator = node.child_by_field_name("declarator")

@@ -173,7 +173,7 @@ def _operator(
 ) -> Iterator[Said]:
     try:
         with Subject(entry, plan.results, plan.chip) as subject:
-            # What it knows and what is read from texts stays; to collect among all that took 18 % of the time.
+            # What it knows, and what is read from texts, stays: hardly anything there is to be collected.
             gc.freeze()
             gc.set_threshold(50_000, 50)
             parametric = bool(peers.parametric(subject))

@@ -16,10 +16,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import tree_sitter_cpp
-from tree_sitter import Language, Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
-from ..source import parse
+from ..source import LANGUAGE, captured, parse
 
 #: File, then the block's number among those of its file, among those directly in that one, and so on.
 BlockId = tuple[str | int, ...]
@@ -29,7 +28,7 @@ TABLE = "vnpu_ran"
 _PER_FILE = 512  # blocks that get a mark; the others count as run
 _JUMPS = ("case_statement", "labeled_statement", "goto_statement")
 _NODES = Query(
-    Language(tree_sitter_cpp.language()),
+    LANGUAGE,
     f"[(compound_statement) (function_definition) {' '.join(f'({kind})' for kind in _JUMPS)}] @node",
 )
 
@@ -96,7 +95,7 @@ def _left_out(parent: BlockId, blocks: Sequence[_Block], ran: Collection[BlockId
 @lru_cache(maxsize=256)
 def _blocks(path: str, text: str) -> tuple[_Block, ...]:
     source = parse(path, text)
-    nodes = QueryCursor(_NODES).captures(source.tree.root_node).get("node", [])
+    nodes = captured(_NODES, source.tree.root_node)
     jumps = [n.start_byte for n in nodes if n.type in ("labeled_statement", "goto_statement")]
     skipped = [
         (n.start_byte, n.end_byte)

@@ -18,10 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-import tree_sitter_cpp
-from tree_sitter import Language, Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
-from ..source import SourceFile, declared_name, parse
+from ..source import LANGUAGE, SourceFile, captured, declared_name, parse
 
 #: A literal of a pair's text: its file and its running number among the file's candidates.
 Place = tuple[str, int]
@@ -33,13 +32,12 @@ _CONSTANT_WANTED = frozenset([
 _CONSTANT_FIELDS = {
     "array_declarator": "size", "case_statement": "value", "preproc_if": "condition", "preproc_elif": "condition",
 }  # fmt: skip
-_LANGUAGE = Language(tree_sitter_cpp.language())
 _KINDS = _CONSTANT_WANTED | _CONSTANT_FIELDS.keys() | {
     "number_literal", "preproc_def", "declaration", "field_declaration", "function_definition", "lambda_expression",
     "class_specifier", "struct_specifier", "if_statement", "call_expression",
 }  # fmt: skip
 _NODES = Query(  # versions of the grammar know some of them by another name
-    _LANGUAGE, f"[{' '.join(f'({k})' for k in sorted(_KINDS) if _LANGUAGE.id_for_node_kind(k, True))}] @node"
+    LANGUAGE, f"[{' '.join(f'({k})' for k in sorted(_KINDS) if LANGUAGE.id_for_node_kind(k, True))}] @node"
 )
 _NUMBER = re.compile(
     r"(?P<digits>0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(?P<suffix>[uUlL]*)"
@@ -177,10 +175,9 @@ def _read(path: str, text: str) -> _File:
     """Literals and constants of a file. Most nodes of a tree say nothing here, so a query picks those that do."""
     out = _File(parse(path, text))
     root = out.source.tree.root_node
-    nodes = QueryCursor(_NODES).captures(root).get("node", [])
     scopes = [_Scope(root.end_byte + 1)]
     closed: list[tuple[int, int]] = []  # what nothing is lifted from
-    for node in sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)):  # stable: who holds a node comes before it
+    for node in captured(_NODES, root):
         while scopes[-1].end <= node.start_byte:
             scopes.pop()
         closed = [(start, end) for start, end in closed if end > node.start_byte]
