@@ -29,13 +29,18 @@ from typing import Any
 
 from .. import paths
 from ..errors import AscendOptError
+from ..search.schedule import Schedule
 from . import peers
-from .methods import OWN
+from .methods import OWN, ours
 from .run import Method, RunRecord, record
 from .subject import Subject
 from .table import BenchOperator
 
-METHODS: dict[str, Method] = {**OWN, **peers.PEERS}
+#: What is compared unless methods are named.
+COMPARED: dict[str, Method] = {**OWN, **peers.PEERS}
+#: The search with another choice than its default: what the default was chosen by.
+VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE)}
+METHODS = {**COMPARED, **VARIANTS}
 #: What decides about a run besides its evaluations.
 _SOURCES = ("search/*.py", "motifs/*.py", "bank/*.py", *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")))
 

@@ -50,7 +50,12 @@ def search(
         int, typer.Option("--every", min=1, help="Only each n-th operator of the list: a sample of all its families.")
     ] = 1,
     methods: Annotated[
-        str | None, typer.Option("--methods", help="Separated by commas. Default: all.", show_default=False)
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Separated by commas. Default: all but full-adaptive, which is the search with --schedule adaptive.",
+            show_default=False,
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
     budget: Annotated[int, typer.Option("--budget", min=2, help="Evaluations of a run, the baseline's included.")] = 40,
@@ -73,7 +78,7 @@ def search(
     """
     from ..bench import report, runner, summary
 
-    wanted = tuple(methods.split(",")) if methods else tuple(runner.METHODS)
+    wanted = tuple(methods.split(",")) if methods else tuple(runner.COMPARED)
     unknown = sorted(set(wanted) - set(runner.METHODS))
     if unknown:
         raise SettingsError(f"unknown methods: {', '.join(unknown)}.", f"Known ones: {', '.join(runner.METHODS)}.")

@@ -14,6 +14,7 @@ from bench_examples import FakeSubject
 from ascendopt_tune.bench.methods import OWN
 from ascendopt_tune.bench.peers import PACKAGES, PEERS, require
 from ascendopt_tune.bench.run import Method, Run, RunRecord, Spent, record
+from ascendopt_tune.bench.runner import COMPARED, METHODS, VARIANTS
 from ascendopt_tune.errors import SettingsError
 from ascendopt_tune.operator import Candidate, Pair
 from ascendopt_tune.outcome import Timed
@@ -133,6 +134,13 @@ def texts(history: Sequence[Trial]) -> list[str]:
 def test_own_methods(name: str) -> None:
     keeps_to_the_rules(OWN[name])
     assert texts(OWN[name](FakeSubject(), 1, 6)) == texts(OWN[name](FakeSubject(), 1, 6))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_are_run_only_when_they_are_named(name: str) -> None:
+    assert name in METHODS
+    assert name not in COMPARED
+    keeps_to_the_rules(VARIANTS[name])
 
 
 def test_a_stage_alone_keeps_to_its_program() -> None:
