@@ -54,17 +54,11 @@ class BenchOperator:
 
         Raises:
             OperatorError: its folder isn't there or has another layout.
-            SettingsError: no checkout of cann-ops is configured.
+            SettingsError: as ``check_sources``.
         """
         if self.root == "registry":
             return load_operator(self.path)
-        sources = settings().cann_ops
-        if sources is None:
-            raise SettingsError(
-                f"{self.path} is an operator of cann-ops, and ASCENDOPT_CANN_OPS is not set.",
-                "Set it to a checkout of cann-ops.",
-            )
-        return load_project(sources / "src" / self.path)
+        return load_project(_cann_ops(self) / self.path)
 
     def with_settings(self, operator: Operator, signature: Signature) -> Operator:
         """``operator`` with what an op.toml would say of its inputs; ``signature`` names them."""
@@ -117,6 +111,32 @@ def _operator(line: Mapping[str, Any]) -> BenchOperator:
     if one.list not in LISTS or one.level not in LEVELS:
         raise ValueError(f"list {one.list!r}, level {one.level}")
     return one
+
+
+def check_sources(operators: Sequence[BenchOperator]) -> None:
+    """What these operators need can be found: better said now than an hour into a run.
+
+    Raises:
+        SettingsError: one is of cann-ops, and no checkout of it is configured.
+    """
+    for one in operators:
+        if one.root != "registry":
+            _cann_ops(one)
+
+
+def _cann_ops(one: BenchOperator) -> Path:
+    root = settings().cann_ops
+    if root is None:
+        raise SettingsError(
+            f"{one.path} is an operator of cann-ops, and ASCENDOPT_CANN_OPS is not set.",
+            "Set it to a checkout of cann-ops, or choose others by --operators.",
+        )
+    sources = root / "src"
+    if not sources.is_dir():
+        raise SettingsError(
+            f"ASCENDOPT_CANN_OPS is {root}, which has no folder src.", "Set it to the top of a checkout of cann-ops."
+        )
+    return sources
 
 
 def listed(table: Sequence[BenchOperator], name: str) -> list[BenchOperator]:

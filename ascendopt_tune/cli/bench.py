@@ -110,6 +110,7 @@ def search(
 
     interrupted = False
     if not report_only:
+        table.check_sources(plan.operators)
         find("virtual")  # built once, before several processes want it
         try:
             runner.execute(plan, say)

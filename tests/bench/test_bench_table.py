@@ -141,3 +141,15 @@ def test_the_command(tmp_path: Path) -> None:
     assert "| silu | no luck |" in page.read_text()
     unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
     assert "unknown methods: luck" in str(unknown.exception)
+
+
+def test_a_missing_checkout_is_said_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["bench", "search", "--operators", "math/abs", "--results", str(tmp_path / "results")]
+    monkeypatch.delenv("ASCENDOPT_CANN_OPS", raising=False)
+    unset = CliRunner().invoke(app, command)
+    assert "math/abs is an operator of cann-ops, and ASCENDOPT_CANN_OPS is not set" in str(unset.exception)
+    monkeypatch.setenv("ASCENDOPT_CANN_OPS", str(tmp_path))
+    elsewhere = CliRunner().invoke(app, command)
+    assert f"ASCENDOPT_CANN_OPS is {tmp_path}, which has no folder src" in str(elsewhere.exception)
+    assert not (tmp_path / "results").exists()
+    assert CliRunner().invoke(app, [*command, "--report-only"]).exit_code == 0
