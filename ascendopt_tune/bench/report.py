@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -26,7 +27,8 @@ _INTERRUPTED = (
 )
 _MOST_KINDS = 10
 _LEFT = 3  # operators told of with the most left on the table
-_MOST_REASON = 160  # characters
+_MOST_REASON = 240  # characters
+_FOLDERS = re.compile(r"(?<![^\s(])/\S*/")  # of absolute paths: where the run had its files says nothing to a reader
 
 
 def methods_of(plan: Plan) -> tuple[list[str], list[str]]:
@@ -204,7 +206,7 @@ def _operators(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[st
 
 
 def _cell(text: str) -> str:
-    flat = " ".join(text.split()).replace("|", "\\|")
+    flat = " ".join(_FOLDERS.sub("", text).split()).replace("|", "\\|")
     return flat if len(flat) <= _MOST_REASON else flat[:_MOST_REASON] + " ..."
 
 

@@ -134,11 +134,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, command).exit_code == 0
     assert (tmp_path / "runs.jsonl").read_text() == lines  # nothing is run twice
     assert CliRunner().invoke(app, [*command, "--jobs", "2", "--report-only"]).exit_code == 0
-    why = {"operator": "silu", "error": "no luck"}
+    why = {"operator": "silu", "error": "no luck at /home/me/ops/silu.cpp:3 (1/2)"}
     (tmp_path / "failures.jsonl").write_text(f'{json.dumps(why)}\n{{"operator": "so')
     again = CliRunner().invoke(app, [*command, "--operators", "silu", "--report-only"])
-    assert json.loads(again.stdout)["failed"] == {"silu": "no luck"}
-    assert "| silu | no luck |" in page.read_text()
+    assert json.loads(again.stdout)["failed"] == {"silu": why["error"]}
+    assert "| silu | no luck at silu.cpp:3 (1/2) |" in page.read_text()
     unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
     assert "unknown methods: luck" in str(unknown.exception)
 
