@@ -14,7 +14,7 @@ from ..errors import CacheError
 from ..files import replacing, write_whole
 from . import peers, summary
 from .run import RunRecord
-from .runner import Plan
+from .runner import COMPARED, Plan
 from .table import LEVELS
 
 BEGIN, END = "<!-- results: written by `ascendopt-tune bench search --docs` -->", "<!-- end of results -->"
@@ -28,7 +28,7 @@ _INTERRUPTED = (
 _MOST_KINDS = 10
 _LEFT = 3  # operators told of with the most left on the table
 _MOST_REASON = 240  # characters
-_FOLDERS = re.compile(r"(?<![^\s(])/\S*/")  # of absolute paths: where the run had its files says nothing to a reader
+_FOLDERS = re.compile(r"(?<![\w.:/])/\S*/")  # of absolute paths: where the run had its files says nothing to a reader
 
 
 def methods_of(plan: Plan) -> tuple[list[str], list[str]]:
@@ -146,7 +146,7 @@ def _against(
     yield ""
     if first == FULL:
         (own,) = (line for line in lines if line.method == first)
-        yield _aim(own, rows)
+        yield _aim(own, [row for row in rows if row.other in COMPARED])
         yield ""
 
 

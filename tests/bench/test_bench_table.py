@@ -122,23 +122,27 @@ def test_a_torn_answer_is_asked_again(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = "bench search --list development --operators add --budget 3 --seeds 1 --methods full,random --json"
-    command = [*words.split(), "--results", str(tmp_path), "--docs", str(page)]
+    words = "bench search --list development --operators add --budget 3 --seeds 1 --methods full,random,full-adaptive"
+    command = [*words.split(), "--json", "--results", str(tmp_path), "--docs", str(page)]
     first = CliRunner().invoke(app, command)
     assert first.exit_code == 0, first.output
     document = json.loads(first.stdout)
     assert document["time"] == "modelled"
-    assert {m["method"] for m in document["methods"]} == {"full", "random"}
+    assert {m["method"] for m in document["methods"]} == {"full", "random", "full-adaptive"}
     assert all(len(r["trace"]) == 3 for r in document["runs"])
+    told = page.read_text()
+    assert "| full-adaptive | 1 |" in told
+    assert "ahead of random (" in told
+    assert "ahead of full-adaptive (" not in told  # no peer: the aim doesn't ask for it
     lines = (tmp_path / "runs.jsonl").read_text()
     assert CliRunner().invoke(app, command).exit_code == 0
     assert (tmp_path / "runs.jsonl").read_text() == lines  # nothing is run twice
     assert CliRunner().invoke(app, [*command, "--jobs", "2", "--report-only"]).exit_code == 0
-    why = {"operator": "silu", "error": "no luck at /home/me/ops/silu.cpp:3 (1/2)"}
+    why = {"operator": "silu", "error": "no luck at '/home/me/ops/silu.cpp:3' (1/2), foreach/silu/x"}
     (tmp_path / "failures.jsonl").write_text(f'{json.dumps(why)}\n{{"operator": "so')
     again = CliRunner().invoke(app, [*command, "--operators", "silu", "--report-only"])
     assert json.loads(again.stdout)["failed"] == {"silu": why["error"]}
-    assert "| silu | no luck at silu.cpp:3 (1/2) |" in page.read_text()
+    assert "| silu | no luck at 'silu.cpp:3' (1/2), foreach/silu/x |" in page.read_text()
     unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
     assert "unknown methods: luck" in str(unknown.exception)
 

@@ -143,6 +143,11 @@ def test_variants_are_run_only_when_they_are_named(name: str) -> None:
     keeps_to_the_rules(VARIANTS[name])
 
 
+def test_the_adaptive_variant_changes_the_stage_before_the_paper_does() -> None:
+    assert {t.stage for t in METHODS["full"](FakeSubject(), 0, 10)[1:]} == {1}
+    assert {t.stage for t in METHODS["full-adaptive"](FakeSubject(), 0, 10)[1:]} == {1, 2}
+
+
 def test_a_stage_alone_keeps_to_its_program() -> None:
     base = FakeSubject().operator.baseline
     assert {t.candidate.pair.kernel_hash for t in OWN["stage-1"](FakeSubject(), 0, 8)} == {base.kernel_hash}
