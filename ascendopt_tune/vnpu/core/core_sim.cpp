@@ -94,7 +94,7 @@ double CoreSim::complete_all() const {
 }
 
 void CoreSim::finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done) {
-  double until = pipe == Pipe::MTE2 ? done : free;  // a write is out of the pipe's hands when L2 has it
+  double until = pipe == Pipe::V ? free : done;  // profilers count a copy until it is complete
   times_.busy[static_cast<int>(pipe)] += std::max(0.0, until - std::max(start, p.busy_until));
   p.busy_until = std::max(p.busy_until, until);
   p.free = p.copied = free;
