@@ -11,7 +11,7 @@ from ..errors import CaseError
 from ..files import replacing
 from .compare import LIMITS, Row
 
-_COLUMNS = "id scenario chip metric unit measured modelled error_percent limit_percent verdict note".split()
+_COLUMNS = ("id", "scenario", "chip", "metric", "unit", "measured", "modelled", "error_percent")
 
 
 def limit_text(row: Row) -> str:
@@ -25,7 +25,7 @@ def write_csv(rows: Sequence[Row], file: TextIO) -> None:
     """One line per row: id, scenario, chip, metric, unit, measured, modelled, error_percent, limit_percent, verdict,
     note."""
     out = csv.writer(file, lineterminator="\n")
-    out.writerow(_COLUMNS)
+    out.writerow((*_COLUMNS, "limit_percent", "verdict", "note"))
     for r in rows:
         m, error = r.measured, r.error_percent
         modelled = "" if r.modelled is None else f"{r.modelled:.6g}"
