@@ -107,11 +107,13 @@ void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) 
   for (const CoreTimes& c : times.cores) {
     aiv_time_us += (c.end - c.start) / clock / n;
     vec_us += c.busy[static_cast<int>(Pipe::V)] / clock / n;
-    scalar_us += c.busy[static_cast<int>(Pipe::S)] / clock / n;
+    // Until its first instruction is there, the scalar unit is what waits for it.
+    scalar_us += (c.busy[static_cast<int>(Pipe::S)] + c.first - c.start) / clock / n;
     mte2_us += c.busy[static_cast<int>(Pipe::MTE2)] / clock / n;
     mte3_us += c.busy[static_cast<int>(Pipe::MTE3)] / clock / n;
     stall_gm_us += c.stall_gm / clock / n;
   }
+  vec_us += chip.vec_floor / clock;
   stalls = stall_fields(times, clock, n);
   for (const Trace* t : traces) {
     conflict_cycles += t->conflict_cycles;
