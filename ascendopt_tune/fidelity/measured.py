@@ -53,6 +53,11 @@ class Measured:
         """The published value, of a range its middle."""
         return sum(self.ends) / 2
 
+    def nearest(self, value: float) -> float:
+        """The published value; of a range what is nearest to ``value``."""
+        low, high = self.ends
+        return min(max(value, low), high)
+
     @property
     def half_digit(self) -> float:
         """Half a unit of the last published digit: how far off the value is by rounding alone."""
