@@ -50,8 +50,8 @@ class Tiles {
     out = outs_.template DeQue<T>();
 #else
     const bool scalars = sizeof(T) != sizeof(half) || high != kSide || wide != kSide;
-    if (scalars) Meet<HardEvent::MTE2_S>();
     if (scalars) {
+      Meet<HardEvent::MTE2_S>();
       Elements(out, in, high, wide);
     } else {
       Square(out, in);
