@@ -134,4 +134,23 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool c
   return out;
 }
 
+PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {
+  // With more blocks than cores, a core runs several.
+  const double n = std::min(static_cast<double>(times.cores.size()), static_cast<double>(chip.aiv));
+  PipeTimes out;
+  for (const CoreTimes& c : times.cores) {
+    auto busy = [&](Pipe pipe) { return c.busy[static_cast<int>(pipe)] / n; };
+    out.core += (c.end - c.start) / n;
+    out.vec += busy(Pipe::V);
+    // Until its first instruction is there, the scalar unit is what waits for it.
+    out.scalar += busy(Pipe::S) + (c.first - c.start) / n;
+    out.mte2 += busy(Pipe::MTE2);
+    out.mte3 += busy(Pipe::MTE3);
+  }
+  out.task = times.cycles;
+  out.vec += chip.vec_floor;
+  for (double* cycles : {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3}) *cycles /= chip.clock_mhz;
+  return out;
+}
+
 }  // namespace vnpu
