@@ -164,10 +164,7 @@ class Gate:
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
-        evaluator = self._evaluator
-        with Evaluator(
-            evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
-        ) as fresh:
+        with self._evaluator.fresh() as fresh:
             other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
             other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))
