@@ -119,7 +119,7 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
     if profile.modelled is not None:
         told = diagnose(profile.modelled, chip)
         return replace(told, paragraph=f"By the virtual NPU's model, not measured: {told.paragraph}")
-    if not profile.aiv_time_us:
+    if not profile.aiv_time_us or not profile.block_dim:
         text = "Only the task's duration is known, not where it went."
         return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
     findings = tuple(_findings(profile, chip))
