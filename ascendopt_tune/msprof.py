@@ -40,7 +40,7 @@ _GB = float(1 << 30)
 class Measured:
     """One kernel as a device ran it. ``launches``: how many there were; the profile is that of the middle duration.
 
-    ``files``: what it was read from. The profile has, beyond times, ``block_time_min_us``, ``block_time_max_us``,
+    ``files``: what it was read from. ``clock_mhz``: the clock then and the rated one, where they are told. The profile has, beyond times, ``block_time_min_us``, ``block_time_max_us``,
     ``mte2_bytes`` and ``mte3_bytes`` in its counters where the files tell them; nobody tells who waited for whom.
     """
 
@@ -48,6 +48,15 @@ class Measured:
     launches: int
     profile: Profile
     files: tuple[Path, ...]
+    clock_mhz: tuple[float, float] | None = None
+
+    @property
+    def slowed(self) -> str:
+        """A sentence where the device didn't run at its rated clock (it saves power, or is hot); else empty."""
+        if self.clock_mhz is None or self.clock_mhz[0] >= self.clock_mhz[1]:
+            return ""
+        now, rated = self.clock_mhz
+        return f"The device ran at {now:.0f} MHz, not at its {rated:.0f}: compare this with nothing else."
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ class _Launch:
     kind: str
     profile: Profile
     files: tuple[Path, ...]
+    clock_mhz: tuple[float, float] | None = None
 
 
 def read(path: Path, operator: str | None = None) -> Measured:
@@ -80,7 +90,7 @@ def read(path: Path, operator: str | None = None) -> Measured:
         raise ProfileError(f"{path} has several operators: {_listed(names)}.", "Name one with --op.")
     launches.sort(key=lambda launch: launch.profile.task_duration_us)
     middle = launches[(len(launches) - 1) // 2]
-    return Measured(middle.operator, len(launches), middle.profile, middle.files)
+    return Measured(middle.operator, len(launches), middle.profile, middle.files, middle.clock_mhz)
 
 
 def _called(launches: Sequence[_Launch], wanted: str) -> list[_Launch]:
@@ -133,9 +143,11 @@ def _one(file: Path) -> _Launch:
         raise ProfileError(f"{file} has {len(rows)} rows; it should tell of one launch.", "Profile it again.")
     row = rows[0]
     name, kind, duration = row.text("opname"), row.text("optype"), row.needed("taskduration")
+    now, rated = row.number("currentfreq"), row.number("ratedfreq")
+    clock = (now, rated) if now and rated else None
     beside = file.with_name(file.name.replace(_BASIC, _PIPES, 1))
     if not beside.exists():
-        return _Launch(name, kind, Profile(duration, block_dim=_blocks(row, kind)), (file,))
+        return _Launch(name, kind, Profile(duration, block_dim=_blocks(row, kind)), (file,), clock)
     cores = [r for r in _rows(beside) if _tells_pipes(r)]
     profile = _profile(duration, cores, len(cores) or _blocks(row, kind))  # none: it runs on cube cores alone
     counters = {}
@@ -146,7 +158,7 @@ def _one(file: Path) -> _Launch:
             moved = [_moved(r, pipe) for r in cores]
             if None not in moved:
                 counters[f"{pipe}_bytes"] = sum(m for m in moved if m is not None)
-    return _Launch(name, kind, replace(profile, counters=counters), (file, beside))
+    return _Launch(name, kind, replace(profile, counters=counters), (file, beside), clock)
 
 
 def _summary(file: Path) -> Iterator[_Launch]:

@@ -48,6 +48,7 @@ def profile(
             "target": "npu",
             "source": "msprof",
             "launches": found.launches,
+            "clock_mhz": found.clock_mhz,
             "files": [str(file) for file in found.files],
             "profile": found.profile.to_json(),
             "diagnosis": diagnose(found.profile, model).paragraph,
@@ -57,5 +58,7 @@ def profile(
     console = Console(highlight=False)
     middle = "" if found.launches == 1 else f", the one of middle duration of {found.launches} launches"
     console.print(f"{found.operator} on a device{middle}, as msprof measured it", markup=False, soft_wrap=True)
+    if found.slowed:
+        console.print(found.slowed, markup=False, soft_wrap=True)
     console.print(profile_table("npu", {found.operator: found.profile}))
     print_profile(console, "npu", found.profile, model)

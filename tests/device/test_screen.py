@@ -15,7 +15,7 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.screen import FOUND, Screened
 from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import Hazard, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.outcome import CompileFailed, Hazard, OutOfBounds, Timed, WrongResult
 from ascendopt_tune.project import load_project
 
 DATA = Path(__file__).parents[1] / "vnpu" / "data_evaluate"
@@ -104,6 +104,15 @@ def test_what_the_virtual_npu_refuses_never_runs_on_the_device(
     assert checked.result.launchable is None
     assert device.loads() == before
     assert checked.hazards or kind is OutOfBounds
+
+
+def test_a_kernel_cant_ask_which_device_it_is_for(gate: Gate, device: EventsDevice) -> None:
+    before = device.loads()
+    outcome = kernel_with(gate, (COPY, f"\n#if !defined(__VNPU__)\nPipeBarrier<PIPE_ALL>();\n#endif\n{COPY}")).outcome
+    assert isinstance(outcome, CompileFailed), outcome
+    assert "poisoned" in outcome.reason
+    assert outcome.reason.endswith(FOUND)
+    assert device.loads() == before
 
 
 def test_the_device_judges_values(gate: Gate, device: EventsDevice) -> None:

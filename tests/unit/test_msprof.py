@@ -64,6 +64,14 @@ def test_a_launch_of_msprof_op(tmp_path: Path) -> None:
     assert told.bound == "few cores"
 
 
+def test_a_device_that_ran_slowly_is_told(tmp_path: Path) -> None:
+    folder = launch(tmp_path / "a")
+    assert (msprof.read(folder).clock_mhz, msprof.read(folder).slowed) == ((1800, 1800), "")
+    basic = folder / "OpBasicInfo.csv"
+    basic.write_text(basic.read_text().replace("1800,1800", "800,1800"))
+    assert "ran at 800 MHz, not at its 1800" in msprof.read(folder).slowed
+
+
 @pytest.mark.parametrize("file", ["OpBasicInfo.csv", "PipeUtilization.csv"])
 def test_one_file_names_its_folder(tmp_path: Path, file: str) -> None:
     folder = launch(tmp_path / "OPPROF_1")
