@@ -40,8 +40,9 @@ _GB = float(1 << 30)
 class Measured:
     """One kernel as a device ran it. ``launches``: how many there were; the profile is that of the middle duration.
 
-    ``files``: what it was read from. ``clock_mhz``: the clock then and the rated one, where they are told. The profile has, beyond times, ``block_time_min_us``, ``block_time_max_us``,
-    ``mte2_bytes`` and ``mte3_bytes`` in its counters where the files tell them; nobody tells who waited for whom.
+    ``files``: what it was read from. ``clock_mhz``: the clock then and the rated one, where they are told. The profile
+    has, beyond times, ``block_time_min_us``, ``block_time_max_us``, ``mte2_bytes`` and ``mte3_bytes`` in its counters
+    where the files tell them; nobody tells who waited for whom.
     """
 
     operator: str
