@@ -24,10 +24,10 @@ Any find(const char* name) {
 
 }  // namespace
 
-#define FORWARD(name)                                                           \
-  extern "C" Word name(Word a, Word b, Word c, Word d, Word e, Word f) {        \
-    static const Any go = find(#name);                                          \
-    return go(a, b, c, d, e, f);                                                \
+#define FORWARD(name)                                                    \
+  extern "C" Word name(Word a, Word b, Word c, Word d, Word e, Word f) { \
+    static const Any go = find(#name);                                   \
+    return go(a, b, c, d, e, f);                                         \
   }
 
 #ifdef LOG
