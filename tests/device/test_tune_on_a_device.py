@@ -37,6 +37,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventsDe
     """Found as a CANN is found: by its variable."""
     with events_device(tmp_path / "cann") as made:
         monkeypatch.setenv("ASCEND_HOME_PATH", str(made.prefix))
+        monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # torch_npu needs more of a CANN than this
         yield made
 
 
@@ -49,7 +50,7 @@ def first_ideas(operator: Any, profile: Profile) -> list[str]:
 
 
 def test_the_search_keeps_its_eyes_and_a_hazard_never_reaches_the_device(device: EventsDevice) -> None:
-    operator = replace(load_operator("silu"), reference=None)  # which needs a torch that finds no device
+    operator = replace(load_operator("silu"), reference=None)  # no torch in this process
     path = "op_kernel/silu.cpp"
     text = operator.baseline.kernel[path]
     unordered = operator.baseline.with_kernel(path, text.replace(ENQUEUE, f"{ENQUEUE} DataCopy(xLocal, xGm, 64);"))
@@ -72,6 +73,7 @@ def test_the_search_keeps_its_eyes_and_a_hazard_never_reaches_the_device(device:
     assert niche_of(timed, 48) != niche_of(blind, 48)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_device(device: EventsDevice, tmp_path: Path) -> None:
     report, story = tmp_path / "report.html", tmp_path / "story.md"
     command = ["tune", "silu", "--input", "x=float16[64,1024]", "--budget", "4", "--cold", "--proposer", "rules"]
