@@ -8,7 +8,22 @@ import sys
 import typer
 
 from ..errors import AscendOptError
-from . import bank, bench, cache, doctor, explain, failure, fidelity, llm_check, ops, prebuild, run, toolkit, tune
+from . import (
+    bank,
+    bench,
+    cache,
+    doctor,
+    explain,
+    failure,
+    fidelity,
+    llm_check,
+    ops,
+    prebuild,
+    profile,
+    run,
+    toolkit,
+    tune,
+)
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -29,6 +44,7 @@ app.command("doctor")(doctor.doctor)
 app.command("ops")(ops.ops)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.command("profile", epilog=profile.EXAMPLES)(profile.profile)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
 app.add_typer(cache.app)
