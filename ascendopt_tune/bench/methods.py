@@ -49,6 +49,11 @@ def ours(stages: Sequence[int] = (1, 2), schedule: str = SCHEDULES[0]) -> Method
     return method
 
 
+def as_written(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+    """The baseline and nothing else: whether a case runs, and how long that takes."""
+    return Run(subject, seed, budget).history
+
+
 def best_of_n(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
     """Independent proposals from the baseline, the rules' own order, both stages in turn; nothing is learned."""
     run = Run(subject, seed, budget)

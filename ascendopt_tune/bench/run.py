@@ -19,6 +19,7 @@ from ..outcome import Outcome, Timed
 from ..search.acceptance import FINALISTS
 from ..search.engine import SearchOptions, count_outcomes
 from ..search.proposer import Move, Proposal, SearchState, Trial
+from .gain import launch_us
 
 MIN_EFFECT = 0.001  # share of the time that a win has to save, as in the tuner for modelled times
 
@@ -118,11 +119,28 @@ Method = Callable[[Subject, int, int], Sequence[Trial]]
 
 
 @dataclass(frozen=True)
+class Step:
+    """A pair on the way from the baseline (``stage`` 0) to the best one, each the parent of the next.
+
+    ``stage``: 1 changed the tiling program, 2 the kernel. Modelled: ``task_us``, the task; ``launch_us``, the part of
+    it that is no core's work (gain.py).
+    """
+
+    stage: int
+    change: str
+    task_us: float
+    launch_us: float
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """``trace``: the time of each evaluation in us, modelled, None for what failed the gate. ``key``: of the subject.
 
     ``best_us``: of the fastest pair that was confirmed, the baseline's if none was; ``refused``: why faster ones were
-    not. ``proposer_s``: seconds of the wall clock that the method itself took. ``code``: which version of the search.
+    not; ``best_pair``: its hash; ``steps``: the way to it. ``speedup_low``, ``speedup_high``, ``wins``: the interval
+    of the speedup over plausible clocks, and the share of them in which the best pair is faster than the baseline;
+    None where nobody asked. ``elements``: of the largest tensor. ``proposer_s``: seconds of the wall clock that the
+    method itself took. ``code``: which version of the search.
     """
 
     key: str
@@ -133,6 +151,8 @@ class RunRecord:
     code: str
     list: str
     level: int
+    size: str
+    elements: int
     chip: str
     toolkit: str
     baseline_us: float
@@ -142,7 +162,11 @@ class RunRecord:
     outcomes: dict[str, int]
     repeats: int
     refused: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    best_pair: str = ""
+    steps: tuple[Step, ...] = ()
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    wins: float | None = None
     proposer_s: float = 0.0
     evaluate_s: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
@@ -150,6 +174,16 @@ class RunRecord:
     @property
     def identity(self) -> tuple[object, ...]:
         return self.key, self.method, self.seed, self.budget, self.code
+
+    @property
+    def case(self) -> tuple[str, str]:
+        """(operator, size): what is compared between methods."""
+        return self.operator, self.size
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the best pair changed, in order."""
+        return tuple(step.change for step in self.steps[1:])
 
     @property
     def speedup(self) -> float:
@@ -162,8 +196,9 @@ class RunRecord:
     @staticmethod
     def from_json(document: dict[str, Any]) -> RunRecord:
         given = dict(document)
-        for name in ("trace", "refused", "changes"):
+        for name in ("trace", "refused"):
             given[name] = tuple(given[name])
+        given["steps"] = tuple(Step(**step) for step in given["steps"])
         return RunRecord(**given)
 
 
@@ -201,19 +236,30 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         outcomes=dict(count_outcomes(history).most_common()),
         repeats=len(history) - len(evaluated),
         refused=tuple(refused),
-        changes=_changes(history, best),
+        best_pair=best.candidate.pair.hash,
+        steps=_steps(history, best),
+        **_over_clocks(subject, best),
         proposer_s=round(proposer_s, 4),
         evaluate_s=round(evaluate_s, 4),
         **about,
     )
 
 
-def _changes(history: Sequence[Trial], best: Trial) -> tuple[str, ...]:
-    """The steps from the baseline to the best pair, in order."""
+def _steps(history: Sequence[Trial], best: Trial) -> tuple[Step, ...]:
+    """From the baseline to the best pair, in order. Parents that failed the gate have no time and are left out."""
     by_id = {t.candidate.id: t for t in history}
-    out: list[str] = []
-    trial = best
-    while trial.candidate.parent is not None:
-        out.append(trial.candidate.change)
-        trial = by_id[trial.candidate.parent]
+    out: list[Step] = []
+    trial: Trial | None = best
+    while trial is not None:
+        change, parent = trial.candidate.change, trial.candidate.parent
+        if isinstance(trial.outcome, Timed):
+            profile = trial.outcome.profile
+            out.append(Step(trial.stage, change, profile.task_duration_us, launch_us(profile)))
+        trial = by_id[parent] if parent is not None else None
     return tuple(reversed(out))
+
+
+def _over_clocks(subject: Subject, best: Trial) -> dict[str, Any]:
+    """The interval of the best pair's speedup over plausible clocks, where the subject can tell it."""
+    ask = getattr(subject, "over_clocks", None)
+    return dict(ask(best.candidate.pair)) if ask is not None else {}
