@@ -25,12 +25,14 @@ PARTS = (LAUNCH, TILING, KERNEL)
 
 
 def launch_us(profile: Profile) -> float:
-    """What of the task is no core's work, in us: its duration without the mean time of the cores that ran.
+    """What of the task is no core's work, in us: its duration without the time that a core works.
 
-    A core's time begins with the kernel's prologue, which is the launch's as well, where the profile tells it.
+    That is the mean over the cores without their prologue (``core_start_us``), or the longest block, whichever is more:
+    what an even split would save is no launch.
     """
-    prologue = profile.counters.get("prologue_us", profile.counters.get("core_start_us", 0.0))
-    return profile.task_duration_us - profile.aiv_time_us + prologue
+    counters = profile.counters
+    work = max(profile.aiv_time_us - counters.get("core_start_us", 0.0), counters.get("block_time_max_us", 0.0))
+    return profile.task_duration_us - work
 
 
 def parts(steps: Sequence[Step]) -> dict[str, float]:
