@@ -174,7 +174,7 @@ def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     for the bytes however many cores ask for them.
     """
     used, counters = cores_used(profile, chip), profile.counters
-    each = max(float(chip.values[f"launch.{key}"]) for key in ("core_fetch_us", "per_core_us"))
+    each = sum(float(chip.values[f"launch.{key}"]) for key in ("fetch_us", "tiling_us"))
     memory = max(b.share for b in bandwidths(profile, chip)) * counters["cores_active_us"]
     work = working(profile) * used
 

@@ -390,6 +390,22 @@ class Acl:
         """
         return self.virtual and self._rt.vnpu_trace_json(str(path).encode()) == 0
 
+    def replay(self, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+        """Modelled task durations (us) of this thread's last launch under other clocks; nothing is executed.
+
+        ``clocks``: chip constants to replace, by key (``launch.base_us``); an empty one is the clock in force.
+
+        Raises:
+            DeviceError: an unknown constant, nothing was timed, or this is not the virtual NPU.
+        """
+        if not self.virtual:
+            raise DeviceError("only launches of the virtual NPU can be replayed.", "Use --target virtual.")
+        lines = [" ".join(f"{key}={value:.17g}" for key, value in clock.items()) for clock in clocks]
+        times = (ctypes.c_double * len(lines))()
+        if self._rt.vnpu_replay("\n".join(lines).encode(), times, len(lines)) != 0:
+            raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
+        return list(times)
+
     def report(self) -> dict[str, Any]:
         """What the virtual NPU tells of this thread's last launch (see ``vnpu_last_report``); {} on a real one."""
         if not self.virtual:

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <stdexcept>
+
+#include "chip_file.h"
 
 namespace vnpu {
 namespace {
@@ -15,53 +17,85 @@ std::filesystem::path chips_folder() {
   return std::filesystem::absolute(info.dli_fname).parent_path().parent_path() / "chips";
 }
 
-std::string trim(std::string s) {
-  const char* blank = " \t\r";
-  s.erase(0, s.find_first_not_of(blank));
-  s.erase(s.find_last_not_of(blank) + 1);
-  return s;
-}
+// Numbers that a launch reads, in the order of the files.
+struct Binding {
+  const char* key;
+  double Chip::*number;
+  double factor;
+};
+constexpr Binding kNumbers[] = {
+    {"core.clock_mhz", &Chip::clock_mhz, 1},
+    {"memory.l2_bytes", &Chip::l2_bytes, 1},
+    {"memory.hbm_gb_per_s", &Chip::hbm_bytes_per_us, 1e3},
+    {"memory.l2_gb_per_s", &Chip::l2_bytes_per_us, 1e3},
+    {"memory.gm_request_bytes", &Chip::gm_request_bytes, 1},
+    {"memory.gm_request_overhead_bytes", &Chip::gm_request_overhead, 1},
+    {"memory.write_back_cost", &Chip::write_back_cost, 1},
+    {"memory.same_window_cycles", &Chip::same_window_cycles, 1},
+    {"mte2.issue_cycles", &Chip::mte2_issue, 1},
+    {"mte2.latency_cycles", &Chip::mte2_latency, 1},
+    {"mte2.request_cycles", &Chip::mte2_request_cycles, 1},
+    {"mte2.l2_request_cycles", &Chip::mte2_l2_request_cycles, 1},
+    {"mte2.same_line_cycles", &Chip::mte2_same_line_cycles, 1},
+    {"mte2.bytes_per_cycle", &Chip::mte2_bytes_per_cycle, 1},
+    {"mte2.l2_bytes_per_cycle", &Chip::mte2_l2_bytes_per_cycle, 1},
+    {"mte3.issue_cycles", &Chip::mte3_issue, 1},
+    {"mte3.latency_cycles", &Chip::mte3_latency, 1},
+    {"mte3.request_cycles", &Chip::mte3_request_cycles, 1},
+    {"mte3.same_line_cycles", &Chip::mte3_same_line_cycles, 1},
+    {"mte3.bytes_per_cycle", &Chip::mte3_bytes_per_cycle, 1},
+    {"vector.write_delay_cycles", &Chip::vec_write_delay, 1},
+    {"vector.repeats_in_flight", &Chip::vec_repeats_in_flight, 1},
+    {"vector.result_cycles", &Chip::vec_result, 1},
+    {"vector.dependence_cycles", &Chip::vec_dependence, 1},
+    {"vector.barrier_cycles", &Chip::vec_barrier, 1},
+    {"sync.sync_all_cycles", &Chip::sync_all, 1},
+    {"launch.base_us", &Chip::launch_base_us, 1},
+    {"launch.dispatch_us", &Chip::launch_dispatch_us, 1},
+    {"launch.fetch_us", &Chip::launch_fetch_us, 1},
+    {"launch.tiling_us", &Chip::launch_tiling_us, 1},
+    {"launch.core_head_us", &Chip::core_head_us, 1},
+    {"launch.cold_core_us", &Chip::cold_core_us, 1},
+};
 
-// The subset of TOML that chip files use: [section], key = number | "text", # comments.
-std::map<std::string, std::string> parse(std::istream& in, const std::string& file) {
-  std::map<std::string, std::string> out;
-  std::string line, section;
-  for (int number = 1; std::getline(in, line); number++) {
-    bool quoted = false;
-    for (size_t i = 0; i < line.size(); i++) {
-      if (line[i] == '"') quoted = !quoted;
-      if (line[i] == '#' && !quoted) line.resize(i);
-    }
-    line = trim(line);
-    if (line.empty()) continue;
-    if (line.front() == '[' && line.back() == ']') {
-      section = line.substr(1, line.size() - 2) + ".";
-      continue;
-    }
-    size_t eq = line.find('=');
-    if (eq == std::string::npos)
-      throw std::runtime_error(file + ":" + std::to_string(number) + ": expected `key = value`, got `" + line + "`");
-    std::string value = trim(line.substr(eq + 1));
-    if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
-    std::string digits;
-    for (char c : value)
-      if (c != '_') digits += c;
-    bool numeric = !value.empty() && (isdigit(value[0]) || value[0] == '-' || value[0] == '.');
-    out[section + trim(line.substr(0, eq))] = numeric ? digits : value;
-  }
-  return out;
-}
+struct Count {
+  const char* key;
+  uint32_t Chip::*number;
+};
+constexpr Count kCounts[] = {
+    {"core.aiv", &Chip::aiv},
+    {"core.aic", &Chip::aic},
+    {"core.system_counter_mhz", &Chip::system_counter_mhz},
+    {"memory.ub_bytes", &Chip::ub_bytes},
+    {"memory.ub_reserved_bytes", &Chip::ub_reserved_bytes},
+    {"memory.l1_bytes", &Chip::l1_bytes},
+    {"memory.l0a_bytes", &Chip::l0a_bytes},
+    {"memory.l0b_bytes", &Chip::l0b_bytes},
+    {"memory.l0c_bytes", &Chip::l0c_bytes},
+    {"mte3.writes_in_flight", &Chip::writes_in_flight},
+    {"sync.queue_depth", &Chip::queue_depth},
+    {"sync.event_ids", &Chip::event_ids},
+};
+
+constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_cycles", "gm_hit_cycles",
+                                                   "gm_miss_cycles", "flag_cycles",      "mask_cycles",
+                                                   "queue_cycles",   "buffer_cycles",    ""};
+
+constexpr const char* kTypes[] = {"float",  "half",  "bfloat16", "int8",   "uint8", "int16",     "uint16", "int32",
+                                  "uint32", "int64", "uint64",   "double", "bool",  "complex64", "int4",   "none"};
+
+const std::string kTable = "instructions.";
 
 }  // namespace
 
-std::string Chip::text(const char* key) const {
+std::string Chip::text(const std::string& key) const {
   auto it = values.find(key);
   if (it == values.end()) throw std::runtime_error("chip file " + name + ".toml has no value `" + key + "`");
   return it->second;
 }
 
-double Chip::number(const char* key) const {
-  std::string value = text(key);
+double Chip::number(const std::string& key) const {
+  const std::string value = text(key);
   try {
     return std::stod(value);
   } catch (const std::exception&) {
@@ -69,65 +103,61 @@ double Chip::number(const char* key) const {
   }
 }
 
+uint16_t Chip::instruction(const char* api, DType type) const {
+  auto it = rows_.find(std::string(api) + "." + kTypes[static_cast<int>(type)]);
+  if (it == rows_.end()) it = rows_.find(std::string(api) + ".any");
+  return it == rows_.end() ? 0 : it->second;
+}
+
+Chip Chip::with(const std::string& assignments) const {
+  Chip out = *this;
+  std::istringstream in(assignments);
+  for (std::string word; in >> word;) {
+    const size_t eq = word.find('=');
+    const std::string key = word.substr(0, eq);
+    if (eq == std::string::npos || !out.values.count(key))
+      throw std::runtime_error("chip " + name + " has no constant `" + key + "`");
+    out.values[key] = word.substr(eq + 1);
+  }
+  out.read();
+  return out;
+}
+
+void Chip::read() {
+  for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
+  for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
+  for (int i = 0; i + 1 < kScalarKinds; i++) scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
+  scalar[static_cast<int>(ScalarKind::Cycle)] = 1;
+  // Errors that all figures of the table share (an instrument's) are errors of these two.
+  const double offset = number("vector.head_offset_cycles"), factor = number("vector.pace_factor");
+  instructions.assign(1, {"default", offset + number("vector.head_cycles"), factor});
+  rows_.clear();
+  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0; ++it) {
+    const std::string& key = it->first;
+    const std::string suffix = ".head";
+    if (key.size() < suffix.size() || key.compare(key.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
+    const std::string row = key.substr(kTable.size(), key.size() - kTable.size() - suffix.size());
+    rows_[row] = static_cast<uint16_t>(instructions.size());
+    instructions.push_back({row, offset + number(key), factor * number(kTable + row + ".pace")});
+  }
+}
+
 Chip load_chip(const std::string& name) {
-  auto folder = chips_folder();
-  auto file = folder / (name + ".toml");
-  std::ifstream in(file);
-  if (!in || name.find('/') != std::string::npos) {
+  const auto folder = chips_folder();
+  const std::string ending = ".toml";
+  const bool is_file = name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+  const auto file = is_file ? std::filesystem::path(name) : folder / (name + ending);
+  if ((!is_file && name.find('/') != std::string::npos) || !std::filesystem::is_regular_file(file)) {
     std::string known;
     std::error_code ec;
     for (auto& f : std::filesystem::directory_iterator(folder, ec))
-      if (f.path().extension() == ".toml") known += " " + f.path().stem().string();
+      if (f.path().extension() == ending) known += " " + f.path().stem().string();
     throw std::runtime_error("unknown chip `" + name + "`; known chips:" + (known.empty() ? " none" : known));
   }
   Chip c;
-  c.name = name;
-  c.values = parse(in, file.string());
-  c.clock_mhz = c.number("core.clock_mhz");
-  c.aiv = static_cast<uint32_t>(c.number("core.aiv"));
-  c.aic = static_cast<uint32_t>(c.number("core.aic"));
-  c.ub_bytes = static_cast<uint32_t>(c.number("memory.ub_bytes"));
-  c.ub_reserved_bytes = static_cast<uint32_t>(c.number("memory.ub_reserved_bytes"));
-  c.l1_bytes = static_cast<uint32_t>(c.number("memory.l1_bytes"));
-  c.l0a_bytes = static_cast<uint32_t>(c.number("memory.l0a_bytes"));
-  c.l0b_bytes = static_cast<uint32_t>(c.number("memory.l0b_bytes"));
-  c.l0c_bytes = static_cast<uint32_t>(c.number("memory.l0c_bytes"));
-  c.l2_bytes = c.number("memory.l2_bytes");
-  c.hbm_bytes_per_us = c.number("memory.hbm_gb_per_s") * 1e3;
-  c.l2_bytes_per_us = c.number("memory.l2_gb_per_s") * 1e3;
-  c.gm_request_bytes = c.number("memory.gm_request_bytes");
-  c.gm_request_overhead = c.number("memory.gm_request_overhead_bytes");
-  c.write_back_cost = c.number("memory.write_back_cost");
-  c.same_window_cycles = c.number("memory.same_window_cycles");
-  c.mte2_issue = c.number("mte2.issue_cycles");
-  c.mte2_latency = c.number("mte2.latency_cycles");
-  c.mte2_request_cycles = c.number("mte2.request_cycles");
-  c.mte2_bytes_per_cycle = c.number("mte2.bytes_per_cycle");
-  c.mte2_l2_bytes_per_cycle = c.number("mte2.l2_bytes_per_cycle");
-  c.mte3_issue = c.number("mte3.issue_cycles");
-  c.mte3_latency = c.number("mte3.latency_cycles");
-  c.mte3_request_cycles = c.number("mte3.request_cycles");
-  c.mte3_bytes_per_cycle = c.number("mte3.bytes_per_cycle");
-  c.vec_head = c.number("vector.head_cycles");
-  c.vec_bytes_per_cycle = c.number("vector.bytes_per_cycle");
-  c.vec_write_delay = c.number("vector.write_delay_cycles");
-  c.vec_repeats_in_flight = c.number("vector.repeats_in_flight");
-  c.vec_drain = c.number("vector.drain_cycles");
-  c.scalar_issue = c.number("scalar.issue_cycles");
-  c.scalar_local_access = c.number("scalar.ub_access_cycles");
-  c.scalar_gm_hit = c.number("scalar.gm_hit_cycles");
-  c.scalar_gm_miss = c.number("scalar.gm_miss_cycles");
-  c.scalar_flag = c.number("scalar.flag_cycles");
-  c.scalar_mask = c.number("scalar.mask_cycles");
-  c.scalar_queue = c.number("scalar.queue_cycles");
-  c.sync_all = c.number("sync.sync_all_cycles");
-  c.launch_base_us = c.number("launch.base_us");
-  c.launch_per_core_us = c.number("launch.per_core_us");
-  c.core_head_us = c.number("launch.core_head_us");
-  c.core_fetch_us = c.number("launch.core_fetch_us");
-  c.writes_in_flight = static_cast<uint32_t>(c.number("mte3.writes_in_flight"));
-  c.queue_depth = static_cast<uint32_t>(c.number("sync.queue_depth"));
-  c.event_ids = static_cast<uint32_t>(c.number("sync.event_ids"));
+  c.name = is_file ? file.stem().string() : name;
+  c.values = read_chip_file(file, folder);
+  c.read();
   return c;
 }
 

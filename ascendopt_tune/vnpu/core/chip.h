@@ -1,35 +1,67 @@
 // Chip: the hardware numbers of one part, read from chips/<name>.toml. Every number lives there with its source.
 #pragma once
+#include <array>
 #include <map>
 #include <string>
+#include <vector>
+
+#include "vnpu/types.h"
 
 namespace vnpu {
+
+// What the scalar unit does; each kind costs a constant of the chip file, section [scalar]. Cycle: one instruction of
+// one cycle.
+enum class ScalarKind : uint8_t { Issue, LocalAccess, GmHit, GmMiss, Flag, Mask, Queue, Buffer, Cycle, kCount };
+constexpr int kScalarKinds = static_cast<int>(ScalarKind::kCount);
+
+// One row of the table of vector instructions: the pipe is busy for head + pace * units cycles.
+struct InstructionCost {
+  std::string name;  // "Add.float"
+  double head, pace;
+};
 
 struct Chip {
   std::string name;
   std::map<std::string, std::string> values;  // flattened "section.key"
 
   // The value of `key`; throws std::runtime_error naming chip and key when it is missing or not a number.
-  double number(const char* key) const;
-  std::string text(const char* key) const;
+  double number(const std::string& key) const;
+  std::string text(const std::string& key) const;
+
+  // The same chip with other values of some constants ("launch.base_us=0.6 vector.head_cycles=23"). Throws
+  // std::runtime_error for a key that the chip doesn't have or a value that is no number.
+  Chip with(const std::string& assignments) const;
+
+  // The row of the table for this call and type: `api.type`, else `api.any`, else row 0, the default. The number of a
+  // row is the same for every chip made by with().
+  uint16_t instruction(const char* api, DType type) const;
 
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
   double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
-  double mte2_issue, mte2_latency, mte2_request_cycles, mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
-  double mte3_issue, mte3_latency, mte3_request_cycles, mte3_bytes_per_cycle;
+  double mte2_issue, mte2_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles;
+  double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
+  double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_bytes_per_cycle;
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
-  double vec_head, vec_bytes_per_cycle, vec_write_delay, vec_repeats_in_flight, vec_drain;
-  double scalar_issue, scalar_local_access, scalar_gm_hit, scalar_gm_miss, scalar_flag, scalar_mask, scalar_queue;
-  double sync_all, launch_base_us, launch_per_core_us, core_head_us, core_fetch_us;
+  double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier;
+  double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us, cold_core_us;
+  std::array<double, kScalarKinds> scalar;
+  std::vector<InstructionCost> instructions;
   uint32_t writes_in_flight;
   uint32_t queue_depth;
   uint32_t aiv, aic;
   uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;
   uint32_t ub_reserved_bytes;
   uint32_t event_ids;
+  uint32_t system_counter_mhz;
+
+ private:
+  friend Chip load_chip(const std::string& name);
+  void read();
+  std::map<std::string, uint16_t> rows_;
 };
 
-// Loads <prefix>/chips/<name>.toml. Throws std::runtime_error for an unknown chip (lists what exists) or a bad file.
+// Loads <prefix>/chips/<name>.toml, or the file `name` when it ends in .toml. Throws std::runtime_error for an unknown
+// chip (lists what exists) or a bad file.
 Chip load_chip(const std::string& name);
 
 }  // namespace vnpu

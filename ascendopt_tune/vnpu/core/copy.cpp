@@ -44,6 +44,10 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   t.cached = s.cached;
   const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
   uint64_t requests = 0, bytes = 0;
+  constexpr uint64_t kLine = 128;  // bytes of a request to L2 (published cache counters)
+  if (stride < kLine || s.burst_bytes >= stride)
+    for (uint32_t b = 1; b < s.bursts; b++)
+      t.same_line += (canonical + b * stride) / kLine == (canonical + (b - 1) * stride + s.burst_bytes - 1) / kLine;
   bool alike = stride % window == 0;  // every piece lies in its windows as the first does
   for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
     uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;
@@ -133,7 +137,7 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
                        s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
-  c.issue(Pipe::MTE2, api, pc, c.chip.mte2_issue, {{local, true, false, false, 0}, {gm, false, true, false, canonical}},
+  c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}},
           &t);
 }
 
@@ -156,7 +160,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
   Transfer t = transfer_of(canonical, s, s.dst_stride, true, c.chip);
-  c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue,
+  c.issue(Pipe::MTE3, api, pc, Work{},
           {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
 }
 
@@ -184,20 +188,22 @@ void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char
     CopyShape s;
     s.burst_bytes = piece;
     Transfer t = transfer_of(canonical, s, 0, true, c.chip);
-    c.issue(Pipe::MTE3, api, pc, c.chip.mte3_issue, {{gm, true, true, false, canonical}}, &t);
+    c.issue(Pipe::MTE3, api, pc, Work{}, {{gm, true, true, false, canonical}}, &t);
   }
   c.barrier_all();
 }
 
 // On the device: one copy to UB, MTE2 -> S flag, scalar copies to the stack, barrier (get_op_tiling of the operator
-// compiler). Only its time matters here: a fixed latency and 8 bytes per scalar load.
+// compiler). Only its time matters here: a load that misses the data cache, and 8 bytes per scalar load; that all cores
+// load from the same address is part of the launch (launch.tiling_us).
 void load_tiling(void* dst, const void* src, uint32_t bytes) {
   const void* pc = VNPU_PC;
   Core& c = core();
   c.check_gm(pieces(src, bytes, 1, 0), false, "GET_TILING_DATA", pc, "tiling data");
   std::memcpy(dst, src, bytes);
-  c.scalar(c.chip.mte2_issue + c.chip.mte2_latency + bytes / c.chip.mte2_bytes_per_cycle +
-           (bytes + 7) / 8 * c.chip.scalar_issue);
+  c.trace.tiling = true;
+  c.scalar(ScalarKind::GmMiss);
+  c.scalar(ScalarKind::LocalAccess, (bytes + 7) / 8);
 }
 
 void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -220,7 +226,8 @@ void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const c
     std::memmove(static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
                  s.burst_bytes);
   double repeats = static_cast<double>(s.bursts) * round_up(s.burst_bytes, kRepeatBytes) / kRepeatBytes;
-  c.issue(Pipe::V, api, pc, c.chip.vec_head + repeats, {{to, true}, {from, false}});
+  c.issue(Pipe::V, api, pc, Work{c.chip.instruction(api, DType::None), 1, static_cast<float>(repeats), 0},
+          {{to, true}, {from, false}});
 }
 
 }  // namespace vnpu

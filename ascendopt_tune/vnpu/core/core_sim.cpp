@@ -14,22 +14,28 @@ void CoreSim::advance(Arrivals& arrivals) {
   }
 }
 
-double CoreSim::request_cycles(const Record& r) const {
+double CoreSim::request_cycles(const Record& r, double resident) const {
+  const Transfer& t = trace_.transfers[r.transfer];
+  const bool in = r.pipe == Pipe::MTE2;
+  // A piece that begins in the line of the one before waits for it.
+  const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
+                         : chip_.mte3_request_cycles;
+  const double own = t.bursts * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
   // Requests of several cores to one window of GM are served one after another.
-  double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
-  double own = r.pipe == Pipe::MTE2 ? chip_.mte2_request_cycles : chip_.mte3_request_cycles;
-  return sharers > 1 ? std::max(own, sharers * chip_.same_window_cycles) : own;
+  const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
+  return sharers > 1 ? std::max(own, t.requests * sharers * chip_.same_window_cycles) : own;
 }
 
-void CoreSim::transfer_done(Pipe pipe, double now, bool write_back) {
+void CoreSim::transfer_done(Pipe pipe, double now, bool write_back, double resident) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
-  const Record& r = *p.queue.front().record;
+  const Record& r = trace_.records[p.queue.front().record];
   const Transfer& t = trace_.transfers[r.transfer];
   const bool in = pipe == Pipe::MTE2;
   p.moving = false;
   ready_ |= 1u << static_cast<int>(pipe);
-  double requested = p.start + r.cycles + t.requests * request_cycles(r), free = std::max(now, requested);
-  double alone = p.start + r.cycles + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
+  const double asked = p.start + (in ? chip_.mte2_issue : chip_.mte3_issue);
+  double requested = asked + request_cycles(r, resident), free = std::max(now, requested);
+  double alone = asked + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
   finish(pipe, p, r, p.start, free, free + (in ? chip_.mte2_latency : chip_.mte3_latency));
   if (write_back) {
@@ -48,7 +54,7 @@ void CoreSim::written_back(Pipe pipe, uint32_t number, double now) {
     const Raised& f = p.raised.front();
     for (size_t n = f.after - std::min<size_t>(f.after, chip_.writes_in_flight) + 1; n <= f.after; n++)
       if (!done(p, n)) return;
-    raise(*f.record, std::max(f.at, p.complete));
+    raise(trace_.records[f.record], std::max(f.at, p.complete));
     p.raised.pop_front();
   }
 }
@@ -66,7 +72,7 @@ void CoreSim::leave_sync(double now) {
 
 CoreTimes CoreSim::result() {
   times_.end = end();
-  scalar_works(trace_.scalar_tail, nullptr);
+  scalar_works(costs_.scalar_tail(), nullptr);
   return times_;
 }
 
@@ -88,7 +94,7 @@ double CoreSim::complete_all() const {
 }
 
 void CoreSim::finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done) {
-  double until = pipe == Pipe::MTE3 ? free : done;  // a write is out of the pipe's hands when L2 has it
+  double until = pipe == Pipe::V ? free : done;  // profilers count a copy until it is complete
   times_.busy[static_cast<int>(pipe)] += std::max(0.0, until - std::max(start, p.busy_until));
   p.busy_until = std::max(p.busy_until, until);
   p.free = p.copied = free;
@@ -160,7 +166,7 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
     return false;
   }
   Queued q = p.queue.front();
-  const Record& r = *q.record;
+  const Record& r = trace_.records[q.record];
   double now = std::max(q.issued, p.free);
   switch (r.kind) {
     case Record::kInstr:
@@ -170,15 +176,19 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
         now = std::max(now, p.free);
         p.moving = true;
         p.start = now;
-        arrivals.push({now + r.cycles, index_, pipe, r.epoch, &trace_.transfers[r.transfer]});
+        arrivals.push({now + (pipe == Pipe::MTE2 ? chip_.mte2_issue : chip_.mte3_issue), index_, pipe, r.epoch,
+                       static_cast<size_t>(r.transfer)});
         return false;
       }
-      finish(pipe, p, r, now, now + r.cycles, now + r.cycles);
+      {
+        const double free = now + costs_.work(r);
+        finish(pipe, p, r, now, free, free + chip_.vec_result);
+      }
       break;
     case Record::kSetFlag:
     case Record::kCrossSet:
       if (p.in_flight)
-        p.raised.push_back({&r, now, p.dones.size()});
+        p.raised.push_back({q.record, now, p.dones.size()});
       else
         raise(r, std::max(now, p.complete));
       break;
@@ -192,7 +202,8 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
       const PipeState& src = pipes_[static_cast<int>(r.src)];
       if (r.src != Pipe::S) {
         if (!done(src, r.epoch)) return false;
-        double until = src.dones[r.epoch - 1] + (r.src == pipe ? drain(pipe) : 0);
+        // The next instruction of a pipe gets the results of the one before without the way through memory.
+        double until = src.dones[r.epoch - 1] + (r.src == pipe ? chip_.vec_dependence - chip_.vec_result : 0);
         pipe_waits(pipe, now, until, r, r.src);
         seen(r, pipe, until, p.free);
       }
@@ -200,7 +211,8 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
     }
     default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
       if (p.in_flight) return false;
-      if (!p.dones.empty()) pipe_waits(pipe, now, p.complete + drain(pipe), r, pipe);
+      if (!p.dones.empty())
+        pipe_waits(pipe, now, pipe == Pipe::V ? std::max(now, p.free) + chip_.vec_barrier : p.complete, r, pipe);
       break;
   }
   p.queue.pop_front();
@@ -211,7 +223,7 @@ bool CoreSim::step_scalar() {
   if (next_ == trace_.records.size() || syncing_) return false;
   const Record& r = trace_.records[next_];
   if (!counted_) {
-    scalar_works(r.scalar_before, r.pc);
+    scalar_works(costs_.scalar(r), r.pc);
     counted_ = true;
   }
   switch (r.kind) {
@@ -222,14 +234,14 @@ bool CoreSim::step_scalar() {
         if (p.starts.size() <= older) return false;
         scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
       }
-      enqueue(r.pipe, r);
+      enqueue(r.pipe);
       break;
     }
     case Record::kSetFlag:
       if (r.src == Pipe::S)
         flag(r).push_back(scalar_);
       else
-        enqueue(r.src, r);
+        enqueue(r.src);
       break;
     case Record::kWaitFlag:
       if (r.pipe == Pipe::S) {
@@ -238,7 +250,7 @@ bool CoreSim::step_scalar() {
         seen(r, Pipe::S, flag(r).front(), scalar_);
         flag(r).pop_front();
       } else {
-        enqueue(r.pipe, r);
+        enqueue(r.pipe);
       }
       break;
     case Record::kDepend:
@@ -248,7 +260,7 @@ bool CoreSim::step_scalar() {
         scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
         seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
       } else {
-        enqueue(r.pipe, r);
+        enqueue(r.pipe);
       }
       break;
     case Record::kCrossWait: {
@@ -260,7 +272,7 @@ bool CoreSim::step_scalar() {
     }
     case Record::kBarrier:
     case Record::kCrossSet:
-      enqueue(r.pipe, r);
+      enqueue(r.pipe);
       break;
     case Record::kBarrierAll:
       if (!idle()) return false;

@@ -9,6 +9,7 @@
 
 #include "bandwidth.h"
 #include "chip.h"
+#include "costs.h"
 #include "cross_flags.h"
 #include "timeline.h"
 #include "timing.h"
@@ -22,7 +23,7 @@ struct Arrival {
   int core;
   Pipe pipe;
   uint32_t number;  // of the instruction on its pipe, from 1
-  const Transfer* transfer;
+  size_t transfer;  // of the core's trace
   bool operator<(const Arrival& o) const {
     return time != o.time ? time > o.time : core != o.core ? core > o.core : pipe > o.pipe;
   }
@@ -63,6 +64,7 @@ class CoreSim {
         bandwidth_(bandwidth),
         cross_(cross),
         chip_(chip),
+        costs_(trace, chip),
         flags_(kPipes * kPipes * chip.event_ids),
         timeline_(timeline) {}
 
@@ -75,25 +77,30 @@ class CoreSim {
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(Arrivals& arrivals);
   // The data of the copy that `pipe` is executing have been moved at `now`; it goes on when its requests are through,
-  // too. `write_back`: dirty lines still have to leave L2 to make room.
-  void transfer_done(Pipe pipe, double now, bool write_back);
+  // too. `write_back`: dirty lines still have to leave L2 to make room; `resident`: the part that was in L2 (0..1).
+  void transfer_done(Pipe pipe, double now, bool write_back, double resident);
   void written_back(Pipe pipe, uint32_t number, double now);
 
-  double end() const { return std::max(scalar_ + trace_.scalar_tail, complete_all()); }
+  double end() const { return std::max(scalar_ + costs_.scalar_tail(), complete_all()); }
   bool finished() const { return next_ == trace_.records.size() && idle(); }
   bool at_sync() const { return syncing_ && idle(); }
   double sync_time();
   void leave_sync(double now);
   CoreTimes result();
+  // The trace has got more records, nothing else of it has changed.
+  void extend() { costs_.extend(); }
+  // Whether the scalar unit is through with every record; when it was.
+  bool through() const { return next_ == trace_.records.size() && !syncing_; }
+  double scalar_time() const { return scalar_; }
   std::string waiting() const;
 
  private:
   struct Queued {
-    const Record* record;
+    size_t record;
     double issued;
   };
   struct Raised {  // a flag set behind a write that is not in memory yet
-    const Record* record;
+    size_t record;
     double at;
     size_t after;  // number of instructions that must be done
   };
@@ -122,9 +129,7 @@ class CoreSim {
   bool shown() const { return timeline_ && timeline_->shows(index_); }
   double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
 
-  // From the end of the last instruction of a pipe until one that needs its results begins.
-  double drain(Pipe pipe) const { return pipe == Pipe::V ? chip_.vec_drain : 0; }
-  double request_cycles(const Record& r) const;  // from one request of a copy to its next
+  double request_cycles(const Record& r, double resident) const;  // what the requests of a copy take
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
   void scalar_waits(double until, const Record& r, Pipe src, double& counter);
@@ -132,8 +137,8 @@ class CoreSim {
   void seen(const Record& r, Pipe dst, double raised, double at);
   void raise(const Record& r, double at);
   bool held_by_write(double now, PipeState& in, const Record& r);
-  void enqueue(Pipe pipe, const Record& r) {
-    pipes_[static_cast<int>(pipe)].queue.push_back({&r, scalar_});
+  void enqueue(Pipe pipe) {
+    pipes_[static_cast<int>(pipe)].queue.push_back({next_, scalar_});
     ready_ |= 1u << static_cast<int>(pipe);
   }
   bool step_pipe(Pipe pipe, Arrivals& arrivals);
@@ -145,6 +150,7 @@ class CoreSim {
   const Bandwidth& bandwidth_;
   CrossFlags& cross_;
   const Chip& chip_;
+  Costs costs_;
   double scalar_ = 0;
   size_t next_ = 0;
   bool counted_ = false, syncing_ = false;

@@ -47,10 +47,10 @@ void barrier_all() { core().barrier_all(); }
 void sync_all() { core().sync_all(); }
 void cross_set(Pipe pipe, int id) { core().cross_set(pipe, id, VNPU_PC); }
 void cross_wait(int id) { core().cross_wait(id, VNPU_PC); }
-void queue_cost() { core().scalar(core().chip.scalar_queue); }
+void queue_cost() { core().scalar(ScalarKind::Queue); }
 void scalar_cost(double cycles) {
   if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");
-  core().scalar(cycles);
+  core().scalar(ScalarKind::Cycle, cycles);
 }
 void** user_pipe() { return &core().user_pipe; }
 void** system_workspace() { return &core().system_workspace; }
@@ -83,21 +83,21 @@ void scalar_access(const void* p, uint32_t bytes, bool write, const char* api) {
 void set_mask(uint64_t high, uint64_t low) {
   core().mask[0] = low;
   core().mask[1] = high;
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
 }
 void set_mask_mode(bool counter) {
   core().counter_mode = counter;
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
 }
 void reset_mask() {
   core().mask[0] = core().mask[1] = ~0ull;
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
 }
 
 void set_atomic(AtomicOp op, DType dtype) {
   core().atomic = static_cast<Atomic>(op);
   core().atomic_dtype = dtype;
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
 }
 
 }  // namespace vnpu

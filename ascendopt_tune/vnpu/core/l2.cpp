@@ -13,6 +13,13 @@ uint64_t windows(uint64_t lines) {
 
 }  // namespace
 
+L2State::L2State(const L2State& other) : uses_(other.uses_), now_(other.now_), lines_(other.lines_) {
+  for (const auto& chunk : other.chunks_) {
+    chunks_.emplace_back(chunk ? new Page[kChunk] : nullptr);
+    if (chunk) std::copy(chunk.get(), chunk.get() + kChunk, chunks_.back().get());
+  }
+}
+
 L2State::Page& L2State::page(uint64_t number) {
   uint64_t chunk = number / kChunk;
   if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);

@@ -12,6 +12,9 @@ namespace vnpu {
 
 class L2State {
  public:
+  L2State() = default;
+  L2State(const L2State& other);
+  L2State& operator=(const L2State&) = delete;
   struct Touched {
     double resident = 1;     // part of the transfer (0..1) that was in L2
     double dirty_bytes = 0;  // that had to be written back to make room for it

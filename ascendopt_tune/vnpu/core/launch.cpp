@@ -8,11 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "l2.h"
 #include "machine.h"
+#include "replay.h"
 #include "report.h"
 #include "schedule.h"
-#include "timing.h"
 
 namespace vnpu {
 namespace {
@@ -79,9 +78,12 @@ std::string name_buffer(uint64_t& begin, uint64_t& end, const KernelInfo& kernel
 
 }  // namespace
 
+void set_last_error(const std::string& what) { last_error = what; }
+
 LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables) {
   Settings& s = settings();
   std::lock_guard lock(s.mutex);
+  keep(nullptr);
   LaunchResult result;
   Report report;
   report.kernel = kernel.name;
@@ -156,18 +158,16 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
     if (u.sink_end) u.sink_buffer = name_buffer(u.sink_begin, u.sink_end, kernel, args);
   }
   if (s.timing) {
-    std::vector<const Trace*> traces;
-    for (Core* c : cores) traces.push_back(&c->trace);
-    // Warm, as a measurement on hardware is: the first pass brings into L2 what stays there. Profilers that empty L2
-    // before they replay a kernel measure it cold.
-    L2State l2;
-    if (s.warm) simulate(traces, chip, l2, nullptr);
-    report.times = simulate(traces, chip, l2, s.trace ? &report.timeline : nullptr);
+    std::vector<Trace> traces;
+    for (Core* c : cores) traces.push_back(std::move(c->trace));
+    auto replay = std::make_shared<const Replay>(std::move(traces), chip, !s.warm);
+    report.times = replay->times(chip, s.trace ? &report.timeline : nullptr);
     if (!report.times.deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
       return finish(kVectorCoreException, "deadlock: " + report.times.deadlock);
     }
-    report.profile(traces, chip);
+    report.profile(replay->traces(), chip);
+    keep(std::move(replay));
     result.task_duration_us = report.task_duration_us;
   }
   return finish(0, "");

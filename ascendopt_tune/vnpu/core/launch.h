@@ -29,12 +29,16 @@ struct LaunchResult {
 // whether its binary has any, which are all cores'.
 LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables);
 
+// What vnpu_last_error() answers next.
+void set_last_error(const std::string& what);
+
 }  // namespace vnpu
 
 extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
-// Options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, fill=0..255 (what unwritten local memory holds),
+// Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1 (whether a launch is timed as one of
+// many, or as the first of its kernel), log=0|1, fill=0..255 (what unwritten local memory holds),
 // guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the cores of a
 // launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1).
 // Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).
@@ -45,6 +49,11 @@ const char* vnpu_last_error();
 uint32_t vnpu_cores_beside();
 // What the cores of this thread's last launch issued and touched (needs log=1); see access_log.h.
 const char* vnpu_access_log();
+// Times this thread's last launch again under `n` other clocks: line i of `clocks` holds assignments of chip constants
+// ("launch.base_us=0.6 vector.head_cycles=23"; an empty line is the clock in force), task_us[i] gets the modelled task
+// duration in microseconds. Nothing is executed. Returns 0, or 1 (vnpu_last_error) for an unknown constant or when
+// nothing was timed.
+int vnpu_replay(const char* clocks, double* task_us, uint32_t n);
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
 const char* vnpu_chip_value(const char* key);
 // Writes the timeline of this thread's last launch as Chrome-trace JSON: 0, or 1 when there is none (option trace=1

@@ -51,14 +51,17 @@ Core::Core(int index, int block_num, const Chip& chip, const Options& options, L
       unwritten(local_, local_bytes_, options.hazards) {}
 
 void Core::record(Record r) {
-  r.scalar_before = static_cast<float>(scalar_pending_);
-  scalar_pending_ = 0;
+  r.scalar = trace.scalars.number(scalar_pending_);
+  scalar_pending_ = {};
   trace.records.push_back(r);
 }
 
 void Core::flush_dependencies(Pipe pipe, const char* api, const void* pc) {
   if (!options.timing) return;
   for (const Dependency& d : hazards.dependencies()) {
+    // Copies of one pipe that overlap are not held up: asc-devkit's data_copy scenario 1, built with automatic
+    // synchronization, copies to the same place of UB every 20.6 cycles.
+    if (d.src == pipe && pipe != Pipe::V) continue;
     Record r;
     r.kind = Record::kDepend;
     r.pipe = pipe;
@@ -70,12 +73,12 @@ void Core::flush_dependencies(Pipe pipe, const char* api, const void* pc) {
   }
 }
 
-void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, std::initializer_list<Access> accesses,
+void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, std::initializer_list<Access> accesses,
                  const Transfer* transfer) {
-  issue(pipe, api, pc, cycles, accesses.begin(), accesses.size(), transfer);
+  issue(pipe, api, pc, work, accesses.begin(), accesses.size(), transfer);
 }
 
-void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, const Access* accesses, size_t n,
+void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
                  const Transfer* transfer) {
   if (detached && !detached->step()) needs_turn(api, pc);
   Record r;
@@ -87,8 +90,8 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, double cycles, cons
   if (transfer) (transfer->write ? trace.mte3_bytes : trace.mte2_bytes) += transfer->bytes;
   if (!options.timing) return;
   flush_dependencies(pipe, api, pc);
-  scalar_pending_ += chip.scalar_issue;
-  r.cycles = static_cast<float>(cycles);
+  scalar(ScalarKind::Issue);
+  r.work = trace.works.number(work);
   r.api = api;
   r.pc = pc;
   if (transfer) {
@@ -122,13 +125,13 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
   if (!options.timing) return;
   flush_dependencies(Pipe::S, api, pc);
   if (local) {
-    scalar_pending_ += chip.scalar_local_access;
+    scalar(ScalarKind::LocalAccess);
     return;
   }
   if (dcache_.empty()) dcache_.assign(kCacheLines, ~0ull);
   uint64_t line = canonical / kCacheLine;
   uint64_t& slot = dcache_[line % kCacheLines];
-  scalar_pending_ += slot == line ? chip.scalar_gm_hit : chip.scalar_gm_miss;
+  scalar(slot == line ? ScalarKind::GmHit : ScalarKind::GmMiss);
   slot = line;
 }
 
@@ -145,7 +148,7 @@ void Core::read_register(Register r, const char* api, const void* pc, bool decid
   if (options.log) log.push_back({LogEntry::kInstruction, Pipe::S, Pipe::S, 0, api, {access}});
   if (!options.timing) return;
   flush_dependencies(Pipe::S, api, pc);
-  scalar_pending_ += chip.scalar_issue;
+  scalar(ScalarKind::Issue);
 }
 
 void Core::needs_turn(const char* api, const void* pc) const {
@@ -155,7 +158,7 @@ void Core::needs_turn(const char* api, const void* pc) const {
 }
 
 void Core::finish() {
-  trace.scalar_tail = scalar_pending_;
+  trace.scalar_tail = trace.scalars.number(scalar_pending_);
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
     throw KernelError(KernelError::kMisuse,
                       std::string("SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
@@ -168,7 +171,7 @@ void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
   hazards.set_flag(src, dst, id, pc, settled);
   note(LogEntry::kSet, dst, "SetFlag", src, id);
   if (!options.timing) return;
-  scalar_pending_ += chip.scalar_flag;
+  scalar(ScalarKind::Flag);
   Record r;
   r.kind = Record::kSetFlag;
   r.src = src;
@@ -187,7 +190,7 @@ void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
                       "WaitFlag", pc);
   note(LogEntry::kWait, dst, "WaitFlag", src, id);
   if (!options.timing) return;
-  scalar_pending_ += chip.scalar_flag;
+  scalar(ScalarKind::Flag);
   Record r;
   r.kind = Record::kWaitFlag;
   r.src = src;
@@ -202,7 +205,7 @@ void Core::barrier(Pipe pipe) {
   hazards.barrier(pipe);
   note(LogEntry::kBarrier, pipe, "PipeBarrier");
   if (!options.timing) return;
-  scalar_pending_ += chip.scalar_flag;
+  scalar(ScalarKind::Flag);
   Record r;
   r.kind = Record::kBarrier;
   r.pipe = pipe;
@@ -221,7 +224,7 @@ void Core::barrier_all() {
   hazards.barrier_all();
   note(LogEntry::kBarrierAll, Pipe::S, "PipeBarrier");
   if (!options.timing) return;
-  scalar_pending_ += chip.scalar_flag;
+  scalar(ScalarKind::Flag);
   Record r;
   r.kind = Record::kBarrierAll;
   r.api = "PipeBarrier<PIPE_ALL>";
@@ -258,7 +261,7 @@ void Core::cross_set(Pipe pipe, int id, const void* pc) {
   hazards.cross_set(pipe, id);
   note(LogEntry::kCrossSet, pipe, "CrossCoreSetFlag", Pipe::S, id);
   if (!options.timing) return;
-  scalar_pending_ += chip.scalar_flag;
+  scalar(ScalarKind::Flag);
   Record r;
   r.kind = Record::kCrossSet;
   r.pipe = pipe;
@@ -364,6 +367,7 @@ void* Core::allocate_local(uint32_t bytes, const void* pc) {
                           " buffers in all (AscendC reference, InitBuffer)",
                       "InitBuffer", pc);
   buffers_[local_used_] = bytes;
+  scalar(ScalarKind::Buffer);
   void* p = local_ + local_used_;
   local_used_ += bytes;
   return p;

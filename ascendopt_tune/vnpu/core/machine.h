@@ -59,17 +59,19 @@ class Core {
   Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
 
   // ---- instructions ----
-  // One instruction of `pipe` taking `cycles`; `transfer` (may be null) is moved under shared bandwidth.
-  void issue(Pipe pipe, const char* api, const void* pc, double cycles, std::initializer_list<Access> accesses,
+  // One instruction of `pipe` that costs `work`; `transfer` (may be null) is moved under shared bandwidth instead.
+  void issue(Pipe pipe, const char* api, const void* pc, const Work& work, std::initializer_list<Access> accesses,
              const Transfer* transfer = nullptr);
-  void issue(Pipe pipe, const char* api, const void* pc, double cycles, const Access* accesses, size_t n,
+  void issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
              const Transfer* transfer = nullptr);
   // The access of an instruction to a register, to be given to issue() like one to memory.
   Access register_access(Register r, bool write) const;
   // The scalar unit reads a register; `decides`: the value may steer the kernel, rather than be stored as it is.
   void read_register(Register r, const char* api, const void* pc, bool decides = true);
   // Scalar work that no memory observer needs to see.
-  void scalar(double cycles) { scalar_pending_ += cycles; }
+  void scalar(ScalarKind kind, double times = 1) {
+    scalar_pending_.counts[static_cast<size_t>(kind)] += static_cast<float>(times);
+  }
   // One GetValue/SetValue of `bytes` at `p`, local or global.
   void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc);
 
@@ -156,7 +158,7 @@ class Core {
 
   uint64_t events_[kPipes][kPipes] = {};
   uint32_t crossed_[kCrossFlags] = {}, awaited_[kCrossFlags] = {};
-  double scalar_pending_ = 0;
+  ScalarWork scalar_pending_;
   const Allocation* recent_[4] = {};
   std::vector<uint64_t> dcache_;
 };

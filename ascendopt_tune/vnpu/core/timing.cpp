@@ -1,6 +1,7 @@
 #include "timing.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bandwidth.h"
 #include "core_sim.h"
@@ -60,26 +61,52 @@ Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chi
   return {Bandwidth::kReadHbm, from_hbm + from_l2 * chip.mte2_bytes_per_cycle / chip.mte2_l2_bytes_per_cycle, dirty};
 }
 
+// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its tiling
+// data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints: "same
+// address"). Blocks beyond the first wave queue there like any other, when a core is free.
+class Front {
+ public:
+  Front(const TaskTraces& task, const Chip& chip, bool cold)
+      : dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
+        fetch_((chip.launch_fetch_us + (task.tiling ? chip.launch_tiling_us : 0)) * chip.clock_mhz),
+        head_((chip.core_head_us + (cold ? chip.cold_core_us : 0)) * chip.clock_mhz) {}
+
+  // The next block, on a core that is free at `free`.
+  void start(CoreSim& core, double free) {
+    handed_ = std::max(free, handed_);
+    fetched_ = std::max(fetched_, handed_) + fetch_;
+    core.start(handed_, fetched_ + head_);
+    handed_ += dispatch_;
+  }
+
+ private:
+  const double dispatch_, fetch_, head_;
+  double handed_ = 0, fetched_ = 0;
+};
+
 }  // namespace
 
-TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, Timeline* timeline) {
+TaskTraces::TaskTraces(std::vector<const Trace*> all) : traces(std::move(all)), sharers(sharers_of(traces)) {
+  for (const Trace* t : traces) tiling = tiling || t->tiling;
+}
+
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool cold, Timeline* timeline) {
   TaskTimes out;
-  std::vector<std::vector<uint16_t>> sharers = sharers_of(traces);
+  const std::vector<const Trace*>& traces = task.traces;
   Bandwidth bandwidth(chip);
   CrossFlags cross(traces.size());
   std::vector<CoreSim> cores;
   cores.reserve(traces.size());
   for (size_t i = 0; i < traces.size(); i++)
-    cores.emplace_back(static_cast<int>(i), *traces[i], sharers[i], bandwidth, cross, chip, timeline);
+    cores.emplace_back(static_cast<int>(i), *traces[i], task.sharers[i], bandwidth, cross, chip, timeline);
   if (timeline) *timeline = Timeline(traces);
 
-  std::vector<double> backs(traces.size() * kPipes);  // what the transfer under way on a pipe will write back
+  struct UnderWay {
+    double back = 0, resident = 0;  // bytes that will be written back; the part that was in L2
+  };
+  std::vector<UnderWay> moving(traces.size() * kPipes);  // the transfer of each pipe
   Arrivals arrivals;
-  // Blocks are handed out one after another, and the first instructions of one kernel are the same address for every
-  // core: fetching them is serialized. As many blocks as there are cores run at once; each further one starts, its
-  // instructions cached, where an earlier one has ended.
-  double head = chip.core_head_us * chip.clock_mhz, per_core = chip.launch_per_core_us * chip.clock_mhz,
-         fetch = chip.core_fetch_us * chip.clock_mhz;
+  Front front(task, chip, cold);
   size_t started = std::min<size_t>(traces.size(), chip.aiv);
   std::vector<bool> ended(traces.size());
   auto advance = [&](size_t i) {
@@ -91,8 +118,7 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
       double free = cores[block].end();
       if (timeline) timeline->cores[started] = timeline->cores[block];
       block = started++;
-      free = std::max(free, per_core * static_cast<double>(block));
-      cores[block].start(free, free + head);
+      front.start(cores[block], free);
     }
   };
   auto meet = [&] {  // all cores at SyncAll: let them go together
@@ -105,13 +131,8 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
     for (size_t i = 0; i < cores.size(); i++) advance(i);
     return true;
   };
-  size_t first_wave = started;
-  double fetched = 0;
-  for (size_t i = 0; i < first_wave; i++) {
-    double handed = per_core * static_cast<double>(i);
-    fetched = std::max(fetched, handed) + fetch;
-    cores[i].start(handed, fetched + head);
-  }
+  const size_t first_wave = started;
+  for (size_t i = 0; i < first_wave; i++) front.start(cores[i], 0);
   for (size_t i = 0; i < first_wave; i++) advance(i);
   while (true) {
     if (cross.news()) {
@@ -127,14 +148,14 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
     if (arrival <= completion) {
       Arrival a = arrivals.top();
       arrivals.pop();
-      const Transfer& t = *a.transfer;
+      const Transfer& t = traces[static_cast<size_t>(a.core)]->transfers[a.transfer];
       L2State::Touched touched = l2.touch(t, chip);
       out.l2_hit_bytes += touched.resident * t.bytes;
       out.l2_miss_bytes += (1 - touched.resident) * t.bytes;
       Move m = move_of(t, touched, chip);
-      if (t.write)
-        backs[a.core * kPipes + static_cast<int>(a.pipe)] = m.written_back;
-      else if (m.written_back > 0)
+      moving[static_cast<size_t>(a.core * kPipes + static_cast<int>(a.pipe))] = {t.write ? m.written_back : 0,
+                                                                                touched.resident};
+      if (!t.write && m.written_back > 0)
         bandwidth.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
       bandwidth.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
       continue;
@@ -145,8 +166,8 @@ TaskTimes simulate(const std::vector<const Trace*>& traces, const Chip& chip, L2
     if (d.kind == Bandwidth::kWriteBack) {
       core.written_back(d.pipe, d.number, completion);
     } else {
-      double back = backs[d.core * kPipes + static_cast<int>(d.pipe)];
-      core.transfer_done(d.pipe, completion, back > 0);
+      const auto [back, resident] = moving[static_cast<size_t>(d.core * kPipes + static_cast<int>(d.pipe))];
+      core.transfer_done(d.pipe, completion, back > 0, resident);
       if (back > 0) bandwidth.arrive(completion, back, {d.core, d.pipe, d.number, Bandwidth::kWriteBack});
     }
     advance(static_cast<size_t>(d.core));

@@ -2,7 +2,7 @@
 //
 // A core's scalar unit walks its trace in program order and hands instructions to one FIFO per pipe. A pipe starts its
 // head when the scalar unit has issued it, the pipe is free and the flags it waits for are set. Vector instructions
-// take the cycles written in the trace; GM transfers additionally share HBM and L2 bandwidth with every core
+// take what the chip's table says; GM transfers additionally share HBM and L2 bandwidth with every core
 // (bandwidth.h), and hit or miss L2 by what was touched before (l2.h). Times are in cycles of the core clock.
 #pragma once
 #include <string>
@@ -33,7 +33,17 @@ struct TaskTimes {
 
 class L2State;
 
-// `timeline` may be null. The order of cores doesn't influence the result.
-TaskTimes simulate(const std::vector<const Trace*>& cores, const Chip& chip, L2State& l2, Timeline* timeline);
+// The traces of a task's blocks, and what follows from them whatever the clock.
+struct TaskTraces {
+  explicit TaskTraces(std::vector<const Trace*> all);
+
+  std::vector<const Trace*> traces;
+  std::vector<std::vector<uint16_t>> sharers;  // how many blocks make each transfer at the same address; may be empty
+  bool tiling = false;                         // the kernel loads tiling data
+};
+
+// `cold`: the first launch of a kernel, whose instructions no core has yet. `timeline` may be null. The order of cores
+// doesn't influence the result.
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool cold, Timeline* timeline);
 
 }  // namespace vnpu

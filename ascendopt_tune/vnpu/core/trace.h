@@ -1,14 +1,58 @@
 // Trace: what one core issued, in program order. Written while the kernel executes, read by the timing model.
+//
+// No record holds a time: what an instruction costs is named in constants of the chip (Work, ScalarWork), so the same
+// trace can be timed under another clock (replay.h).
 #pragma once
+#include <array>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
+#include "chip.h"
 #include "vnpu/types.h"
 
 namespace vnpu {
 
+// What a vector instruction costs its pipe: heads * head + units * pace + cycles, head and pace those of a row of the
+// chip's table. Composite calls have several heads; `cycles` are those that no row knows: bank conflicts.
+struct Work {
+  uint32_t instruction = 0;  // row of Chip::instructions
+  float heads = 0, units = 0, cycles = 0;
+};
+
+// What the scalar unit did between two records.
+struct ScalarWork {
+  std::array<float, kScalarKinds> counts{};
+};
+
+// Values that recur: each is kept once and known by its number. Number 0 is the empty one.
+template <typename T>
+class Pool {
+ public:
+  Pool() : items_(1), known_(kKnown) {}
+  uint32_t number(const T& item) {
+    static_assert(std::has_unique_object_representations_v<uint32_t> && sizeof(T) % 4 == 0);
+    uint32_t words[sizeof(T) / 4], h = 0;
+    std::memcpy(words, &item, sizeof item);
+    for (uint32_t w : words) h = (h ^ w) * 0x9e3779b1u;
+    uint32_t& slot = known_[(h >> 16) % kKnown];
+    if (std::memcmp(&items_[slot], &item, sizeof item) != 0) {
+      slot = static_cast<uint32_t>(items_.size());
+      items_.push_back(item);
+    }
+    return slot;
+  }
+  const std::vector<T>& items() const { return items_; }
+
+ private:
+  static constexpr size_t kKnown = 128;
+  std::vector<T> items_;
+  std::vector<uint32_t> known_;
+};
+
 struct Record {
   enum Kind : uint8_t {
-    kInstr,    // `cycles` on `pipe`; `transfer` >= 0 adds a GM transfer under shared bandwidth
+    kInstr,    // `work` on `pipe`; `transfer` >= 0: a GM transfer under shared bandwidth instead
     kSetFlag,  // on `src`, seen by `pipe`, event `id`
     kWaitFlag,
     kBarrier,     // `pipe` waits for its own earlier instructions
@@ -24,8 +68,8 @@ struct Record {
   Pipe src = Pipe::S;
   uint8_t id = 0;
   uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1
-  float scalar_before = 0;    // cycles of scalar work since the previous record
-  float cycles = 0;           // occupancy of the pipe without shared-bandwidth waiting
+  uint32_t scalar = 0;        // scalar work since the previous record, a number of Trace::scalars
+  uint32_t work = 0;          // a number of Trace::works
   int32_t transfer = -1;      // index into Trace::transfers
   const char* api = nullptr;  // the AscendC call, for reports
   const void* pc = nullptr;   // return address in the kernel, resolved to file and line when a report needs it
@@ -34,7 +78,10 @@ struct Record {
 struct Trace {
   std::vector<Record> records;
   std::vector<Transfer> transfers;
-  double scalar_tail = 0;  // scalar cycles after the last record
+  Pool<Work> works;
+  Pool<ScalarWork> scalars;
+  uint32_t scalar_tail = 0;  // scalar work after the last record
+  bool tiling = false;       // the kernel loads tiling data (GET_TILING_DATA)
   double conflict_cycles = 0, vector_repeats = 0;
   uint64_t mte2_bytes = 0, mte3_bytes = 0;
 };

@@ -7,7 +7,7 @@ VectorCall::VectorCall(const Lanes& lanes, const char* api, const void* pc, uint
   if (lanes.count == 0 && lanes.repeat > 255)
     throw KernelError(KernelError::kMisuse,
                       std::string(api) + ": repeatTime " + std::to_string(lanes.repeat) + " is above 255", api, pc);
-  core_.scalar(lanes.count && !lanes.use_set_mask ? core_.chip.scalar_mask : 0);
+  if (lanes.count && !lanes.use_set_mask) core_.scalar(ScalarKind::Mask);
 }
 
 Range VectorCall::range_of(const Operand& o, uint32_t repeats, uint32_t last) const {
@@ -185,20 +185,22 @@ void VectorCall::check_overlaps() const {
             api_, pc_);
 }
 
-void VectorCall::issue(double cycles_per_repeat) {
+void VectorCall::issue() {
   check_overlaps();
-  double conflict = core_.options.timing ? conflicts(cycles_per_repeat) : 0;
+  const uint16_t row = core_.chip.instruction(api_, operands_[0].operand.dtype);
+  const double conflict = core_.options.timing ? conflicts(core_.chip.instructions[row].pace) : 0;
   core_.trace.conflict_cycles += conflict;
   core_.trace.vector_repeats += repeats();
   follow_unwritten();
-  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + repeats() * cycles_per_repeat + conflict, accesses_,
+  core_.issue(Pipe::V, api_, pc_, Work{row, 1, static_cast<float>(repeats()), static_cast<float>(conflict)}, accesses_,
               n_accesses_);
 }
 
-void VectorCall::issue_cycles(double cycles, uint64_t) {
+void VectorCall::issue_composite(double heads, double cycles) {
   check_overlaps();
   follow_unwritten();
-  core_.issue(Pipe::V, api_, pc_, core_.chip.vec_head + cycles, accesses_, n_accesses_);
+  core_.issue(Pipe::V, api_, pc_, Work{0, static_cast<float>(heads), static_cast<float>(cycles), 0}, accesses_,
+              n_accesses_);
 }
 
 void unsupported_dtype(const char* api, DType t, const void* pc) {

@@ -6,7 +6,7 @@
 //   VectorCall call(lanes, api, pc);
 //   call.operand(dst, true); call.operand(src0, false);          // order: destination first
 //   call.for_each<float, float>(dst, src0, [](float& d, float s) { d = s; });
-//   call.issue(cycles_per_repeat);
+//   call.issue();
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -88,10 +88,11 @@ class VectorCall {
   // Repeat after repeat may add to one destination that is the last source as well (general notes of the reference).
   void allow_accumulation() { may_accumulate_ = true; }
 
-  // Reports the instruction: head + repeats * `cycles_per_repeat` + bank conflicts of the declared operands.
-  void issue(double cycles_per_repeat);
-  // The same with the cycles after the head given (instructions that aren't counted in repeats).
-  void issue_cycles(double cycles, uint64_t elements);
+  // Reports the instruction: its row of the chip's table (call and type of the destination), repeats, and the bank
+  // conflicts of the declared operands.
+  void issue();
+  // A call that is modelled as one piece: so many instructions, and their cycles without the heads.
+  void issue_composite(double heads, double cycles);
   Core& core() { return core_; }
 
  private:

@@ -20,10 +20,15 @@ double repeats_of(uint64_t elements, uint32_t size) {
   return static_cast<double>((elements * size + kRepeatBytes - 1) / kRepeatBytes);
 }
 
-// Cycles of `repeats` repeats in instructions of at most 255, all but the first head included.
-double chunks(const LocalCall& call, double repeats, double cycles) {
-  return repeats * cycles + call.core.chip.vec_head * std::ceil(repeats / 255);
-}
+// What several instructions cost: how many there are, and their cycles without the heads.
+struct Composite {
+  double heads = 0, cycles = 0;
+  // `repeats` repeats of `each` cycles, in instructions of at most 255; `times` over.
+  void add(double repeats, double each, double times = 1) {
+    heads += times * std::ceil(repeats / 255);
+    cycles += times * repeats * each;
+  }
+};
 
 // The first n elements of v (which has room up to a multiple of the lanes) as trees inside repeats, then over the
 // repeats' results. T is what rounds after every addition; its lanes fill 256 bytes.
@@ -91,24 +96,24 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
   call.write(dst, bytes, "destination");
   uint8_t* out = static_cast<uint8_t*>(dst);
   const uint8_t* in = static_cast<const uint8_t*>(src);
-  double cycles;
+  Composite cost;
   if (copies) {
     std::memmove(out, in, bytes);
-    cycles = chunks(call, repeats_of(bytes, 1), 1);
+    cost.add(repeats_of(bytes, 1), 1);
   } else if (axis == 0) {
     std::memmove(out, in, row_bytes);
     for (uint32_t r = 1; r < rows; r++) std::memcpy(out + r * row_bytes, out, row_bytes);
-    cycles = chunks(call, rows * repeats_of(columns, size), 1);
+    cost.add(rows * repeats_of(columns, size), 1);
   } else {
     for (uint32_t r = 0; r < rows; r++)
       for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
     // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
     uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-    cycles =
-        chunks(call, repeats_of(uint64_t(rows) * kBlockBytes, 1), 1) + chunks(call, rows * repeats_of(padded, 1), 1);
-    if (padded != row_bytes) cycles += chunks(call, rows * repeats_of(padded, 1), kMaskCycles);
+    cost.add(repeats_of(uint64_t(rows) * kBlockBytes, 1), 1);
+    cost.add(rows * repeats_of(padded, 1), 1);
+    if (padded != row_bytes) cost.add(rows * repeats_of(padded, 1), kMaskCycles);
   }
-  call.issue(cycles - call.core.chip.vec_head);
+  call.issue_composite(cost.heads, cost.cycles);
 }
 
 void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,
@@ -130,14 +135,15 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
     row_sum_as<f16>(dst, src, outer, inner, n, mean, in_float);
   else
     row_sum_as<float>(dst, src, outer, inner, n, mean, false);
-  double cycles = 0;
+  Composite cost;
   for (double left = per_row;; left = repeats_of(static_cast<uint64_t>(left), add_size)) {
-    cycles += outer * (call.core.chip.vec_head + left * kReduceCycles);
+    cost.heads += outer;
+    cost.cycles += outer * left * kReduceCycles;
     if (left <= 1) break;
   }
-  if (in_float) cycles += outer * 3 * (call.core.chip.vec_head + per_row);  // Cast there and back, and the last step
-  if (mean) cycles += chunks(call, repeats_of(outer, size), 1);
-  call.issue(cycles - call.core.chip.vec_head);
+  if (in_float) cost.add(per_row, 1, 3.0 * outer);  // Cast there and back, and the last step
+  if (mean) cost.add(repeats_of(outer, size), 1);
+  call.issue_composite(cost.heads, cost.cycles);
 }
 
 // In float whatever the dtype; rounded once at the end.
@@ -169,10 +175,14 @@ void softmax(const Softmax& s, const char* api) {
   }
   // Row maximum, Brcb, Sub, Exp, row sum, Brcb, Div; half is converted to float and back.
   double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
-  double cycles = 2 * (chunks(call, all, kBlockReduce) + chunks(call, rows, kReduceCycles) + chunks(call, rows, 1)) +
-                  chunks(call, all, 1) + 2 * chunks(call, all, kExpDivCycles);
-  if (s.dtype == DType::F16) cycles += 2 * chunks(call, all, 1);
-  call.issue(cycles - call.core.chip.vec_head);
+  Composite cost;
+  cost.add(all, kBlockReduce, 2);
+  cost.add(rows, kReduceCycles, 2);
+  cost.add(rows, 1, 2);
+  cost.add(all, 1);
+  cost.add(all, kExpDivCycles, 2);
+  if (s.dtype == DType::F16) cost.add(all, 1, 2);
+  call.issue_composite(cost.heads, cost.cycles);
 }
 
 }  // namespace vnpu

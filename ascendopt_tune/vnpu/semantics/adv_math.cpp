@@ -36,7 +36,8 @@ const Recipe& recipe_of(Math op) {
   return kRecipes[0];
 }
 
-double cycles(const Recipe& recipe, DType t, const MathArguments& a, const Core& core) {
+// Instructions, and their cycles without the heads.
+std::pair<double, double> cost(const Recipe& recipe, DType t, const MathArguments& a, const Core& core) {
   const bool half = t == DType::F16;
   const uint32_t instructions = recipe.instructions + (half ? 2 : 0), floats = recipe.temporaries + (half ? 1 : 0);
   const uint32_t bytes = a.shared ? a.shared_bytes : core.local_rest_bytes();
@@ -44,8 +45,7 @@ double cycles(const Recipe& recipe, DType t, const MathArguments& a, const Core&
   if (floats) piece = std::max(64u, std::min(piece, bytes / (4 * floats)));
   const uint32_t passes = (a.count + piece - 1) / piece;
   const double repeats = (a.count + 63) / 64;
-  // The head of the first instruction is added by the caller.
-  return (passes * instructions - 1.0) * core.chip.vec_head + repeats * (instructions + recipe.slow);
+  return {double(passes) * instructions, repeats * (instructions + recipe.slow)};
 }
 
 float gelu(float x) { return x * sigmoid_lane(1.59576912f * (x + 0.044715f * x * x * x)); }
@@ -204,7 +204,8 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
   if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
-  call.issue_cycles(cycles(recipe_of(op), dst.dtype, a, call.core()), a.count);
+  const auto [heads, cycles] = cost(recipe_of(op), dst.dtype, a, call.core());
+  call.issue_composite(heads, cycles);
   leave_mask(lanes);
 }
 

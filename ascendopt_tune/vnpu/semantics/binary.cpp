@@ -69,11 +69,6 @@ void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operan
   }
 }
 
-double cycles_per_repeat(BinaryOp op, DType t) {
-  if (op == BinaryOp::Div) return t == DType::F16 ? 4 : 2;
-  return op == BinaryOp::MulAddDst ? 2 : 1;
-}
-
 // Whose repeats may add up in one destination (AscendC reference, general notes: overlapping addresses).
 bool accumulates(BinaryOp op, DType t) {
   constexpr BinaryOp ops[] = {BinaryOp::Add, BinaryOp::Sub,     BinaryOp::Mul,    BinaryOp::Max,
@@ -114,7 +109,7 @@ void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand&
     default:
       compute<uint16_t>(op, call, dst, src0, src1);
   }
-  call.issue(cycles_per_repeat(op, dst.dtype));
+  call.issue();
   leave_mask(lanes);
 }
 

@@ -206,7 +206,7 @@ void convert_int4(const Operand& dst, const Operand& src, Round round, const Lan
   const bool gapless = half.blk_stride == 1 && half.rep_stride == 8 && packed.rep_stride == 2;
   uint32_t prefix = 0;
   while (prefix < per_repeat && call.enabled(prefix)) prefix++;
-  call.issue(1);
+  call.issue();
   if (call.contiguous() && gapless) {
     pairs(0, call.count());
   } else {
@@ -229,13 +229,13 @@ void cast(const Operand& dst, const Operand& src, Round round, const Lanes& lane
   call.operand(dst, true, "destination");
   call.operand(src, false, "source");
   convert({call, dst, src, round});
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
 void set_dequant(uint64_t bits) {
   core().dequant = bits;
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
 }
 
 namespace {
@@ -270,7 +270,7 @@ void cast_dequant(const Operand& dst, const Operand& src, const DequantForm& for
     call.operand(dst, true, "destination");
     call.operand(src, false, "source");
     dequantize(call, dst, src);
-    call.issue(1);
+    call.issue();
     return leave_mask(lanes);
   }
   // The destination is written at the lanes of int16 blocks: declared as such.
@@ -292,7 +292,7 @@ void cast_dequant(const Operand& dst, const Operand& src, const DequantForm& for
       Dequant dequant(form.vector ? table[l % 16] : call.core().dequant);
       block[(form.half_block ? 16 : 0) + l % 16] = dequant(*VectorCall::at<int16_t>(src, r, l));
     }
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -330,7 +330,7 @@ void fused_cast(FusedCast op, const Operand& dst, const Operand& src0, const Ope
     elementwise<f16, float, float>(call, relu, dst, src0, src1);
   else
     unsupported_dtype(api, s, pc);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 

@@ -130,7 +130,7 @@ void compare_any(void* dst, const Operand& a, const Operand* b, const Scalar& sc
     compare_repeats<f16>(bits, a, b, scalar, mode, repeats, gapless);
   else
     compare_repeats<int32_t>(bits, a, b, scalar, mode, repeats, gapless);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -196,7 +196,7 @@ void select_any(const Operand& d, const void* bits, const Operand& a, const Oper
     select_lanes<uint32_t>(call, d, from, !bits, a, b, static_cast<uint32_t>(scalar));
   else
     select_lanes<uint16_t>(call, d, from, !bits, a, b, static_cast<uint16_t>(scalar));
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -237,7 +237,7 @@ void compare_to_register(const Operand& src0, const Operand& src1, CompareMode m
     run(f16());
   else
     unsupported_dtype(api, src0.dtype, pc);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -245,13 +245,13 @@ void read_compare_mask(void* dst) {
   LocalCall call("GetCmpMask", VNPU_PC);
   call.write(dst, sizeof(Core::compare_mask), "destination", 16);
   std::memcpy(dst, call.core.compare_mask, sizeof(Core::compare_mask));
-  call.issue(1);
+  call.issue("GetCmpMask", DType::None, 1);
 }
 void write_compare_mask(const void* src) {
   LocalCall call("SetCmpMask", VNPU_PC);
   call.read(src, sizeof(Core::compare_mask), "source", 16);
   std::memcpy(call.core.compare_mask, src, sizeof(Core::compare_mask));
-  call.issue(1);
+  call.issue("SetCmpMask", DType::None, 1);
 }
 
 void select(const Operand& dst, const void* bits, const Operand& src0, const Operand& src1, const Lanes& lanes) {
@@ -289,7 +289,7 @@ void select_bytes(const Operand& dst, const Operand& src, const Scalar& scalar, 
         std::memmove(static_cast<uint8_t*>(dst.ptr) + at, static_cast<const uint8_t*>(src.ptr) + at, size);
     }
   // Mask to half, compare with zero, select: about 1.5 repeats a repeat of half and two more heads (an estimate).
-  call.issue(2 * call.core.chip.vec_head + 3.5 * (static_cast<double>(n) * size / kRepeatBytes));
+  call.issue_composite(3, 3.5 * (static_cast<double>(n) * size / kRepeatBytes));
 }
 
 }  // namespace vnpu

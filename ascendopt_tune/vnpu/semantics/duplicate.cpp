@@ -50,7 +50,7 @@ void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
     default:
       unsupported_dtype(api, dst.dtype, pc);
   }
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -74,7 +74,7 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
     fill_blocks<uint16_t>(dst, src, repeat);
   else
     fill_blocks<uint32_t>(dst, src, repeat);
-  call.issue(repeat);  // 8 elements in, one block each out, a cycle
+  call.issue("Brcb", DType::None, repeat);  // 8 elements in, one block each out, a repeat
 }
 
 void create_index(const Operand& dst, const Scalar& first, const Scalar& step, const Lanes& lanes, const char* api) {
@@ -98,8 +98,8 @@ void create_index(const Operand& dst, const Scalar& first, const Scalar& step, c
       unsupported_dtype(api, dst.dtype, pc);
   }
   // One repeat a cycle; the eight scalar stores that begin the index are an estimate.
-  call.core().scalar(8 * call.core().chip.scalar_local_access);
-  call.issue(1);
+  call.core().scalar(ScalarKind::LocalAccess, 8);
+  call.issue();
   leave_mask(lanes);
 }
 

@@ -7,7 +7,6 @@
 namespace vnpu {
 namespace {
 
-constexpr double kGatherPerCycle = 5, kBlocksCycles = 3, kMaskCycles = 2;
 
 const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
 
@@ -49,7 +48,7 @@ void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_
   each([&](uint32_t r, uint32_t l, uint64_t from) {
     std::memcpy(static_cast<uint8_t*>(d.ptr) + r * dst_stride + l * sizeof(T), at(src, from), sizeof(T));
   });
-  call.issue(elements / kGatherPerCycle);
+  call.issue("Gather", DType::None, static_cast<double>(elements));
 }
 
 uint32_t fixed_step(uint32_t pattern) { return pattern == 7 ? 1 : pattern <= 2 ? 2 : 4; }
@@ -95,7 +94,7 @@ uint64_t mask_as(LocalCall& call, const GatherMaskCall& c) {
     }
   }
   call.write(c.dst, kept * sizeof(T), "destination");
-  call.issue(c.repeat * ((per + per_repeat - 1) / per_repeat) * kMaskCycles);
+  call.issue("GatherMask", DType::None, double(c.repeat) * ((per + per_repeat - 1) / per_repeat));
   return kept;
 }
 
@@ -138,7 +137,7 @@ void gather_blocks(const Operand& d, const void* src, const uint32_t* offsets, u
     std::memcpy(static_cast<uint8_t*>(d.ptr) + i / kBlocksPerRepeat * rep + i % kBlocksPerRepeat * blk,
                 at(src, offsets[i]), kBlockBytes);
   call.core.mask[0] = call.core.mask[1] = ~0ull;  // it sets a full mask
-  call.issue(repeat * kBlocksCycles);
+  call.issue("Gatherb", DType::None, repeat);
 }
 
 uint64_t gather_mask(const GatherMaskCall& c) {

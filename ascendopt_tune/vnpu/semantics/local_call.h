@@ -25,12 +25,19 @@ class LocalCall {
   void require(bool holds, const std::string& rule) const {
     if (!holds) throw KernelError(KernelError::kMisuse, std::string(api) + ": " + rule, api, pc);
   }
-  // Issues the instruction on the vector pipe: head + `cycles`. What was declared is forgotten: the next instruction of
-  // a composite API can follow.
-  void issue(double cycles) {
+  // Issues the instruction on the vector pipe: `units` of the row `instruction`.`type` of the chip's table. What was
+  // declared is forgotten: the next instruction of a composite API can follow.
+  void issue(const char* instruction, DType type, double units) {
+    issue(Work{core.chip.instruction(instruction, type), 1, static_cast<float>(units), 0});
+  }
+  // A call that is modelled as one piece: so many instructions, and their cycles without the heads.
+  void issue_composite(double heads, double cycles) {
+    issue(Work{0, static_cast<float>(heads), static_cast<float>(cycles), 0});
+  }
+  void issue(const Work& work) {
     core.unwritten.instruction({Pipe::V, api, pc, false}, accesses_, n_, result_);
     if (result_ >= 0) accesses_[n_++] = core.register_access(static_cast<Register>(result_), true);
-    core.issue(Pipe::V, api, pc, core.chip.vec_head + cycles, accesses_, n_);
+    core.issue(Pipe::V, api, pc, work, accesses_, n_);
     n_ = 0;
     result_ = -1;
   }

@@ -9,7 +9,6 @@ namespace vnpu {
 namespace {
 
 constexpr uint32_t kMaxLanes = 128;
-constexpr double kRepeatCycles = 7;
 
 // Rounds to the precision of the storage type T.
 template <typename T>
@@ -141,7 +140,7 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
     call.core.extreme = uint64_t(best.index) << 32 | bits_of<T>(best.value);
     call.write_register(Register::Extreme);
   }
-  call.issue(lanes.repeats() * kRepeatCycles);
+  call.issue("ReduceRepeat", r.dtype, lanes.repeats());
 }
 
 template <typename T>
@@ -173,7 +172,7 @@ void blocks_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLan
       dst[b] = result;
     }
   }
-  call.issue(lanes.repeats() * (sizeof(T) == 2 ? 7.0 : 1.0));
+  call.issue("ReduceDataBlock", r.dtype, lanes.repeats());
 }
 
 template <typename T>
@@ -192,7 +191,7 @@ void pairs_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes) {
       if (lanes.enabled(i, 2 * p) || (2 * p + 1 < lanes.per_repeat() && lanes.enabled(i, 2 * p + 1)))
         dst[p] = v[2 * p] + v[2 * p + 1];
   }
-  call.issue(lanes.repeats());
+  call.issue("ReducePairElem", r.dtype, lanes.repeats());
 }
 
 // Repeats are added to the accumulator one after the other.
@@ -207,7 +206,7 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
   }
   call.core.accumulator = bits_of<T>(sum);
   call.write_register(Register::Accumulator);
-  call.issue(lanes.repeats() * kRepeatCycles);
+  call.issue("ReduceRepeat", r.dtype, lanes.repeats());
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ void reduce_sum(const Reduction& r, void* work, const Lanes& lanes, const char* 
   check_reducible(call, r.dtype);
   uint32_t size = dtype_size(r.dtype), per_repeat = kRepeatBytes / size;
   if (lanes.count) {
-    if (!lanes.use_set_mask) call.core.scalar(call.core.chip.scalar_mask);
+    if (!lanes.use_set_mask) call.core.scalar(ScalarKind::Mask);
     Lanes l = lanes;
     if (lanes.use_set_mask) l.count = 0, l.repeat = 1;  // how many is in the mask register
     accumulate(call, r, l);

@@ -103,7 +103,7 @@ void scalar_op(ScalarOp op, const Operand& dst, const Operand& src, const Scalar
   call.operand(dst, true, "destination");
   call.operand(src, false, "source");
   if (!compute(op, call, dst, src, scalar)) unsupported_dtype(api, dst.dtype, pc);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
@@ -123,7 +123,7 @@ void axpy(const Operand& dst, const Operand& src, const Scalar& scalar, const La
     elementwise<float, float, f16>(call, f, dst, dst, src);
   else
     unsupported_dtype(api, src.dtype, pc);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr uint32_t kGroup = 32;
 constexpr uint64_t kRecordBytes = 8;
-constexpr double kElementsPerCycle = 2;
 
 struct Record {
   float score;
@@ -55,7 +54,7 @@ void sort32(LocalCall& call, void* dst, const void* scores, const uint32_t* indi
     for (uint32_t i = 0; i < kGroup; i++)
       std::memcpy(static_cast<uint8_t*>(dst) + (r * kGroup + i) * kRecordBytes, &group[i].bytes, kRecordBytes);
   }
-  call.issue(n / kElementsPerCycle);
+  call.issue("Sort32", DType::None, n);
 }
 
 void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
@@ -107,14 +106,14 @@ void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
   }
   call.write(dst, taken * kRecordBytes, "destination");
   call.write_register(Register::Merged);
-  call.issue(taken / kElementsPerCycle);
+  call.issue("MrgSort", DType::None, taken);
 }
 
 void copy(LocalCall& call, void* dst, const void* src, uint64_t bytes) {
   call.read(src, bytes, "sorted list");
   call.write(dst, bytes, "sorted list");
   std::memmove(dst, src, bytes);
-  call.issue((bytes + kRepeatBytes - 1) / kRepeatBytes);
+  call.issue("Copy", DType::None, static_cast<double>((bytes + kRepeatBytes - 1) / kRepeatBytes));
 }
 
 uint8_t* at(void* p, uint64_t records) { return static_cast<uint8_t*>(p) + records * kRecordBytes; }
@@ -139,7 +138,7 @@ uint16_t merged(uint32_t index) {
 }
 
 uint16_t merged_just_now(uint32_t index) {
-  core().scalar(1);
+  core().scalar(ScalarKind::Cycle);
   return core().merged[index];
 }
 

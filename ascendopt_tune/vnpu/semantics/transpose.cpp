@@ -59,7 +59,7 @@ void transpose_rows(LocalCall& call, const RowTranspose& t) {
       transpose_block<uint32_t>(t, dst, src);
     for (uint32_t i = 0; i < kRows; i++) dst[i] += dst_rep, src[i] += src_rep;
   }
-  call.issue(t.repeat * kRows * double(moved / size) / elements_per_cycle(size));
+  call.issue("Transpose", DType::None, double(t.repeat) * kRows * moved / kRepeatBytes);
 }
 
 template <typename T>
@@ -82,7 +82,7 @@ void transpose_rows(const RowTranspose& t, const char* api) {
 
 void set_address_register(uint32_t index, const uint64_t addresses[8]) {
   std::memcpy(core().va[index], addresses, sizeof(core().va[index]));
-  core().scalar(8);  // eight moves to special registers
+  core().scalar(ScalarKind::Cycle, 8);  // eight moves to special registers
 }
 
 void transpose_rows_by_register(uint32_t dst, uint32_t src, DType dtype, uint32_t repeat, uint32_t dst_rep_stride,
@@ -108,7 +108,7 @@ void transpose_16x16(void* dst, const void* src, DType dtype, const char* api) {
   uint16_t* out = static_cast<uint16_t*>(dst);
   for (uint32_t i = 0; i < 16; i++)
     for (uint32_t j = 0; j < 16; j++) out[i * 16 + j] = in[j][i];
-  call.issue(256 / elements_per_cycle(2));
+  call.issue("Transpose", dtype, 2);
 }
 
 // Estimated cost: two passes of the transposing instruction over the data padded to tiles, one of them with a head per
@@ -134,7 +134,7 @@ void transpose_channels(void* dst, const void* src, void* work, DType dtype, uin
     move_channels(static_cast<uint32_t*>(dst), static_cast<const uint32_t*>(src), n, c, hw, channels_last);
   uint32_t groups = (c + 15) / 16;
   double per_pass = double(groups) * 16 * hw / elements_per_cycle(size);
-  call.issue(n * (2 * per_pass + (2.0 * groups - 1) * call.core.chip.vec_head));
+  call.issue_composite(n * 2.0 * groups, n * 2 * per_pass);
 }
 
 }  // namespace vnpu

@@ -46,11 +46,6 @@ bool floating(UnaryOp op, const VectorCall& call, const Operand& d, const Operan
   return false;
 }
 
-double cycles_per_repeat(UnaryOp op, DType t) {
-  bool slow = op == UnaryOp::Exp || op == UnaryOp::Ln || op == UnaryOp::Sqrt;
-  return !slow ? 1 : t == DType::F16 ? 4 : 2;
-}
-
 bool compute(UnaryOp op, const VectorCall& call, const Operand& d, const Operand& s) {
   switch (d.dtype) {
     case DType::F32:
@@ -79,7 +74,7 @@ void unary(UnaryOp op, const Operand& dst, const Operand& src, const Lanes& lane
   call.operand(dst, true, "destination");
   call.operand(src, false, "source");
   if (!compute(op, call, dst, src)) unsupported_dtype(api, dst.dtype, pc);
-  call.issue(cycles_per_repeat(op, dst.dtype));
+  call.issue();
   leave_mask(lanes);
 }
 

@@ -24,7 +24,7 @@ void copy_counted(const Operand& dst, const Operand& src, uint32_t n, uint32_t r
       };
       std::memmove(at(dst), at(src), std::min(per_block, n - b * per_block) * size);
     }
-  call.issue(repeats * ((blocks + kBlocksPerRepeat - 1) / kBlocksPerRepeat));
+  call.issue("Copy", DType::None, double(repeats) * ((blocks + kBlocksPerRepeat - 1) / kBlocksPerRepeat));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void vector_copy(const Operand& dst, const Operand& src, const Lanes& lanes) {
     elementwise<uint16_t, uint16_t>(call, [](uint16_t x) { return x; }, dst, src);
   else
     elementwise<uint32_t, uint32_t>(call, [](uint32_t x) { return x; }, dst, src);
-  call.issue(1);
+  call.issue();
   leave_mask(lanes);
 }
 
