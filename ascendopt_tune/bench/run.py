@@ -39,6 +39,8 @@ class Subject(Protocol):
 
     def confirm(self, pair: Pair) -> Outcome: ...
 
+    def keep(self, pair: Pair) -> None: ...
+
 
 class Spent(Exception):
     """The budget is spent: the method ends here."""
@@ -226,6 +228,7 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
             best = trial
             break
         refused.append(f"{type(outcome).__name__}: {outcome.reason}")
+    subject.keep(best.candidate.pair)
     return RunRecord(
         seed=seed,
         budget=budget,

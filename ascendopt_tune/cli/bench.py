@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ from .. import paths
 from ..bench import table
 from ..bench.sizes import SIZES
 from ..build.toolkit import find
+from ..chip import load_chip
 from ..errors import SettingsError
 from ..report.text import json_text
 from . import options
@@ -44,15 +45,19 @@ app = typer.Typer(help="Benchmarks of the search.", no_args_is_help=True, rich_m
 _LISTS = "test, extended (test and more), or development (what defaults may be chosen on)."
 Sizes = Annotated[str, typer.Option("--sizes", help="Of decode, medium and large, separated by commas.")]
 List = Annotated[str, typer.Option("--list", help=_LISTS)]
+Operators = Annotated[
+    list[str], typer.Option("--operators", metavar="PATTERN", help="Only these, as 'math/*'; repeatable.")
+]
+Results = Annotated[
+    Path | None, typer.Option("--results", help="Where runs and evaluations are kept. Default: below the cache.")
+]
 Json = options.Json
 
 
 @app.command("search", epilog=EXAMPLES)
 def search(
     name: List = table.TEST,
-    operators: Annotated[
-        list[str], typer.Option("--operators", metavar="PATTERN", help="Only these, as 'math/*'; repeatable.")
-    ] = [],  # noqa: B006
+    operators: Operators = [],  # noqa: B006
     every: Annotated[
         int, typer.Option("--every", min=1, help="Only each n-th operator of the list: a sample of all its families.")
     ] = 1,
@@ -77,9 +82,7 @@ def search(
     budget: Annotated[int, typer.Option("--budget", min=2, help="Evaluations of a run, the baseline's included.")] = 40,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
     chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
-    results: Annotated[
-        Path | None, typer.Option("--results", help="Where runs and evaluations are kept. Default: below the cache.")
-    ] = None,
+    results: Results = None,
     docs: Annotated[
         Path | None, typer.Option("--docs", help="Write the results into this page, and pictures beside it.")
     ] = None,
@@ -203,6 +206,48 @@ def _show(lines: Mapping[str, list[summary.Line]], written: list[Path]) -> None:
     Console(width=120).print(out)
     for path in written:
         print(f"written: {path}")
+
+
+@app.command("sensitivity")
+def sensitivity(
+    name: List = table.TEST,
+    operators: Operators = [],  # noqa: B006
+    sizes: Sizes = _ALL_SIZES,
+    method: Annotated[str, typer.Option("--method", help="Whose best pairs.")] = "full",
+    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
+    results: Results = None,
+    docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
+    json: Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Which constant of the clock moves the benchmark most: each halved and doubled, over the best pairs found.
+
+    The traces of these pairs are timed again under the other clock; nothing is searched anew.
+    """
+    from ..bench import runner
+    from ..bench import sensitivity as of_clock
+
+    options.check_cache_folder()
+    folder = results or paths.cache_dir() / "bench"
+    entries = table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes"))
+    table.check_sources(entries)
+    best = of_clock.best_runs([r for r in runner.read_runs(folder) if r.chip == chip], method)
+
+    def tell(case: tuple[str, str], text: str) -> None:
+        print(f"{' '.join(case)}: {text}", file=sys.stderr)
+
+    found = of_clock.measure(entries, best, folder, chip, tell)
+    if not found:
+        raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
+    part = load_chip(chip)
+    nominal, moved = of_clock.effects(of_clock.changes(part), found)
+    if json:
+        print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))
+    lines = list(of_clock.rows(part, nominal, moved, len(found)))
+    if docs is not None:
+        of_clock.write(docs, lines)
+    if not json:
+        print("\n".join(lines))
 
 
 @app.command("operators")

@@ -50,6 +50,7 @@ class Plan:
     folder: Path
     outputs: tuple[Arrays, ...]
     trace: bool = False
+    clocks: tuple[Mapping[str, float], ...] = ()
 
     @property
     def timeline(self) -> Path:
@@ -62,7 +63,7 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
 
     Args:
         tell: told of every trial, with its outputs in ``plan.outputs``: ``report``, ``error`` ("" or the device's
-            text), ``damage``, ``launch_s`` (wall clock, processor time).
+            text), ``damage``, ``launch_s`` (wall clock, processor time), ``replayed`` (the first, with ``clocks``).
 
     Returns:
         The event measurement on a real NPU, else None.
@@ -81,6 +82,8 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
                 done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs)
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
+                if plan.clocks and i == 0 and not done["error"]:
+                    done["replayed"] = acl.replay(plan.clocks)
                 tell(done)
                 if done["error"] or done["damage"]:
                     return None

@@ -17,7 +17,7 @@ from typing import Any
 from ..arguments import Array
 from ..build.host import TilingResult
 from ..case import Case, flatten
-from ..errors import AscendOptError, CaseError, OperatorError
+from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
@@ -172,6 +172,21 @@ class Gate:
             other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))
         return Checked(result, {})
+
+    def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+        """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.
+
+        Args:
+            clocks: chip constants to replace, by key (``launch.base_us``); an empty one is the chip's own clock.
+
+        Raises:
+            DeviceError: the pair doesn't get through a launch, or a constant is unknown.
+        """
+        request = replace(self._request(pair, self.trials()[:1]), clocks=tuple(clocks))
+        result = self._evaluator.evaluate(request)
+        if not isinstance(result.outcome, Timed):
+            raise DeviceError(f"the pair can't be timed again: {_reason(result.outcome)}")
+        return list(result.replayed)
 
     def fingerprint(self, pair: Pair) -> str | None:
         """A name of the launch that the pair leads to: equal names, equal results. None if it can't be told."""

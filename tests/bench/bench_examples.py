@@ -27,6 +27,7 @@ class FakeSubject:
         self.seconds = 0.0
         self.asked: Counter[str] = Counter()
         self.refused: set[str] = set()
+        self.kept: list[str] = []
 
     def outcome(self, pair: Pair) -> Outcome:
         self.asked[pair.hash] += 1
@@ -42,6 +43,9 @@ class FakeSubject:
 
     def confirm(self, pair: Pair) -> Outcome:
         return WrongResult("on unseen inputs") if pair.hash in self.refused else Timed(Profile(1.0))
+
+    def keep(self, pair: Pair) -> None:
+        self.kept.append(pair.hash)
 
     def commented(self, text: str) -> Pair:
         """The baseline with another comment: another text, the same launch."""

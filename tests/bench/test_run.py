@@ -95,6 +95,8 @@ def test_a_record_says_what_was_found() -> None:
     found = record(subject, method, 7, 40, **ABOUT)
     assert (found.baseline_us, found.best_us, found.best_at, found.speedup) == (100.0, 50.0, 3, 2.0)
     assert found.changes == ("step 1", "step 2")
+    assert [step.task_us for step in found.steps] == [100.0, 80.0, 50.0]
+    assert subject.kept == [found.best_pair]
     assert found.trace == (100.0, 80.0, 50.0)
     assert found.outcomes == {"Timed": 3}
     assert RunRecord.from_json(found.to_json()) == found
