@@ -116,16 +116,20 @@ class Subject:
         return found
 
     def confirm(self, pair: Pair) -> Checked:
-        """The pair through the gate once more, in a fresh process, on inputs that no search has met, and its speedups
-        over plausible clocks."""
+        """The pair through the gate once more, in a fresh process, on inputs that no search has met."""
 
         def make() -> dict[str, object]:
-            checked = self._gate.confirm(pair)
-            return {"outcome": outcome_to_json(checked.outcome), "speedups": checked.speedups}
+            return outcome_to_json(self._gate.confirm(pair).outcome)
 
-        answer = self._timed(lambda: self._store.ask("confirmed", pair.hash, make))
-        result = EvaluationResult(outcome_from_json(answer["outcome"]))
-        return Checked(result, {}, tuple(answer["speedups"]))
+        outcome = outcome_from_json(self._timed(lambda: self._store.ask("confirm", pair.hash, make)))
+        return Checked(EvaluationResult(outcome), {})
+
+    def speedups(self, pair: Pair) -> list[float]:
+        """Over the pair as written, under each of the plausible clocks."""
+        found: list[float] = self._timed(
+            lambda: self._store.ask("speedups", pair.hash, lambda: list(self._gate.speedups(pair)))
+        )
+        return found
 
     def keep(self, pair: Pair) -> None:
         """Keeps the sources of a pair, as what differs from the baseline."""

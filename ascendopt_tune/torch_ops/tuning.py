@@ -14,6 +14,7 @@ from ..cache import Cache, Entry, Key, Provenance
 from ..case import Case
 from ..chip import load_chip
 from ..claim import claim
+from ..clocks import interval
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..operator import Operator, Signature
@@ -117,8 +118,11 @@ def _reuse(
         rerun = gate.evaluate(neighbour.pair)
         if not _legal(rerun, request.chip) or _us(rerun) >= _us(baseline):
             return None
+        found = interval(gate.speedups(neighbour.pair))
+        if found is not None and not found.survives:
+            return None
         confirmed = gate.confirm(neighbour.pair)
-        if not _legal(confirmed, request.chip) or not confirmed.survives:
+        if not _legal(confirmed, request.chip):
             return None
         assert confirmed.tiling is not None
         assert isinstance(confirmed.outcome, Timed)
@@ -151,7 +155,7 @@ def _reuse(
                 baseline_tiling=operator.baseline.tiling_hash,
             ),
             signature=signature,
-            interval=confirmed.interval,
+            interval=found,
         )
 
 
