@@ -8,7 +8,22 @@ import sys
 import typer
 
 from ..errors import AscendOptError
-from . import bank, bench, cache, doctor, explain, failure, fidelity, llm_check, ops, prebuild, run, toolkit, tune
+from . import (
+    bank,
+    bench,
+    cache,
+    calibrate,
+    doctor,
+    explain,
+    failure,
+    fidelity,
+    llm_check,
+    ops,
+    prebuild,
+    run,
+    toolkit,
+    tune,
+)
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -36,6 +51,7 @@ app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
+app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
 app.command("fidelity", epilog=fidelity.EXAMPLES)(fidelity.fidelity)
 
 
