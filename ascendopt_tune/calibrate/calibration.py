@@ -57,7 +57,7 @@ class Calibration:
             f"{device['soc']}, calibrated by `ascendopt-tune calibrate` from {self.nominal.name}.",
             f"Times are {self.kind} ({device['toolkit']}), by events: launch.base_us holds the gap between tasks too.",
             f"{len(self.fit.determined)} constants are fitted, {len(self.fit.undetermined)} are not determined.",
-            f"Off by {self.median_percent():.2g} % (median) on {len(self.fit.residuals)} microbenchmarks it is fitted to.",
+            f"Off by {self.median_percent():.2g} % (median) on its {len(self.fit.residuals)} microbenchmarks.",
             "Intervals hold nine times of ten, if the clock has the right form.",
             "",
             f"microbenchmark: {self.kind} us, fitted clock us, difference",
