@@ -31,8 +31,8 @@ _HOST_CODE = """\
 #define main aot_host_main
 """
 
-# The virtual toolkit brings tiling data in with its cost; a device compiler gets a copy through the scalar unit.
-_LOAD_TILING = """\
+#: The virtual toolkit brings tiling data in with its cost; a device compiler gets a copy through the scalar unit.
+TILING_MACROS = """\
 #if defined(__VNPU__)
 #define AOT_LOAD_TILING(dst, src, bytes) vnpu::load_tiling(dst, src, bytes)
 #else
@@ -162,7 +162,7 @@ def kernel_unit(
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
         head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
-    head += [_LOAD_TILING, _RESERVED, *_tiling_classes(structs, key)]
+    head += [TILING_MACROS, _RESERVED, *_tiling_classes(structs, key)]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")

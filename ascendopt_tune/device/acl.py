@@ -399,16 +399,21 @@ class Acl:
         Raises:
             DeviceError: an unknown constant, nothing was timed, or this is not the virtual NPU.
         """
+        return [float(task) for task in self.replay_times(clocks, kept)[:, 0]]
+
+    def replay_times(self, clocks: Sequence[Mapping[str, float]], kept: int | None = None) -> npt.NDArray[np.float64]:
+        """As :meth:`replay`: an array [clocks, 6] of task, core, vector, scalar, MTE2 and MTE3 times (us)."""
         self._need_virtual()
         lines = "\n".join(" ".join(f"{k}={v:.17g}" for k, v in clock.items()) for clock in clocks).encode()
-        times = (ctypes.c_double * len(clocks))()
+        times = np.empty((len(clocks), 6))
+        address = times.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         if kept is None:
-            code = self._rt.vnpu_replay(lines, times, len(clocks))
+            code = self._rt.vnpu_replay(lines, address, len(clocks))
         else:
-            code = self._rt.vnpu_replay_kept(kept, lines, times, len(clocks))
+            code = self._rt.vnpu_replay_kept(kept, lines, address, len(clocks))
         if code != 0:
             raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
-        return list(times)
+        return times
 
     def keep_replay(self) -> int:
         """Keeps this thread's last launch for :meth:`replay` until :meth:`release_replay`; its number.

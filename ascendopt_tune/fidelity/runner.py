@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..build import toolkit as toolkits
+from ..build.kernel import TILING_MACROS
 from ..chip import load_chip
 from ..device.acl import Acl
 from ..errors import DeviceError
@@ -19,12 +22,18 @@ _READ_CHANNELS = 2  # r0 and r1 of the published L2 counters
 
 @dataclass(frozen=True)
 class Modelled:
-    """The modelled profile of a scenario on ``chip``, whose vector clock is ``clock_mhz``."""
+    """The modelled profile of a scenario on ``chip``, whose vector clock is ``clock_mhz``.
+
+    ``ticks``: what the kernel itself counted with ``GetSystemCycle()``, None where it doesn't. ``hazards``: how many
+    accesses were found unordered.
+    """
 
     scenario: Scenario
     chip: str
     clock_mhz: float
     profile: Profile
+    ticks: int | None = None
+    hazards: int = 0
 
     def value(self, metric: str) -> float | None:
         """The modelled value of a published metric, in its unit; None for one that isn't modelled."""
@@ -47,18 +56,17 @@ class Modelled:
         if metric == "l2cache_hit_rate":
             return 100 * counters["l2_hit_bytes"] / (counters["l2_hit_bytes"] + counters["l2_miss_bytes"])
         if metric.startswith("system_counter_ticks"):
-            return p.aiv_vec_time_us * _COUNTER_MHZ
-        if metric == "time_us_per_100_loops":  # of vector instructions and the barriers between them
-            return p.aiv_vec_time_us + counters.get("stall_vec_on_vec_us", 0)
-        if metric.startswith("head_overhead_us"):
-            return p.task_duration_us
+            return self.ticks
+        if metric == "time_us_per_100_loops":
+            return None if self.ticks is None else self.ticks / _COUNTER_MHZ
         return None
 
 
 def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelled]:
     """Runs the scenarios one after another, each on its own chip file or all on ``chip``.
 
-    L2 is empty before each, as profilers leave it when they replay a kernel; hazards are not looked for.
+    Everything is as ``run`` and ``tune`` have it: synchronization as the scenario is built, hazard checks on, the
+    steady state of repeated launches; scenarios that were measured at a first launch run as first launches.
 
     Raises:
         CaseError: no such chip.
@@ -67,31 +75,51 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
     for scenario in chosen:
         load_chip(chip or scenario.chip)
     acl = Acl(toolkits.virtual())
-    acl.option("hazards", "0")
-    acl.option("warm", "0")
+    binaries: dict[tuple[object, ...], bytes] = {}
     try:
         for scenario in chosen:
-            yield _one(acl, scenario, chip or scenario.chip)
+            build = (scenario.kernel, scenario.define, scenario.auto_sync)
+            if build not in binaries:
+                binaries[build] = _compiled(acl, scenario)
+            acl.option("warm", "0" if scenario.cold else "1")
+            yield _one(acl, scenario, chip or scenario.chip, binaries[build])
     finally:
-        acl.option("hazards", "1")
         acl.option("warm", "1")
 
 
-def _one(acl: Acl, scenario: Scenario, chip: str) -> Modelled:
+def _compiled(acl: Acl, scenario: Scenario) -> bytes:
+    name = f"{scenario.kernel}.cpp"
+    options = [*(f"-D{d}" for d in scenario.define), *([] if scenario.auto_sync else ["--cce-auto-sync=off"])]
+    return acl.compile((FOLDER / "kernels" / name).read_text(), name, options, {"tiling.h": TILING_MACROS})
+
+
+def _one(acl: Acl, scenario: Scenario, chip: str, binary: bytes) -> Modelled:
     acl.option("chip", chip)
-    name = scenario.kernel
-    source = (FOLDER / "kernels" / f"{name}.cpp").read_text()
-    binary = acl.compile(source, f"{name}.cpp", [*(f"-D{d}" for d in scenario.define), "--cce-auto-sync=off"])
-    buffers = [acl.malloc(n) for n in scenario.buffers]
+    inputs = {int(index): np.array(words, np.uint32) for index, words in scenario.inputs.items()}
+    sizes = list(scenario.buffers)
+    if scenario.tiling is not None:
+        words = np.zeros(max(len(scenario.tiling), scenario.tiling_bytes // 4), np.uint32)
+        words[: len(scenario.tiling)] = scenario.tiling
+        inputs[len(sizes)] = words
+        sizes.append(words.nbytes)
+    buffers = [acl.malloc(n) for n in sizes]
     try:
+        for index, words in inputs.items():
+            acl.memcpy_h2d(buffers[index], words)
         with acl.load(binary) as loaded:
-            acl.launch(loaded.function(name), scenario.blocks, buffers)
+            acl.launch(loaded.function(scenario.kernel), scenario.blocks, buffers)
             acl.synchronize()
             report = acl.report()
+        ticks = None
+        if scenario.ticks is not None:
+            counted = np.empty(2, np.int64)
+            acl.memcpy_d2h(counted, buffers[scenario.ticks])
+            ticks = int(counted[1] - counted[0])
     finally:
         for buffer in buffers:
             acl.free(buffer)
     if report["errors"]:
         raise DeviceError(f"scenario {scenario.name}: {report['errors'][0]['message']}", "This is a bug; report it.")
     clock = float(load_chip(chip).values["core.clock_mhz"])
-    return Modelled(scenario, chip, clock, Profile.from_json(report["profile"]))
+    profile = Profile.from_json(report["profile"])
+    return Modelled(scenario, chip, clock, profile, ticks, len(report["hazards"]))

@@ -1,41 +1,52 @@
-"""Tables: the scenarios there are kernels for, published measurements, and which row belongs to which scenario."""
+"""Tables: the scenarios there are kernels for, in families, and which published values can't be repeated."""
 
 from __future__ import annotations
 
-import csv
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..errors import CaseError
+from .measured import CHIPS_2201, Measured
 
 FOLDER = Path(__file__).resolve().parent
-#: The published rows that ship with the package: facts, each with the page it comes from.
-MEASUREMENTS = FOLDER / "measurements.csv"
-#: What asc-devkit's tables call parts of architecture 2201; `unknown` where a page names no product.
-CHIPS_2201 = ("A2", "A2/A3", "unknown")
-_COLUMNS = ("id", "source_path", "chip", "scenario", "metric", "value", "unit")
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One thing that was measured, as a kernel of ours: ``kernels/<kernel>.cpp`` with macros ``define``.
 
-    ``buffers`` are bytes, one per kernel argument. ``missing`` names the mechanism the model lacks where it is known to
-    miss; ``left_out`` says of a metric why its value means nothing here.
+    ``buffers`` are bytes, one per kernel argument; with ``tiling`` there is one argument more, the last, that holds
+    these 32-bit words as an operator's tiling data, filled up with zeros to ``tiling_bytes``. ``inputs`` are words at
+    the start of a buffer, by its index; where nothing is given the content doesn't matter. ``ticks`` is the index of
+    the buffer in which the kernel leaves ``GetSystemCycle()`` before and after what was measured, two 64-bit numbers.
+
+    ``points`` are ids of rows in ``silicon.csv``; a row of ``measurements.csv`` belongs to the scenario when ``source``
+    is in its source path and ``match`` in its scenario column. ``cold`` is what was measured at a first launch.
+    ``missing`` names the mechanism the model lacks where it is known to miss; ``left_out`` says of a metric why its
+    value means nothing here.
     """
 
     name: str
-    source: str
-    match: str
     kernel: str
-    define: tuple[str, ...]
     blocks: int
-    buffers: tuple[int, ...]
-    chip: str = "ascend910b1"
+    chip: str
+    define: tuple[str, ...] = ()
+    buffers: tuple[int, ...] = ()
+    tiling: tuple[int, ...] | None = None
+    tiling_bytes: int = 0
+    inputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    auto_sync: bool = True
+    cold: bool = False
     slow: bool = False
+    ticks: int | None = None
+    points: tuple[str, ...] = ()
+    source: str = ""
+    match: str = ""
     missing: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -46,95 +57,116 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One published value; ``source`` is the page's path in asc-devkit."""
+class Gain:
+    """A published gain: what makes scenario ``fast`` faster than scenario ``slow`` of the same family."""
 
-    id: str
-    source: str
-    chip: str
-    scenario: str
-    metric: str
-    value: float
-    unit: str
+    what: str
+    slow: str
+    fast: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """Scenarios that belong together.
+
+    ``ranked``: all of them do the same work, so which is the faster one must come out; otherwise they are the same
+    kernel at different work, of which only the rank correlation is asked.
+    """
+
+    name: str
+    ranked: bool
+    scenarios: tuple[Scenario, ...]
+    gains: tuple[Gain, ...]
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that can't be done again, and why."""
+    """Rows that can't be done again, and why: by source and scenario text, or by patterns of ids."""
 
-    source: str
-    match: str
     reason: str
+    source: str = ""
+    match: str = ""
+    points: tuple[str, ...] = ()
+
+    def fits(self, row: Measured) -> bool:
+        """Whether ``row`` is one of them."""
+        if self.points:
+            return any(fnmatchcase(row.id, pattern) for pattern in self.points)
+        return self.source in row.source and self.match in row.scenario
+
+
+def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+
+
+def _family(entry: Mapping[str, Any]) -> Family:
+    common = {k: v for k, v in entry.items() if k not in ("name", "ranked", "gain", "scenario")}
+    name, made = entry["name"], []
+    for own in entry["scenario"]:
+        values = common | own
+        values["name"] = f"{name}/{own['name']}" if "name" in own else name
+        values["define"] = [*common.get("define", []), *own.get("define", [])]
+        made.append(Scenario(**_tuples(values)))
+    gains = tuple(Gain(g["what"], f"{name}/{g['slow']}", f"{name}/{g['fast']}") for g in entry.get("gain", []))
+    return Family(name, entry.get("ranked", True), tuple(made), gains)
 
 
 @cache
-def _document() -> Mapping[str, list[dict[str, object]]]:
-    return tomllib.loads((FOLDER / "scenarios.toml").read_text())
+def _documents() -> tuple[Mapping[str, Any], ...]:
+    return tuple(tomllib.loads(path.read_text()) for path in sorted((FOLDER / "scenarios").glob("*.toml")))
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Every family, in the order of the files' names."""
+    return tuple(_family(entry) for document in _documents() for entry in document.get("family", []))
 
 
 @cache
 def scenarios() -> tuple[Scenario, ...]:
     """Every scenario there is a kernel for, those without a published row too."""
-    made = []
-    for entry in _document()["scenario"]:
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-        made.append(Scenario(**values))  # type: ignore[arg-type]
-    return tuple(made)
+    return tuple(s for f in families() for s in f.scenarios)
 
 
+@cache
 def left_out() -> tuple[LeftOut, ...]:
     """Which published rows are not done again."""
-    return tuple(LeftOut(**entry) for entry in _document()["left_out"])  # type: ignore[arg-type]
+    return tuple(LeftOut(**_tuples(entry)) for document in _documents() for entry in document.get("left_out", []))
 
 
-def chosen(names: Sequence[str], slow: bool) -> tuple[Scenario, ...]:
+def chosen(names: Sequence[str], slow: bool = False, cold: bool = False) -> tuple[Scenario, ...]:
     """The scenarios whose name is, or begins with, one of ``names``; without names all, slow ones if ``slow``.
+
+    ``cold``: those measured at a first launch instead of the others.
 
     Raises:
         CaseError: nothing has such a name.
     """
+    asked = tuple(s for s in scenarios() if s.cold == cold)
     if not names:
-        return tuple(s for s in scenarios() if slow or not s.slow)
+        return tuple(s for s in asked if slow or not s.slow)
     for name in names:
-        if not any(s.name == name or s.family == name for s in scenarios()):
-            raise CaseError(
-                f"no scenario is called {name!r}.", f"Scenarios: {', '.join(s.name for s in scenarios())}; or a family."
-            )
-    return tuple(s for s in scenarios() if s.name in names or s.family in names)
+        if not any(_called(s, name) for s in asked):
+            known = ", ".join(dict.fromkeys(s.family for s in asked))
+            raise CaseError(f"no scenario is called {name!r}.", f"Give a family ({known}), or one of its scenarios.")
+    return tuple(s for s in asked if any(_called(s, name) for name in names))
 
 
-def read(path: Path = MEASUREMENTS) -> tuple[Measured, ...]:
-    """The rows of a table with columns ``id, source_path, chip, scenario, metric, value, unit`` (others are ignored).
-
-    Raises:
-        CaseError: no such file, a column is missing, or a value is not a number.
-    """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as e:
-        raise CaseError(f"measurements {path}: {e.strerror}.", "Give a CSV file that exists.") from None
-    for column in _COLUMNS:
-        if rows and column not in rows[0]:
-            raise CaseError(f"measurements {path} have no column {column!r}.", f"Columns: {', '.join(_COLUMNS)}.")
-    try:
-        return tuple(
-            Measured(r["id"], r["source_path"], r["chip"], r["scenario"], r["metric"], float(r["value"]), r["unit"])
-            for r in rows
-        )
-    except ValueError as e:
-        raise CaseError(f"measurements {path}: {e}.", "The column `value` holds numbers.") from None
+def _called(scenario: Scenario, name: str) -> bool:
+    return scenario.name == name or scenario.name.startswith(f"{name}/")
 
 
 def scenario_of(row: Measured) -> Scenario | None:
     """The scenario that does again what ``row`` measured."""
+    if row.wide:
+        return next((s for s in scenarios() if row.id in s.points), None)
     if row.chip not in CHIPS_2201:
         return None
-    return next((s for s in scenarios() if s.source in row.source and s.match in row.scenario), None)
+    return next((s for s in scenarios() if s.source and s.source in row.source and s.match in row.scenario), None)
 
 
 def reason_of(row: Measured) -> str:
     """Why there is no scenario for ``row``; "" when nothing is known about it."""
-    if row.chip not in CHIPS_2201:
+    if not row.wide and row.chip not in CHIPS_2201:
         return f"measured on {row.chip}, another architecture than 2201"
-    return next((x.reason for x in left_out() if x.source in row.source and x.match in row.scenario), "")
+    return next((x.reason for x in left_out() if bool(x.points) == row.wide and x.fits(row)), "")

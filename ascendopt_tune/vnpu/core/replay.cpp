@@ -40,7 +40,7 @@ std::mutex kept_mutex;
 std::map<int, std::shared_ptr<const vnpu::Replay>> kept;  // by their numbers, which are not used again
 int kept_number = 0;
 
-int replay(const vnpu::Replay& launch, const char* clocks, double* task_us, uint32_t n) {
+int replay(const vnpu::Replay& launch, const char* clocks, double* times_us, uint32_t n) {
   using namespace vnpu;
   try {
     std::istringstream in(clocks ? clocks : "");
@@ -48,7 +48,8 @@ int replay(const vnpu::Replay& launch, const char* clocks, double* task_us, uint
     for (uint32_t i = 0; i < n; i++) {
       if (!std::getline(in, line)) line.clear();
       const Chip chip = launch.chip().with(line);
-      task_us[i] = launch.times(chip, nullptr).cycles / chip.clock_mhz;
+      const PipeTimes t = mean_times(launch.times(chip, nullptr), chip);
+      for (double us : {t.task, t.core, t.vec, t.scalar, t.mte2, t.mte3}) *times_us++ = us;
     }
   } catch (const std::exception& e) {
     set_last_error(e.what());
@@ -61,8 +62,8 @@ int replay(const vnpu::Replay& launch, const char* clocks, double* task_us, uint
 
 extern "C" {
 
-int vnpu_replay(const char* clocks, double* task_us, uint32_t n) {
-  if (vnpu::last) return replay(*vnpu::last, clocks, task_us, n);
+int vnpu_replay(const char* clocks, double* times_us, uint32_t n) {
+  if (vnpu::last) return replay(*vnpu::last, clocks, times_us, n);
   vnpu::set_last_error("there is no timed launch to replay; launch a kernel with timing=1 first");
   return 1;
 }
@@ -74,14 +75,14 @@ int vnpu_replay_keep() {
   return kept_number;
 }
 
-int vnpu_replay_kept(int number, const char* clocks, double* task_us, uint32_t n) {
+int vnpu_replay_kept(int number, const char* clocks, double* times_us, uint32_t n) {
   std::shared_ptr<const vnpu::Replay> launch;
   {
     std::lock_guard lock(kept_mutex);
     const auto found = kept.find(number);
     if (found != kept.end()) launch = found->second;
   }
-  if (launch) return replay(*launch, clocks, task_us, n);
+  if (launch) return replay(*launch, clocks, times_us, n);
   vnpu::set_last_error("no launch is kept under the number " + std::to_string(number));
   return 1;
 }
