@@ -12,7 +12,7 @@ from ..chip import Chip, Constant, load_chip
 from ..device.acl import Acl
 from ..files import write_whole
 from . import measuring
-from .fit import Fit, Residual, fit
+from .fit import FOLDED, Fit, Residual, fit
 from .measure import Effort
 from .microbenchmarks import microbenchmarks
 from .model import Models
@@ -39,7 +39,11 @@ class Calibration:
             source = f"calibrated on {device['soc']} ({self.kind}): standard error {100 * found.error:.2g} %"
             out[key] = Constant(found.value, found.low, found.high, source)
         for key, why in self.fit.undetermined.items():
-            out[key] = replace(out[key], source=f"{out[key].source}; not calibrated: {why}")
+            old = out[key]
+            if key in FOLDED:  # known, now: its error is in what has been fitted
+                out[key] = Constant(old.value, old.value, old.value, f"calibrated: {why}")
+            else:
+                out[key] = replace(old, source=f"{old.source}; not calibrated: {why}")
         return out
 
     def worst(self, n: int = 5) -> list[Residual]:

@@ -10,7 +10,7 @@ nominal value and interval, and the others are fitted once more with it held.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -119,17 +119,11 @@ class _Problem:
     model: Model
     measured: Sequence[Measured]
     parameters: Sequence[Parameter]
-    seen: list[list[int]] = field(default_factory=list)  # by benchmark: positions of parameters
+    seen: Sequence[Sequence[int]]  # by benchmark: positions of parameters
 
     def __post_init__(self) -> None:
         self.target = np.log([m.us for m in self.measured])
         self.sigma = np.hypot([m.error for m in self.measured], FLOOR)
-        everything, start = range(len(self.parameters)), np.zeros(len(self.parameters))
-        for m in self.measured:
-            clocks = [self._clock(start, (), i, d) for i in everything for d in (-0.4, 0.4)]
-            times = np.log(self.model.times_us(m.name, [{}, *clocks]))
-            moves = np.abs(times[1:] - times[0]).reshape(-1, 2).max(1, initial=0)
-            self.seen.append([i for i in everything if moves[i] > _INSENSITIVE])
 
     def _clock(self, x: Vector, seen: Sequence[int], moved: int | None = None, by: float = 0.0) -> dict[str, float]:
         out = {self.parameters[i].key: self.parameters[i].value(float(x[i])) for i in seen}
@@ -157,14 +151,32 @@ class _Problem:
         return (times - self.target) / self.sigma, jacobian
 
 
-def fit(model: Model, measured: Sequence[Measured], chip: Chip) -> Fit:
+def parameters_of(chip: Chip) -> list[Parameter]:
+    """What is fitted: the constants of a chip file, but those that are part of others."""
+    return [Parameter.of(key, constant) for key, constant in chip.constants.items() if key not in FOLDED]
+
+
+def sensitivities(model: Model, names: Sequence[str], chip: Chip) -> dict[str, list[int]]:
+    """By microbenchmark: the positions in ``parameters_of(chip)`` of the constants that its time depends on."""
+    parameters, out = parameters_of(chip), {}
+    clocks = [{p.key: p.value(float(np.clip(d, p.low, p.high)))} for p in parameters for d in (-0.4, 0.4)]
+    for name in names:
+        times = np.log(model.times_us(name, [{}, *clocks]))
+        moves = np.abs(times[1:] - times[0]).reshape(-1, 2).max(1, initial=0)
+        out[name] = [i for i in range(len(parameters)) if moves[i] > _INSENSITIVE]
+    return out
+
+
+def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[str, Sequence[int]] | None = None) -> Fit:
     """The constants of ``chip`` that explain the measured times best.
 
     Args:
         model: of the same microbenchmarks, with ``chip`` as its nominal clock.
+        seen: what :func:`sensitivities` says to them, if that is known already.
     """
-    parameters = [Parameter.of(k, c) for k, c in chip.constants.items() if k not in FOLDED]
-    problem = _Problem(model, measured, parameters)
+    parameters = parameters_of(chip)
+    seen = seen or sensitivities(model, [m.name for m in measured], chip)
+    problem = _Problem(model, measured, parameters, [seen[m.name] for m in measured])
     free = np.array([any(i in seen for seen in problem.seen) for i in range(len(parameters))])
     why = dict(FOLDED) | {p.key: "no microbenchmark sees it" for p, f in zip(parameters, free, strict=True) if not f}
     why = {key: text for key, text in why.items() if key in chip.constants}

@@ -116,7 +116,7 @@ class Stopwatch:
     def sample(self, one: Microbenchmark, launches: int) -> float:
         """Microseconds of one launch of a batch."""
         function = self._loaded.function(one)
-        return self._timed(lambda: self._loaded.launch(one, function, self._stream), launches)
+        return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches)
 
     def first(self, one: Microbenchmark) -> float:
         """Microseconds of the first launch of a kernel that was loaded just now."""
@@ -124,16 +124,17 @@ class Stopwatch:
         try:
             with self._acl.load(self._loaded.binary(one)) as binary:
                 function = binary.function(one.entry)
-                return self._timed(lambda: self._loaded.launch(one, function, self._stream), 1)
+                return self.timed(lambda stream: self._loaded.launch(one, function, stream), 1)
         finally:
             self._acl.option("warm", "1")
 
-    def _timed(self, launch: Callable[[], None], launches: int) -> float:
+    def timed(self, launch: Callable[[int], None], launches: int) -> float:
+        """Microseconds of one launch of a batch; ``launch`` gets the stream."""
         for _ in range(1 + math.ceil(launches * self._launch_us / self._hold_us)):
             self._loaded.launch(self._hold, self._loaded.function(self._hold), self._stream)
         self._acl.record(self._begin, self._stream)
         for _ in range(launches):
-            launch()
+            launch(self._stream)
         self._acl.record(self._end, self._stream)
         return (self._acl.elapsed_us(self._begin, self._end) - self.nothing_us) / max(1, launches)
 
@@ -141,14 +142,14 @@ class Stopwatch:
         """How long the kernel that holds the stream takes, what the host needs for a launch, and an empty pair."""
         function = self._loaded.function(self._hold)
         self._hold_us = 1.0
-        self._hold_us = max(1.0, self._timed(lambda: self._loaded.launch(self._hold, function, self._stream), 1))
+        self._hold_us = max(1.0, self.timed(lambda stream: self._loaded.launch(self._hold, function, stream), 1))
         started = time.perf_counter()
         for _ in range(8):
             self._loaded.launch(self._hold, function, self._stream)
         if not self._acl.virtual:  # its launches return when they have run, and its streams never run dry
             self._launch_us = (time.perf_counter() - started) / 8 * 1e6
         self._acl.synchronize(self._stream)
-        self.nothing_us = statistics.median(self._timed(lambda: None, 0) for _ in range(31))
+        self.nothing_us = statistics.median(self.timed(lambda _: None, 0) for _ in range(31))
 
 
 def measure(
@@ -184,15 +185,15 @@ def _in_turn(watch: Stopwatch, group: Sequence[Microbenchmark], effort: Effort) 
         for one, found in samples.items():
             found.append(watch.first(one) if one.first else watch.sample(one, launches[one]))
     for one, found in samples.items():
-        yield _summary(one, found)
+        yield summary(one.name, one.digest, found)
 
 
-def _summary(one: Microbenchmark, samples: Sequence[float]) -> Measured:
+def summary(name: str, digest: str, samples: Sequence[float]) -> Measured:
     """Median, and its standard error from the median absolute deviation: stray samples count as one each."""
     middle = statistics.median(samples)
     scatter = 1.4826 * statistics.median(abs(s - middle) for s in samples)
     error = 1.2533 * scatter / math.sqrt(len(samples)) / middle if middle > 0 else math.inf
-    return Measured(one.name, one.digest, middle, error, len(samples))
+    return Measured(name, digest, middle, error, len(samples))
 
 
 class Measurements:

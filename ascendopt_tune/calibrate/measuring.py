@@ -87,7 +87,7 @@ def run(orders: Orders, progress: Callable[[str], None] = lambda _: None) -> Ses
     return Session(head["device"], head["chip"], tuple(done.values()))
 
 
-def _chip_of(acl: Acl, name: str | None) -> Chip:
+def chip_of(acl: Acl, name: str | None) -> Chip:
     """The chip whose facts are the device's. Raises CaseError when none is known, or they are not."""
     soc = acl.soc_name()
     if name is None:
@@ -123,7 +123,7 @@ def _main() -> None:
     try:
         toolkit = toolkits.find(orders.target)
         acl = Acl(toolkit)
-        chip = _chip_of(acl, orders.chip)
+        chip = chip_of(acl, orders.chip)
         device = {"soc": acl.soc_name(), "target": toolkit.target, "toolkit": toolkit.version, "chip": chip.name}
         chosen = microbenchmarks(chip, reduced=orders.reduced)
         measurements = Measurements(Path(orders.path), device)

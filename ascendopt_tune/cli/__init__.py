@@ -21,6 +21,7 @@ from . import (
     ops,
     prebuild,
     run,
+    silicon_check,
     toolkit,
     tune,
 )
@@ -52,6 +53,7 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
 app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
+app.command("silicon-check")(silicon_check.silicon_check)
 app.command("fidelity", epilog=fidelity.EXAMPLES)(fidelity.fidelity)
 
 

@@ -31,7 +31,12 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
   const UnaryRepeatParams one(1, 1, 8, 8), widen(1, 1, 8, 4);
   const uint16_t length = static_cast<uint16_t>(8 * repeats), lengths[] = {length, length, length, length};
   const MrgSort4Info lists(lengths, false, 15, 1);
-  uint64_t kept = 0;
+  const uint16_t between = repeats > 1 ? 16 : 0;
+  uint64_t kept = 0, to[16], from[16];
+  for (uint32_t i = 0; i < 16; i++) {
+    to[i] = reinterpret_cast<uint64_t>(h.z[16 * i].GetPhyAddr());
+    from[i] = reinterpret_cast<uint64_t>(h.x[16 * i].GetPhyAddr());
+  }
   Duplicate(w.x, 0, static_cast<int32_t>(kBytes / 4));
   Duplicate(w.y, 0, static_cast<int32_t>(kBytes / 4));
   PipeBarrier<PIPE_V>();
@@ -72,6 +77,7 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
     ROW(33, "GatherMask.any", GatherMask(f.z, f.x, 1, false, 0, {1, static_cast<uint16_t>(repeats), 8, 0}, kept))
     ROW(34, "Sort32.any", Sort32(f.z, f.x, u.y, repeats))
     ROW(35, "MrgSort.any", MrgSort(f.z, {f.x, f.x[4096], f.y, f.y[4096]}, lists))
+    ROW(36, "TransDataTo5HD.any", TransDataTo5HD<half>(to, from, {false, false, r, between, between}))
   }
   PipeBarrier<PIPE_ALL>();
 }
