@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from ..chip import Chip, Constant, load_chip
 from ..device.acl import Acl
 from ..files import write_whole
 from . import measuring
-from .fit import FOLDED, Fit, Residual, fit
+from .fit import FOLDED, Fit, Model, Residual, fit
 from .measure import Effort
-from .microbenchmarks import microbenchmarks
+from .microbenchmarks import Microbenchmark, microbenchmarks
 from .model import Models
 from .write import chip_text
 
@@ -26,6 +26,7 @@ class Calibration:
     session: measuring.Session
     nominal: Chip
     fit: Fit
+    held: tuple[Residual, ...] = ()  # microbenchmarks that were held out of the fit
 
     @property
     def kind(self) -> str:
@@ -66,6 +67,8 @@ class Calibration:
             "",
             f"microbenchmark: {self.kind} us, fitted clock us, difference",
             *(f"  {r.name}: {r.measured_us:.5g}, {r.modelled_us:.5g}, {r.percent:+.2f} %" for r in self.fit.residuals),
+            "held out of the fit:",
+            *(f"  {r.name}: {r.measured_us:.5g}, {r.modelled_us:.5g}, {r.percent:+.2f} %" for r in self.held),
         ]
         return chip_text(self.nominal, self.constants(), comments)
 
@@ -95,7 +98,23 @@ def calibrate(
     session = measuring.run(measuring.Orders(target, chip, path, reduced, effort), progress)
     nominal = load_chip(session.chip)
     progress("fitting the constants: the microbenchmarks run on the virtual NPU")
-    with Models(Acl(toolkits.virtual()), nominal.option, microbenchmarks(nominal, reduced=reduced)) as models:
-        result = Calibration(session, nominal, fit(models, session.measured, nominal))
+    benchmarks = microbenchmarks(nominal, reduced=reduced)
+    with Models(Acl(toolkits.virtual()), nominal.option, benchmarks) as models:
+        result = fitted(models, session, nominal, benchmarks)
     write_whole(output, result.text())
     return result
+
+
+def fitted(
+    model: Model,
+    session: measuring.Session,
+    nominal: Chip,
+    benchmarks: Sequence[Microbenchmark],
+    seen: Mapping[str, Sequence[int]] | None = None,
+) -> Calibration:
+    """Fits to the measured microbenchmarks but those held out; of these says what the fitted clock does."""
+    held = {b.name for b in benchmarks if b.held}
+    found = fit(model, [m for m in session.measured if m.name not in held], nominal, seen)
+    shown = [m for m in session.measured if m.name in held]
+    residuals = (Residual(m.name, m.us, model.times_us(m.name, [found.clock])[0]) for m in shown)
+    return Calibration(session, nominal, found, tuple(residuals))

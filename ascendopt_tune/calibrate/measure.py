@@ -211,6 +211,8 @@ class Measurements:
         lines = path.read_text().splitlines() if path.exists() else []
         if lines:
             self._read(lines)
+            if not path.read_text().endswith("\n"):  # it was interrupted while it wrote
+                self._write("\n")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._append({"device": self._device})
@@ -237,5 +239,8 @@ class Measurements:
             )
 
     def _append(self, document: Mapping[str, object]) -> None:
+        self._write(json.dumps(document) + "\n")
+
+    def _write(self, text: str) -> None:
         with self._path.open("a") as file:
-            file.write(json.dumps(document) + "\n")
+            file.write(text)

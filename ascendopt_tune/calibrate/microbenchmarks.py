@@ -21,7 +21,7 @@ KERNELS = Path(__file__).parent / "kernels"
 BUFFER_BYTES = 320 << 20
 
 _PAST_L2, _WAIT = 1, 2  # bits of `how` in copy.cpp
-_SIZE = re.compile(r'\b(?:ROW|CASE)\((\d+), "([^"]+)"')
+_CASE = re.compile(r'\b(ROW|CASE)\((\d+), "([^"]+)"')
 
 #: Vector benchmarks on this many repeats: the first shows the head, the second the pace.
 _REPEATS = (1, 40)
@@ -50,7 +50,7 @@ class Microbenchmark:
     """One launch to be timed.
 
     ``kernel`` is a file of ``kernels/`` and ``entry`` its function; ``first``: timed as the first launch after loading,
-    otherwise as one of many.
+    otherwise as one of many; ``held``: held out of the fit, to see how well it predicts.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Microbenchmark:
     args: tuple[Value, ...] = ()
     auto_sync: bool = False
     first: bool = False
+    held: bool = False
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -78,13 +79,14 @@ def source(kernel: str) -> str:
     return (KERNELS / f"{kernel}.cpp").read_text()
 
 
-def _cases(kernel: str) -> dict[str, int]:
-    return {name: int(number) for number, name in _SIZE.findall(source(kernel))}
+def _cases(kernel: str, word: str = "CASE") -> dict[str, int]:
+    """What a kernel can be asked for: its lines ``word(number, "name", ...)``."""
+    return {name: int(number) for kind, number, name in _CASE.findall(source(kernel)) if kind == word}
 
 
 def vector_rows() -> tuple[str, ...]:
     """The rows of the chip file's table of instructions that there is a benchmark for."""
-    return tuple(_cases("vector"))
+    return tuple(_cases("vector", "ROW"))
 
 
 def microbenchmarks(chip: Chip, *, reduced: bool = False) -> tuple[Microbenchmark, ...]:
@@ -116,8 +118,8 @@ def _launches(cores: int) -> Iterator[Microbenchmark]:
 
 
 _SCALAR_TIMES = {
-    "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "all_barrier": 500,
-    "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
+    "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "vector_barriers": 400,
+    "all_barrier": 500, "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
 }  # fmt: skip
 
 
@@ -131,13 +133,15 @@ def _scalars(cores: int) -> Iterator[Microbenchmark]:
 
 
 def _vectors() -> Iterator[Microbenchmark]:
-    for row, number in _cases("vector").items():
+    for row, number in _cases("vector", "ROW").items():
         for repeats in _REPEATS:
             times = 600 if repeats == 1 else 200
             if row.startswith(("Gather.", "MrgSort", "Sort32")):
                 times //= 4  # a unit is an element, not a repeat
             name = f"vector/{row}/{repeats}"
             yield Microbenchmark(name, "vector", "vector", 1, (number, times, repeats))
+    for name, number in _cases("vector").items():
+        yield Microbenchmark(f"vector/{name}", "vector", "vector", 1, (number, 200, 40), held=True)
     for turn, name in enumerate(("dependent", "independent")):
         for repeats in _REPEATS:
             yield Microbenchmark(f"chain/{name}/{repeats}", "chain", "chain", 1, (turn, 500, repeats), auto_sync=True)
@@ -157,13 +161,14 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         span: int = 1 << 20,
         each: int | None = None,
         how: int = 0,
+        held: bool = False,
     ) -> Microbenchmark:
         """``each``: where the next block begins; default: behind what this one touches."""
         length = count * (nbytes + gap)
         step = length if step is None else step
         touched = min(span, step * times)
         args = (Data(), times, count, nbytes, gap, step, span, Wide(touched if each is None else each), how)
-        return Microbenchmark(f"{entry}/{name}/{blocks}", "copy", entry, blocks, args)
+        return Microbenchmark(f"{entry}/{name}/{blocks}", "copy", entry, blocks, args, held=held)
 
     # One core. Lengths, then pieces with gaps and without; what is in L2 stays there, what goes past it never is.
     for entry in ("copy_in", "copy_out"):
@@ -185,15 +190,16 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         yield copy("32768", entry, cores, 40, 1, 32768, span=1 << 18)
         yield copy("past/32768", entry, cores, 40, 1, 32768, span=1 << 20, how=_PAST_L2)
         yield copy("past/32768", entry, cores // 2, 40, 1, 32768, span=1 << 20, how=_PAST_L2)
-    for times, count, nbytes, gap in ((20, 64, 256, 256), (20, 64, 128, 384)):
+    for times, count, nbytes, gap in ((20, 64, 256, 256), (20, 64, 128, 384), (10, 128, 256, 256), (20, 64, 384, 128)):
         name = f"past/pieces/{count}x{nbytes}+{gap}"
         yield copy(name, "copy_in", cores, times, count, nbytes, gap=gap, how=_PAST_L2)
     share = (l2_bytes * 5 // 4 // cores) >> 15 << 15
     yield copy("beyond", "copy_in", cores, share >> 15, 1, 32768, span=share)
+    yield copy("beyond", "copy_out", cores, share >> 15, 1, 32768, span=share, held=True)
     for blocks in (cores // 2, cores):
         yield copy("same", "copy_in", blocks, 40, 1, 16384, each=0)
         yield copy("past/same", "copy_in", blocks, 40, 1, 16384, each=0, how=_PAST_L2)
     for how, name in ((0, "l2"), (_PAST_L2, "past")):
         for blocks in (1, cores):
             args = (Data(), Data(1), 40, 32768, 1 << 19, Wide(1 << 19), how)
-            yield Microbenchmark(f"copy_through/{name}/{blocks}", "copy", "copy_through", blocks, args)
+            yield Microbenchmark(f"copy_through/{name}/{blocks}", "copy", "copy_through", blocks, args, held=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..calibrate.calibration import Calibration, calibrate
+from ..calibrate.fit import Residual
 from ..calibrate.measure import Effort
 from ..report.text import json_text
 from ..settings import settings
@@ -84,11 +85,13 @@ def document(result: Calibration, output: Path) -> dict[str, Any]:
             for key, d in result.fit.determined.items()
         },
         "not_determined": dict(result.fit.undetermined),
-        "residuals": [
-            {"name": r.name, "measured_us": r.measured_us, "fitted_us": r.modelled_us, "percent": r.percent}
-            for r in result.fit.residuals
-        ],
+        "residuals": [_row(r) for r in result.fit.residuals],
+        "held_out": [_row(r) for r in result.held],
     }  # fmt: skip
+
+
+def _row(r: Residual) -> dict[str, Any]:
+    return {"name": r.name, "measured_us": r.measured_us, "fitted_us": r.modelled_us, "percent": r.percent}
 
 
 def show(result: Calibration, output: Path) -> None:
@@ -110,4 +113,6 @@ def show(result: Calibration, output: Path) -> None:
         f"{len(result.fit.residuals)} {result.kind} microbenchmarks; most on "
         + ", ".join(f"{r.name} ({r.percent:+.1f} %)" for r in result.worst())
     )
+    for r in result.held:
+        print(f"held out of the fit: {r.name}: {r.measured_us:.4g} us {result.kind}, fitted clock {r.percent:+.1f} %")
     print(f"{output}: to be used with --chip {output}")

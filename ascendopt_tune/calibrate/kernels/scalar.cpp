@@ -40,6 +40,8 @@ extern "C" __global__ __aicore__ void scalar(GM_ADDR data, uint32_t which, uint3
     CASE(7, "gm_hit", sum += gm.GetValue(i % 8);)
     CASE(8, "gm_miss", sum += gm.GetValue(at); at = at + kLine < kSpan / 4 ? at + kLine : 0;)
     CASE(9, "sync_all", SyncAll();)
+    CASE(10, "vector_barriers", Add(x, x, y, 64, 1, two); PipeBarrier<PIPE_V>(); PipeBarrier<PIPE_V>();
+         PipeBarrier<PIPE_V>(); PipeBarrier<PIPE_V>();)
   }
   ub.SetValue(0, sum + static_cast<int32_t>(value));
   PipeBarrier<PIPE_ALL>();

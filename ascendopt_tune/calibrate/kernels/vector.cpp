@@ -1,6 +1,6 @@
 // One vector instruction `times` times in a row on the same tensors, `repeats` repeats each: what its pipe needs for
-// it. Built without automatic synchronization: nothing here depends on anything. A line ROW(number, row, call) per row
-// of the chip file's table; microbenchmarks.py reads them here.
+// it. Built without automatic synchronization: nothing here depends on anything. A line ROW(number, "row", call) per
+// row of the chip file's table of instructions, CASE for anything else; microbenchmarks.py reads them here.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -18,6 +18,8 @@ struct Tensors {
   case NUMBER:                                 \
     for (uint32_t i = 0; i < times; i++) CALL; \
     break;
+
+#define CASE ROW
 
 extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uint32_t repeats) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
@@ -77,6 +79,8 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
     ROW(33, "GatherMask.any", GatherMask(f.z, f.x, 1, false, 0, {1, static_cast<uint16_t>(repeats), 8, 0}, kept))
     ROW(34, "Sort32.any", Sort32(f.z, f.x, u.y, repeats))
     ROW(35, "MrgSort.any", MrgSort(f.z, {f.x, f.x[4096], f.y, f.y[4096]}, lists))
+    CASE(100, "sources in one bank group", Add(f.z, f.x, f.x[4096], 64, r, two))
+    CASE(101, "destination in a source's bank", Add(f.x[8192 - 64 * 8], f.x, f.y, 64, r, two))
     ROW(36, "TransDataTo5HD.any", TransDataTo5HD<half>(to, from, {false, false, r, between, between}))
   }
   PipeBarrier<PIPE_ALL>();
