@@ -20,6 +20,7 @@ from . import (
     llm_check,
     ops,
     prebuild,
+    profile,
     run,
     silicon_check,
     toolkit,
@@ -45,6 +46,7 @@ app.command("doctor")(doctor.doctor)
 app.command("ops")(ops.ops)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.command("profile", epilog=profile.EXAMPLES)(profile.profile)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
 app.add_typer(cache.app)

@@ -67,7 +67,7 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
     """Runs the scenarios one after another, each on its own chip file or all on ``chip``.
 
     Everything is as ``run`` and ``tune`` have it: synchronization as the scenario is built, hazard checks on, the
-    steady state of repeated launches; scenarios that were measured at a first launch run as first launches.
+    steady state of repeated launches; scenarios that were measured in another state run in that one.
 
     Raises:
         CaseError: no such chip.
@@ -82,10 +82,10 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
             build = (scenario.kernel, scenario.define, scenario.auto_sync)
             if build not in binaries:
                 binaries[build] = compiled(acl, scenario)
-            acl.option("warm", "0" if scenario.cold else "1")
+            acl.option("state", scenario.state)
             yield _one(acl, scenario, chip or scenario.chip, binaries[build])
     finally:
-        acl.option("warm", "1")
+        acl.option("state", "warm")
 
 
 def compiled(acl: Acl, scenario: Scenario) -> bytes:
