@@ -185,7 +185,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "target", _one_of(*TARGETS), "The device; `auto`: a real NPU's toolkit if there is one, else the virtual NPU."
     ),
-    Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/`."),
+    Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/` or a chip file."),
     Variable(
         "screen",
         str,

@@ -12,6 +12,7 @@ from . import (
     bank,
     bench,
     cache,
+    calibrate,
     doctor,
     explain,
     failure,
@@ -21,6 +22,7 @@ from . import (
     prebuild,
     profile,
     run,
+    silicon_check,
     toolkit,
     tune,
 )
@@ -52,6 +54,8 @@ app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
+app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
+app.command("silicon-check")(silicon_check.silicon_check)
 app.command("fidelity", epilog=fidelity.EXAMPLES)(fidelity.fidelity)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..build.toolkit import Toolkit
 from ..case import AttrValue, Case
+from ..chip import load_chip
 from ..device.acl import Acl
 from ..device.launch import Arrays, Launch
 from ..errors import CaseError, DeviceError
@@ -69,7 +70,7 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
         The event measurement on a real NPU, else None.
     """
     acl = Acl(plan.toolkit)
-    acl.option("chip", plan.chip)
+    acl.option("chip", load_chip(plan.chip).option)
     acl.option("hazards", "1")
     candidate = plan.launchable
     with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
