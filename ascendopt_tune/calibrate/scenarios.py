@@ -47,8 +47,11 @@ def _main() -> None:
     with Loaded(acl) as loaded:
         watch = Stopwatch(loaded)
         for scenario in table.chosen(given.names, slow=False):
-            if scenario.cold or scenario.blocks > cores:
-                left_out[scenario.name] = "a first launch" if scenario.cold else f"needs {scenario.blocks} cores"
+            if scenario.state != "warm" or scenario.blocks > cores:
+                why = "as first launches" if scenario.state == "cold" else "behind another kernel"
+                left_out[scenario.name] = (
+                    f"needs {scenario.blocks} cores" if scenario.blocks > cores else f"was measured {why}"
+                )
                 continue
             try:
                 times[scenario.name] = asdict(_timed(acl, watch, scenario, 1 if acl.virtual else _SAMPLES))
