@@ -18,9 +18,6 @@ from .table import FOLDER, Scenario
 _COUNTER_MHZ = 50  # of GetSystemCycle on architecture 2201 (asc-devkit, GetSystemCycle)
 _LINE_BYTES = 128  # one miss of the published L2 counters
 _READ_CHANNELS = 2  # r0 and r1 of the published L2 counters
-#: The runtime's option for each state. It has none for `flushed`: such a launch is timed as if L2 were its own, and the
-#: chip file of the part that was measured so has the L2 that is left.
-_WARM = {"warm": "1", "flushed": "1", "cold": "0"}
 
 
 @dataclass(frozen=True)
@@ -84,10 +81,10 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
             build = (scenario.kernel, scenario.define, scenario.auto_sync)
             if build not in binaries:
                 binaries[build] = _compiled(acl, scenario)
-            acl.option("warm", _WARM[scenario.state])
+            acl.option("state", scenario.state)
             yield _one(acl, scenario, chip or scenario.chip, binaries[build])
     finally:
-        acl.option("warm", "1")
+        acl.option("state", "warm")
 
 
 def _compiled(acl: Acl, scenario: Scenario) -> bytes:

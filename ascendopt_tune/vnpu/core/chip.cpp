@@ -57,7 +57,9 @@ constexpr Binding kNumbers[] = {
     {"launch.fetch_us", &Chip::launch_fetch_us, 1},
     {"launch.tiling_us", &Chip::launch_tiling_us, 1},
     {"launch.core_head_us", &Chip::core_head_us, 1},
-    {"launch.cold_core_us", &Chip::cold_core_us, 1},
+    {"flushed.fetch_us", &Chip::flushed_fetch_us, 1},
+    {"flushed.core_head_us", &Chip::flushed_head_us, 1},
+    {"cold.core_head_us", &Chip::cold_head_us, 1},
 };
 
 struct Count {

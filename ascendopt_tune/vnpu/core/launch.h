@@ -37,8 +37,8 @@ void set_last_error(const std::string& what);
 extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
-// Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1 (whether a launch is timed as one of
-// many, or as the first of its kernel), log=0|1, fill=0..255 (what unwritten local memory holds),
+// Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, log=0|1,
+// state=warm|flushed|cold (what a launch is timed as, see State in timing.h), fill=0..255 (what unwritten local memory holds),
 // guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the cores of a
 // launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1).
 // Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).

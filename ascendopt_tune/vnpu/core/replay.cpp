@@ -18,14 +18,14 @@ std::vector<const Trace*> pointers(const std::vector<Trace>& traces) {
 
 }  // namespace
 
-Replay::Replay(std::vector<Trace> traces, const Chip& chip, bool cold)
-    : traces_(std::move(traces)), task_(std::make_unique<TaskTraces>(pointers(traces_))), chip_(chip), cold_(cold) {
-  if (!cold_) simulate(*task_, chip_, l2_, false, nullptr);
+Replay::Replay(std::vector<Trace> traces, const Chip& chip, State state)
+    : traces_(std::move(traces)), task_(std::make_unique<TaskTraces>(pointers(traces_))), chip_(chip), state_(state) {
+  if (state_ == State::Warm) simulate(*task_, chip_, l2_, state_, nullptr);
 }
 
 TaskTimes Replay::times(const Chip& chip, Timeline* timeline) const {
   L2State l2 = l2_;
-  return simulate(*task_, chip, l2, cold_, timeline);
+  return simulate(*task_, chip, l2, state_, timeline);
 }
 
 void keep(std::shared_ptr<const Replay> replay) { last = std::move(replay); }
