@@ -23,11 +23,14 @@ from ..chip import load_chip
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
+from ..evaluate.limits import Limits
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
 from .table import BenchOperator
 
 T = TypeVar("T")
+
+_RUN_S = 120.0  # wall clock of an evaluation's launches: the slowest large cases take 30 s of an idle processor
 
 
 class Store:
@@ -88,7 +91,7 @@ class Subject:
     def __init__(self, entry: BenchOperator, results: Path, chip: str, target: str = "virtual") -> None:
         self.entry, self.chip = entry, load_chip(chip)
         self.toolkit: Toolkit = find(target)
-        self._evaluator = Evaluator(self.toolkit, chip, workers=1)
+        self._evaluator = Evaluator(self.toolkit, chip, Limits(run_s=_RUN_S), workers=1)
         operator = entry.load()
         self.signature = self._evaluator.describe(operator).signature
         self.operator = entry.with_settings(operator, self.signature)
