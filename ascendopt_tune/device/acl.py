@@ -398,13 +398,18 @@ class Acl:
         Raises:
             DeviceError: an unknown constant, nothing was timed, or this is not the virtual NPU.
         """
+        return [float(task) for task in self.replay_times(clocks)[:, 0]]
+
+    def replay_times(self, clocks: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
+        """As :meth:`replay`: an array [clocks, 6] of task, core, vector, scalar, MTE2 and MTE3 times (us)."""
         if not self.virtual:
             raise DeviceError("only launches of the virtual NPU can be replayed.", "Use --target virtual.")
         lines = [" ".join(f"{key}={value:.17g}" for key, value in clock.items()) for clock in clocks]
-        times = (ctypes.c_double * len(lines))()
-        if self._rt.vnpu_replay("\n".join(lines).encode(), times, len(lines)) != 0:
+        times = np.empty((len(lines), 6))
+        address = times.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        if self._rt.vnpu_replay("\n".join(lines).encode(), address, len(lines)) != 0:
             raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
-        return list(times)
+        return times
 
     def report(self) -> dict[str, Any]:
         """What the virtual NPU tells of this thread's last launch (see ``vnpu_last_report``); {} on a real one."""

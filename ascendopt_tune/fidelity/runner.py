@@ -98,8 +98,10 @@ def _one(acl: Acl, scenario: Scenario, chip: str, binary: bytes) -> Modelled:
     inputs = {int(index): np.array(words, np.uint32) for index, words in scenario.inputs.items()}
     sizes = list(scenario.buffers)
     if scenario.tiling is not None:
-        inputs[len(sizes)] = np.array(scenario.tiling, np.uint32)
-        sizes.append(inputs[len(sizes)].nbytes)
+        words = np.zeros(max(len(scenario.tiling), scenario.tiling_bytes // 4), np.uint32)
+        words[: len(scenario.tiling)] = scenario.tiling
+        inputs[len(sizes)] = words
+        sizes.append(words.nbytes)
     buffers = [acl.malloc(n) for n in sizes]
     try:
         for index, words in inputs.items():

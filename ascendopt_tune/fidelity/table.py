@@ -21,9 +21,9 @@ class Scenario:
     """One thing that was measured, as a kernel of ours: ``kernels/<kernel>.cpp`` with macros ``define``.
 
     ``buffers`` are bytes, one per kernel argument; with ``tiling`` there is one argument more, the last, that holds
-    these 32-bit words as an operator's tiling data. ``inputs`` are words at the start of a buffer, by its index; where
-    nothing is given the content doesn't matter. ``ticks`` is the index of the buffer in which the kernel leaves
-    ``GetSystemCycle()`` before and after what was measured, as two 64-bit numbers.
+    these 32-bit words as an operator's tiling data, filled up with zeros to ``tiling_bytes``. ``inputs`` are words at
+    the start of a buffer, by its index; where nothing is given the content doesn't matter. ``ticks`` is the index of
+    the buffer in which the kernel leaves ``GetSystemCycle()`` before and after what was measured, two 64-bit numbers.
 
     ``points`` are ids of rows in ``silicon.csv``; a row of ``measurements.csv`` belongs to the scenario when ``source``
     is in its source path and ``match`` in its scenario column. ``cold`` is what was measured at a first launch.
@@ -38,6 +38,7 @@ class Scenario:
     define: tuple[str, ...] = ()
     buffers: tuple[int, ...] = ()
     tiling: tuple[int, ...] | None = None
+    tiling_bytes: int = 0
     inputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
     auto_sync: bool = True
     cold: bool = False

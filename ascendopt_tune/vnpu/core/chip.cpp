@@ -47,6 +47,7 @@ constexpr Binding kNumbers[] = {
     {"vector.write_delay_cycles", &Chip::vec_write_delay, 1},
     {"vector.repeats_in_flight", &Chip::vec_repeats_in_flight, 1},
     {"vector.result_cycles", &Chip::vec_result, 1},
+    {"vector.counter_floor_cycles", &Chip::vec_floor, 1},
     {"vector.dependence_cycles", &Chip::vec_dependence, 1},
     {"vector.barrier_cycles", &Chip::vec_barrier, 1},
     {"sync.sync_all_cycles", &Chip::sync_all, 1},
@@ -72,7 +73,6 @@ constexpr Count kCounts[] = {
     {"memory.l0a_bytes", &Chip::l0a_bytes},
     {"memory.l0b_bytes", &Chip::l0b_bytes},
     {"memory.l0c_bytes", &Chip::l0c_bytes},
-    {"mte3.writes_in_flight", &Chip::writes_in_flight},
     {"sync.queue_depth", &Chip::queue_depth},
     {"sync.event_ids", &Chip::event_ids},
 };

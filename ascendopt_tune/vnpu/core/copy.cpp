@@ -45,7 +45,10 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
   uint64_t requests = 0, bytes = 0;
   constexpr uint64_t kLine = 128;  // bytes of a request to L2 (published cache counters)
-  if (stride < kLine || s.burst_bytes >= stride)
+  t.pieces = s.bursts;
+  if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
+    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + kLine - 1) / kLine);
+  else if (stride < kLine || s.burst_bytes >= stride)
     for (uint32_t b = 1; b < s.bursts; b++)
       t.same_line += (canonical + b * stride) / kLine == (canonical + (b - 1) * stride + s.burst_bytes - 1) / kLine;
   bool alike = stride % window == 0;  // every piece lies in its windows as the first does

@@ -50,10 +50,10 @@ uint32_t vnpu_cores_beside();
 // What the cores of this thread's last launch issued and touched (needs log=1); see access_log.h.
 const char* vnpu_access_log();
 // Times this thread's last launch again under `n` other clocks: line i of `clocks` holds assignments of chip constants
-// ("launch.base_us=0.6 vector.head_cycles=23"; an empty line is the clock in force), task_us[i] gets the modelled task
-// duration in microseconds. Nothing is executed. Returns 0, or 1 (vnpu_last_error) for an unknown constant or when
+// ("launch.base_us=0.6 vector.head_cycles=23"; an empty line is the clock in force). times_us gets six modelled times for
+// each, in microseconds: task, core, vector, scalar, MTE2, MTE3 (PipeTimes of timing.h). Nothing is executed. Returns 0, or 1 (vnpu_last_error) for an unknown constant or when
 // nothing was timed.
-int vnpu_replay(const char* clocks, double* task_us, uint32_t n);
+int vnpu_replay(const char* clocks, double* times_us, uint32_t n);
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
 const char* vnpu_chip_value(const char* key);
 // Writes the timeline of this thread's last launch as Chrome-trace JSON: 0, or 1 when there is none (option trace=1

@@ -32,7 +32,7 @@ void keep(std::shared_ptr<const Replay> replay) { last = std::move(replay); }
 
 }  // namespace vnpu
 
-extern "C" int vnpu_replay(const char* clocks, double* task_us, uint32_t n) {
+extern "C" int vnpu_replay(const char* clocks, double* times_us, uint32_t n) {
   using namespace vnpu;
   if (!last) {
     set_last_error("there is no timed launch to replay; launch a kernel with timing=1 first");
@@ -44,7 +44,8 @@ extern "C" int vnpu_replay(const char* clocks, double* task_us, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
       if (!std::getline(in, line)) line.clear();
       const Chip chip = last->chip().with(line);
-      task_us[i] = last->times(chip, nullptr).cycles / chip.clock_mhz;
+      const PipeTimes t = mean_times(last->times(chip, nullptr), chip);
+      for (double us : {t.task, t.core, t.vec, t.scalar, t.mte2, t.mte3}) *times_us++ = us;
     }
   } catch (const std::exception& e) {
     set_last_error(e.what());

@@ -31,6 +31,12 @@ struct TaskTimes {
   std::string deadlock;  // not empty: what waits for what
 };
 
+// Microseconds under msprof's names; all but the task's are means over the cores that ran.
+struct PipeTimes {
+  double task = 0, core = 0, vec = 0, scalar = 0, mte2 = 0, mte3 = 0;
+};
+PipeTimes mean_times(const TaskTimes& times, const Chip& chip);
+
 class L2State;
 
 // The traces of a task's blocks, and what follows from them whatever the clock.
