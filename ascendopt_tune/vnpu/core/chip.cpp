@@ -34,6 +34,7 @@ constexpr Binding kNumbers[] = {
     {"memory.same_window_cycles", &Chip::same_window_cycles, 1},
     {"mte2.issue_cycles", &Chip::mte2_issue, 1},
     {"mte2.latency_cycles", &Chip::mte2_latency, 1},
+    {"mte2.hbm_latency_cycles", &Chip::mte2_hbm_latency, 1},
     {"mte2.request_cycles", &Chip::mte2_request_cycles, 1},
     {"mte2.l2_request_cycles", &Chip::mte2_l2_request_cycles, 1},
     {"mte2.same_line_cycles", &Chip::mte2_same_line_cycles, 1},

@@ -42,12 +42,12 @@ void check_dtype(const LocalCall& call, DType t) {
 uint32_t most_in_one_group(const LocalCall& call, const RowTranspose& t) {
   constexpr uint32_t kGroups = 16;
   uint32_t most = 0;
-  for (const auto* rows : {&t.src, &t.dst}) {
+  for (const uint64_t* rows : {t.src, t.dst}) {
     uint32_t in_group[kGroups] = {};
-    std::set<const void*> seen;  // a row that is read already serves twice
+    std::set<uint64_t> seen;  // a row that is read already serves twice
     for (uint32_t i = 0; i < kRows; i++)
-      if (seen.insert((*rows)[i]).second)
-        most = std::max(most, ++in_group[call.core.local_offset((*rows)[i]) / kBlockBytes % kGroups]);
+      if (seen.insert(rows[i]).second)
+        most = std::max(most, ++in_group[call.core.local_offset(reinterpret_cast<const void*>(rows[i])) / kBlockBytes % kGroups]);
   }
   return most;
 }
