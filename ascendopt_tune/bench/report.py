@@ -152,8 +152,8 @@ def _coverage(results: Results) -> str:
     missing = asked - have - {case for case, _ in results.failed}
     return (
         f"{_INTERRUPTED if missing else ''}{len(have)} of the {len(asked)} cases ({by_size}) of the "
-        f"{len({path for path, _ in asked})} operators of the {results.plan.list} list that were asked for have every method and "
-        "seed"
+        f"{len({path for path, _ in asked})} operators of the {results.plan.list} list that were asked for have every "
+        "method and seed"
     )
 
 

@@ -50,7 +50,8 @@ _SOURCES = ("search/*.py", "motifs/*.py", "bank/*.py", *(f"bench/{n}.py" for n i
 class Plan:
     """What to run.
 
-    ``list``: of which the operators are. ``results``: the folder of runs and evaluations; ``sampled``: methods that run on the sample only.
+    ``list``: of which the operators are. ``results``: the folder of runs and evaluations; ``sampled``: methods that run
+    on the sample only.
     """
 
     operators: tuple[BenchOperator, ...]
