@@ -2,8 +2,7 @@
 
 The rules are the same for everybody: the baseline is evaluation 1; a pair, or a launch, that this run has seen already
 is answered from memory and costs no evaluation (at most four such answers for an evaluation of the budget); whatever
-fails the gate costs one; the fastest pair has to be faster than the baseline by the tuner's minimum effect, and to pass
-once more on unseen inputs, or the next one is taken.
+fails the gate costs one; what is accepted in the end is what the tuner would accept (search/acceptance.py).
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from ..clocks import Interval
 from ..errors import NoWorkingCandidate
+from ..evaluate.gate import Checked
 from ..operator import Candidate, Pair
 from ..outcome import Outcome, Timed
-from ..search.acceptance import FINALISTS
+from ..search.acceptance import Comparison, accept
 from ..search.engine import SearchOptions, count_outcomes
 from ..search.proposer import Move, Proposal, SearchState, Trial
 from .gain import launch_us
-
-MIN_EFFECT = 0.001  # share of the time that a win has to save, as in the tuner for modelled times
 
 
 class Subject(Protocol):
@@ -37,7 +36,7 @@ class Subject(Protocol):
 
     def launch(self, pair: Pair) -> str | None: ...
 
-    def confirm(self, pair: Pair) -> Outcome: ...
+    def confirm(self, pair: Pair) -> Checked: ...
 
     def keep(self, pair: Pair) -> None: ...
 
@@ -220,14 +219,15 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         outcome = evaluated[0].outcome
         reason = "" if isinstance(outcome, Timed) else outcome.reason
         raise NoWorkingCandidate(f"the baseline pair did not pass the gate ({type(outcome).__name__}: {reason}).")
-    faster = [t for t in evaluated if t.time_us is not None and t.time_us < baseline * (1.0 - MIN_EFFECT)]
-    best, refused = evaluated[0], []
-    for trial in sorted(faster, key=lambda t: (t.time_us or 0.0, t.candidate.id))[:FINALISTS]:
-        outcome = subject.confirm(trial.candidate.pair)
-        if isinstance(outcome, Timed):
-            best = trial
-            break
-        refused.append(f"{type(outcome).__name__}: {outcome.reason}")
+
+    def compare(trial: Trial) -> Comparison:
+        return Comparison(trial.time_us or 0.0, baseline)
+
+    accepted = accept(evaluated[1:], evaluated[0], compare, subject.confirm, target="virtual")
+    best, confirmed = accepted.winner or (evaluated[0], None)
+    # As written is as fast as written, whatever the clock.
+    found = confirmed.interval if confirmed is not None else Interval(1.0, 1.0, 0.0)
+    fragile = (f"trial {number}: {one}" for number, one in accepted.decision.fragile.items())
     subject.keep(best.candidate.pair)
     return RunRecord(
         seed=seed,
@@ -238,10 +238,12 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         trace=tuple(t.time_us for t in evaluated),
         outcomes=dict(count_outcomes(history).most_common()),
         repeats=len(history) - len(evaluated),
-        refused=tuple(refused),
+        refused=(*accepted.refused, *fragile),
         best_pair=best.candidate.pair.hash,
         steps=_steps(history, best),
-        **_over_clocks(subject, best),
+        speedup_low=found.low if found is not None else None,
+        speedup_high=found.high if found is not None else None,
+        wins=found.wins if found is not None else None,
         proposer_s=round(proposer_s, 4),
         evaluate_s=round(evaluate_s, 4),
         **about,
@@ -260,9 +262,3 @@ def _steps(history: Sequence[Trial], best: Trial) -> tuple[Step, ...]:
             out.append(Step(trial.stage, change, profile.task_duration_us, launch_us(profile)))
         trial = by_id[parent] if parent is not None else None
     return tuple(reversed(out))
-
-
-def _over_clocks(subject: Subject, best: Trial) -> dict[str, Any]:
-    """The interval of the best pair's speedup over plausible clocks, where the subject can tell it."""
-    ask = getattr(subject, "over_clocks", None)
-    return dict(ask(best.candidate.pair)) if ask is not None else {}

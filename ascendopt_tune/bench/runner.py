@@ -43,7 +43,13 @@ COMPARED: dict[str, Method] = {**OWN, **peers.PEERS}
 VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE), "as-written": as_written}
 METHODS = {**COMPARED, **VARIANTS}
 #: What decides about a run besides its evaluations.
-_SOURCES = ("search/*.py", "motifs/*.py", "bank/*.py", *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")))
+_SOURCES = (
+    "clocks.py",
+    "search/*.py",
+    "motifs/*.py",
+    "bank/*.py",
+    *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")),
+)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ..build.toolkit import Toolkit, find
 from ..cache import Key
 from ..chip import load_chip
 from ..errors import CacheError
-from ..evaluate.evaluator import Evaluator
-from ..evaluate.gate import Gate
+from ..evaluate.evaluator import EvaluationResult, Evaluator
+from ..evaluate.gate import Checked, Gate
 from ..evaluate.limits import Limits
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
@@ -118,13 +118,17 @@ class Subject:
         )
         return found
 
-    def confirm(self, pair: Pair) -> Outcome:
-        """The pair through the gate once more, in a fresh process, on inputs that no search has met."""
+    def confirm(self, pair: Pair) -> Checked:
+        """The pair through the gate once more, in a fresh process, on inputs that no search has met, and its speedups
+        over plausible clocks."""
 
         def make() -> dict[str, object]:
-            return outcome_to_json(self._gate.confirm(pair).outcome)
+            checked = self._gate.confirm(pair)
+            return {"outcome": outcome_to_json(checked.outcome), "speedups": checked.speedups}
 
-        return outcome_from_json(self._timed(lambda: self._store.ask("confirm", pair.hash, make)))
+        answer = self._timed(lambda: self._store.ask("confirmed", pair.hash, make))
+        result = EvaluationResult(outcome_from_json(answer["outcome"]))
+        return Checked(result, {}, tuple(answer["speedups"]))
 
     def keep(self, pair: Pair) -> None:
         """Keeps the sources of a pair, as what differs from the baseline."""

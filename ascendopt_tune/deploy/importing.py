@@ -121,6 +121,8 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
     assert best.tiling is not None
     if best.outcome.profile.task_duration_us > baseline.outcome.profile.task_duration_us:
         raise CacheError("the best pair is slower here than the baseline pair.")
+    if not best.survives:
+        raise CacheError(f"the best pair isn't faster here under nearly all plausible clocks: {best.interval}.")
     return replace(
         entry,
         binary=best.binary,
@@ -128,6 +130,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         tiling=best.tiling,
         baseline=baseline.outcome.profile,
         best=best.outcome.profile,
+        interval=best.interval,
     )
 
 

@@ -79,11 +79,10 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
                 acl.option("trace", "1" if plan.trace and i == 0 else "0")
                 inputs = [load_arrays(a) for a in trial.inputs]
-                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs)
+                clocks = plan.clocks if i == 0 else ()
+                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
-                if plan.clocks and i == 0 and not done["error"]:
-                    done["replayed"] = acl.replay(plan.clocks)
                 tell(done)
                 if done["error"] or done["damage"]:
                     return None
@@ -98,6 +97,7 @@ def _one(
     inputs: Sequence[Arrays],
     trial: Trial,
     outputs: tuple[Arrays, ...],
+    clocks: Sequence[Mapping[str, float]],
 ) -> dict[str, Any]:
     launch.load(inputs, trial.poison)
     error = ""
@@ -110,6 +110,8 @@ def _one(
     took = time.perf_counter() - started, time.process_time() - worked
     result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "launch_s": took}
     if not error:
+        if clocks:  # before another launch
+            result["replayed"] = acl.replay(clocks)
         result["damage"] = launch.damage(inputs)
         launch.read(outputs)
         if _only_cores_write_to_the_same(result["report"]):

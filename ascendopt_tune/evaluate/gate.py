@@ -3,13 +3,15 @@
 1. It compiles. 2. It launches without out-of-bounds, misaligned or unsupported access, queue misuse or deadlock. 3. No
 hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of
 the reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output
-changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
+changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw, and
+where times are modelled, under plausible clocks.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from typing import Any
 from ..arguments import Array
 from ..build.host import TilingResult
 from ..case import Case, flatten
+from ..chip import load_chip
+from ..clocks import Interval, interval, plausible, speedups
 from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
@@ -44,10 +48,24 @@ _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
 
 @dataclass(frozen=True)
 class Checked:
-    """An evaluation that went through the gate. ``outputs`` (by name) are those of the first trial, where asked for."""
+    """An evaluation that went through the gate. ``outputs`` (by name) are those of the first trial, where asked for.
+
+    ``speedups``: over the baseline under each of the plausible clocks, where that was asked for and times are modelled.
+    """
 
     result: EvaluationResult
     outputs: Mapping[str, Array]
+    speedups: tuple[float, ...] = ()
+
+    @property
+    def interval(self) -> Interval | None:
+        """The speedup over plausible clocks."""
+        return interval(self.speedups)
+
+    @property
+    def survives(self) -> bool:
+        """Whether it is faster under nearly all plausible clocks, or its time is measured."""
+        return self.interval is None or self.interval.survives
 
     @property
     def outcome(self) -> Outcome:
@@ -124,6 +142,8 @@ class Gate:
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
+        #: The baseline's times in us under the plausible clocks, on the inputs of :meth:`confirm`.
+        self._baseline_replayed: Sequence[float] = ()
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -163,15 +183,26 @@ class Gate:
             yield numbers[position], Checked(result, {})
 
     def confirm(self, pair: Pair) -> Checked:
-        """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
+        """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met.
+
+        Where times are modelled, the result has the ``speedups`` of a pair that isn't the baseline.
+        """
         evaluator = self._evaluator
+        again = pair.hash != self.operator.baseline.hash and evaluator.toolkit.target == "virtual"
+        clocks = plausible(load_chip(evaluator.chip)) if again else ()
         with Evaluator(
             evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
         ) as fresh:
             other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
             other._baseline_habits = self._baseline_habits
-            result = fresh.evaluate(other._request(pair, other.trials()))
-        return Checked(result, {})
+            request = replace(other._request(pair, other.trials()), clocks=clocks)
+            result = fresh.evaluate(request)
+            if result.replayed and not self._baseline_replayed:
+                with suppress(DeviceError):  # the baseline itself doesn't get through: nothing to compare with
+                    self._baseline_replayed = other.replay(self.operator.baseline, clocks)
+        if not result.replayed or not self._baseline_replayed:
+            return Checked(result, {})
+        return Checked(result, {}, speedups(self._baseline_replayed, result.replayed))
 
     def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
         """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..case import Case
+from ..clocks import mean
 from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.protocol import EvaluationResult
@@ -59,7 +60,10 @@ class JointGate:
         return self._joined([gate.evaluate(pair) for gate in self.gates])
 
     def confirm(self, pair: Pair) -> Checked:
-        """As :meth:`Gate.confirm`, in every case; up to the first that fails."""
+        """As :meth:`Gate.confirm`, in every case; up to the first that fails.
+
+        The speedups over plausible clocks are the cases' geometric mean, weighted.
+        """
         found: list[Checked] = []
         for gate in self.gates:
             found.append(gate.confirm(pair))
@@ -90,7 +94,8 @@ class JointGate:
         profiles = [c.profile for c in found if c.profile is not None]
         checks = sum(c.checks for c in found)
         outcome = Timed(self._profile(profiles), checks)
-        return Checked(EvaluationResult(outcome, timings_s=timings, checks=checks), {})
+        speedups = mean([c.speedups for c in found], self._weights)
+        return Checked(EvaluationResult(outcome, timings_s=timings, checks=checks), {}, speedups)
 
     def _profile(self, profiles: Sequence[Profile]) -> Profile:
         scale = self.baselines[self._heaviest].task_duration_us

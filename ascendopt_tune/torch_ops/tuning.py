@@ -47,7 +47,7 @@ def fulfil(
     workers: int | None = None,
 ) -> tuple[Entry | None, bool]:
     """The result for the request, and whether it was made here: found, made from a neighbour's, or tuned. None: another
-    process is at it (False), or nothing may be searched and no neighbour's program is as good as the original (True).
+    process is at it (False), or nothing may be searched and no neighbour's program is faster than the original (True).
 
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
@@ -99,7 +99,7 @@ def _reuse(
     toolkit: Toolkit,
     workers: int | None,
 ) -> Entry | None:
-    """The neighbour's pair for this case, if it passes the gate there and is no slower than the baseline.
+    """The neighbour's pair for this case, if it passes the gate there and is faster than the baseline.
 
     The gate is the proof that it is legal: unified buffer, alignment, bounds, and (outputs are poisoned before a
     launch) that every element is written; the number of cores is compared here.
@@ -115,10 +115,10 @@ def _reuse(
         if not isinstance(baseline.outcome, Timed):
             return None
         rerun = gate.evaluate(neighbour.pair)
-        if not _legal(rerun, request.chip) or _us(rerun) > _us(baseline):
+        if not _legal(rerun, request.chip) or _us(rerun) >= _us(baseline):
             return None
         confirmed = gate.confirm(neighbour.pair)
-        if not _legal(confirmed, request.chip):
+        if not _legal(confirmed, request.chip) or not confirmed.survives:
             return None
         assert confirmed.tiling is not None
         assert isinstance(confirmed.outcome, Timed)
@@ -151,6 +151,7 @@ def _reuse(
                 baseline_tiling=operator.baseline.tiling_hash,
             ),
             signature=signature,
+            interval=confirmed.interval,
         )
 
 

@@ -15,7 +15,7 @@ from ascendopt_tune.evaluate.protocol import EvaluationResult
 from ascendopt_tune.operator import Candidate, Pair
 from ascendopt_tune.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.profile import Profile
-from ascendopt_tune.search.acceptance import NO_WIN, WIN, Comparison, decide
+from ascendopt_tune.search.acceptance import FRAGILE, MOST_FRAGILE, NO_WIN, WIN, Comparison, accept, decide
 from ascendopt_tune.search.engine import SearchResult
 from ascendopt_tune.search.proposer import Trial
 
@@ -89,17 +89,26 @@ def test_luck_is_told_from_a_gain(real: float) -> None:
 
 
 class FakeGate:
-    """Confirms everything but ``wrong``; re-measures with what ``again`` says (by id, in us, the baseline has 100)."""
+    """Confirms everything but ``wrong``; re-measures with what ``again`` says (by id, in us, the baseline has 100).
 
-    def __init__(self, wrong: tuple[str, ...] = (), again: dict[str, float] | None = None) -> None:
-        self.wrong, self.again = wrong, again or {}
+    ``speedups``: over plausible clocks, by id.
+    """
+
+    def __init__(
+        self,
+        wrong: tuple[str, ...] = (),
+        again: dict[str, float] | None = None,
+        speedups: dict[str, tuple[float, ...]] | None = None,
+    ) -> None:
+        self.wrong, self.again, self.speedups = wrong, again or {}, speedups or {}
         self.incumbent: Checked | None = None
         self.confirmed: list[str] = []
 
     def confirm(self, pair: Pair) -> Checked:
         self.confirmed.append(pair.tiling["t"])
         bad = pair.tiling["t"] in self.wrong
-        return Checked(EvaluationResult(WrongResult("differs") if bad else Timed(Profile(1.0))), {})
+        outcome = WrongResult("differs") if bad else Timed(Profile(1.0))
+        return Checked(EvaluationResult(outcome), {}, self.speedups.get(pair.tiling["t"], ()))
 
     def evaluate(self, pair: Pair) -> Checked:
         counters = {"incumbent_us": 100.0, "incumbent_spread_us": 0.5, "candidate_spread_us": 0.5}
@@ -124,6 +133,33 @@ def test_where_times_do_not_vary_the_fastest_is_confirmed() -> None:
     assert confirm(FakeGate(wrong=("1", "2", "3")), "virtual", 70, 80, 85, 90) == (4, WIN, ["1", "2", "3", "4"])
     with pytest.raises(NoWorkingCandidate, match=r"trial 1.*as written"):
         confirm(FakeGate(wrong=("0", "1")), "virtual", 90)
+
+
+SURE, FRAIL = (1.2,) * 19 + (0.9,), (1.2,) * 18 + (0.9,) * 2
+
+
+def test_a_win_has_to_survive_the_clock_s_uncertainty() -> None:
+    assert confirm(FakeGate(speedups={"1": FRAIL, "2": SURE}), "virtual", 90, 80) == (2, WIN, ["2"])
+    assert confirm(FakeGate(speedups={"1": SURE, "2": FRAIL}), "virtual", 90, 80) == (1, WIN, ["2", "1"])
+    gate = FakeGate(speedups={"1": FRAIL, "2": FRAIL})
+    assert confirm(gate, "virtual", 90, 80) == (0, FRAGILE, ["2", "1", "0"])
+    assert confirm(FakeGate(wrong=("2",), speedups={"1": FRAIL}), "virtual", 90, 80) == (0, FRAGILE, ["2", "1", "0"])
+
+
+def test_what_is_tried_after_a_fragile_win_is_bounded() -> None:
+    times = [50.0 + i for i in range(9)]
+    gate = FakeGate(speedups={str(n): FRAIL for n in range(1, 9)})
+    assert confirm(gate, "virtual", *times) == (0, FRAGILE, [*map(str, range(1, MOST_FRAGILE + 1)), "0"])
+    decision = accept_all(gate, *times)
+    assert [f["id"] for f in decision["fragile"]] == list(range(1, MOST_FRAGILE + 1))
+    assert decision["fragile"][0]["wins"] == 0.9
+
+
+def accept_all(gate: FakeGate, *times: float) -> Any:
+    base, *others = (trial(i, us) for i, us in enumerate((100.0, *times)))
+    found: Any = gate
+    accepted = accept(others, base, lambda t: Comparison(t.time_us or 0.0, 100.0), found.confirm, target="virtual")
+    return accepted.decision.to_json()
 
 
 def test_on_a_device_a_lucky_measurement_is_no_win() -> None:
