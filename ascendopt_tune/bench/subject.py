@@ -26,11 +26,13 @@ from ..evaluate.gate import Checked, Gate
 from ..evaluate.limits import Limits
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
+from .sizes import DECODE, LARGE, MEDIUM
 from .table import BenchOperator
 
 T = TypeVar("T")
 
-_RUN_S = 120.0  # wall clock of an evaluation's launches: the slowest large cases take 30 s of an idle processor
+# Wall clock of an evaluation's launches, in s: the slowest baselines take a fifth of it on an idle processor.
+_RUN_S = {DECODE: 60.0, MEDIUM: 120.0, LARGE: 240.0}
 
 
 class Store:
@@ -91,7 +93,7 @@ class Subject:
     def __init__(self, entry: BenchOperator, results: Path, chip: str, target: str = "virtual") -> None:
         self.entry, self.chip = entry, load_chip(chip)
         self.toolkit: Toolkit = find(target)
-        self._evaluator = Evaluator(self.toolkit, chip, Limits(run_s=_RUN_S), workers=1)
+        self._evaluator = Evaluator(self.toolkit, chip, Limits(run_s=_RUN_S[entry.size]), workers=1)
         operator = entry.load()
         self.signature = self._evaluator.describe(operator).signature
         self.operator = entry.with_settings(operator, self.signature)

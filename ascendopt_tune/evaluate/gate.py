@@ -142,6 +142,7 @@ class Gate:
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
+        self._other: Gate | None = None
         #: The baseline's times in us under the plausible clocks, on the inputs of :meth:`confirm`.
         self._baseline_replayed: Sequence[float] = ()
 
@@ -187,22 +188,27 @@ class Gate:
 
         Where times are modelled, the result has the ``speedups`` of a pair that isn't the baseline.
         """
-        evaluator = self._evaluator
+        evaluator, other = self._evaluator, self._unseen()
         again = pair.hash != self.operator.baseline.hash and evaluator.toolkit.target == "virtual"
         clocks = plausible(load_chip(evaluator.chip)) if again else ()
         with Evaluator(
             evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
         ) as fresh:
-            other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
-            other._baseline_habits = self._baseline_habits
-            request = replace(other._request(pair, other.trials()), clocks=clocks)
-            result = fresh.evaluate(request)
-            if result.replayed and not self._baseline_replayed:
-                with suppress(DeviceError):  # the baseline itself doesn't get through: nothing to compare with
-                    self._baseline_replayed = other.replay(self.operator.baseline, clocks)
+            result = fresh.evaluate(replace(other._request(pair, other.trials()), clocks=clocks))
+        if result.replayed and not self._baseline_replayed:
+            with suppress(DeviceError):  # the baseline itself doesn't get through: nothing to compare with
+                self._baseline_replayed = other.replay(self.operator.baseline, clocks)
         if not result.replayed or not self._baseline_replayed:
             return Checked(result, {})
         return Checked(result, {}, speedups(self._baseline_replayed, result.replayed))
+
+    def _unseen(self) -> Gate:
+        """The gate on the inputs of :meth:`confirm`; they are made once, and what is expected of them."""
+        if self._other is None:
+            seed = self.seed ^ _CONFIRM_SEED
+            self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
+        self._other._baseline_habits = self._baseline_habits
+        return self._other
 
     def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
         """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.
