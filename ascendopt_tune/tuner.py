@@ -20,11 +20,12 @@ from .build.toolkit import Toolkit, find
 from .cache import Cache, Entry, Key, Provenance
 from .case import Case
 from .chip import load_chip
+from .clocks import Interval, interval
 from .diagnosis import waves_json
 from .entry import canonical, sha256
 from .errors import NoWorkingCandidate
-from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Checked, Gate
+from .evaluate.screen import open_evaluator
 from .llm.endpoint import Endpoint
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
@@ -258,7 +259,7 @@ def tune_cases(
     if retune and not resume:
         path.unlink(missing_ok=True)
 
-    with Evaluator(toolkit, chip, workers=workers) as evaluator:
+    with open_evaluator(toolkit, chip, workers=workers, say=say) as evaluator:
         defined = evaluator.describe(operator).signature if not operator.direct else None
         gates = [
             Gate(operator, c.case, evaluator, seed=seed, signature=defined or signature, arrays=arrays) for c in cases
@@ -277,7 +278,7 @@ def tune_cases(
             search = Search(
                 operator=operator,
                 case=cases[main].case,
-                chip=load_chip(chip),
+                chip=load_chip(evaluator.modelled_chip),
                 proposers=chosen.proposers,
                 evaluate_many=_evaluate_many(gate, timings),
                 options=options,
@@ -349,13 +350,13 @@ def _evaluate_many(
 
 
 def _confirm(gate: Gate | JointGate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
-    """The accepted candidate (search/acceptance.py), in a fresh process and on unseen inputs; else the baseline.
+    """The accepted candidate (search/acceptance.py), confirmed in a fresh process and on unseen inputs; else the
+    baseline.
 
     Raises:
         NoWorkingCandidate: not even the baseline passes.
     """
-    measure = _comparing(gate, result.baseline, target)
-    accepted = accept(result.history, result.baseline, measure, gate.confirm, target=target)
+    accepted = accept(result.history, result.baseline, gate, target, _comparing(gate, result.baseline, target))
     if accepted.winner is not None:
         return *accepted.winner, accepted.decision
     confirmed = gate.confirm(result.baseline.candidate.pair)
@@ -368,10 +369,10 @@ def _confirm(gate: Gate | JointGate, result: SearchResult, target: str) -> tuple
     )
 
 
-def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None]:
-    """Compares a trial with the baseline: by the search's times where times don't vary, else measured in turn."""
+def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None] | None:
+    """Compares a trial with the baseline, measured in turn; None where times don't vary."""
     if target == "virtual":
-        return lambda trial: Comparison(trial.time_us or 0.0, baseline.time_us or 0.0)
+        return None
     gate.set_incumbent(gate.evaluate(baseline.candidate.pair))
 
     def measure(trial: Trial) -> Comparison | None:
@@ -387,30 +388,40 @@ def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable
 
 @dataclass(frozen=True)
 class _Kept:
-    """What a case keeps: a trial, what its confirmation in this case found, the case's baseline, and why the trial."""
+    """What a case keeps: a trial, what its confirmation in this case found, the case's baseline, and why the trial.
+
+    ``interval``: of the speedup over plausible clocks, where times are modelled and the trial is not the baseline.
+    """
 
     trial: Trial
     confirmed: Checked
     baseline: Profile
     decision: str
+    interval: Interval | None = None
 
 
 def _kept(
     gate: Gate | JointGate, result: SearchResult, best: Trial, confirmed: Checked, decision: Decision
 ) -> list[_Kept]:
     """The best pair for every case, except that a case in which it is no faster keeps the baseline."""
+    written, pair = result.baseline, best.candidate.pair
     if isinstance(gate, Gate):
-        assert isinstance(result.baseline.outcome, Timed)
-        return [_Kept(best, confirmed, result.baseline.outcome.profile, decision.outcome)]
+        assert isinstance(written.outcome, Timed)
+        cases = [(gate, confirmed, written.outcome.profile)]
+    else:
+        cases = list(zip(gate.gates, gate.confirmed, gate.baselines, strict=True))
+    if best is written:
+        return [_Kept(best, checked, baseline, decision.outcome) for _, checked, baseline in cases]
     out = []
-    for one, checked, baseline in zip(gate.gates, gate.confirmed, gate.baselines, strict=True):
+    for one, checked, baseline in cases:
         assert checked.profile is not None
+        found = interval(one.speedups(pair))
         faster = checked.profile.task_duration_us < baseline.task_duration_us
-        if best is result.baseline or (faster and checked.survives):
-            out.append(_Kept(best, checked, baseline, decision.outcome))
+        if len(cases) == 1 or (faster and (found is None or found.survives)):
+            out.append(_Kept(best, checked, baseline, decision.outcome, found))
         else:
-            written = result.baseline
-            out.append(_Kept(written, one.confirm(written.candidate.pair), baseline, FRAGILE if faster else NO_WIN))
+            reason = FRAGILE if faster else NO_WIN
+            out.append(_Kept(written, one.confirm(written.candidate.pair), baseline, reason))
     return out
 
 
@@ -477,7 +488,7 @@ def _entry(
             common_pair=common_pair,
         ),
         signature=signature,
-        interval=confirmed.interval,
+        interval=kept.interval,
     )
 
 

@@ -17,7 +17,7 @@ from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked
 from ..operator import Candidate, Pair
 from ..outcome import Outcome, Timed
-from ..search.acceptance import Comparison, accept
+from ..search.acceptance import accept
 from ..search.engine import SearchOptions, count_outcomes
 from ..search.proposer import Move, Proposal, SearchState, Trial
 from .gain import launch_us
@@ -35,6 +35,8 @@ class Subject(Protocol):
     def outcome(self, pair: Pair) -> Outcome: ...
 
     def launch(self, pair: Pair) -> str | None: ...
+
+    def speedups(self, pair: Pair) -> Sequence[float]: ...
 
     def confirm(self, pair: Pair) -> Checked: ...
 
@@ -219,14 +221,10 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         outcome = evaluated[0].outcome
         reason = "" if isinstance(outcome, Timed) else outcome.reason
         raise NoWorkingCandidate(f"the baseline pair did not pass the gate ({type(outcome).__name__}: {reason}).")
-
-    def compare(trial: Trial) -> Comparison:
-        return Comparison(trial.time_us or 0.0, baseline)
-
-    accepted = accept(evaluated[1:], evaluated[0], compare, subject.confirm, target="virtual")
-    best, confirmed = accepted.winner or (evaluated[0], None)
+    accepted = accept(evaluated[1:], evaluated[0], subject, "virtual")
+    best = accepted.winner[0] if accepted.winner is not None else evaluated[0]
     # As written is as fast as written, whatever the clock.
-    found = confirmed.interval if confirmed is not None else Interval(1.0, 1.0, 0.0)
+    found = accepted.interval if accepted.winner is not None else Interval(1.0, 1.0, 0.0)
     fragile = (f"trial {number}: {one}" for number, one in accepted.decision.fragile.items())
     subject.keep(best.candidate.pair)
     return RunRecord(

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..build.toolkit import find
 from ..cache import Cache
 from ..case import Case
+from ..clocks import interval
 from ..entry import Entry, Key, folder_reader
 from ..errors import AscendOptError, CacheError
 from ..operator import Operator
@@ -100,8 +101,8 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         CacheError: it is for another operator text, target or toolkit (the text names both), or doesn't pass.
         AscendOptError: the operator itself doesn't build or run here.
     """
-    from ..evaluate.evaluator import Evaluator
     from ..evaluate.gate import Gate
+    from ..evaluate.screen import open_evaluator
 
     key = entry.key
     toolkit = find(key.target)
@@ -109,10 +110,11 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
     here = Key.of(operator, case, chip=key.chip, target=toolkit.target, toolkit=toolkit.version)
     _same("baseline pair", key.baseline, here.baseline)
     _same("build options", key.build, here.build)
-    with Evaluator(toolkit, key.chip, workers=1) as evaluator:
+    with open_evaluator(toolkit, key.chip, workers=1) as evaluator:
         gate = Gate(operator, case, evaluator, signature=entry.signature if operator.direct is not None else None)
         baseline = gate.evaluate(operator.baseline)
         best = gate.confirm(entry.pair)
+        win = interval(gate.speedups(entry.pair)) if entry.improved and best.profile is not None else None
     for what, found in (("the baseline pair", baseline), ("the best pair", best)):
         if not isinstance(found.outcome, Timed):
             raise CacheError(f"{what} doesn't pass the gate here: {found.outcome.reason}")
@@ -121,8 +123,8 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
     assert best.tiling is not None
     if best.outcome.profile.task_duration_us > baseline.outcome.profile.task_duration_us:
         raise CacheError("the best pair is slower here than the baseline pair.")
-    if not best.survives:
-        raise CacheError(f"the best pair isn't faster here under nearly all plausible clocks: {best.interval}.")
+    if win is not None and not win.survives:
+        raise CacheError(f"the best pair isn't faster here under nearly all plausible clocks: {win}.")
     return replace(
         entry,
         binary=best.binary,
@@ -130,7 +132,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         tiling=best.tiling,
         baseline=baseline.outcome.profile,
         best=best.outcome.profile,
-        interval=best.interval,
+        interval=win,
     )
 
 

@@ -3,15 +3,15 @@
 1. It compiles. 2. It launches without out-of-bounds, misaligned or unsupported access, queue misuse or deadlock. 3. No
 hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of
 the reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output
-changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw, and
-where times are modelled, under plausible clocks.
+changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
+
+Where times are modelled, :meth:`Gate.speedups` tells what other clocks leave of a pair's win.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ..arguments import Array
 from ..build.host import TilingResult
 from ..case import Case, flatten
 from ..chip import load_chip
-from ..clocks import Interval, interval, plausible, speedups
+from ..clocks import plausible, speedups
 from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
@@ -48,24 +48,10 @@ _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
 
 @dataclass(frozen=True)
 class Checked:
-    """An evaluation that went through the gate. ``outputs`` (by name) are those of the first trial, where asked for.
-
-    ``speedups``: over the baseline under each of the plausible clocks, where that was asked for and times are modelled.
-    """
+    """An evaluation that went through the gate. ``outputs`` (by name) are those of the first trial, where asked for."""
 
     result: EvaluationResult
     outputs: Mapping[str, Array]
-    speedups: tuple[float, ...] = ()
-
-    @property
-    def interval(self) -> Interval | None:
-        """The speedup over plausible clocks."""
-        return interval(self.speedups)
-
-    @property
-    def survives(self) -> bool:
-        """Whether it is faster under nearly all plausible clocks, or its time is measured."""
-        return self.interval is None or self.interval.survives
 
     @property
     def outcome(self) -> Outcome:
@@ -143,8 +129,8 @@ class Gate:
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
         self._other: Gate | None = None
-        #: The baseline's times in us under the plausible clocks, on the inputs of :meth:`confirm`.
-        self._baseline_replayed: Sequence[float] = ()
+        #: By pair, its times in us under the plausible clocks.
+        self._replayed: dict[str, list[float]] = {}
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -159,8 +145,7 @@ class Gate:
         """
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
-        if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
-            self._baseline_habits = result.habits
+        self._learn(pair, result)
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -181,34 +166,43 @@ class Gate:
         numbers = list(pairs)
         requests = [self._request(pairs[n], trials) for n in numbers]
         for position, result in self._evaluator.evaluate_many(requests):
+            self._learn(pairs[numbers[position]], result)
             yield numbers[position], Checked(result, {})
 
-    def confirm(self, pair: Pair) -> Checked:
-        """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met.
+    def _learn(self, pair: Pair, result: EvaluationResult) -> None:
+        """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""
+        if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
+            self._baseline_habits = result.habits
 
-        Where times are modelled, the result has the ``speedups`` of a pair that isn't the baseline.
-        """
-        evaluator, other = self._evaluator, self._unseen()
-        again = pair.hash != self.operator.baseline.hash and evaluator.toolkit.target == "virtual"
-        clocks = plausible(load_chip(evaluator.chip)) if again else ()
-        with Evaluator(
-            evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
-        ) as fresh:
-            result = fresh.evaluate(replace(other._request(pair, other.trials()), clocks=clocks))
-        if result.replayed and not self._baseline_replayed:
-            with suppress(DeviceError):  # the baseline itself doesn't get through: nothing to compare with
-                self._baseline_replayed = other.replay(self.operator.baseline, clocks)
-        if not result.replayed or not self._baseline_replayed:
-            return Checked(result, {})
-        return Checked(result, {}, speedups(self._baseline_replayed, result.replayed))
+    def confirm(self, pair: Pair) -> Checked:
+        """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
+        other = self._unseen()
+        with self._evaluator.fresh() as fresh:
+            result = fresh.evaluate(other._request(pair, other.trials()))
+        return Checked(result, {})
 
     def _unseen(self) -> Gate:
-        """The gate on the inputs of :meth:`confirm`; they are made once, and what is expected of them."""
+        """The gate on the inputs of :meth:`confirm`, which are made once, as what is expected of them."""
         if self._other is None:
             seed = self.seed ^ _CONFIRM_SEED
             self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
         self._other._baseline_habits = self._baseline_habits
         return self._other
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        """Over the baseline, under each of the plausible clocks (clocks.py); none where times are measured.
+
+        Raises:
+            DeviceError: one of the two doesn't get through a launch.
+        """
+        if self._evaluator.toolkit.target != "virtual":
+            return ()
+        return speedups(self._plausible_us(self.operator.baseline), self._plausible_us(pair))
+
+    def _plausible_us(self, pair: Pair) -> list[float]:
+        if pair.hash not in self._replayed:
+            self._replayed[pair.hash] = self.replay(pair, plausible(load_chip(self._evaluator.chip)))
+        return self._replayed[pair.hash]
 
     def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
         """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.

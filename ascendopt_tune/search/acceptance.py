@@ -11,9 +11,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-from ..clocks import Interval
+from ..clocks import Interval, interval
+from ..errors import DeviceError
 from ..evaluate.gate import Checked
 from ..operator import Pair
 from ..outcome import Timed
@@ -21,7 +22,7 @@ from .proposer import Trial
 
 WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 FINALISTS = 3
-MOST_FRAGILE = 4  # finalists that may fail under plausible clocks before the baseline is kept
+MOST_FRAGILE = 8  # finalists that may fail under plausible clocks before the baseline is kept
 # Share of the time a win must save, by target. Modelled times don't vary; less is noise of the model's rounding.
 MIN_EFFECT = {"virtual": 0.001, "npu": 0.01}
 _ROUNDS = {"virtual": 1, "npu": 5}  # measurements of a finalist
@@ -87,33 +88,43 @@ class Decision:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What :func:`accept` came to. ``winner``: a trial with its confirmation; ``refused``: who failed that, and why."""
+    """What :func:`accept` came to. ``winner``: a trial with its confirmation. ``interval``: of its speedup over
+    plausible clocks, where times are modelled. ``refused``: who failed the confirmation, and why."""
 
     winner: tuple[Trial, Checked] | None
+    interval: Interval | None
     decision: Decision
     refused: tuple[str, ...]
+
+
+class Judge(Protocol):
+    """What is asked of a gate (evaluate/gate.py) for a finalist."""
+
+    def speedups(self, pair: Pair) -> Sequence[float]: ...
+
+    def confirm(self, pair: Pair) -> Checked: ...
 
 
 def accept(
     trials: Iterable[Trial],
     baseline: Trial,
-    measure: Callable[[Trial], Comparison | None],
-    confirm: Callable[[Pair], Checked],
-    *,
+    gate: Judge,
     target: str,
+    measure: Callable[[Trial], Comparison | None] | None = None,
 ) -> Accepted:
-    """The best trial that is faster than ``baseline`` beyond noise, passes ``confirm`` (the gate once more, on unseen
-    inputs), and is faster under nearly all plausible clocks where times are modelled.
+    """The best trial that is faster than ``baseline`` beyond noise, is so under nearly all plausible clocks where times
+    are modelled, and passes the gate once more, on unseen inputs.
 
-    One that fails makes room for the next; after ``MOST_FRAGILE`` that did not survive other clocks nobody wins.
+    One that fails makes room for the next; after ``MOST_FRAGILE`` that don't survive other clocks nobody wins.
 
     Args:
-        measure: compares a trial with the baseline, as for :func:`decide`.
+        measure: as for :func:`decide`; None: by the trials' own times, where these don't vary.
     """
-    min_effect = MIN_EFFECT[target]
-    floor = (baseline.time_us or 0.0) * (1.0 - min_effect)
+    min_effect, baseline_us = MIN_EFFECT[target], baseline.time_us or 0.0
+    floor = baseline_us * (1.0 - min_effect)
     timed = [t for t in trials if t.time_us is not None and t.time_us < floor and t.duplicate_of is None]
     waiting = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))
+    measure = measure or (lambda trial: Comparison(trial.time_us or 0.0, baseline_us))
     refused: list[str] = []
     fragile: dict[int, Interval] = {}
     decision = Decision((), (), min_effect)
@@ -121,19 +132,26 @@ def accept(
         finalists, waiting = {t.candidate.id: t for t in waiting[:FINALISTS]}, waiting[FINALISTS:]
         decision = decide(list(finalists.values()), measure, rounds=_ROUNDS[target], min_effect=min_effect)
         for number in decision.order:
-            checked = confirm(finalists[number].candidate.pair)
-            if not isinstance(checked.outcome, Timed):
-                refused.append(f"trial {number}: {checked.outcome.reason}")
-            elif checked.survives:
-                return Accepted((finalists[number], checked), replace(decision, fragile=fragile), tuple(refused))
-            elif checked.interval is not None:
-                fragile[number] = checked.interval
-            if len(fragile) == MOST_FRAGILE:
+            pair = finalists[number].candidate.pair
+            try:
+                found = interval(gate.speedups(pair))
+            except DeviceError as error:
+                refused.append(f"trial {number}: {error.message}")
+                continue
+            if found is not None and not found.survives:
+                fragile[number] = found
+                if len(fragile) < MOST_FRAGILE:
+                    continue
                 waiting = []
                 break
+            checked = gate.confirm(pair)
+            if isinstance(checked.outcome, Timed):
+                winner = finalists[number], checked
+                return Accepted(winner, found, replace(decision, fragile=fragile), tuple(refused))
+            refused.append(f"trial {number}: {checked.outcome.reason}")
         if len(decision.order) < len(finalists):
             break  # those left are slower than one that is not significantly faster
-    return Accepted(None, replace(decision, order=(), fragile=fragile), tuple(refused))
+    return Accepted(None, None, replace(decision, order=(), fragile=fragile), tuple(refused))
 
 
 def decide(

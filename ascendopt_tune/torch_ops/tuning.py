@@ -14,8 +14,10 @@ from ..cache import Cache, Entry, Key, Provenance
 from ..case import Case
 from ..chip import load_chip
 from ..claim import claim
+from ..clocks import interval
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
+from ..evaluate.screen import open_evaluator
 from ..operator import Operator, Signature
 from ..outcome import Timed
 from ..tuner import ProgressCallback, package_version, tune_case
@@ -109,7 +111,7 @@ def _reuse(
     neighbour = store.get(nearest.key) if nearest is not None else None
     if neighbour is None or not neighbour.improved:
         return None
-    with Evaluator(toolkit, request.chip, workers=workers) as evaluator:
+    with open_evaluator(toolkit, request.chip, workers=workers) as evaluator:
         gate = Gate(operator, case, evaluator, seed=request.seed, signature=signature)
         baseline = gate.evaluate(operator.baseline)
         if not isinstance(baseline.outcome, Timed):
@@ -117,8 +119,11 @@ def _reuse(
         rerun = gate.evaluate(neighbour.pair)
         if not _legal(rerun, request.chip) or _us(rerun) >= _us(baseline):
             return None
+        found = interval(gate.speedups(neighbour.pair))
+        if found is not None and not found.survives:
+            return None
         confirmed = gate.confirm(neighbour.pair)
-        if not _legal(confirmed, request.chip) or not confirmed.survives:
+        if not _legal(confirmed, request.chip):
             return None
         assert confirmed.tiling is not None
         assert isinstance(confirmed.outcome, Timed)
@@ -151,7 +156,7 @@ def _reuse(
                 baseline_tiling=operator.baseline.tiling_hash,
             ),
             signature=signature,
-            interval=confirmed.interval,
+            interval=found,
         )
 
 

@@ -19,7 +19,7 @@ SPEC = TensorSpec("float16", (1024, 1024))
 
 
 class FakeSubject:
-    """Every third text fails; ``refused``: pairs that don't pass their confirmation; ``speedups``: of others, under
+    """Every third text fails; ``refused``: pairs that don't pass their confirmation; ``over_clocks``: speedups under
     plausible clocks."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class FakeSubject:
         self.seconds = 0.0
         self.asked: Counter[str] = Counter()
         self.refused: set[str] = set()
-        self.speedups: dict[str, tuple[float, ...]] = {}
+        self.over_clocks: dict[str, tuple[float, ...]] = {}
         self.kept: list[str] = []
 
     def outcome(self, pair: Pair) -> Outcome:
@@ -47,7 +47,10 @@ class FakeSubject:
 
     def confirm(self, pair: Pair) -> Checked:
         outcome = WrongResult("on unseen inputs") if pair.hash in self.refused else Timed(Profile(1.0))
-        return Checked(EvaluationResult(outcome), {}, self.speedups.get(pair.hash, ()))
+        return Checked(EvaluationResult(outcome), {})
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        return self.over_clocks.get(pair.hash, ())
 
     def keep(self, pair: Pair) -> None:
         self.kept.append(pair.hash)

@@ -115,14 +115,14 @@ def test_what_fails_on_unseen_inputs_makes_room() -> None:
 
 def test_what_other_clocks_take_away_makes_room() -> None:
     subject, pairs, method = timed([100.0, 80.0, 50.0])
-    subject.speedups = {pairs[1].hash: (1.3, 1.25, 1.2), pairs[2].hash: (2.0, 0.9, 2.1)}
+    subject.over_clocks = {pairs[1].hash: (1.3, 1.25, 1.2), pairs[2].hash: (2.0, 0.9, 2.1)}
     found = record(subject, method, 0, 40, **ABOUT)
     assert (found.best_us, found.wins) == (80.0, 1.0)
     assert found.speedup_low is not None
     assert found.speedup_high is not None
     assert 1.2 <= found.speedup_low < found.speedup < found.speedup_high <= 1.3
     assert found.refused == ("trial 2: 1.01 to 2.09 over plausible clocks",)
-    subject.speedups[pairs[1].hash] = (1.3, 0.99)
+    subject.over_clocks[pairs[1].hash] = (1.3, 0.99)
     none = record(subject, method, 0, 40, **ABOUT)
     assert (none.speedup, none.speedup_low, none.speedup_high, none.wins) == (1.0, 1.0, 1.0, 0.0)
 

@@ -42,15 +42,19 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
   }
 }
 
-// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its tiling
-// data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints: "same
-// address"). Blocks beyond the first wave queue there like any other, when a core is free.
+// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its
+// tiling data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints:
+// "same address"). Blocks beyond the first wave queue there like any other, when a core is free.
 class Front {
  public:
-  Front(const TaskTraces& task, const Chip& chip, bool cold)
+  Front(const TaskTraces& task, const Chip& chip, State state)
       : dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
-        fetch_((chip.launch_fetch_us + (task.tiling ? chip.launch_tiling_us : 0)) * chip.clock_mhz),
-        head_((chip.core_head_us + (cold ? chip.cold_core_us : 0)) * chip.clock_mhz) {}
+        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * chip.clock_mhz +
+               (task.tiling ? chip.launch_tiling_us * chip.clock_mhz : 0)),
+        head_((state == State::Warm      ? chip.core_head_us
+               : state == State::Flushed ? chip.flushed_head_us
+                                         : chip.cold_head_us) *
+              chip.clock_mhz) {}
 
   // The next block, on a core that is free at `free`.
   void start(CoreSim& core, double free) {
@@ -71,7 +75,7 @@ TaskTraces::TaskTraces(std::vector<const Trace*> all) : traces(std::move(all)), 
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
-TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool cold, Timeline* timeline) {
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
   TaskTimes out;
   const std::vector<const Trace*>& traces = task.traces;
   Traffic traffic(traces, chip, l2);
@@ -82,7 +86,7 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool c
     cores.emplace_back(static_cast<int>(i), *traces[i], task.sharers[i], traffic.bandwidth(), cross, chip, timeline);
   if (timeline) *timeline = Timeline(traces);
 
-  Front front(task, chip, cold);
+  Front front(task, chip, state);
   size_t started = std::min<size_t>(traces.size(), chip.aiv);
   std::vector<bool> ended(traces.size());
   auto advance = [&](size_t i) {
