@@ -146,15 +146,14 @@ def _coverage(results: Results) -> str:
     """How many cases of how many operators have every method and seed, and whether more are to come."""
     asked = {(o.path, o.size) for o in results.plan.operators}
     have = {r.case for r in results.counted}
-    listed = results.plan.operators[0].list if results.plan.operators else ""
     by_size = ", ".join(
         f"{sum(s == size for _, s in have)} {size}" for size in SIZES if any(s == size for _, s in asked)
     )
     missing = asked - have - {case for case, _ in results.failed}
     return (
         f"{_INTERRUPTED if missing else ''}{len(have)} of the {len(asked)} cases ({by_size}) of the "
-        f"{len({path for path, _ in asked})} operators of the {listed} list that were asked for have every method and "
-        "seed"
+        f"{len({path for path, _ in asked})} operators of the {results.plan.list} list that were asked for have every "
+        "method and seed"
     )
 
 
