@@ -98,7 +98,7 @@ def test_a_device_is_calibrated(seed: int, bench: Bench, tmp_path: Path) -> None
     truth = drawn(bench.chip, seed)
     file = device_file(bench.chip, truth, tmp_path)
     device = PlayedAcl(toolkit.virtual(), file, seed)
-    measured = tuple(measure(device, bench.benchmarks, Effort()))
+    measured = tuple(measure(device, bench.chip, bench.benchmarks, Effort()))
     session = Session({"soc": "played", "target": "virtual", "toolkit": "-"}, NOMINAL, measured)
     result = fitted(bench.models, session, bench.chip, bench.benchmarks, bench.seen)
     found = result.fit

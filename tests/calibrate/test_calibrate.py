@@ -43,9 +43,13 @@ def test_events_alone_tell_the_time(tmp_path: Path) -> None:
     chip = load_chip(NOMINAL)
     file = tmp_path / "device.toml"
     file.write_text(chip_text(chip, {"launch.base_us": Constant(1.5, 1.5, 1.5, "drawn")}, []))
-    chosen = [b for b in microbenchmarks(chip) if b.name in ("empty/1", "first/1", "scalar/ub", "vector/Exp.float/40")]
+    chosen = [
+        b
+        for b in microbenchmarks(chip)
+        if b.name in ("empty/1", "empty/cold/1", "empty/flushed/8", "scalar/ub", "vector/Exp.float/40")
+    ]
     device = PlayedAcl(toolkit.virtual(), file, 5)
-    measured = {m.name: m for m in measure(device, chosen, Effort(100))}
+    measured = {m.name: m for m in measure(device, chip, chosen, Effort(100))}
     with Models(Acl(toolkit.virtual()), NOMINAL, chosen) as models:
         for one in chosen:
             (want,) = models.times_us(one.name, [{"launch.base_us": 1.5}])
