@@ -37,6 +37,7 @@ import diskcache
 
 from . import paths
 from .case import Case
+from .clocks import Interval, speedup_text
 from .deploy import trust
 from .deploy.bundle import Bundle, is_bundle, open_bundle
 from .entry import (
@@ -100,6 +101,7 @@ class Summary:
     best_us: float
     created: str
     signature: Signature | None = None
+    interval: Interval | None = None
 
     @property
     def case(self) -> Case:
@@ -108,6 +110,11 @@ class Summary:
     @property
     def speedup(self) -> float:
         return self.baseline_us / self.best_us
+
+    @property
+    def speedup_text(self) -> str:
+        """The speedup as people read it, with its interval over plausible clocks where it has one."""
+        return speedup_text(self.speedup, self.interval)
 
 
 @dataclass
@@ -500,6 +507,7 @@ def _read_row(folder: Path) -> dict[str, Any] | None:
             "best_us": document["best"]["task_duration_us"],
             "created": document["provenance"]["created"],
             "signature": document["signature"],
+            **(found.to_json() if (found := Interval.from_json(document)) is not None else {}),
         }
     except (AttributeError, KeyError, TypeError, ValueError, CacheError):
         return None
@@ -516,7 +524,8 @@ def _stamp(folder: Path) -> list[int] | None:
 
 def _summary(folder: Path, row: dict[str, Any]) -> Summary:
     signature = signature_from_json(row["signature"])
-    return Summary(Key.from_json(row["key"]), folder, row["baseline_us"], row["best_us"], row["created"], signature)
+    times = row["baseline_us"], row["best_us"]
+    return Summary(Key.from_json(row["key"]), folder, *times, row["created"], signature, Interval.from_json(row))
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -7,6 +7,7 @@ that knows less (msprof doesn't tell who waited for whom) leads to fewer finding
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -91,6 +92,25 @@ def cores_used(profile: Profile, chip: Chip) -> int:
     return min(profile.block_dim, int(chip.values["core.aiv"]))
 
 
+def waves(profile: Profile, chip: Chip) -> int:
+    """How often a core takes a block until all blocks have run; 1 where every block has a core of its own."""
+    return max(1, math.ceil(profile.block_dim / int(chip.values["core.aiv"])))
+
+
+def waves_note(profile: Profile, chip: Chip) -> str:
+    """What has to be said of a launch with more blocks than the chip has cores; else nothing."""
+    number = waves(profile, chip)
+    if number == 1:
+        return ""
+    return f"{profile.block_dim} blocks on {chip.values['core.aiv']} cores: they run in {number} waves"
+
+
+def waves_json(profile: Profile, chip: Chip) -> dict[str, int | str]:
+    """The fields of a JSON record: ``waves``, and a ``note`` where there are several."""
+    note = waves_note(profile, chip)
+    return {"waves": waves(profile, chip), **({"note": note} if note else {})}
+
+
 def stalls(profile: Profile) -> list[tuple[str, float]]:
     """(who waited for what, microseconds: mean over the cores), the longest first; no zeros."""
     names = {
@@ -122,11 +142,13 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
     if not profile.aiv_time_us or not profile.block_dim:
         text = "Only the task's duration is known, not where it went."
         return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
-    findings = tuple(_findings(profile, chip))
+    findings = tuple(_findings(profile, chip)) if working(profile) > 0 else (_empty(profile, chip),)
     if not findings:
         return Diagnosis((), f"Nothing stands out: {_shares(profile)}, and waits are spread over several causes.")
     first = findings[0]
     sentences = [f"{first.text}. {first.advice}."]
+    if working(profile) <= 0:
+        return Diagnosis(findings, sentences[0])
     if len(findings) > 1:
         sentences.append(f"Then: {findings[1].text[0].lower()}{findings[1].text[1:]}. {findings[1].advice}.")
     sentences.append(f"In all, {_shares(profile)}.")
@@ -150,6 +172,15 @@ def _percent(share: float) -> str:
 
 def _time(profile: Profile, pipe: str) -> float:
     return float(getattr(profile, f"aiv_{pipe}_time_us"))
+
+
+def _empty(profile: Profile, chip: Chip) -> Finding:
+    return Finding(
+        "launch",
+        f"Launch bound: the task takes {profile.task_duration_us:.1f} us, all of it launching the task and starting "
+        f"{cores_used(profile, chip)} cores, which then have nothing to do",
+        "Start fewer cores, or don't launch it",
+    )
 
 
 def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from typing import Any
 from .build.host import TilingResult
 from .case import Argument, AttrValue, Case
 from .chip import chip_key
+from .clocks import Interval, speedup_text
 from .errors import CacheError
 from .operator import AttrDef, Operator, Pair, ParamDef, Signature
 from .profile import Profile
@@ -148,7 +149,7 @@ class Provenance:
     changes: tuple[str, ...] = ()  # what the winner changed, one line per step from the baseline
     reference: str = "baseline"  # what results were compared with: "reference.py" or "baseline"
     checks: int = 0  # outputs compared when the winner was confirmed
-    decision: str = ""  # "win", or "no significant win": the baseline is kept (search/acceptance.py)
+    decision: str = ""  # "win", or why the baseline is kept (search/acceptance.py)
     moves: tuple[tuple[Any, ...], ...] = ()
     baseline_tiling: str = ""
     cases: tuple[str, ...] = ()  # tuned for several cases together: the hashes of their keys
@@ -160,7 +161,8 @@ class Entry:
     """One tuned case: the best pair, what a launch of it needs, and what it was measured to bring.
 
     ``binary`` and ``kernel_name`` go to the run-time loader, ``tiling`` to the launch; a kernel of direct launch has a
-    ``tiling`` with its block dim and no data. ``signature`` is None where the operator has no definition.
+    ``tiling`` with its block dim and no data. ``signature`` is None where the operator has no definition. ``interval``:
+    of the speedup over plausible clocks; None for measured times and for the pair as written.
     """
 
     key: Key
@@ -172,6 +174,12 @@ class Entry:
     best: Profile
     provenance: Provenance
     signature: Signature | None = None
+    interval: Interval | None = None
+
+    @property
+    def speedup_text(self) -> str:
+        """The speedup as people read it, with its interval."""
+        return speedup_text(self.speedup, self.interval)
 
     @property
     def speedup(self) -> float:
@@ -210,6 +218,7 @@ class Entry:
         document: dict[str, Any] = {
             "key": self.key.to_json(),
             "speedup": self.speedup,
+            **(self.interval.to_json() if self.interval is not None else {}),
             "baseline": self.baseline.to_json(),
             "best": self.best.to_json(),
             "provenance": asdict(self.provenance),
@@ -253,6 +262,7 @@ class Entry:
             best=Profile.from_json(document["best"]),
             provenance=Provenance(**provenance),
             signature=signature_from_json(document["signature"]),
+            interval=Interval.from_json(document),
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +20,8 @@ from .build.toolkit import Toolkit, find
 from .cache import Cache, Entry, Key, Provenance
 from .case import Case
 from .chip import load_chip
+from .clocks import Interval, interval
+from .diagnosis import waves_json
 from .entry import canonical, sha256
 from .errors import NoWorkingCandidate
 from .evaluate.gate import Checked, Gate
@@ -28,7 +30,7 @@ from .llm.endpoint import Endpoint
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
 from .profile import Profile
-from .search.acceptance import FINALISTS, Comparison, Decision, decide
+from .search.acceptance import FRAGILE, MIN_EFFECT, NO_WIN, Comparison, Decision, accept
 from .search.budget import Budget, Limits
 from .search.choice import choose
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
@@ -40,9 +42,6 @@ from .search.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
-# Share of the time a change must save, by target. Modelled times don't vary; less is noise of the model's rounding.
-_MIN_EFFECT = {"virtual": 0.001, "npu": 0.01}
-_ROUNDS = {"virtual": 1, "npu": 5}  # measurements of a finalist
 
 _STAGES = ("compile", "tiling", "execute", "check")
 _ENDED = ("budget", "exhausted")  # a run that ended otherwise can go on: its journal is kept
@@ -91,6 +90,8 @@ class TuneRecord:
             "baseline": self.baseline.to_json(),
             "best": self.best.to_json(),
             "speedup": self.entry.speedup,
+            **(self.entry.interval.to_json() if self.entry.interval is not None else {}),
+            **waves_json(self.best, load_chip(self.key.chip)),
             "changes": list(self.entry.provenance.changes),
             "evaluations": self.entry.provenance.evaluations,
             "outcomes": dict(self.entry.provenance.outcomes),
@@ -241,7 +242,7 @@ def tune_cases(
         stage2_steps=steps[1],
         parallel=_PARALLEL,
         seed=seed,
-        min_gain=_MIN_EFFECT[toolkit.target],
+        min_gain=MIN_EFFECT[toolkit.target],
         schedule=schedule,
     )
     name = keys[0].hash
@@ -304,7 +305,6 @@ def tune_cases(
                 operator,
                 result,
                 one,
-                decision,
                 toolkit=toolkit,
                 seed=seed,
                 budget=budget,
@@ -312,7 +312,7 @@ def tune_cases(
                 cases=together,
                 common_pair=best.candidate.pair.hash if together else "",
             )
-            for k, one in zip(keys, _kept(gate, result, best, confirmed), strict=True)
+            for k, one in zip(keys, _kept(gate, result, best, confirmed, decision), strict=True)
         ]
         chosen.close()
     for entry in entries:
@@ -350,43 +350,29 @@ def _evaluate_many(
 
 
 def _confirm(gate: Gate | JointGate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
-    """The best candidate that is faster beyond noise and passes once more, in a fresh process, on unseen inputs.
-
-    The baseline, if there is none. A finalist that fails makes room for the next.
+    """The accepted candidate (search/acceptance.py), confirmed in a fresh process and on unseen inputs; else the
+    baseline.
 
     Raises:
         NoWorkingCandidate: not even the baseline passes.
     """
-    floor = (result.baseline.time_us or 0.0) * (1.0 - _MIN_EFFECT[target])
-    timed = [t for t in result.history if t.time_us is not None and t.time_us < floor and t.duplicate_of is None]
-    waiting = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))
-    measure = _comparing(gate, result.baseline, target)
-    failures: list[str] = []
-    decision = Decision((), (), _MIN_EFFECT[target])
-    while waiting:
-        finalists, waiting = {t.candidate.id: t for t in waiting[:FINALISTS]}, waiting[FINALISTS:]
-        decision = decide(list(finalists.values()), measure, rounds=_ROUNDS[target], min_effect=_MIN_EFFECT[target])
-        for number in decision.order:
-            confirmed = gate.confirm(finalists[number].candidate.pair)
-            if isinstance(confirmed.outcome, Timed):
-                return finalists[number], confirmed, decision
-            failures.append(f"trial {number}: {confirmed.outcome.reason}")
-        if len(decision.order) < len(finalists):
-            break  # those left are slower than one that is not significantly faster
+    accepted = accept(result.history, result.baseline, gate, target, _comparing(gate, result.baseline, target))
+    if accepted.winner is not None:
+        return *accepted.winner, accepted.decision
     confirmed = gate.confirm(result.baseline.candidate.pair)
     if isinstance(confirmed.outcome, Timed):
-        return result.baseline, confirmed, replace(decision, order=())
-    failures.append(f"as written: {confirmed.outcome.reason}")
+        return result.baseline, confirmed, accepted.decision
+    failures = [*accepted.refused, f"as written: {confirmed.outcome.reason}"]
     raise NoWorkingCandidate(
         f"nothing passed the final check on unseen inputs ({'; '.join(failures[:3])}).",
         "The operator's result seems to depend on its inputs' values; check its reference and tolerances.",
     )
 
 
-def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None]:
-    """Compares a trial with the baseline: by the search's times where times don't vary, else measured in turn."""
+def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None] | None:
+    """Compares a trial with the baseline, measured in turn; None where times don't vary."""
     if target == "virtual":
-        return lambda trial: Comparison(trial.time_us or 0.0, baseline.time_us or 0.0)
+        return None
     gate.set_incumbent(gate.evaluate(baseline.candidate.pair))
 
     def measure(trial: Trial) -> Comparison | None:
@@ -402,25 +388,40 @@ def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable
 
 @dataclass(frozen=True)
 class _Kept:
-    """What a case keeps: a trial, what its confirmation in this case found, and the case's baseline."""
+    """What a case keeps: a trial, what its confirmation in this case found, the case's baseline, and why the trial.
+
+    ``interval``: of the speedup over plausible clocks, where times are modelled and the trial is not the baseline.
+    """
 
     trial: Trial
     confirmed: Checked
     baseline: Profile
+    decision: str
+    interval: Interval | None = None
 
 
-def _kept(gate: Gate | JointGate, result: SearchResult, best: Trial, confirmed: Checked) -> list[_Kept]:
+def _kept(
+    gate: Gate | JointGate, result: SearchResult, best: Trial, confirmed: Checked, decision: Decision
+) -> list[_Kept]:
     """The best pair for every case, except that a case in which it is no faster keeps the baseline."""
+    written, pair = result.baseline, best.candidate.pair
     if isinstance(gate, Gate):
-        assert isinstance(result.baseline.outcome, Timed)
-        return [_Kept(best, confirmed, result.baseline.outcome.profile)]
+        assert isinstance(written.outcome, Timed)
+        cases = [(gate, confirmed, written.outcome.profile)]
+    else:
+        cases = list(zip(gate.gates, gate.confirmed, gate.baselines, strict=True))
+    if best is written:
+        return [_Kept(best, checked, baseline, decision.outcome) for _, checked, baseline in cases]
     out = []
-    for one, checked, baseline in zip(gate.gates, gate.confirmed, gate.baselines, strict=True):
+    for one, checked, baseline in cases:
         assert checked.profile is not None
-        if best is result.baseline or checked.profile.task_duration_us < baseline.task_duration_us:
-            out.append(_Kept(best, checked, baseline))
+        found = interval(one.speedups(pair))
+        faster = checked.profile.task_duration_us < baseline.task_duration_us
+        if len(cases) == 1 or (faster and (found is None or found.survives)):
+            out.append(_Kept(best, checked, baseline, decision.outcome, found))
         else:
-            out.append(_Kept(result.baseline, one.confirm(result.baseline.candidate.pair), baseline))
+            reason = FRAGILE if faster else NO_WIN
+            out.append(_Kept(written, one.confirm(written.candidate.pair), baseline, reason))
     return out
 
 
@@ -440,7 +441,6 @@ def _entry(
     operator: Operator,
     result: SearchResult,
     kept: _Kept,
-    decision: Decision,
     *,
     toolkit: Toolkit,
     seed: int,
@@ -483,11 +483,12 @@ def _entry(
             baseline_tiling=operator.baseline.tiling_hash,
             reference="baseline" if operator.reference is None else "reference.py",
             checks=confirmed.checks,
-            decision=decision.outcome,
+            decision=kept.decision,
             cases=cases,
             common_pair=common_pair,
         ),
         signature=signature,
+        interval=kept.interval,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..operator import Candidate
 from ..outcome import Outcome
+from ..search.acceptance import MIN_EFFECT
 from ..search.budget import Limits, Usage
 from ..search.choice import choose
 from ..search.engine import Search, SearchOptions, one_by_one
@@ -18,7 +19,7 @@ from ..search.schedule import SCHEDULES
 from ..search.slice import synthesize
 from ..search.tiling_rules import mutations
 from ..source import Edit, apply_edits, breaks_syntax
-from .run import MIN_EFFECT, Method, Run, Spent, Subject
+from .run import Method, Run, Spent, Subject
 
 
 def rule_proposers(stages: Sequence[int] = (1, 2)) -> list[Proposer]:
@@ -40,13 +41,18 @@ def ours(stages: Sequence[int] = (1, 2), schedule: str = SCHEDULES[0]) -> Method
             chip=subject.chip,
             proposers=rule_proposers(stages),
             evaluate_many=one_by_one(evaluate),
-            options=SearchOptions(budget=budget, seed=seed, min_gain=MIN_EFFECT, schedule=schedule),
+            options=SearchOptions(budget=budget, seed=seed, min_gain=MIN_EFFECT["virtual"], schedule=schedule),
             signature=subject.signature,
             fingerprint=lambda candidate: subject.launch(candidate.pair),
         )
         return search.run().history
 
     return method
+
+
+def as_written(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+    """The baseline and nothing else: whether a case runs, and how long that takes."""
+    return Run(subject, seed, budget).history
 
 
 def best_of_n(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:

@@ -1,150 +1,259 @@
-"""The results as a Markdown page, with pictures that need nothing (``.svg``) and one to look into (``.html``)."""
+"""The results as a Markdown page, with pictures beside it (pictures.py)."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
-
-import plotly.graph_objects as go
 
 from ..errors import CacheError
 from ..files import replacing, write_whole
 from . import peers, summary
+from .gain import PARTS
+from .pictures import figure, svg
 from .run import RunRecord
 from .runner import COMPARED, Plan
-from .table import LEVELS
+from .sizes import SIZES
+from .table import LEVELS, LeftOut
 
 BEGIN, END = "<!-- results: written by `ascendopt-tune bench search --docs` -->", "<!-- end of results -->"
-_COLOURS = ("#1d4ed8", "#60a5fa", "#b45309", "#16a34a", "#8a94a6", "#6b7280", "#dc2626", "#9333ea", "#0d9488")
 FULL = "full"
-_AIM_MEAN, _AIM_FAST = 1.25, 0.6  # what the search is to reach; the paper on silicon: 1.19 and 49.6 %
+_AIM_MEAN, _AIM_FAST = 1.25, 0.6  # what the search is to reach
+#: Method -> geometric mean and fast_p that the AscendOptimizer paper gives (arXiv 2603.23566: tables 3 and 4, section
+#: 4.3; fast_1.2 of its full method from figure 2, 30.2 % of 63 operators). Measured on 910B4, 127 operators of cann-ops
+#: at shapes of its own, a language model proposing.
+PAPER: dict[str, tuple[float, dict[float, float]]] = {
+    "full": (1.19, {1.0: 0.4961, 1.2: 0.150, 2.0: 0.0709}),
+    "stage-1": (1.09, {1.0: 0.3858, 2.0: 0.0315}),
+    "stage-2": (1.12, {1.2: 0.1575, 1.4: 0.1181}),
+}
 _INTERRUPTED = (
-    "The run was interrupted. Operators come in an order that mixes the levels and that their names decide, so which "
-    "ones are here has nothing to do with results. "
+    "The run is not complete. Operators come in an order that mixes the levels and that their names decide, each with "
+    "its sizes one after the other, so which ones are here has nothing to do with results. "
 )
 _MOST_KINDS = 10
-_LEFT = 3  # operators told of with the most left on the table
+_LEFT = 3  # cases told of with the most left on the table
 _MOST_REASON = 240  # characters
 _FOLDERS = re.compile(r"(?<![\w.:/])/\S*/")  # of absolute paths: where the run had its files says nothing to a reader
 
-
-def methods_of(plan: Plan) -> tuple[list[str], list[str]]:
-    """(methods that apply to every operator, all methods) of the plan."""
-    return [m for m in plan.methods if m not in peers.PARAMETRIC], list(plan.methods)
+Failures = Sequence[tuple[summary.CaseName, str]]
 
 
-def write(page: Path, plan: Plan, runs: Sequence[RunRecord], failed: Sequence[tuple[str, str]]) -> list[Path]:
+@dataclass(frozen=True)
+class Results:
+    """What there is to report. ``failed``: cases without a run, and why; ``left_out``: sizes there are no cases of."""
+
+    plan: Plan
+    runs: Sequence[RunRecord]
+    failed: Failures
+    left_out: Sequence[LeftOut] = ()
+
+    @property
+    def general(self) -> list[str]:
+        """The methods that apply to every case."""
+        return [m for m in self.plan.methods if m not in peers.PARAMETRIC and m not in self.plan.sampled]
+
+    @property
+    def counted(self) -> list[RunRecord]:
+        """The runs of cases that have every seed of ``general``."""
+        return summary.complete(self.runs, self.general, self.plan.seeds)
+
+    def having(self, more: Sequence[str]) -> list[RunRecord]:
+        """The runs of cases that have every seed of these methods as well."""
+        return summary.complete(self.runs, [*self.general, *more], self.plan.seeds)
+
+
+def write(page: Path, results: Results) -> list[Path]:
     """Writes the results between the marks of ``page`` (a new page, if there is none) and the pictures beside it.
 
     Raises:
         CacheError: a file can't be written.
     """
-    general, _ = methods_of(plan)
-    counted = summary.complete(runs, general, plan.seeds)
     old = page.read_text() if page.exists() else f"# Benchmark of the search\n\n{BEGIN}\n{END}\n"
     if BEGIN not in old or END not in old:
         raise CacheError(f"{page} has no place for results.", f"Put the lines {BEGIN!r} and {END!r} into it.")
     picture, interactive = page.with_name(f"{page.stem}.svg"), page.with_name(f"{page.stem}.html")
-    body = "\n".join(_results(plan, runs, counted, failed, picture.name)).rstrip()
+    body = "\n".join(_results(results, picture.name)).rstrip()
+    counted, general = results.counted, results.general
     try:
         write_whole(page, f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{body}\n\n{END}{old.partition(END)[2]}")
         if counted:
-            curves = summary.curves(counted, general)
-            write_whole(picture, svg(curves))
+            write_whole(picture, svg(_curves(counted, general)))
             with replacing(interactive) as whole:
-                figure(curves, counted, general).write_html(whole, include_plotlyjs=True)
+                figure(_curves(counted, general), counted, general).write_html(whole, include_plotlyjs=True)
     except OSError as error:
         raise CacheError(f"can't write {error.filename}: {error.strerror}.", "Name another --docs.") from error
     return [page, picture, interactive] if counted else [page]
 
 
-def _results(
-    plan: Plan, runs: Sequence[RunRecord], counted: list[RunRecord], failed: Sequence[tuple[str, str]], picture: str
-) -> Iterator[str]:
-    general, every = methods_of(plan)
-    known = summary.best_known(runs)
-    listed = plan.operators[0].list if plan.operators else ""
-    versions = {p: v for r in runs for p, v in r.versions.items()}
-    have = len({r.operator for r in counted})
-    missing = len(plan.operators) - have - len({path for path, _ in failed})
+def _curves(runs: Sequence[RunRecord], methods: Sequence[str]) -> dict[str, list[float]]:
+    """Of every method, and of the first one at each size."""
+    curves = summary.curves(runs, methods)
+    sizes = [size for size in SIZES if any(r.size == size for r in runs)]
+    for size in sizes if len(sizes) > 1 else []:
+        curves[f"{methods[0]}, {size}"] = summary.curves([r for r in runs if r.size == size], methods[:1])[methods[0]]
+    return curves
+
+
+def _results(results: Results, picture: str) -> Iterator[str]:
+    plan, counted, general = results.plan, results.counted, results.general
+    known = summary.best_known(results.runs)
+    versions = {p: v for r in results.runs for p, v in r.versions.items()}
     yield (
-        f"{have} of the {len(plan.operators)} operators of the {listed} list that were asked for have every method and "
-        f"seed: {plan.seeds} seed(s), {plan.budget} evaluations each, on the virtual NPU ({plan.chip}). "
-        f"{_INTERRUPTED if missing > 0 else ''}**All times and speedups are modelled.** Version of the "
+        f"{_coverage(results)}: {plan.seeds} seed(s), {plan.budget} evaluations each, on the virtual NPU "
+        f"({plan.chip}). **All times and speedups are modelled.** Version of the "
         f"search: {', '.join(sorted({r.code for r in counted})) or '-'}; toolkit: "
         f"{', '.join(sorted({r.toolkit for r in counted})) or '-'}; peers: "
         f"{', '.join(f'{p} {v}' for p, v in sorted(versions.items())) or '-'}."
     )
     yield ""
     if not counted:
-        yield "No operator has every method and seed yet."
+        yield "No case has every method and seed yet."
     else:
         yield f"![Modelled speedup by evaluation, geometric mean]({picture})\n"
-        found = summary.lines(counted, general, known)
-        yield from _table("All levels", found)
-        yield from _against(runs, counted, general, every, plan.seeds, found)
+        yield from _gains(results)
+        sampled = results.having(plan.sampled) if plan.sampled else counted
+        methods = [m for m in plan.methods if m not in peers.PARAMETRIC]
+        found = summary.lines(sampled, methods, known)
+        if len(methods) > 1 and found:
+            where = "the sample, all sizes" if plan.sampled else "all sizes"
+            yield from _table(f"The methods on {where}", found)
+            yield from _against(results, sampled, found)
         for level, meaning in LEVELS.items():
             of = [r for r in counted if r.level == level]
             if of:
                 yield from _table(f"Level {level} ({meaning})", summary.lines(of, general, known))
-        numeric = summary.complete(runs, every, plan.seeds) if every != general else []
+        numeric = results.having(plan.methods) if set(plan.methods) & set(peers.PARAMETRIC) else []
         if numeric:
             title = "Operators with numbers to tune: the methods that change nothing else, beside the others"
-            yield from _table(title, summary.lines(numeric, every, known))
-        yield from _outcomes(counted, general)
-        yield from _kinds(counted, every[0])
+            yield from _table(title, summary.lines(numeric, plan.methods, known))
+        yield from _outcomes(sampled or counted, methods if sampled else general)
+        yield from _kinds(counted, general[0])
         yield from _operators(counted, general, known)
-    if failed:
-        yield "### Not run\n\n| operator | why |\n|---|---|"
-        yield from (f"| {path} | {_cell(reason)} |" for path, reason in failed)
+        yield from _left_behind(results, general[0], known)
+    if results.failed:
+        yield "### Not run\n\n| operator | size | why |\n|---|---|---|"
+        yield from (f"| {path} | {size} | {_cell(reason)} |" for (path, size), reason in results.failed)
         yield ""
+    if results.left_out:
+        yield "### Sizes that an operator does not have\n\n| operator | size | why |\n|---|---|---|"
+        yield from (f"| {one.path} | {one.size} | {_cell(one.reason)} |" for one in results.left_out)
+        yield ""
+
+
+def _coverage(results: Results) -> str:
+    """How many cases of how many operators have every method and seed, and whether more are to come."""
+    asked = {(o.path, o.size) for o in results.plan.operators}
+    have = {r.case for r in results.counted}
+    listed = results.plan.operators[0].list if results.plan.operators else ""
+    by_size = ", ".join(
+        f"{sum(s == size for _, s in have)} {size}" for size in SIZES if any(s == size for _, s in asked)
+    )
+    missing = asked - have - {case for case, _ in results.failed}
+    return (
+        f"{_INTERRUPTED if missing else ''}{len(have)} of the {len(asked)} cases ({by_size}) of the "
+        f"{len({path for path, _ in asked})} operators of the {listed} list that were asked for have every method and "
+        "seed"
+    )
+
+
+# -- by size -----------------------------------------------------------------------------------------------------------
+
+
+def _gains(results: Results) -> Iterator[str]:
+    """What the first method gains by size, then every method of the sample; the paper's figures below each."""
+    first = results.general[0]
+    of = [r for r in results.counted if r.method == first]
+    yield f"### {first}, by size\n"
+    yield (
+        "In brackets: the ends of each case's interval over plausible clocks (docs/fidelity.md), taken for all cases "
+        f"at once. Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
+        "Launch, tiling and kernel: the factors they have in the geometric mean (Where the gain comes from, below).\n"
+    )
+    yield from _gain_table([(size, _of_size(of, size)) for size in SIZES] + [("all", of)], first)
+    if results.plan.sampled:
+        sample = results.having(results.plan.sampled)
+        for size in (*SIZES, "all"):
+            rows = [(m, _of_size([r for r in sample if r.method == m], size)) for m in results.plan.methods]
+            if any(runs for _, runs in rows):
+                yield f"### Stages apart, on the sample: {size}\n"
+                yield from _gain_table(rows)
+
+
+def _of_size(runs: Sequence[RunRecord], size: str) -> list[RunRecord]:
+    return [r for r in runs if size in (r.size, "all")]
+
+
+def _gain_table(rows: Sequence[tuple[str, Sequence[RunRecord]]], method: str = "") -> Iterator[str]:
+    heads = " | ".join(f"fast_{p:g}" for p in summary.THRESHOLDS)
+    yield f"| {'size' if method else 'method'} | cases | geometric mean | {heads} | survive | {' | '.join(PARTS)} |"
+    yield f"|---|---{'|---' * (2 + len(summary.THRESHOLDS) + len(PARTS))}|"
+    for label, runs in rows:
+        if not runs:
+            continue
+        one = summary.gain(runs)
+        fast = " | ".join(_interval(one.fast[p], 100.0, ".1f", " %") for p in summary.THRESHOLDS)
+        wins = "-" if one.wins is None else f"{100 * one.wins:.1f} %"
+        parts = " | ".join(f"{one.parts[part]:.3f}" for part in PARTS)
+        yield f"| {label} | {one.cases} | {_interval(one.mean, 1.0, '.3f', '')} | {fast} | {wins} | {parts} |"
+    for name in [method] if method else [label for label, runs in rows if runs]:
+        if name in PAPER:
+            mean, fast_p = PAPER[name]
+            fast = " | ".join(f"{100 * fast_p[p]:.1f} %" if p in fast_p else "-" for p in summary.THRESHOLDS)
+            label = "the paper, on silicon" if method else f"{name}: the paper, on silicon"
+            yield f"| {label} | 127 | {mean:.2f} | {fast} | - {'| - ' * len(PARTS)}|"
+    yield ""
+
+
+def _interval(figure: summary.Interval, scale: float, digits: str, unit: str) -> str:
+    def text(value: float) -> str:
+        return f"{scale * value:{digits}}"
+
+    if figure.low is None or figure.high is None:
+        return f"{text(figure.nominal)}{unit}"
+    return f"{text(figure.nominal)}{unit} ({text(figure.low)} to {text(figure.high)})"
+
+
+# -- methods -----------------------------------------------------------------------------------------------------------
 
 
 def _table(title: str, lines: Sequence[summary.Line]) -> Iterator[str]:
     yield f"### {title}\n"
     heads = " | ".join(f"fast_{p:g}" for p in summary.THRESHOLDS)
-    columns = "method | operators | runs | geometric mean | worst and best seed"
+    columns = "method | cases | runs | geometric mean | worst and best seed"
     yield f"| {columns} | {heads} | evaluations to 95 % | reach it | overhead |"
     yield f"|---|---{'|---' * (6 + len(summary.THRESHOLDS))}|"
     for one in lines:
         fast = " | ".join(f"{100 * share:.1f} %" for share in one.fast)
         to_best = "-" if one.to_best is None else f"{one.to_best:g}"
         yield (
-            f"| {one.method} | {one.operators} | {one.runs} | {one.mean:.3f} | {one.low:.3f} to {one.high:.3f} "
+            f"| {one.method} | {one.cases} | {one.runs} | {one.mean:.3f} | {one.low:.3f} to {one.high:.3f} "
             f"| {fast} | {to_best} | {100 * one.reached:.0f} % | {one.overhead_s:.2f} s |"
         )
     yield ""
 
 
-def _against(
-    runs: Sequence[RunRecord],
-    counted: Sequence[RunRecord],
-    general: Sequence[str],
-    every: Sequence[str],
-    seeds: int,
-    lines: Sequence[summary.Line],
-) -> Iterator[str]:
+def _against(results: Results, runs: Sequence[RunRecord], lines: Sequence[summary.Line]) -> Iterator[str]:
     """The plan's first method against each other one, and whether the aim is met."""
-    first = every[0]
-    numeric = summary.complete(runs, every, seeds)
-    found = [summary.against(counted if m in general else numeric, first, m) for m in every if m != first]
+    plan = results.plan
+    first = plan.methods[0]
+    numeric = results.having(plan.methods)
+    found = [summary.against(numeric if m in peers.PARAMETRIC else runs, first, m) for m in plan.methods if m != first]
     rows = [one for one in found if one is not None]
     if not rows:
         return
     yield f"### {first} against each\n"
     yield "Ratio of the speedups, geometric mean; 95 % interval by drawing operators anew; ahead, level (within 0.5 %)"
-    yield f"and behind are operators of {first}.\n"
-    yield "| method | operators | ratio | interval | ahead | level | behind |\n|---|---|---|---|---|---|---|"
+    yield f"and behind are cases of {first}.\n"
+    yield "| method | cases | ratio | interval | ahead | level | behind |\n|---|---|---|---|---|---|---|"
     for one in rows:
         yield (
-            f"| {one.other} | {one.operators} | {one.ratio:.3f} | {one.low:.3f} to {one.high:.3f} "
+            f"| {one.other} | {one.cases} | {one.ratio:.3f} | {one.low:.3f} to {one.high:.3f} "
             f"| {one.ahead} | {one.level} | {one.behind} |"
         )
     yield ""
-    if first == FULL:
+    if first == FULL and not plan.sampled:
         (own,) = (line for line in lines if line.method == first)
         yield _aim(own, [row for row in rows if row.other in COMPARED])
         yield ""
@@ -158,7 +267,7 @@ def _aim(own: summary.Line, rows: Sequence[summary.Against]) -> str:
         *((r.ratio > 1, f"ahead of {r.other} ({r.ratio:.3f}, interval from {r.low:.3f})") for r in rows),
     ]
     met, missed = ("; ".join(text for holds, text in parts if holds is wanted) for wanted in (True, False))
-    return f"The aim on these operators. Met: {met or 'nothing'}. Missed: {missed or 'nothing'}."
+    return f"The aim on these cases. Met: {met or 'nothing'}. Missed: {missed or 'nothing'}."
 
 
 def _outcomes(runs: Sequence[RunRecord], methods: Sequence[str]) -> Iterator[str]:
@@ -181,104 +290,35 @@ def _kinds(runs: Sequence[RunRecord], method: str) -> Iterator[str]:
         yield f"| {' | '.join(f'{100 * share:.0f} %' for _, share in kinds)} |\n"
 
 
-def _operators(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[str, float]) -> Iterator[str]:
-    yield "### Operators\n\nModelled time as written, and the speedup by method (geometric mean over seeds).\n"
-    yield f"| operator | level | as written | best known | {' | '.join(methods)} |"
-    yield f"|---|---|---|---{'|---' * len(methods)}|"
-    for path in sorted({r.operator for r in runs}):
-        of = [r for r in runs if r.operator == path]
+def _operators(
+    runs: Sequence[RunRecord], methods: Sequence[str], known: dict[summary.CaseName, float]
+) -> Iterator[str]:
+    yield "### Operators\n\nModelled time as written, and the speedup by method (geometric mean over seeds), in"
+    yield "brackets its ends over plausible clocks.\n"
+    yield f"| operator | level | size | as written | best known | {' | '.join(methods)} |"
+    yield f"|---|---|---|---|---{'|---' * len(methods)}|"
+    order = {size: place for place, size in enumerate(SIZES)}
+    for case in sorted({r.case for r in runs}, key=lambda c: (c[0], order[c[1]])):
+        of = [r for r in runs if r.case == case]
         base = of[0].baseline_us
-        cells = [summary.geometric_mean([r.speedup for r in of if r.method == m]) for m in methods]
-        yield (
-            f"| {path} | {of[0].level} | {base:.2f} us | {base / known[path]:.2f} | "
-            f"{' | '.join(f'{c:.2f}' for c in cells)} |"
-        )
+        cells = [_interval(summary.gain([r for r in of if r.method == m]).mean, 1.0, ".2f", "") for m in methods]
+        about = f"{case[0]} | {of[0].level} | {case[1]} | {base:.2f} us | {base / known[case]:.2f}"
+        yield f"| {about} | {' | '.join(cells)} |"
     yield ""
-    first = methods[0]
+
+
+def _left_behind(results: Results, first: str, known: dict[summary.CaseName, float]) -> Iterator[str]:
+    runs = [r for r in results.runs if r.case in {c.case for c in results.counted}]
     rest = [row for row in summary.left_behind(runs, first, known) if row[1] < 0.995 * row[2]][:_LEFT]
     if rest:
         yield f"Most left on the table by {first}, against the best known pair of any method:\n"
-        for path, own, best, who in rest:
-            winner = min((r for r in runs if r.operator == path and r.method == who), key=lambda r: r.best_us)
+        for case, own, best, who in rest:
+            winner = min((r for r in runs if r.case == case and r.method == who), key=lambda r: r.best_us)
             steps = "; ".join(winner.changes) or "as written"
-            yield f"- {path}: {own:.2f} of {best:.2f}, found by {who}: {_cell(steps)}"
+            yield f"- {' '.join(case)}: {own:.2f} of {best:.2f}, found by {who}: {_cell(steps)}"
         yield ""
 
 
 def _cell(text: str) -> str:
     flat = " ".join(_FOLDERS.sub("", text).split()).replace("|", "\\|")
     return flat if len(flat) <= _MOST_REASON else flat[:_MOST_REASON] + " ..."
-
-
-# -- pictures ----------------------------------------------------------------------------------------------------------
-
-
-def svg(curves: dict[str, list[float]]) -> str:
-    """The anytime curves: geometric mean of the modelled speedup after each evaluation."""
-    width, height, left, right, top, bottom = 760, 400, 56, 150, 34, 44
-    budget = max(len(c) for c in curves.values())
-    highest = max(1.05, *(max(c) for c in curves.values()))
-    step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 1e9) if (highest - 1) / s <= 8)
-
-    def at(n: int, value: float) -> tuple[float, float]:
-        x = left + (width - left - right) * (n - 1) / max(1, budget - 1)
-        return x, height - bottom - (height - top - bottom) * (value - 1) / (highest - 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="12"><rect width="{width}" height="{height}" fill="white"/>',
-        f'<text x="{left}" y="18" font-size="14">Modelled speedup, geometric mean over operators and seeds</text>',
-    ]
-    for i in range(math.floor((highest - 1) / step + 1e-9) + 1):
-        x, y = at(1, 1 + i * step)
-        parts.append(f'<line x1="{x}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" stroke="#e5e7eb"/>')
-        parts.append(f'<text x="{x - 6}" y="{y + 4:.1f}" text-anchor="end">{1 + i * step:.2f}</text>')
-    for n in sorted({1, *range(10, budget + 1, 10), budget}):
-        x, _ = at(n, 1)
-        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 18}" text-anchor="middle">{n}</text>')
-    parts.append(f'<text x="{(left + width - right) / 2}" y="{height - 8}" text-anchor="middle">evaluation</text>')
-    ends = sorted(curves, key=lambda m: -curves[m][-1])
-    for i, (method, values) in enumerate(curves.items()):
-        points = " ".join("{:.1f},{:.1f}".format(*at(n, v)) for n, v in enumerate(values, start=1))
-        colour = _COLOURS[i % len(_COLOURS)]
-        wide = 3 if i == 0 else 1.5
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{wide}"/>')
-        y = top + 18 * ends.index(method)
-        text = f"{escape(method)} {values[-1]:.3f}"
-        parts.append(f'<text x="{width - right + 10}" y="{y + 12}" fill="{colour}">{text}</text>')
-    return "\n".join([*parts, "</svg>\n"])
-
-
-def figure(curves: dict[str, list[float]], runs: Sequence[RunRecord], methods: Sequence[str]) -> go.Figure:
-    """The anytime curves, and each operator's speedup by method on the button's other side."""
-    out = go.Figure()
-    for method, values in curves.items():
-        out.add_trace(go.Scatter(x=list(range(1, len(values) + 1)), y=values, name=method, mode="lines"))
-    for method in methods:
-        of = [r for r in runs if r.method == method]
-        out.add_trace(
-            go.Box(
-                x=[method] * len(of),
-                y=[r.speedup for r in of],
-                text=[f"{r.operator}, seed {r.seed}" for r in of],
-                name=method,
-                boxpoints="all",
-                visible=False,
-            )
-        )
-    n, m = len(curves), len(methods)
-    buttons = [
-        {"label": label, "method": "update", "args": [{"visible": shown}, {"xaxis.title": title}]}
-        for label, shown, title in (
-            ("by evaluation", [True] * n + [False] * m, "evaluation"),
-            ("by operator", [False] * n + [True] * m, "method"),
-        )
-    ]
-    out.update_layout(
-        title="Modelled speedup over the operators as written",
-        xaxis_title="evaluation",
-        yaxis_title="modelled speedup",
-        template="plotly_white",
-        updatemenus=[{"buttons": buttons, "x": 1.0, "xanchor": "right", "y": 1.12}],
-    )
-    return out

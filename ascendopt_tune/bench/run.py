@@ -2,8 +2,7 @@
 
 The rules are the same for everybody: the baseline is evaluation 1; a pair, or a launch, that this run has seen already
 is answered from memory and costs no evaluation (at most four such answers for an evaluation of the budget); whatever
-fails the gate costs one; the fastest pair has to be faster than the baseline by the tuner's minimum effect, and to pass
-once more on unseen inputs, or the next one is taken.
+fails the gate costs one; what is accepted in the end is what the tuner would accept (search/acceptance.py).
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from ..clocks import Interval
 from ..errors import NoWorkingCandidate
+from ..evaluate.gate import Checked
 from ..operator import Candidate, Pair
 from ..outcome import Outcome, Timed
-from ..search.acceptance import FINALISTS
+from ..search.acceptance import accept
 from ..search.engine import SearchOptions, count_outcomes
 from ..search.proposer import Move, Proposal, SearchState, Trial
-
-MIN_EFFECT = 0.001  # share of the time that a win has to save, as in the tuner for modelled times
+from .gain import launch_us
 
 
 class Subject(Protocol):
@@ -36,7 +36,11 @@ class Subject(Protocol):
 
     def launch(self, pair: Pair) -> str | None: ...
 
-    def confirm(self, pair: Pair) -> Outcome: ...
+    def speedups(self, pair: Pair) -> Sequence[float]: ...
+
+    def confirm(self, pair: Pair) -> Checked: ...
+
+    def keep(self, pair: Pair) -> None: ...
 
 
 class Spent(Exception):
@@ -118,11 +122,28 @@ Method = Callable[[Subject, int, int], Sequence[Trial]]
 
 
 @dataclass(frozen=True)
+class Step:
+    """A pair on the way from the baseline (``stage`` 0) to the best one, each the parent of the next.
+
+    ``stage``: 1 changed the tiling program, 2 the kernel. Modelled: ``task_us``, the task; ``launch_us``, the part of
+    it that is no core's work (gain.py).
+    """
+
+    stage: int
+    change: str
+    task_us: float
+    launch_us: float
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """``trace``: the time of each evaluation in us, modelled, None for what failed the gate. ``key``: of the subject.
 
     ``best_us``: of the fastest pair that was confirmed, the baseline's if none was; ``refused``: why faster ones were
-    not. ``proposer_s``: seconds of the wall clock that the method itself took. ``code``: which version of the search.
+    not; ``best_pair``: its hash; ``steps``: the way to it. ``speedup_low``, ``speedup_high``, ``wins``: the interval
+    of the speedup over plausible clocks, and the share of them in which the best pair is faster than the baseline;
+    None where nobody asked. ``elements``: of the largest tensor. ``proposer_s``: seconds of the wall clock that the
+    method itself took. ``code``: which version of the search.
     """
 
     key: str
@@ -133,6 +154,8 @@ class RunRecord:
     code: str
     list: str
     level: int
+    size: str
+    elements: int
     chip: str
     toolkit: str
     baseline_us: float
@@ -142,7 +165,11 @@ class RunRecord:
     outcomes: dict[str, int]
     repeats: int
     refused: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    best_pair: str = ""
+    steps: tuple[Step, ...] = ()
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    wins: float | None = None
     proposer_s: float = 0.0
     evaluate_s: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
@@ -150,6 +177,16 @@ class RunRecord:
     @property
     def identity(self) -> tuple[object, ...]:
         return self.key, self.method, self.seed, self.budget, self.code
+
+    @property
+    def case(self) -> tuple[str, str]:
+        """(operator, size): what is compared between methods."""
+        return self.operator, self.size
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the best pair changed, in order."""
+        return tuple(step.change for step in self.steps[1:])
 
     @property
     def speedup(self) -> float:
@@ -162,8 +199,9 @@ class RunRecord:
     @staticmethod
     def from_json(document: dict[str, Any]) -> RunRecord:
         given = dict(document)
-        for name in ("trace", "refused", "changes"):
+        for name in ("trace", "refused"):
             given[name] = tuple(given[name])
+        given["steps"] = tuple(Step(**step) for step in given["steps"])
         return RunRecord(**given)
 
 
@@ -183,14 +221,12 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         outcome = evaluated[0].outcome
         reason = "" if isinstance(outcome, Timed) else outcome.reason
         raise NoWorkingCandidate(f"the baseline pair did not pass the gate ({type(outcome).__name__}: {reason}).")
-    faster = [t for t in evaluated if t.time_us is not None and t.time_us < baseline * (1.0 - MIN_EFFECT)]
-    best, refused = evaluated[0], []
-    for trial in sorted(faster, key=lambda t: (t.time_us or 0.0, t.candidate.id))[:FINALISTS]:
-        outcome = subject.confirm(trial.candidate.pair)
-        if isinstance(outcome, Timed):
-            best = trial
-            break
-        refused.append(f"{type(outcome).__name__}: {outcome.reason}")
+    accepted = accept(evaluated[1:], evaluated[0], subject, "virtual")
+    best = accepted.winner[0] if accepted.winner is not None else evaluated[0]
+    # As written is as fast as written, whatever the clock.
+    found = accepted.interval if accepted.winner is not None else Interval(1.0, 1.0, 0.0)
+    fragile = (f"trial {number}: {one}" for number, one in accepted.decision.fragile.items())
+    subject.keep(best.candidate.pair)
     return RunRecord(
         seed=seed,
         budget=budget,
@@ -200,20 +236,27 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         trace=tuple(t.time_us for t in evaluated),
         outcomes=dict(count_outcomes(history).most_common()),
         repeats=len(history) - len(evaluated),
-        refused=tuple(refused),
-        changes=_changes(history, best),
+        refused=(*accepted.refused, *fragile),
+        best_pair=best.candidate.pair.hash,
+        steps=_steps(history, best),
+        speedup_low=found.low if found is not None else None,
+        speedup_high=found.high if found is not None else None,
+        wins=found.wins if found is not None else None,
         proposer_s=round(proposer_s, 4),
         evaluate_s=round(evaluate_s, 4),
         **about,
     )
 
 
-def _changes(history: Sequence[Trial], best: Trial) -> tuple[str, ...]:
-    """The steps from the baseline to the best pair, in order."""
+def _steps(history: Sequence[Trial], best: Trial) -> tuple[Step, ...]:
+    """From the baseline to the best pair, in order. Parents that failed the gate have no time and are left out."""
     by_id = {t.candidate.id: t for t in history}
-    out: list[str] = []
-    trial = best
-    while trial.candidate.parent is not None:
-        out.append(trial.candidate.change)
-        trial = by_id[trial.candidate.parent]
+    out: list[Step] = []
+    trial: Trial | None = best
+    while trial is not None:
+        change, parent = trial.candidate.change, trial.candidate.parent
+        if isinstance(trial.outcome, Timed):
+            profile = trial.outcome.profile
+            out.append(Step(trial.stage, change, profile.task_duration_us, launch_us(profile)))
+        trial = by_id[parent] if parent is not None else None
     return tuple(reversed(out))

@@ -31,23 +31,33 @@ from .. import paths
 from ..errors import AscendOptError
 from ..search.schedule import Schedule
 from . import peers
-from .methods import OWN, ours
+from .methods import OWN, as_written, ours
 from .run import Method, RunRecord, record
 from .subject import Subject
 from .table import BenchOperator
 
 #: What is compared unless methods are named.
 COMPARED: dict[str, Method] = {**OWN, **peers.PEERS}
-#: The search with another choice than its default: what the default was chosen by.
-VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE)}
+#: Run when they are named: the search with another choice than its default (what the default was chosen by), and the
+#: baseline alone, by which the cases are verified.
+VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE), "as-written": as_written}
 METHODS = {**COMPARED, **VARIANTS}
 #: What decides about a run besides its evaluations.
-_SOURCES = ("search/*.py", "motifs/*.py", "bank/*.py", *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")))
+_SOURCES = (
+    "clocks.py",
+    "search/*.py",
+    "motifs/*.py",
+    "bank/*.py",
+    *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")),
+)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. ``results``: the folder of runs and evaluations."""
+    """What to run.
+
+    ``results``: the folder of runs and evaluations; ``sampled``: methods that run on the sample only.
+    """
 
     operators: tuple[BenchOperator, ...]
     methods: tuple[str, ...]
@@ -56,13 +66,23 @@ class Plan:
     chip: str
     results: Path
     jobs: int = 1
+    sampled: tuple[str, ...] = ()
+
+    def methods_on(self, entry: BenchOperator) -> tuple[str, ...]:
+        return tuple(m for m in self.methods if entry.sampled or m not in self.sampled)
+
+    @property
+    def runs(self) -> int:
+        """How many it asks for, at most."""
+        return self.seeds * sum(len(self.methods_on(entry)) for entry in self.operators)
 
 
 @dataclass(frozen=True)
 class Said:
-    """One operator's news: a finished run, or ``error``, why it has none (more)."""
+    """One case's news: a finished run, or ``error``, why it has none (more)."""
 
     operator: str
+    size: str
     run: RunRecord | None = None
     error: str = ""
 
@@ -89,14 +109,14 @@ def read_runs(results: Path) -> list[RunRecord]:
     return [RunRecord.from_json(json.loads(line)) for line in data[: data.rfind(b"\n") + 1].splitlines()]
 
 
-def read_failures(results: Path) -> dict[str, str]:
-    """Operator -> why it had no run (or none more) when that was tried last."""
+def read_failures(results: Path) -> dict[tuple[str, str], str]:
+    """(operator, size) -> why it had no run (or none more) when that was tried last."""
     path = results / "failures.jsonl"
     if not path.exists():
         return {}
     data = path.read_bytes()
     lines = (json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines())
-    return {line["operator"]: line["error"] for line in lines}
+    return {(line["operator"], line["size"]): line["error"] for line in lines}
 
 
 def _keep(results: Path, name: str, document: dict[str, Any]) -> None:
@@ -106,6 +126,10 @@ def _keep(results: Path, name: str, document: dict[str, Any]) -> None:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _keep_failure(results: Path, entry: BenchOperator, error: str) -> None:
+    _keep(results, "failures", {"operator": entry.path, "size": entry.size, "error": error})
 
 
 def execute(plan: Plan, say: Callable[[Said], None]) -> None:
@@ -176,13 +200,14 @@ def _tell_all(
 def _operator(
     plan: Plan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
 ) -> Iterator[Said]:
+    of = (entry.path, entry.size)
     try:
         with Subject(entry, plan.results, plan.chip) as subject:
             # What it knows, and what is read from texts, stays: hardly anything there is to be collected.
             gc.freeze()
             gc.set_threshold(50_000, 50)
             parametric = bool(peers.parametric(subject))
-            for seed, name in itertools.product(range(plan.seeds), plan.methods):
+            for seed, name in itertools.product(range(plan.seeds), plan.methods_on(entry)):
                 if name in peers.PARAMETRIC and not parametric:
                     continue
                 about: dict[str, Any] = {
@@ -192,6 +217,8 @@ def _operator(
                     "code": code(),
                     "list": entry.list,
                     "level": entry.level,
+                    "size": entry.size,
+                    "elements": entry.elements,
                     "chip": plan.chip,
                     "toolkit": subject.toolkit.version,
                     "versions": versions,
@@ -204,22 +231,22 @@ def _operator(
                         if name not in peers.PEERS:
                             raise
                         own = f"{name}, seed {seed}: {error!r}"  # a peer's own trouble
-                        _keep(plan.results, "failures", {"operator": entry.path, "error": own})
-                        yield Said(entry.path, error=own)
+                        _keep_failure(plan.results, entry, own)
+                        yield Said(*of, error=own)
                         continue
                     _keep(plan.results, "runs", done[identity].to_json())
-                yield Said(entry.path, done[identity])
+                yield Said(*of, done[identity])
     except AscendOptError as error:  # the other operators may do better
-        _keep(plan.results, "failures", {"operator": entry.path, "error": str(error)})
-        yield Said(entry.path, error=str(error))
+        _keep_failure(plan.results, entry, str(error))
+        yield Said(*of, error=str(error))
 
 
 def newest(runs: Sequence[RunRecord], plan: Plan) -> list[RunRecord]:
     """Of each run of the plan the one that was made last."""
-    paths = {o.path for o in plan.operators}
-    out: dict[tuple[str, str, int], RunRecord] = {}
+    methods = {(o.path, o.size): plan.methods_on(o) for o in plan.operators}
+    out: dict[tuple[str, str, str, int], RunRecord] = {}
     for r in runs:
-        wanted = r.operator in paths and r.method in plan.methods and r.seed < plan.seeds
+        wanted = r.method in methods.get(r.case, ()) and r.seed < plan.seeds
         if wanted and r.budget == plan.budget and r.chip == plan.chip:
-            out[r.operator, r.method, r.seed] = r
+            out[*r.case, r.method, r.seed] = r
     return list(out.values())

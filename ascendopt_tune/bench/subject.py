@@ -8,10 +8,11 @@ as an evaluation of the run that asks (run.py).
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -20,8 +21,8 @@ from ..build.toolkit import Toolkit, find
 from ..cache import Key
 from ..chip import load_chip
 from ..errors import CacheError
-from ..evaluate.evaluator import Evaluator
-from ..evaluate.gate import Gate
+from ..evaluate.evaluator import EvaluationResult, Evaluator
+from ..evaluate.gate import Checked, Gate
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
 from .table import BenchOperator
@@ -65,6 +66,10 @@ class Store:
             os.fsync(self._file.fileno())
             self._known[asked, pair] = document["answer"]
         return self._known[asked, pair]
+
+    def known(self, asked: str, pair: str) -> Any | None:
+        """What is known under this name, else None."""
+        return self._known.get((asked, pair))
 
     def close(self) -> None:
         self._file.close()
@@ -110,13 +115,46 @@ class Subject:
         )
         return found
 
-    def confirm(self, pair: Pair) -> Outcome:
+    def confirm(self, pair: Pair) -> Checked:
         """The pair through the gate once more, in a fresh process, on inputs that no search has met."""
 
         def make() -> dict[str, object]:
             return outcome_to_json(self._gate.confirm(pair).outcome)
 
-        return outcome_from_json(self._timed(lambda: self._store.ask("confirm", pair.hash, make)))
+        outcome = outcome_from_json(self._timed(lambda: self._store.ask("confirm", pair.hash, make)))
+        return Checked(EvaluationResult(outcome), {})
+
+    def speedups(self, pair: Pair) -> list[float]:
+        """Over the pair as written, under each of the plausible clocks."""
+        found: list[float] = self._timed(
+            lambda: self._store.ask("speedups", pair.hash, lambda: list(self._gate.speedups(pair)))
+        )
+        return found
+
+    def keep(self, pair: Pair) -> None:
+        """Keeps the sources of a pair, as what differs from the baseline."""
+        base = self.operator.baseline
+        parts = ((pair.tiling, base.tiling), (pair.kernel, base.kernel))
+        changed = [{path: text for path, text in new.items() if old.get(path) != text} for new, old in parts]
+        self._store.ask("sources", pair.hash, lambda: changed)
+
+    def kept(self, name: str) -> Pair | None:
+        """The pair of this hash: the baseline, or one that was kept."""
+        base = self.operator.baseline
+        if name == base.hash:
+            return base
+        changed = self._store.known("sources", name)
+        return Pair({**base.tiling, **changed[0]}, {**base.kernel, **changed[1]}) if changed is not None else None
+
+    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+        """Modelled times of the pair, in us, under clocks that differ from the chip's in these constants.
+
+        Raises:
+            DeviceError: it can't be launched, or a constant is unknown.
+        """
+        which = hashlib.sha256(json.dumps([dict(c) for c in clocks], sort_keys=True).encode()).hexdigest()[:16]
+        times: list[float] = self._store.ask(f"times {which}", pair.hash, lambda: self._gate.replay(pair, clocks))
+        return times
 
     def _timed(self, question: Callable[[], T]) -> T:
         started = time.monotonic()

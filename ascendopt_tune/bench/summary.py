@@ -1,23 +1,28 @@
-"""What the runs come to: the paper's figures, by level and in all.
+"""What the runs come to: the paper's figures, by size, by level and in all.
 
-An operator counts where every method that applies to it has every seed. Its speedup by a method is the geometric mean
-over seeds; ``fast_p`` is the share of (operator, seed) whose speedup is greater than p, strictly, as in the paper's
-eq. 6 (there one run an operator). Methods that need a parametric space are compared on the operators that have one, and
-the others beside them on the same operators.
+A case (an operator at a size) counts where every method that applies to it has every seed. Its speedup by a method is
+the geometric mean over seeds; ``fast_p`` is the share of (case, seed) whose speedup is greater than p, strictly, as in
+the paper's eq. 6 (there one run an operator). Methods that need a parametric space are compared on the cases that have
+one, and the others beside them on the same cases.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .gain import mean_parts
 from .run import RunRecord
 
+CaseName = tuple[str, str]  # operator, size
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)
+WINS = 0.95  # share of plausible clocks in which a win has to be one
+_ENDS = ("speedup_low", "speedup_high")
 _NEAR = 0.95  # of the best known
 _LEVEL = 0.005  # share of the speedup within which two methods are level
 _DRAWS = 4000
@@ -25,14 +30,14 @@ _DRAWS = 4000
 
 @dataclass(frozen=True)
 class Line:
-    """One method on a set of operators. ``low`` and ``high``: geometric means of the worst and of the best seed.
+    """One method on a set of cases. ``low`` and ``high``: geometric means of the worst and of the best seed.
 
     ``to_best``: median evaluations until 95 % of the best known speed, of the runs that get there (share ``reached``).
     ``overhead_s``: median seconds of the wall clock that the method takes for an evaluation, besides it.
     """
 
     method: str
-    operators: int
+    cases: int
     runs: int
     mean: float
     low: float
@@ -44,15 +49,43 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A figure under the nominal clock, and with each case's low and high end of its interval over plausible clocks.
+
+    The ends are taken for all cases at once, so that the figure's own interval is not wider than this one.
+    """
+
+    nominal: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one method gains on the cases of one size.
+
+    ``fast``: by threshold. ``wins``: share of runs that are faster in at least ``WINS`` of the plausible clocks; None
+    where no run tells. ``parts``: the factors that launch, tiling and kernel have in the mean (gain.py).
+    """
+
+    cases: int
+    mean: Interval
+    fast: dict[float, Interval]
+    wins: float | None
+    parts: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Against:
-    """One method against another one on the operators that have both.
+    """One method against another one on the cases that have both.
 
     ``ratio``: geometric mean of the first's speedup over the other's; ``low`` and ``high``: its 95 % interval, by
-    drawing operators anew. ``ahead``, ``level``, ``behind``: operators, by their mean over seeds; level: within 0.5 %.
+    drawing operators anew, each with all its sizes. ``ahead``, ``level``, ``behind``: cases, by their mean over seeds;
+    level: within 0.5 %.
     """
 
     other: str
-    operators: int
+    cases: int
     ratio: float
     low: float
     high: float
@@ -66,20 +99,43 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def complete(runs: Sequence[RunRecord], methods: Sequence[str], seeds: int) -> list[RunRecord]:
-    """The runs of operators that have every seed of all these methods."""
-    have: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    """The runs of cases that have every seed of all these methods."""
+    have: dict[CaseName, set[tuple[str, int]]] = defaultdict(set)
     for r in runs:
-        have[r.operator].add((r.method, r.seed))
+        have[r.case].add((r.method, r.seed))
     wanted = {(m, s) for m in methods for s in range(seeds)}
-    return [r for r in runs if r.method in methods and r.seed < seeds and wanted <= have[r.operator]]
+    return [r for r in runs if r.method in methods and r.seed < seeds and wanted <= have[r.case]]
 
 
-def best_known(runs: Sequence[RunRecord]) -> dict[str, float]:
-    """Operator -> the least confirmed time, in us, of all runs."""
-    out: dict[str, float] = {}
+def best_known(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
+    """Case -> the least confirmed time, in us, of all runs."""
+    out: dict[CaseName, float] = {}
     for r in runs:
-        out[r.operator] = min(r.best_us, out.get(r.operator, r.best_us))
+        out[r.case] = min(r.best_us, out.get(r.case, r.best_us))
     return out
+
+
+def gain(runs: Sequence[RunRecord]) -> Gain:
+    """What these runs, of one method, gain; there is one at least."""
+
+    def ends(figure: Callable[[list[float]], float]) -> Interval:
+        lows, highs = [[v for r in runs if (v := getattr(r, end)) is not None] for end in _ENDS]
+        known = len(lows) == len(highs) == len(runs)
+        nominal = figure([r.speedup for r in runs])
+        return Interval(nominal, figure(lows), figure(highs)) if known else Interval(nominal)
+
+    wins = [r.wins for r in runs if r.wins is not None]
+    return Gain(
+        cases=len({r.case for r in runs}),
+        mean=ends(geometric_mean),
+        fast={p: ends(functools.partial(_share_above, p)) for p in THRESHOLDS},
+        wins=sum(w >= WINS for w in wins) / len(runs) if len(wins) == len(runs) else None,
+        parts=mean_parts(runs),
+    )
+
+
+def _share_above(threshold: float, speedups: list[float]) -> float:
+    return sum(s > threshold for s in speedups) / len(speedups)
 
 
 def best_so_far(run: RunRecord) -> list[float]:
@@ -92,7 +148,7 @@ def best_so_far(run: RunRecord) -> list[float]:
     return out + [out[-1]] * (run.budget - len(out))
 
 
-def line(method: str, runs: Sequence[RunRecord], known: dict[str, float]) -> Line:
+def line(method: str, runs: Sequence[RunRecord], known: dict[CaseName, float]) -> Line:
     """The figures of a method's runs; there is one at least."""
     seeds: dict[int, list[float]] = defaultdict(list)
     for r in runs:
@@ -100,11 +156,11 @@ def line(method: str, runs: Sequence[RunRecord], known: dict[str, float]) -> Lin
     means = [geometric_mean(s) for s in seeds.values()]
     reached = []
     for r in runs:
-        target = _NEAR * r.baseline_us / known[r.operator]
+        target = _NEAR * r.baseline_us / known[r.case]
         reached += [n for n, speed in enumerate(best_so_far(r), start=1) if speed >= target][:1]
     return Line(
         method=method,
-        operators=len({r.operator for r in runs}),
+        cases=len({r.case for r in runs}),
         runs=len(runs),
         mean=geometric_mean([r.speedup for r in runs]),
         low=min(means),
@@ -116,36 +172,39 @@ def line(method: str, runs: Sequence[RunRecord], known: dict[str, float]) -> Lin
     )
 
 
-def lines(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[str, float]) -> list[Line]:
+def lines(runs: Sequence[RunRecord], methods: Sequence[str], known: dict[CaseName, float]) -> list[Line]:
     """One line for each method that has runs."""
     found = [(m, [r for r in runs if r.method == m]) for m in methods]
     return [line(m, of, known) for m, of in found if of]
 
 
 def against(runs: Sequence[RunRecord], first: str, other: str) -> Against | None:
-    """``first`` against ``other``; None where no operator has both."""
-    logs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    """``first`` against ``other``; None where no case has both."""
+    logs: dict[CaseName, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for r in runs:
-        logs[r.operator][r.method].append(math.log(r.speedup))
-    of = [
-        statistics.fmean(by[first]) - statistics.fmean(by[other])
-        for _, by in sorted(logs.items())
-        if first in by and other in by
-    ]
-    if not of:
+        logs[r.case][r.method].append(math.log(r.speedup))
+    of: dict[str, list[float]] = defaultdict(list)
+    for (operator, _), by in sorted(logs.items()):
+        if first in by and other in by:
+            of[operator].append(statistics.fmean(by[first]) - statistics.fmean(by[other]))
+    every = [x for sizes in of.values() for x in sizes]
+    if not every:
         return None
     rng = random.Random(0)
-    drawn = sorted(statistics.fmean(rng.choices(of, k=len(of))) for _ in range(_DRAWS))
+    groups = list(of.values())
+    drawn = sorted(
+        statistics.fmean(x for sizes in rng.choices(groups, k=len(groups)) for x in sizes) for _ in range(_DRAWS)
+    )
     near = math.log(1 + _LEVEL)
     return Against(
         other=other,
-        operators=len(of),
-        ratio=math.exp(statistics.fmean(of)),
+        cases=len(every),
+        ratio=math.exp(statistics.fmean(every)),
         low=math.exp(drawn[int(0.025 * _DRAWS)]),
         high=math.exp(drawn[int(0.975 * _DRAWS)]),
-        ahead=sum(x > near for x in of),
-        level=sum(-near <= x <= near for x in of),
-        behind=sum(x < -near for x in of),
+        ahead=sum(x > near for x in every),
+        level=sum(-near <= x <= near for x in every),
+        behind=sum(x < -near for x in every),
     )
 
 
@@ -182,11 +241,13 @@ def _kind(change: str) -> str:
     return change.partition(":")[0] if ":" in change else "quantity"
 
 
-def left_behind(runs: Sequence[RunRecord], method: str, known: dict[str, float]) -> list[tuple[str, float, float, str]]:
-    """(operator, mean speedup by ``method``, best known speedup, who found that), the largest distance first."""
+def left_behind(
+    runs: Sequence[RunRecord], method: str, known: dict[CaseName, float]
+) -> list[tuple[CaseName, float, float, str]]:
+    """(case, mean speedup by ``method``, best known speedup, who found that), the largest distance first."""
     out = []
-    for operator in sorted({r.operator for r in runs if r.method == method}):
-        own = [r.speedup for r in runs if r.operator == operator and r.method == method]
-        best = min((r for r in runs if r.operator == operator), key=lambda r: (r.best_us, r.method, r.seed))
-        out.append((operator, geometric_mean(own), best.baseline_us / known[operator], best.method))
+    for case in sorted({r.case for r in runs if r.method == method}):
+        own = [r.speedup for r in runs if r.case == case and r.method == method]
+        best = min((r for r in runs if r.case == case), key=lambda r: (r.best_us, r.method, r.seed))
+        out.append((case, geometric_mean(own), best.baseline_us / known[case], best.method))
     return sorted(out, key=lambda row: row[1] / row[2])

@@ -8,21 +8,21 @@ names an operator that ships).
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..case import Case
+from ..case import Case, flatten
 from ..errors import CaseError, OperatorError, SettingsError
 from ..operator import Operator, Signature
 from ..project import load_project
 from ..registry import load_operator
 from ..settings import settings
+from .sizes import SIZES, Letters, filled, shape
 
 TEST, EXTENDED, DEVELOPMENT = "test", "extended", "development"
 LISTS = (TEST, EXTENDED, DEVELOPMENT)
@@ -34,11 +34,21 @@ LEVELS = {
 }
 
 
+#: Every so many-th operator of a level is in the sample that the more expensive comparisons run on.
+SAMPLE = 3
+
+
 @dataclass(frozen=True)
 class BenchOperator:
-    """One operator and its case. ``domain``, ``values`` and ``initial`` are by position, as text keys of the TOML."""
+    """One operator and its case at one size.
+
+    ``domain``, ``values`` and ``initial`` are by position, as text keys of the TOML. ``sampled``: whether it is in the
+    sample: the first, fourth, seventh, ... operator of its list and level, in the order of the digests of the paths,
+    with all its sizes.
+    """
 
     path: str
+    size: str
     level: int
     list: str
     case: Case
@@ -48,6 +58,16 @@ class BenchOperator:
     initial: Mapping[str, float] = field(default_factory=dict)
     in_place: tuple[int, ...] = ()
     tolerance: Mapping[str, Any] = field(default_factory=dict)
+    sampled: bool = False
+
+    @property
+    def elements(self) -> int:
+        """Of the largest tensor."""
+        return max(t.numel for t in flatten((*self.case.inputs, *self.case.outputs)))
+
+    @property
+    def name(self) -> str:
+        return f"{self.path} {self.size}"
 
     def load(self) -> Operator:
         """The operator, unmodified; the baseline pair is its specification.
@@ -70,7 +90,7 @@ class BenchOperator:
             domain[inputs[int(i)].name] = {"low": low, "high": high}
         for i, values in self.values.items():
             domain[inputs[int(i)].name] = {"values": values}
-        return dataclasses.replace(
+        return replace(
             operator,
             settings={
                 "domain": domain,
@@ -81,36 +101,77 @@ class BenchOperator:
         )
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A size that an operator has no case of, and why."""
+
+    path: str
+    size: str
+    list: str
+    reason: str
+
+
 def read(path: Path | None = None) -> tuple[BenchOperator, ...]:
-    """The table, in its order.
+    """The table, in its order; each operator at every size that it has a case of.
 
     Raises:
         CaseError: a line that can't be read, or an operator in the table twice.
     """
+    return tuple(one for one in _entries(path) if isinstance(one, BenchOperator))
+
+
+def left_out(path: Path | None = None) -> tuple[LeftOut, ...]:
+    """The sizes that operators of the table have no case of. Raises CaseError as ``read``."""
+    return tuple(one for one in _entries(path) if isinstance(one, LeftOut))
+
+
+def _entries(path: Path | None) -> list[BenchOperator | LeftOut]:
     path = path or Path(__file__).with_name("operators.toml")
-    found: dict[str, BenchOperator] = {}
+    found: dict[str, list[BenchOperator | LeftOut]] = {}
     for number, line in enumerate(tomllib.loads(path.read_text())["operator"], start=1):
         try:
-            one = _operator(line)
-        except (KeyError, ValueError, TypeError, CaseError) as error:
+            sized = [_operator(line, size) for size in SIZES]
+        except (KeyError, ValueError, TypeError, SyntaxError, CaseError) as error:
             raise CaseError(f"{path}, operator {number} ({line.get('path')}): {error}.") from error
-        if one.path in found:
-            raise CaseError(f"{path} has {one.path} twice.", "An operator is in one list, once.")
-        found[one.path] = one
-    return tuple(found.values())
+        if sized[0].path in found:
+            raise CaseError(f"{path} has {sized[0].path} twice.", "An operator is in one list, once.")
+        found[sized[0].path] = sized
+    every = [one for sized in found.values() for one in sized]
+    sample = _sample([one for one in every if isinstance(one, BenchOperator)])
+    return [replace(o, sampled=o.path in sample) if isinstance(o, BenchOperator) else o for o in every]
 
 
-def _operator(line: Mapping[str, Any]) -> BenchOperator:
+def _operator(line: Mapping[str, Any], size: str) -> BenchOperator | LeftOut:
     given = dict(line)
+    letters: Letters | str = [given.pop(name) for name in SIZES][SIZES.index(size)]
+    if given["list"] not in LISTS or given["level"] not in LEVELS:
+        raise ValueError(f"list {given['list']!r}, level {given['level']}")
+    if isinstance(letters, str):
+        return LeftOut(given["path"], size, given["list"], letters)
 
-    def arguments(name: str) -> list[Any]:
-        return [None if a == "-" else a for a in given.pop(name)]
+    def argument(text: Any) -> Any:
+        if isinstance(text, list):
+            return [shape(t, letters) for t in text]
+        return None if text == "-" else shape(text, letters)
 
-    document = {"inputs": arguments("inputs"), "outputs": arguments("outputs"), "attrs": given.pop("attrs", {})}
-    one = BenchOperator(case=Case.from_json(document), **given | {"in_place": tuple(given.get("in_place", ()))})
-    if one.list not in LISTS or one.level not in LEVELS:
-        raise ValueError(f"list {one.list!r}, level {one.level}")
-    return one
+    inputs, outputs = ([argument(a) for a in given.pop(name)] for name in ("inputs", "outputs"))
+    document = {"inputs": inputs, "outputs": outputs, "attrs": filled(given.pop("attrs", {}), letters)}
+    rest = filled(given, letters) | {"in_place": tuple(given.get("in_place", ()))}
+    return BenchOperator(size=size, case=Case.from_json(document), **rest)
+
+
+def _sample(operators: Sequence[BenchOperator]) -> set[str]:
+    """The paths that are sampled, by the rule of ``BenchOperator``."""
+    found: set[str] = set()
+    for name in (DEVELOPMENT, EXTENDED):
+        for level in LEVELS:
+            paths = {o.path for o in listed(operators, name) if o.level == level}
+            found.update(sorted(paths, key=_digest)[::SAMPLE])
+    return found
+
+
+def _digest(path: str) -> bytes:
+    return hashlib.sha256(path.encode()).digest()
 
 
 def check_sources(operators: Sequence[BenchOperator]) -> None:
@@ -145,11 +206,15 @@ def listed(table: Sequence[BenchOperator], name: str) -> list[BenchOperator]:
     return [o for o in table if o.list in lists]
 
 
-def chosen(table: Sequence[BenchOperator], patterns: Sequence[str], name: str) -> tuple[BenchOperator, ...]:
-    """Operators of the list ``name`` whose path fits one of the patterns (``math/*``); all of it without patterns.
+def chosen(
+    table: Sequence[BenchOperator], patterns: Sequence[str], name: str, sizes: Sequence[str] = SIZES
+) -> tuple[BenchOperator, ...]:
+    """Operators of the list ``name`` whose path fits one of the patterns (``math/*``), all of it without patterns, at
+    these sizes.
 
     They are mixed: wherever a run of them is interrupted, each level has had its share, and a level's operators come
-    in an order that their names decide and nothing else (by the digest of the path).
+    in an order that their names decide and nothing else (by the digest of the path). An operator's sizes follow each
+    other.
 
     Raises:
         OperatorError: a pattern that fits no operator of the list.
@@ -161,13 +226,14 @@ def chosen(table: Sequence[BenchOperator], patterns: Sequence[str], name: str) -
                 f"no operator of the {name} list fits {pattern!r}.",
                 "`ascendopt-tune bench operators` lists them.",
             )
-    return _mixed([o for o in found if not patterns or any(fnmatch.fnmatch(o.path, p) for p in patterns)])
+    wanted = [o for o in found if not patterns or any(fnmatch.fnmatch(o.path, p) for p in patterns)]
+    order = {path: place for place, path in enumerate(_mixed(wanted))}
+    return tuple(sorted((o for o in wanted if o.size in sizes), key=lambda o: (order[o.path], SIZES.index(o.size))))
 
 
-def _mixed(operators: Sequence[BenchOperator]) -> tuple[BenchOperator, ...]:
-    places: list[tuple[float, int, BenchOperator]] = []
+def _mixed(operators: Sequence[BenchOperator]) -> list[str]:
+    places: list[tuple[float, int, str]] = []
     for level in LEVELS:
-        of = [o for o in operators if o.level == level]
-        of.sort(key=lambda o: hashlib.sha256(o.path.encode()).digest())
-        places += [((i + 0.5) / len(of), level, o) for i, o in enumerate(of)]
-    return tuple(o for _, _, o in sorted(places, key=lambda place: place[:2]))
+        of = sorted({o.path for o in operators if o.level == level}, key=_digest)
+        places += [((i + 0.5) / len(of), level, path) for i, path in enumerate(of)]
+    return [path for _, _, path in sorted(places)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,19 +14,23 @@ from rich.table import Table
 
 from .. import paths
 from ..bench import table
+from ..bench.sizes import SIZES
 from ..build.toolkit import find
+from ..chip import load_chip
 from ..errors import SettingsError
 from ..report.text import json_text
 from . import options
 
 if TYPE_CHECKING:
-    from ..bench import summary
+    from ..bench import runner, summary
 
 EXAMPLES = """[bold]Examples[/]
 
 ascendopt-tune bench search --list development --budget 20 --seeds 1
 
-ascendopt-tune bench search --jobs 8 --docs docs/benchmark.md
+ascendopt-tune bench search --list extended --methods full,stage-1,stage-2 --sampled stage-1,stage-2 --seeds 1
+
+ascendopt-tune bench search --sizes large --jobs 8
 
 ascendopt-tune bench search --operators 'foreach/*' --methods full,random --seeds 3
 
@@ -32,23 +38,30 @@ Ctrl-C keeps every finished run and every evaluation; the same command goes on t
 """
 _CHIP = "ascend910b4"  # the paper's
 _INTERRUPTED = 130
+_ALL_SIZES = ",".join(SIZES)
 
 app = typer.Typer(help="Benchmarks of the search.", no_args_is_help=True, rich_markup_mode="rich")
 
 _LISTS = "test, extended (test and more), or development (what defaults may be chosen on)."
+Sizes = Annotated[str, typer.Option("--sizes", help="Of decode, medium and large, separated by commas.")]
 List = Annotated[str, typer.Option("--list", help=_LISTS)]
+Operators = Annotated[
+    list[str], typer.Option("--operators", metavar="PATTERN", help="Only these, as 'math/*'; repeatable.")
+]
+Results = Annotated[
+    Path | None, typer.Option("--results", help="Where runs and evaluations are kept. Default: below the cache.")
+]
 Json = options.Json
 
 
 @app.command("search", epilog=EXAMPLES)
 def search(
     name: List = table.TEST,
-    operators: Annotated[
-        list[str], typer.Option("--operators", metavar="PATTERN", help="Only these, as 'math/*'; repeatable.")
-    ] = [],  # noqa: B006
+    operators: Operators = [],  # noqa: B006
     every: Annotated[
         int, typer.Option("--every", min=1, help="Only each n-th operator of the list: a sample of all its families.")
     ] = 1,
+    sizes: Sizes = _ALL_SIZES,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -57,13 +70,19 @@ def search(
             show_default=False,
         ),
     ] = None,
+    sampled: Annotated[
+        str,
+        typer.Option(
+            "--sampled",
+            metavar="METHODS",
+            help="Of the methods, those that run on the sample only: every third operator of each level.",
+        ),
+    ] = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
     budget: Annotated[int, typer.Option("--budget", min=2, help="Evaluations of a run, the baseline's included.")] = 40,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
     chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
-    results: Annotated[
-        Path | None, typer.Option("--results", help="Where runs and evaluations are kept. Default: below the cache.")
-    ] = None,
+    results: Results = None,
     docs: Annotated[
         Path | None, typer.Option("--docs", help="Write the results into this page, and pictures beside it.")
     ] = None,
@@ -78,32 +97,32 @@ def search(
     """
     from ..bench import report, runner, summary
 
-    wanted = tuple(methods.split(",")) if methods else tuple(runner.COMPARED)
-    unknown = sorted(set(wanted) - set(runner.METHODS))
-    if unknown:
-        raise SettingsError(f"unknown methods: {', '.join(unknown)}.", f"Known ones: {', '.join(runner.METHODS)}.")
+    wanted = _words(methods, runner.METHODS, "methods") if methods else tuple(runner.COMPARED)
+    on_sample = _words(sampled, wanted, "methods")
+    if set(on_sample) == set(wanted):
+        raise SettingsError("every method is one of the sample.", "One has to run on all operators; or use --every.")
     options.check_cache_folder()
     plan = runner.Plan(
-        operators=table.chosen(table.read(), operators, name)[::every],
+        operators=_each(table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes")), every),
         methods=wanted,
         seeds=seeds,
         budget=budget,
         chip=chip,
         results=results or paths.cache_dir() / "bench",
         jobs=jobs,
+        sampled=on_sample,
     )
     ended = 0
-    total = len(plan.operators) * len(plan.methods) * plan.seeds
 
     def say(said: runner.Said) -> None:
         nonlocal ended
         if said.run is None:
-            print(f"{said.operator}: {said.error}", file=sys.stderr)
+            print(f"{said.operator} {said.size}: {said.error}", file=sys.stderr)
             return
         ended += 1
         r = said.run
         print(
-            f"{ended}/{total}  {r.operator}  {r.method}, seed {r.seed}: {r.speedup:.3f}x modelled "
+            f"{ended}/{plan.runs}  {r.operator} {r.size}  {r.method}, seed {r.seed}: {r.speedup:.3f}x modelled "
             f"({r.baseline_us:.2f} -> {r.best_us:.2f} us, {len(r.trace)} evaluations)",
             file=sys.stderr,
         )
@@ -118,27 +137,52 @@ def search(
             interrupted = True
             print("interrupted; what ended is kept. The same command goes on there.", file=sys.stderr)
     runs = runner.newest(runner.read_runs(plan.results), plan)
-    general, _ = report.methods_of(plan)
-    counted = summary.complete(runs, general, seeds)
-    without = {o.path for o in plan.operators} - {r.operator for r in counted}
-    failed = [(path, why) for path, why in sorted(runner.read_failures(plan.results).items()) if path in without]
-    written = report.write(docs, plan, runs, failed) if docs is not None else []
-    found = summary.lines(counted, general, summary.best_known(runs))
+    found = report.Results(plan, runs, (), _left_out(plan))
+    without = {(o.path, o.size) for o in plan.operators} - {r.case for r in found.counted}
+    failed = [(case, why) for case, why in sorted(runner.read_failures(plan.results).items()) if case in without]
+    found = replace(found, failed=failed)
+    written = report.write(docs, found) if docs is not None else []
+    known = summary.best_known(runs)
+    lines = {size: summary.lines([r for r in found.counted if r.size == size], found.general, known) for size in SIZES}
     if json:
         document = {
             "time": "modelled",
-            "operators": len({r.operator for r in counted}),
+            "cases": len({r.case for r in found.counted}),
             "seeds": seeds,
             "budget": budget,
-            "methods": [{**vars(one), "fast": _by_threshold(one)} for one in found],
-            "failed": dict(failed),
+            "methods": [
+                {**vars(one), "size": size, "fast": _by_threshold(one)} for size, of in lines.items() for one in of
+            ],
+            "failed": [{"operator": path, "size": size, "why": why} for (path, size), why in failed],
             "runs": [r.to_json() for r in runs],
         }
         print(json_text(document))
     else:
-        _show(found, written)
+        _show(lines, written)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
+
+
+def _words(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:
+    """The words of an option, in its order. Raises SettingsError for one that isn't known."""
+    words = tuple(word for word in text.split(",") if word)
+    unknown = sorted(set(words) - set(known))
+    if unknown:
+        raise SettingsError(f"unknown {what}: {', '.join(unknown)}.", f"Known ones: {', '.join(known)}.")
+    return words
+
+
+def _each(cases: Sequence[table.BenchOperator], nth: int) -> tuple[table.BenchOperator, ...]:
+    """Each ``nth`` operator's cases."""
+    kept = set(list(dict.fromkeys(o.path for o in cases))[::nth])
+    return tuple(o for o in cases if o.path in kept)
+
+
+def _left_out(plan: runner.Plan) -> list[table.LeftOut]:
+    """The sizes that operators of the plan don't have."""
+    paths = {o.path for o in plan.operators}
+    sizes = {o.size for o in plan.operators}
+    return [one for one in table.left_out() if one.path in paths and one.size in sizes]
 
 
 def _by_threshold(one: summary.Line) -> dict[str, float]:
@@ -147,21 +191,63 @@ def _by_threshold(one: summary.Line) -> dict[str, float]:
     return dict(zip(map(str, THRESHOLDS), one.fast, strict=True))
 
 
-def _show(found: list[summary.Line], written: list[Path]) -> None:
+def _show(lines: Mapping[str, list[summary.Line]], written: list[Path]) -> None:
     from ..bench.summary import THRESHOLDS
 
-    if not found:
-        print("no operator has every method and seed yet")
+    if not any(lines.values()):
+        print("no case has every method and seed yet")
         return
-    out = Table("method", "operators", title="modelled speedup over the operators as written")
+    out = Table("size", "method", "operators", title="modelled speedup over the operators as written")
     for column in ("geometric mean", *(f"fast_{p:g}" for p in THRESHOLDS)):
         out.add_column(column, justify="right")
-    for one in found:
+    for size, one in ((size, one) for size, of in lines.items() for one in of):
         shares = (f"{100 * share:.1f} %" for share in one.fast)
-        out.add_row(one.method, str(one.operators), f"{one.mean:.3f}", *shares)
+        out.add_row(size, one.method, str(one.cases), f"{one.mean:.3f}", *shares)
     Console(width=120).print(out)
     for path in written:
         print(f"written: {path}")
+
+
+@app.command("sensitivity")
+def sensitivity(
+    name: List = table.TEST,
+    operators: Operators = [],  # noqa: B006
+    sizes: Sizes = _ALL_SIZES,
+    method: Annotated[str, typer.Option("--method", help="Whose best pairs.")] = "full",
+    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
+    results: Results = None,
+    docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
+    json: Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Which constant of the clock moves the benchmark most: each halved and doubled, over the best pairs found.
+
+    The traces of these pairs are timed again under the other clock; nothing is searched anew.
+    """
+    from ..bench import runner
+    from ..bench import sensitivity as of_clock
+
+    options.check_cache_folder()
+    folder = results or paths.cache_dir() / "bench"
+    entries = table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes"))
+    table.check_sources(entries)
+    best = of_clock.best_runs([r for r in runner.read_runs(folder) if r.chip == chip], method)
+
+    def tell(case: tuple[str, str], text: str) -> None:
+        print(f"{' '.join(case)}: {text}", file=sys.stderr)
+
+    found = of_clock.measure(entries, best, folder, chip, tell)
+    if not found:
+        raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
+    part = load_chip(chip)
+    nominal, moved = of_clock.effects(of_clock.changes(part), found)
+    if json:
+        print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))
+    lines = list(of_clock.rows(part, nominal, moved, len(found)))
+    if docs is not None:
+        of_clock.write(docs, lines)
+    if not json:
+        print("\n".join(lines))
 
 
 @app.command("operators")
@@ -169,7 +255,18 @@ def operators(name: List = table.TEST, json: Json = False) -> None:
     """The benchmark's operators, with their cases."""
     listed = table.listed(table.read(), name)
     if json:
-        print(json_text({"operators": [{"path": o.path, "level": o.level, "case": str(o.case)} for o in listed]}))
+        about = [
+            {
+                "path": o.path,
+                "level": o.level,
+                "size": o.size,
+                "elements": o.elements,
+                "sampled": o.sampled,
+                "case": str(o.case),
+            }
+            for o in listed
+        ]
+        print(json_text({"operators": about}))
         return
     for o in listed:
-        print(f"{o.level}  {o.path}  {o.case}")
+        print(f"{o.level}  {o.path}  {o.size}  {o.case}{'  (sample)' if o.sampled else ''}")

@@ -42,7 +42,7 @@ def list_entries(
         print(json_text({"root": str(cache.root), "layers": [str(p) for p in cache.layers], "entries": _rows(rows)}))
         return
     for s in rows:
-        times = f"{s.baseline_us:.2f} -> {s.best_us:.2f} us {time_word(s.key.target)} ({s.speedup:.2f}x)"
+        times = f"{s.baseline_us:.2f} -> {s.best_us:.2f} us {time_word(s.key.target)}, {s.speedup_text}"
         where = "" if s.folder.is_relative_to(cache.root) else f"  [{s.folder.parents[2]}]"
         print(f"{s.key.hash[:12]}  {times:38}  {s.key.operator} on {s.key.chip}: {s.case}{where}")
     print(f"{len(rows)} results; the writable cache is {cache.root}")
@@ -63,7 +63,7 @@ def show(
     word = time_word(summary.key.target)
     print(f"{summary.key.operator} on {summary.key.chip} ({summary.key.target}): {summary.case}")
     print(f"folder: {summary.folder}")
-    print(f"{summary.baseline_us:.2f} -> {summary.best_us:.2f} us {word} ({summary.speedup:.2f}x)")
+    print(f"{summary.baseline_us:.2f} -> {summary.best_us:.2f} us {word}, {summary.speedup_text}")
     for change in document["provenance"]["changes"] or ["nothing: the pair as written is the best"]:
         print(f"  {change}")
     made = document["provenance"]
@@ -264,6 +264,7 @@ def _rows(summaries: list[Summary]) -> list[dict[str, object]]:
             "baseline_us": s.baseline_us,
             "best_us": s.best_us,
             "speedup": s.speedup,
+            **(s.interval.to_json() if s.interval is not None else {}),
             "created": s.created,
             "folder": str(s.folder),
         }

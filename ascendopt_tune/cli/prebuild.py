@@ -92,7 +92,8 @@ def _say_started(wish: Wish) -> None:
 
 def _say_done(done: Done, n: int, total: int, seconds: float) -> None:
     eta = seconds / n * (total - n)
-    what = f"{done.baseline_us:.2f} -> {done.best_us:.2f} us" if done.result != "failed" else done.reason
+    times = f"{done.baseline_us:.2f} -> {done.best_us:.2f} us"
+    what = f"{times}, {done.speedup_text}" if done.result != "failed" else done.reason
     text = f"{n}/{total}  {done.result}  {done.wish.source} {done.case}  {what}  ETA {eta:.0f} s"
     print(text, file=sys.stderr, flush=True)
 
@@ -107,6 +108,7 @@ def _print(output: Path, bundle: Bundle, done: list[Done], signed: bool, json: b
                 "result": d.result,
                 "baseline_us": d.baseline_us,
                 "best_us": d.best_us,
+                **(d.interval.to_json() if d.interval is not None else {}),
                 "reason": d.reason,
             }
             for d in done
@@ -124,4 +126,4 @@ def _times(done: Done, bundle: Bundle) -> str:
     if done.result == "failed":
         return ""
     word = time_word("virtual" if "virtual" in bundle.about["targets"] else "npu")
-    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {word} ({done.baseline_us / done.best_us:.2f}x)"
+    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {word}, {done.speedup_text}"

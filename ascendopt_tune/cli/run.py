@@ -12,7 +12,7 @@ from rich.console import Console
 from .. import arguments
 from ..build.toolkit import find
 from ..chip import load_chip
-from ..diagnosis import diagnose
+from ..diagnosis import diagnose, waves_json, waves_note
 from ..errors import CaseError, HostProgramError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
@@ -127,6 +127,7 @@ def _document(
         "profile": result.profile.to_json() if result.profile else None,
         "diagnosis": diagnose(result.profile, load_chip(evaluator.modelled_chip)).paragraph if result.profile else None,
         "block_dim": tiling.block_dim if tiling else None,
+        **(waves_json(result.profile, load_chip(evaluator.chip)) if result.profile else {}),
         "tiling_key": tiling.tiling_key if tiling else None,
         "trace": {"file": str(trace.path), "left_out": trace.left_out} if trace is not None else None,
         "timings_s": {"compile": 0.0, "tiling": 0.0, "execute": 0.0, **result.timings_s},
@@ -142,6 +143,8 @@ def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: C
             print(f"{result.checks} outputs repeated (there is no reference to compare them with), no hazard")
         else:
             print(f"{result.checks} outputs compared with {subject.reference}, no hazard")
+        if note := waves_note(result.outcome.profile, load_chip(evaluator.chip)):
+            print(note)
     else:
         print(failure_text(result.outcome))
     for text in gate.skipped:

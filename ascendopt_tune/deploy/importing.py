@@ -13,6 +13,7 @@ from pathlib import Path
 from ..build.toolkit import find
 from ..cache import Cache
 from ..case import Case
+from ..clocks import interval
 from ..entry import Entry, Key, folder_reader
 from ..errors import AscendOptError, CacheError
 from ..operator import Operator
@@ -113,6 +114,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         gate = Gate(operator, case, evaluator, signature=entry.signature if operator.direct is not None else None)
         baseline = gate.evaluate(operator.baseline)
         best = gate.confirm(entry.pair)
+        win = interval(gate.speedups(entry.pair)) if entry.improved and best.profile is not None else None
     for what, found in (("the baseline pair", baseline), ("the best pair", best)):
         if not isinstance(found.outcome, Timed):
             raise CacheError(f"{what} doesn't pass the gate here: {found.outcome.reason}")
@@ -121,6 +123,8 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
     assert best.tiling is not None
     if best.outcome.profile.task_duration_us > baseline.outcome.profile.task_duration_us:
         raise CacheError("the best pair is slower here than the baseline pair.")
+    if win is not None and not win.survives:
+        raise CacheError(f"the best pair isn't faster here under nearly all plausible clocks: {win}.")
     return replace(
         entry,
         binary=best.binary,
@@ -128,6 +132,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         tiling=best.tiling,
         baseline=baseline.outcome.profile,
         best=best.outcome.profile,
+        interval=win,
     )
 
 

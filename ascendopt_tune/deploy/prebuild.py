@@ -26,6 +26,7 @@ from ..build.toolkit import Toolkit, find
 from ..cache import Cache, Entry, Key
 from ..case import Argument, AttrValue, Case
 from ..claim import claim
+from ..clocks import Interval, speedup_text
 from ..errors import AscendOptError
 from ..evaluate.sandbox import die_with_parent
 from ..operator import Operator, Signature
@@ -39,7 +40,8 @@ ATTEMPTS = 3  # a job whose process dies is started again; this often it may be 
 class Done:
     """What became of a wish. ``result``: ``tuned``, ``cached`` or ``failed`` (then ``reason`` says why).
 
-    ``folder`` is the entry's in the cache; times in us of the target (modelled for ``virtual``).
+    ``folder`` is the entry's in the cache; times in us of the target (modelled for ``virtual``, then with the
+    speedup's ``interval`` over plausible clocks).
     """
 
     wish: Wish
@@ -49,6 +51,12 @@ class Done:
     baseline_us: float = 0.0
     best_us: float = 0.0
     reason: str = ""
+    interval: Interval | None = None
+
+    @property
+    def speedup_text(self) -> str:
+        """The speedup as people read it."""
+        return speedup_text(self.baseline_us / self.best_us, self.interval)
 
 
 def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
@@ -137,6 +145,7 @@ def _kept(wish: Wish, document: Mapping[str, Any], cache: Cache) -> Done:
         _folder(cache, entry.key),
         kept.baseline.task_duration_us,
         kept.best.task_duration_us,
+        interval=kept.interval,
     )
 
 

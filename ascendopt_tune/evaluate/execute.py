@@ -51,6 +51,7 @@ class Plan:
     folder: Path
     outputs: tuple[Arrays, ...]
     trace: bool = False
+    clocks: tuple[Mapping[str, float], ...] = ()
 
     @property
     def timeline(self) -> Path:
@@ -63,7 +64,7 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
 
     Args:
         tell: told of every trial, with its outputs in ``plan.outputs``: ``report``, ``error`` ("" or the device's
-            text), ``damage``, ``launch_s`` (wall clock, processor time).
+            text), ``damage``, ``launch_s`` (wall clock, processor time), ``replayed`` (the first, with ``clocks``).
 
     Returns:
         The event measurement on a real NPU, else None.
@@ -79,7 +80,8 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
                 acl.option("trace", "1" if plan.trace and i == 0 else "0")
                 inputs = [load_arrays(a) for a in trial.inputs]
-                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs)
+                clocks = plan.clocks if i == 0 else ()
+                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
                 tell(done)
@@ -96,6 +98,7 @@ def _one(
     inputs: Sequence[Arrays],
     trial: Trial,
     outputs: tuple[Arrays, ...],
+    clocks: Sequence[Mapping[str, float]],
 ) -> dict[str, Any]:
     launch.load(inputs, trial.poison)
     error = ""
@@ -108,6 +111,8 @@ def _one(
     took = time.perf_counter() - started, time.process_time() - worked
     result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "launch_s": took}
     if not error:
+        if clocks:  # before another launch
+            result["replayed"] = acl.replay(clocks)
         result["damage"] = launch.damage(inputs)
         launch.read(outputs)
         if _only_cores_write_to_the_same(result["report"]):

@@ -4,6 +4,8 @@
 hazard. 4. On inputs of several seeds and distributions, with poisoned outputs and workspace, its results are those of
 the reference (without one: of the baseline pair) within the dtype's tolerance, and no byte that is not an output
 changes. 5. It is measured. 6. :meth:`Gate.confirm`: once more, in a fresh process, on inputs the search never saw.
+
+Where times are modelled, :meth:`Gate.speedups` tells what other clocks leave of a pair's win.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from typing import Any
 from ..arguments import Array
 from ..build.host import TilingResult
 from ..case import Case, flatten
-from ..errors import AscendOptError, CaseError, OperatorError
+from ..chip import load_chip
+from ..clocks import plausible, speedups
+from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
@@ -124,6 +128,8 @@ class Gate:
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
+        #: By pair, its times in us under the plausible clocks.
+        self._replayed: dict[str, list[float]] = {}
 
     # -- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -174,6 +180,36 @@ class Gate:
             other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))
         return Checked(result, {})
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        """Over the baseline, under each of the plausible clocks (clocks.py); none where times are measured.
+
+        Raises:
+            DeviceError: one of the two doesn't get through a launch.
+        """
+        if self._evaluator.toolkit.target != "virtual":
+            return ()
+        return speedups(self._plausible_us(self.operator.baseline), self._plausible_us(pair))
+
+    def _plausible_us(self, pair: Pair) -> list[float]:
+        if pair.hash not in self._replayed:
+            self._replayed[pair.hash] = self.replay(pair, plausible(load_chip(self._evaluator.chip)))
+        return self._replayed[pair.hash]
+
+    def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+        """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.
+
+        Args:
+            clocks: chip constants to replace, by key (``launch.base_us``); an empty one is the chip's own clock.
+
+        Raises:
+            DeviceError: the pair doesn't get through a launch, or a constant is unknown.
+        """
+        request = replace(self._request(pair, self.trials()[:1]), clocks=tuple(clocks))
+        result = self._evaluator.evaluate(request)
+        if not isinstance(result.outcome, Timed):
+            raise DeviceError(f"the pair can't be timed again: {_reason(result.outcome)}")
+        return list(result.replayed)
 
     def fingerprint(self, pair: Pair) -> str | None:
         """A name of the launch that the pair leads to: equal names, equal results. None if it can't be told."""

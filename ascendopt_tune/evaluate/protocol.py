@@ -158,6 +158,7 @@ class EvaluateRequest:
     ``trace``: the timeline of the first trial is kept (``virtual`` only). ``tiled``: what this pair's program said of
     this case before, so that it isn't asked again.
     ``allowed``: the baseline's habits, which the candidate may have as well. None: any.
+    ``clocks``: chip constants to replace; the first trial is timed again under each of them (``virtual`` only).
     """
 
     operator: Operator
@@ -173,6 +174,7 @@ class EvaluateRequest:
     trace: bool = False
     tiled: Tiled | None = None
     allowed: Habits | None = None
+    clocks: tuple[Mapping[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ class EvaluationResult:
     launches, ``launch``, and that in processor time, ``launch_cpu``. ``reused`` names what was found compiled already
     (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
     ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
+    ``replayed``: modelled task durations (us) under the request's ``clocks``.
     """
 
     outcome: Outcome
@@ -198,6 +201,7 @@ class EvaluationResult:
     binary_path: str | None = None
     tiling_path: str | None = None
     trace_path: str | None = None
+    replayed: tuple[float, ...] = ()
 
     @property
     def launchable(self) -> Launchable | None:

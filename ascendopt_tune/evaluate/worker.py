@@ -144,6 +144,7 @@ class Worker:
             folder=folder,
             outputs=shared_arrays(request.case.outputs) if request.trials else (),
             trace=request.trace,
+            clocks=request.clocks if request.measure else (),
         )
         done: list[dict[str, Any]] = []
         kept: list[tuple[ArrayArgument, ...]] = []
@@ -184,6 +185,7 @@ class Worker:
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
+            replayed=tuple(done[0].get("replayed", ())) if done else (),
         )
 
     def _stage(self, name: str, work: Callable[[], T]) -> T:

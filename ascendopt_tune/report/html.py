@@ -17,7 +17,7 @@ from ..operator import Operator
 from ..outcome import Timed
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
-from .text import counts_text, pipe_rows, time_word
+from .text import counts_text, pipe_rows, time_word, waves_notes
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _GREY, _GREEN, _RED = "#8a94a6", "#1a7f5a", "#c2410c"
@@ -39,6 +39,7 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
         word=time_word(record.key.target),
         pipes=list(pipe_rows([record.baseline, record.best])),
         diagnoses=_diagnoses(record),
+        waves=waves_notes(record),
         counts=counts_text(record.entry.provenance.outcomes),
         figures={
             name: figure.to_html(full_html=False, include_plotlyjs=i == 0, config={"displaylogo": False})

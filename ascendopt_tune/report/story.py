@@ -20,7 +20,7 @@ from ..outcome import Timed
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
-from .text import counts_text, pipe_rows, time_word
+from .text import counts_text, pipe_rows, time_word, waves_notes
 
 _STAGES = {0: "start", 1: "Stage I", 2: "Stage II"}
 _COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309"}
@@ -83,7 +83,8 @@ def _page(operator: Operator, record: TuneRecord, picture: str, diffs: bool) -> 
     yield f"| chip, target | {record.key.chip}, {record.key.target} |"
     yield f"| seed, budget | {entry.provenance.seed}, {entry.provenance.budget} evaluations |"
     yield f"| as written | {record.baseline.task_duration_us:.2f} us |"
-    yield f"| best | {record.best.task_duration_us:.2f} us, {entry.speedup:.2f}x |"
+    yield f"| best | {record.best.task_duration_us:.2f} us, {entry.speedup_text} |"
+    yield from (f"| blocks | {note} |" for note in waves_notes(record))
     yield f"| evaluations | {entry.provenance.evaluations}: {counts_text(entry.provenance.outcomes)} |"
     yield f"| result | {entry.provenance.decision}; {entry.provenance.checks} outputs compared on unseen inputs |"
     yield ""

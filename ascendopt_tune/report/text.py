@@ -11,11 +11,12 @@ from rich.table import Table
 
 from ..case import Case
 from ..chip import Chip, load_chip
-from ..diagnosis import bandwidths, cores_used, diagnose, stalls, working
+from ..diagnosis import bandwidths, cores_used, diagnose, stalls, waves_note, working
 from ..entry import finite
 from ..operator import Operator
 from ..outcome import Failure
 from ..profile import Profile
+from ..search.acceptance import NO_WIN
 from ..tuner import TuneRecord
 
 PIPES = {
@@ -51,7 +52,7 @@ def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
         table.add_column(name, justify="right")
     for title, times in pipe_rows(list(profiles.values())):
         table.add_row(title, *(f"{us:.2f}" for us in times))
-    table.add_row("cores used", *(str(p.block_dim) for p in profiles.values()))
+    table.add_row("blocks", *(str(p.block_dim) for p in profiles.values()))
     return table
 
 
@@ -116,9 +117,9 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     word = time_word(key.target)
     print_case(console, operator.name, key.chip, key.target, record.case)
     console.print(profile_table(key.target, {"baseline": record.baseline, "best": record.best}))
-    lines = ["no significant win: the baseline is kept"]
+    lines = [f"{entry.provenance.decision or NO_WIN}: the baseline is kept"]
     if entry.improved:
-        lines = [f"speedup {entry.speedup:.2f}x ({word})", "changed, step by step:"]
+        lines = [f"speedup {entry.speedup_text}, {word}", "changed, step by step:"]
         lines += [f"  {change}" for change in entry.provenance.changes]
     lines.append(f"{entry.provenance.evaluations} evaluations: {counts_text(entry.provenance.outcomes)}")
     lines += _asked(record.llm)
@@ -126,6 +127,7 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     lines.append(
         f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
     )
+    lines += waves_notes(record)
     lines.append(f"what bounds the best pair: {diagnose(record.best, load_chip(key.chip)).paragraph}")
     if record.stop == "interrupted":
         lines.append("interrupted: this is the best found until then; --resume goes on")
@@ -136,6 +138,13 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     else:
         lines.append(f"stored in the cache ({key.hash[:12]}) after {record.seconds:.0f} s")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def waves_notes(record: TuneRecord) -> list[str]:
+    """A line for each pair of the record that launches more blocks than the chip has cores."""
+    chip = load_chip(record.key.chip)
+    notes = {"as written": waves_note(record.baseline, chip), "best pair": waves_note(record.best, chip)}
+    return [f"{name}: {note}" for name, note in notes.items() if note]
 
 
 def mean_gain(records: Sequence[TuneRecord], weights: Sequence[float]) -> float:
@@ -172,13 +181,14 @@ def print_tuned_together(
     for record, weight in zip(records, weights, strict=True):
         times = (f"{p.task_duration_us:.2f}" for p in (record.baseline, record.best))
         pair = "common" if record.entry.common else "as written"
-        table.add_row(str(record.case), f"{weight:g}", *times, f"{record.entry.speedup:.2f}x", pair)
+        table.add_row(str(record.case), f"{weight:g}", *times, record.entry.speedup_text, pair)
     console.print(table)
     tuned = next((r.entry for r in records if r.entry.improved), None)
-    lines = ["no significant win: the baseline is kept in all cases"]
+    lines = [f"{records[0].entry.provenance.decision or NO_WIN}: the baseline is kept in all cases"]
     if tuned is not None:
         lines = [f"mean of the relative times, weighted: {mean_gain(records, weights):.3f} ({word})"]
         lines += ["changed, step by step:", *(f"  {change}" for change in tuned.provenance.changes)]
+    lines += [f"{record.case}, {note}" for record in records for note in waves_notes(record)]
     counts = records[0].entry.provenance.outcomes
     lines.append(f"{records[0].entry.provenance.evaluations} evaluations, each on every case: {counts_text(counts)}")
     if records[0].cached:

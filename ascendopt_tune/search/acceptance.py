@@ -2,20 +2,30 @@
 
 The few fastest are measured again, several rounds, each time in turn with the baseline; what counts is the share of the
 baseline's time that is saved. A finalist is accepted when the median of its rounds exceeds both the minimum effect and
-the noise. Where times don't vary (the virtual NPU) the search's own measurement is the one round there is.
+the noise. Where times don't vary (the virtual NPU) the search's own measurement is the one round there is, and what has
+to exceed is the clock's uncertainty: the pair must be faster under nearly all plausible clocks (clocks.py).
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
 
+from ..clocks import Interval, interval
+from ..errors import DeviceError
+from ..evaluate.gate import Checked
+from ..operator import Pair
+from ..outcome import Timed
 from .proposer import Trial
 
-WIN, NO_WIN = "win", "no significant win"
+WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 FINALISTS = 3
+MOST_FRAGILE = 8  # finalists that may fail under plausible clocks before the baseline is kept
+# Share of the time a win must save, by target. Modelled times don't vary; less is noise of the model's rounding.
+MIN_EFFECT = {"virtual": 0.001, "npu": 0.01}
+_ROUNDS = {"virtual": 1, "npu": 5}  # measurements of a finalist
 _SPREADS = 2.0  # a gain must exceed so many half interquartile ranges
 
 
@@ -52,15 +62,19 @@ class Finalist:
 
 @dataclass(frozen=True)
 class Decision:
-    """``order``: ids of the accepted finalists, the winner first. ``outcome`` is ``win`` or ``no significant win``."""
+    """``order``: ids of the accepted finalists, the winner first. ``fragile``: by id, those that did not survive.
+
+    ``outcome``: ``win``, ``no significant win``, or ``no win that survives the clock's uncertainty``.
+    """
 
     finalists: tuple[Finalist, ...]
     order: tuple[int, ...]
     min_effect: float
+    fragile: Mapping[int, Interval] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:
-        return WIN if self.order else NO_WIN
+        return WIN if self.order else FRAGILE if self.fragile else NO_WIN
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,7 +82,76 @@ class Decision:
             "min_effect": self.min_effect,
             "finalists": [asdict(f) for f in self.finalists],
             "order": list(self.order),
+            "fragile": [{"id": number, **found.to_json()} for number, found in self.fragile.items()],
         }
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What :func:`accept` came to. ``winner``: a trial with its confirmation. ``interval``: of its speedup over
+    plausible clocks, where times are modelled. ``refused``: who failed the confirmation, and why."""
+
+    winner: tuple[Trial, Checked] | None
+    interval: Interval | None
+    decision: Decision
+    refused: tuple[str, ...]
+
+
+class Judge(Protocol):
+    """What is asked of a gate (evaluate/gate.py) for a finalist."""
+
+    def speedups(self, pair: Pair) -> Sequence[float]: ...
+
+    def confirm(self, pair: Pair) -> Checked: ...
+
+
+def accept(
+    trials: Iterable[Trial],
+    baseline: Trial,
+    gate: Judge,
+    target: str,
+    measure: Callable[[Trial], Comparison | None] | None = None,
+) -> Accepted:
+    """The best trial that is faster than ``baseline`` beyond noise, is so under nearly all plausible clocks where times
+    are modelled, and passes the gate once more, on unseen inputs.
+
+    One that fails makes room for the next; after ``MOST_FRAGILE`` that don't survive other clocks nobody wins.
+
+    Args:
+        measure: as for :func:`decide`; None: by the trials' own times, where these don't vary.
+    """
+    min_effect, baseline_us = MIN_EFFECT[target], baseline.time_us or 0.0
+    floor = baseline_us * (1.0 - min_effect)
+    timed = [t for t in trials if t.time_us is not None and t.time_us < floor and t.duplicate_of is None]
+    waiting = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))
+    measure = measure or (lambda trial: Comparison(trial.time_us or 0.0, baseline_us))
+    refused: list[str] = []
+    fragile: dict[int, Interval] = {}
+    decision = Decision((), (), min_effect)
+    while waiting:
+        finalists, waiting = {t.candidate.id: t for t in waiting[:FINALISTS]}, waiting[FINALISTS:]
+        decision = decide(list(finalists.values()), measure, rounds=_ROUNDS[target], min_effect=min_effect)
+        for number in decision.order:
+            pair = finalists[number].candidate.pair
+            try:
+                found = interval(gate.speedups(pair))
+            except DeviceError as error:
+                refused.append(f"trial {number}: {error.message}")
+                continue
+            if found is not None and not found.survives:
+                fragile[number] = found
+                if len(fragile) < MOST_FRAGILE:
+                    continue
+                waiting = []
+                break
+            checked = gate.confirm(pair)
+            if isinstance(checked.outcome, Timed):
+                winner = finalists[number], checked
+                return Accepted(winner, found, replace(decision, fragile=fragile), tuple(refused))
+            refused.append(f"trial {number}: {checked.outcome.reason}")
+        if len(decision.order) < len(finalists):
+            break  # those left are slower than one that is not significantly faster
+    return Accepted(None, None, replace(decision, order=(), fragile=fragile), tuple(refused))
 
 
 def decide(

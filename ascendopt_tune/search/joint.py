@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..case import Case
+from ..clocks import mean
 from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.protocol import EvaluationResult
@@ -67,6 +68,10 @@ class JointGate:
                 break
         self.confirmed = tuple(found)
         return self._joined(found)
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        """As :meth:`Gate.speedups`: the weighted geometric mean of the cases' under each clock."""
+        return mean([gate.speedups(pair) for gate in self.gates], self._weights)
 
     def fingerprint(self, pair: Pair) -> str | None:
         """The launches of all cases; None if one can't be told."""

@@ -252,6 +252,11 @@ class TunedOp:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
         return self._resolver.describe(args, kwargs)
 
+    def speedups(self) -> dict[str, str]:
+        """By case, what the tuned pairs that serve now were found to gain."""
+        entries = [choice.entry for choice in list(self._table.values()) if isinstance(choice, Launcher)]
+        return {str(entry.case): entry.speedup_text for entry in entries}
+
     def entry(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Entry | None:
         """The cached result for the call, if there is one. Raises AscendOptError for a call that can't have one."""
         return self._resolver.entry(args, kwargs)

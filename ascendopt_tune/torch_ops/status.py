@@ -21,7 +21,7 @@ interceptions: list[Interception] = []
 class OperatorStatus:
     """Calls of one operator by who served them; see dispatch.Served. ``saved_us`` is an estimate: calls served by tuned
     pairs times what the tuner measured them to save (modelled, on the virtual NPU). ``fast``: of the hits, those that
-    were served in C++."""
+    were served in C++. ``speedups``: by case, of the tuned pairs that serve now, as people read them."""
 
     name: str
     hits: int = 0
@@ -33,6 +33,7 @@ class OperatorStatus:
     fallbacks: dict[str, int] = field(default_factory=dict)
     captured: dict[str, int] = field(default_factory=dict)
     fast: int = 0
+    speedups: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Status:
             if row.saved_us:
                 kind = "modelled" if self.target == "virtual" else "estimated"
                 lines.append(f"  {kind} time saved: {row.saved_us:.1f} us")
+            word = "modelled" if self.target == "virtual" else "measured"
+            lines += [f"  {case}: {speedup}, {word}" for case, speedup in row.speedups.items()]
             lines += [f"  {number} x {reason}" for reason, number in row.fallbacks.items()]
             lines += [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
         lines = [*lines, f"hits are served in {self.hits_by}"] if lines else ["no tuned operators"]
@@ -89,6 +92,7 @@ def status() -> Status:
         row, served = rows.setdefault(op.name, OperatorStatus(op.name)), op.served
         for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us", "fast"):
             setattr(row, count, getattr(row, count) + getattr(served, count))
+        row.speedups.update(op.speedups())
         for mine, theirs in ((row.fallbacks, served.fallbacks), (row.captured, served.captured)):
             for reason, number in theirs.items():
                 if number:

@@ -14,6 +14,7 @@ from ..cache import Cache, Entry, Key, Provenance
 from ..case import Case
 from ..chip import load_chip
 from ..claim import claim
+from ..clocks import interval
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
@@ -48,7 +49,7 @@ def fulfil(
     workers: int | None = None,
 ) -> tuple[Entry | None, bool]:
     """The result for the request, and whether it was made here: found, made from a neighbour's, or tuned. None: another
-    process is at it (False), or nothing may be searched and no neighbour's program is as good as the original (True).
+    process is at it (False), or nothing may be searched and no neighbour's program is faster than the original (True).
 
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
@@ -100,7 +101,7 @@ def _reuse(
     toolkit: Toolkit,
     workers: int | None,
 ) -> Entry | None:
-    """The neighbour's pair for this case, if it passes the gate there and is no slower than the baseline.
+    """The neighbour's pair for this case, if it passes the gate there and is faster than the baseline.
 
     The gate is the proof that it is legal: unified buffer, alignment, bounds, and (outputs are poisoned before a
     launch) that every element is written; the number of cores is compared here.
@@ -116,7 +117,10 @@ def _reuse(
         if not isinstance(baseline.outcome, Timed):
             return None
         rerun = gate.evaluate(neighbour.pair)
-        if not _legal(rerun, request.chip) or _us(rerun) > _us(baseline):
+        if not _legal(rerun, request.chip) or _us(rerun) >= _us(baseline):
+            return None
+        found = interval(gate.speedups(neighbour.pair))
+        if found is not None and not found.survives:
             return None
         confirmed = gate.confirm(neighbour.pair)
         if not _legal(confirmed, request.chip):
@@ -152,6 +156,7 @@ def _reuse(
                 baseline_tiling=operator.baseline.tiling_hash,
             ),
             signature=signature,
+            interval=found,
         )
 
 

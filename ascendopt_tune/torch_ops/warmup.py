@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..clocks import Interval, speedup_text
 from ..errors import AscendOptError, CaseError
 from ..settings import override
 from . import intercept
@@ -27,7 +28,8 @@ class WarmedCase:
 
     ``share``: of the model's work before tuning. ``before_us``, ``after_us``: device time of one call of the pair as
     written and of what serves now, modelled on the virtual NPU; None where no result is known. ``source``: ``tuned``
-    (now), ``cache``, ``original`` (the pair as written is the best), or why the original serves.
+    (now), ``cache``, ``original`` (the pair as written is the best), or why the original serves. ``interval``: of the
+    speedup over plausible clocks, where times are modelled.
     """
 
     operator: str
@@ -37,6 +39,7 @@ class WarmedCase:
     before_us: float | None
     after_us: float | None
     source: str
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class WarmupReport:
         for c in self.cases:
             times = ""
             if c.before_us is not None and c.after_us is not None:
-                times = f"{c.before_us:.2f} -> {c.after_us:.2f} us {self.word}  "
+                speedup = speedup_text(c.before_us / c.after_us, c.interval)
+                times = f"{c.before_us:.2f} -> {c.after_us:.2f} us {self.word}, {speedup}  "
             lines.append(f"{c.share:6.1%}  {c.calls:5d} calls  {times}{c.operator} {c.case}  [{c.source}]")
         lines = lines or ["the model calls no tuned operator on device npu"]
         before, after = self.model_us_before, self.model_us_after
@@ -194,7 +198,7 @@ def _warm(item: RecordedCall, share: float) -> WarmedCase:
         if entry is not None:
             source = result if now or result == "original" else "cache"
             times = entry.baseline.task_duration_us, entry.best.task_duration_us
-            return WarmedCase(item.op.name, _case(item), item.count, share, *times, source)
+            return WarmedCase(item.op.name, _case(item), item.count, share, *times, source, entry.interval)
     return WarmedCase(item.op.name, _case(item), item.count, share, None, None, result)
 
 

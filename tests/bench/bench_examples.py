@@ -8,6 +8,8 @@ from collections import Counter
 
 from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.chip import load_chip
+from ascendopt_tune.evaluate.gate import Checked
+from ascendopt_tune.evaluate.protocol import EvaluationResult
 from ascendopt_tune.operator import Pair
 from ascendopt_tune.outcome import LaunchFailed, Outcome, Timed, WrongResult
 from ascendopt_tune.profile import Profile
@@ -17,7 +19,8 @@ SPEC = TensorSpec("float16", (1024, 1024))
 
 
 class FakeSubject:
-    """Every third text fails; ``refused``: pairs that don't pass their confirmation."""
+    """Every third text fails; ``refused``: pairs that don't pass their confirmation; ``over_clocks``: speedups under
+    plausible clocks."""
 
     def __init__(self) -> None:
         self.operator = load_operator("add")
@@ -27,6 +30,8 @@ class FakeSubject:
         self.seconds = 0.0
         self.asked: Counter[str] = Counter()
         self.refused: set[str] = set()
+        self.over_clocks: dict[str, tuple[float, ...]] = {}
+        self.kept: list[str] = []
 
     def outcome(self, pair: Pair) -> Outcome:
         self.asked[pair.hash] += 1
@@ -40,8 +45,15 @@ class FakeSubject:
         texts = "\n".join([*pair.tiling.values(), *pair.kernel.values()])
         return re.sub(r"//[^\n]*|\s", "", texts)
 
-    def confirm(self, pair: Pair) -> Outcome:
-        return WrongResult("on unseen inputs") if pair.hash in self.refused else Timed(Profile(1.0))
+    def confirm(self, pair: Pair) -> Checked:
+        outcome = WrongResult("on unseen inputs") if pair.hash in self.refused else Timed(Profile(1.0))
+        return Checked(EvaluationResult(outcome), {})
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        return self.over_clocks.get(pair.hash, ())
+
+    def keep(self, pair: Pair) -> None:
+        self.kept.append(pair.hash)
 
     def commented(self, text: str) -> Pair:
         """The baseline with another comment: another text, the same launch."""

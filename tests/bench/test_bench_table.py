@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from ascendopt_tune.bench import table
 from ascendopt_tune.bench.openevolve_worker import pair_in, shown, text_of
 from ascendopt_tune.bench.peers import parametric
+from ascendopt_tune.bench.sizes import ELEMENTS, SIZES
 from ascendopt_tune.bench.space import MOST, pair_of
 from ascendopt_tune.bench.subject import Store
 from ascendopt_tune.cli import app
@@ -22,7 +23,18 @@ from ascendopt_tune.errors import CacheError, CaseError, OperatorError
 from ascendopt_tune.operator import Pair
 from ascendopt_tune.settings import settings
 
-LINE = '[[operator]]\npath = "a"\nlist = "test"\nlevel = 1\ninputs = ["float16[8]", "-"]\noutputs = [["float16[8]"]]\n'
+LINE = """[[operator]]
+path = "a"
+list = "test"
+level = 1
+inputs = ["float16[2*n,h+1]", "-"]
+outputs = [["float16[n]"]]
+attrs = { size = ["=n", 3] }
+values = { 1 = "=steps(n, 4)" }
+decode = { n = 2, h = 3 }
+medium = { n = 3, h = 3 }
+large = "too big"
+"""
 
 
 def test_the_lists() -> None:
@@ -31,6 +43,7 @@ def test_the_lists() -> None:
     assert by_list[table.EXTENDED].isdisjoint(by_list[table.DEVELOPMENT])
     assert by_list[table.TEST] < by_list[table.EXTENDED]
     assert len(by_list[table.TEST]) == 72
+    assert len(by_list[table.EXTENDED]) == 138
     assert {o.level for o in table.listed(operators, table.EXTENDED)} == set(table.LEVELS)
     assert all(o.root == "cann-ops" for o in table.listed(operators, table.EXTENDED))
 
@@ -41,9 +54,30 @@ def test_an_interrupted_run_has_had_every_level() -> None:
         order = table.chosen(operators, [], name)
         assert sorted(o.path for o in order) == sorted(o.path for o in table.listed(operators, name))
         for level in table.LEVELS:
-            share = sum(o.level == level for o in order) / len(order)
-            for n in range(1, len(order) + 1):
-                assert abs(sum(o.level == level for o in order[:n]) - share * n) <= 1.5
+            paths = list(dict.fromkeys((o.path, o.level) for o in order))
+            share = sum(at == level for _, at in paths) / len(paths)
+            for n in range(1, len(paths) + 1):
+                assert abs(sum(at == level for _, at in paths[:n]) - share * n) <= 1.5
+
+
+def test_cases_are_of_their_size() -> None:
+    for one in table.read():
+        least, most = ELEMENTS[one.size]
+        assert least <= one.elements <= most, one.name
+
+
+def test_127_operators_have_a_size() -> None:
+    every = table.read()
+    extended = table.listed(every, table.EXTENDED)
+    for size in SIZES:
+        assert sum(o.size == size for o in extended) >= 127
+
+
+def test_the_sample_is_a_third_of_each_level() -> None:
+    extended = table.listed(table.read(), table.EXTENDED)
+    for level in table.LEVELS:
+        of = {o.path: o.sampled for o in extended if o.level == level}
+        assert sum(of.values()) == -(-len(of) // table.SAMPLE)
 
 
 def test_every_operator_is_there() -> None:
@@ -58,8 +92,14 @@ def test_every_operator_is_there() -> None:
 def test_a_line(tmp_path: Path) -> None:
     path = tmp_path / "operators.toml"
     path.write_text(LINE)
-    (one,) = table.read(path)
-    assert str(one.case) == "float16[8] - -> (float16[8])"
+    one, other = table.read(path)
+    assert str(one.case) == "float16[4,4] - -> (float16[2]) size=[2, 3]"
+    assert (one.size, one.elements, one.values) == ("decode", 16, {"1": [0, 4]})
+    assert str(other.case) == "float16[6,4] - -> (float16[3]) size=[3, 3]"
+    assert table.left_out(path) == (table.LeftOut("a", "large", "test", "too big"),)
+    path.write_text(LINE.replace("2*n", "2*k"))
+    with pytest.raises(CaseError, match=r"'2\*k' is no number"):
+        table.read(path)
     path.write_text(LINE + LINE)
     with pytest.raises(CaseError, match="twice"):
         table.read(path)
@@ -70,7 +110,8 @@ def test_a_line(tmp_path: Path) -> None:
 
 def test_patterns_choose_within_a_list() -> None:
     operators = table.read()
-    found = table.chosen(operators, ["foreach/*"], table.TEST)
+    found = table.chosen(operators, ["foreach/*"], table.TEST, ["large"])
+    assert {o.size for o in found} == {"large"}
     assert found
     assert all(o.path.startswith("foreach/") and o.list == table.TEST for o in found)
     with pytest.raises(OperatorError, match="no/such"):
@@ -122,8 +163,17 @@ def test_a_torn_answer_is_asked_again(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = "bench search --list development --operators add --budget 3 --seeds 1 --methods full,random,full-adaptive"
-    command = [*words.split(), "--json", "--results", str(tmp_path), "--docs", str(page)]
+    words = "bench search --list development --operators add --sizes decode --budget 3 --seeds 1"
+    command = [
+        *words.split(),
+        "--methods",
+        "full,random,full-adaptive",
+        "--json",
+        "--results",
+        str(tmp_path),
+        "--docs",
+        str(page),
+    ]
     first = CliRunner().invoke(app, command)
     assert first.exit_code == 0, first.output
     document = json.loads(first.stdout)
@@ -138,11 +188,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, command).exit_code == 0
     assert (tmp_path / "runs.jsonl").read_text() == lines  # nothing is run twice
     assert CliRunner().invoke(app, [*command, "--jobs", "2", "--report-only"]).exit_code == 0
-    why = {"operator": "silu", "error": "no luck at '/home/me/ops/silu.cpp:3' (1/2), foreach/silu/x"}
+    why = {"operator": "silu", "size": "decode", "error": "no luck at '/home/me/ops/silu.cpp:3' (1/2), foreach/silu/x"}
     (tmp_path / "failures.jsonl").write_text(f'{json.dumps(why)}\n{{"operator": "so')
     again = CliRunner().invoke(app, [*command, "--operators", "silu", "--report-only"])
-    assert json.loads(again.stdout)["failed"] == {"silu": why["error"]}
-    assert "| silu | no luck at 'silu.cpp:3' (1/2), foreach/silu/x |" in page.read_text()
+    assert json.loads(again.stdout)["failed"] == [{"operator": "silu", "size": "decode", "why": why["error"]}]
+    assert "| silu | decode | no luck at 'silu.cpp:3' (1/2), foreach/silu/x |" in page.read_text()
     unknown = CliRunner().invoke(app, [*command, "--methods", "luck"])
     assert "unknown methods: luck" in str(unknown.exception)
 

@@ -12,32 +12,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendopt_tune.bench import report, runner, summary
-from ascendopt_tune.bench.run import RunRecord
-from ascendopt_tune.bench.table import TEST, read
+from ascendopt_tune.bench.run import RunRecord, Step
+from ascendopt_tune.bench.table import TEST, LeftOut, read
 from ascendopt_tune.errors import CacheError
 
 TIMES = st.floats(1.0, 1e4)
 
 
-def run(operator: str, method: str, speedup: float, seed: int = 0, level: int = 1) -> RunRecord:
+def run(operator: str, method: str, speedup: float, seed: int = 0, level: int = 1, size: str = "medium") -> RunRecord:
     best = 100.0 / speedup
     return RunRecord(
-        "k",
-        operator,
-        method,
-        seed,
-        4,
-        "c",
-        "test",
-        level,
-        "x",
-        "t",
-        100.0,
-        best,
-        2,
-        (100.0, best, None),
-        {"Timed": 2},
-        0,
+        key="k",
+        operator=operator,
+        method=method,
+        seed=seed,
+        budget=4,
+        code="c",
+        list="test",
+        level=level,
+        size=size,
+        elements=1 << 20,
+        chip="x",
+        toolkit="t",
+        baseline_us=100.0,
+        best_us=best,
+        best_at=2,
+        trace=(100.0, best, None),
+        outcomes={"Timed": 2},
+        repeats=0,
+        steps=(Step(0, "as written", 100.0, 10.0), Step(1, "fewer", best, 10.0)),
     )
 
 
@@ -81,13 +84,17 @@ def test_what_was_refused_is_not_in_the_curve() -> None:
 def test_most_left_on_the_table_comes_first() -> None:
     runs = [run("a", "full", 1.0), run("a", "random", 1.1), run("b", "full", 1.0), run("b", "random", 3.0)]
     rows = summary.left_behind(runs, "full", summary.best_known(runs))
-    assert [(r[0], r[3]) for r in rows] == [("b", "random"), ("a", "random")]
+    assert [(r[0], r[3]) for r in rows] == [(("b", "medium"), "random"), (("a", "medium"), "random")]
+
+
+def changed(seed: int, changes: tuple[str, ...]) -> RunRecord:
+    steps = tuple(Step(1, change, 50.0, 5.0) for change in ("as written", *changes))
+    return replace(run("op", "full", 2.0, seed), steps=steps)
 
 
 def test_what_the_best_pairs_changed() -> None:
     changes = (("cores: at most 8", "UB: size times 1/2; flag-pair: 2 pairs"), ("cores: at most 5", "length doubled"))
-    runs = [replace(run("op", "full", 2.0, seed), changes=c) for seed, c in enumerate(changes)]
-    runs.append(replace(run("op", "full", 1.0, 2), changes=("recombined with #8 (x: y)",)))
+    runs = [changed(seed, of) for seed, of in enumerate((*changes, ("recombined with #8 (x: y)",)))]
     shares = summary.kinds_of_change([*runs, run("op", "random", 2.0)], "full")
     assert shares == pytest.approx({"cores": 2 / 3, "UB": 1 / 3, "flag-pair": 1 / 3, "quantity": 1 / 3})
     assert next(iter(shares)) == "cores"
@@ -98,15 +105,15 @@ def test_one_method_against_another() -> None:
     runs = [run(op, m, s) for op, both in speeds.items() for m, s in zip(("full", "random"), both, strict=True)]
     one = summary.against([*runs, run("d", "full", 9.0)], "full", "random")
     assert one is not None
-    assert (one.operators, one.ahead, one.level, one.behind) == (3, 1, 1, 1)
+    assert (one.cases, one.ahead, one.level, one.behind) == (3, 1, 1, 1)
     assert one.ratio == pytest.approx((2.0 / 1.2) ** (1 / 3))
     assert one.low <= one.ratio <= one.high
     assert summary.against(runs, "full", "stage-1") is None
 
 
 def plan(path: Path) -> runner.Plan:
-    listed = tuple(o for o in read() if o.list == TEST)[:2]
-    return runner.Plan(listed, ("full", "random", "optuna-tpe"), 1, 4, "ascend910b4", path)
+    listed = tuple(o for o in read() if o.list == TEST and o.size == "medium")[:2]
+    return runner.Plan(listed, ("full", "random", "optuna-tpe"), 1, 4, "x", path)
 
 
 def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
@@ -115,20 +122,22 @@ def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
     runs = [run(first, "full", 2.0), run(first, "random", 1.5), run(first, "optuna-tpe", 1.2), run(second, "full", 3.0)]
     page = tmp_path / "page.md"
     page.write_text(f"# Mine\n\nbefore\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n")
-    written = report.write(page, one, runs, [(second, "it | failed")])
+    found = report.Results(one, runs, [((second, "medium"), "it | failed")], [LeftOut("a", "large", "test", "too big")])
+    written = report.write(page, found)
     text = page.read_text()
     assert text.startswith("# Mine\n\nbefore\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
     assert "| full | 1 | 1 | 2.000 |" in text
-    assert "1 of the 2 operators of the test list" in text
+    assert "1 of the 2 cases (1 medium) of the 2 operators of the test list" in text
     assert "| random | 1 | 1.333 | 1.333 to 1.333 | 1 | 0 | 0 |" in text
     assert "| optuna-tpe | 1 | 1.667 |" in text
     assert "Met: a geometric mean of at least 1.25 (2.000); fast_1" in text
     assert "Missed: nothing." in text
     assert "modelled" in text
-    assert f"| {second} | it \\| failed |" in text
-    assert report.write(page, one, runs, [(second, "it | failed")]) == written
+    assert f"| {second} | medium | it \\| failed |" in text
+    assert "| a | large | too big |" in text
+    assert report.write(page, found) == written
     assert page.read_text() == text
     picture = ElementTree.parse(tmp_path / "page.svg").getroot()
     assert len(picture.findall("{*}polyline")) == 2
@@ -139,4 +148,4 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Mine\n")
     with pytest.raises(CacheError, match="no place for results"):
-        report.write(page, plan(tmp_path), [], [])
+        report.write(page, report.Results(plan(tmp_path), [], []))

@@ -157,6 +157,24 @@ def test_a_kernel_for_direct_launch(document: Document, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["y"], x * 2.5)
 
 
+def test_a_kernel_that_does_nothing_is_only_a_launch(cli: Cli, document: Document, tmp_path: Path) -> None:
+    (tmp_path / "empty.cpp").write_text(
+        '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void empty(GM_ADDR x, GM_ADDR y) {}\n'
+    )
+    direct = ["--kernel", str(tmp_path / "empty.cpp"), "--entry", "empty", "--block-dim", "100"]
+    case = ["--input", "x=float32[8]", "--output", "y=float32[8]", "--chip", "ascend910b2"]
+    found = document("run", *direct, *case, "--profile")
+    assert found["outcome"] == "Timed"
+    assert "nothing to do" in found["diagnosis"]
+    assert (found["waves"], found["note"]) == (3, "100 blocks on 48 cores: they run in 3 waves")
+    text = cli("run", *direct, *case, "--profile").stdout
+    assert "Launch bound" in text
+    assert "3 waves" in text
+    tuned = document("tune", *direct, *case, "--budget", "3")
+    assert (tuned["decision"], tuned["waves"]) == ("no significant win", 3)
+    assert "wins" not in tuned
+
+
 def test_an_operator_in_a_folder_of_canns_layout(document: Document, tmp_path: Path) -> None:
     source = paths.shipped("registry") / "add"
     for part in ("op_host", "op_kernel"):
@@ -203,19 +221,28 @@ def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cach
     assert len(first["history"]) >= first["evaluations"]
     assert first["timings_s"]["execute"] > 0
     assert first["checks"] > 0
+    assert first["speedup_low"] <= first["speedup"] <= first["speedup_high"]
+    assert first["wins"] >= 0.95
+    assert (first["decision"], first["waves"]) == ("win", 1)
     assert json.loads(record.read_text()) == first
     html = report.read_text()
     assert "<b>modelled</b>" in html
+    assert "over plausible clocks" in html
     assert not [line for line in html.splitlines() if 'src="http' in line[:2000] or 'href="http' in line[:2000]]
     assert np.load(results)["z"].shape == (8, 2048)
 
     second = document(*arguments)
     assert second["cached"]
-    for name in ("cache_key", "best", "baseline", "speedup", "evaluations", "block_dim", "reference"):
+    told = ("speedup", "speedup_low", "speedup_high", "wins")
+    for name in ("cache_key", "best", "baseline", "evaluations", "block_dim", "reference", *told):
         assert second[name] == first[name]
     text = cli(*arguments).stdout
     assert "answered from the cache" in text
     assert "modelled" in text
+    speedup = "{:.2f}x ({:.2f} to {:.2f} over plausible clocks)".format(*(first[name] for name in told[:3]))
+    assert f"speedup {speedup}" in text
+    assert f"modelled, {speedup}" in cli("cache", "list").stdout
+    assert document("cache", "list")["entries"][0]["wins"] == first["wins"]
 
 
 def test_without_torch_the_baseline_is_the_specification(

@@ -6,6 +6,7 @@ outputs, hazards and memory checked, outputs compared with the operator's refere
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -17,7 +18,8 @@ import pytest
 from ascendopt_tune.arguments import build_case, collect, parse_tensor
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.case import AttrValue, Case
-from ascendopt_tune.chip import DEFAULT_CHIP
+from ascendopt_tune.chip import DEFAULT_CHIP, load_chip
+from ascendopt_tune.clocks import plausible
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Arrays, Launch
 from ascendopt_tune.errors import HostProgramError
@@ -29,6 +31,7 @@ from ascendopt_tune.operator import Operator, Pair
 from ascendopt_tune.outcome import Timed
 from ascendopt_tune.registry import load_operator, operator_names
 
+CHIP = load_chip(DEFAULT_CHIP)
 _TRIALS = (("normal", 0xFF), ("uniform", 0xA5))  # distribution of the inputs, byte that outputs hold before the launch
 
 
@@ -172,6 +175,39 @@ def test_cores_on_several_threads_leave_what_they_leave_in_turn(
             assert not launch.damage(inputs)
             outputs = [b.tobytes() for a in launch.outputs() for b in (a if isinstance(a, tuple) else (a,))]
             seen.append((outputs, acl.report()))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_checks_change_neither_results_nor_times(name: str, bench: Bench) -> None:
+    """In the operator's own first case, built as it is built: with automatic synchronization where it asks for that."""
+    operator = bench.operator(name)
+    example = operator.settings["case"][0]
+    inputs = " ".join(f"{k}={v}" for k, v in example["inputs"].items())
+    case = bench.case(Row(name, inputs, example.get("attrs", {})))
+    built = bench.evaluator.evaluate(EvaluateRequest(operator, operator.baseline, case, DEFAULT_CHIP))
+    signature, acl = bench.evaluator.describe(operator).signature, Acl(bench.evaluator.toolkit)
+    names = tuple(p.name for p in signature.inputs), tuple(p.name for p in signature.outputs)
+    given = make_inputs(case, names[0], operator.settings, "normal", 0)
+    assert built.tiling is not None
+    assert built.binary_path is not None
+    seen = []
+    with (
+        acl.load(Path(built.binary_path).read_bytes()) as binary,
+        Launch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
+    ):
+        for checks in ("1", "0"):
+            acl.option("hazards", checks)
+            try:
+                launch.load(given, 0xFF)
+                launch.run(binary.function(built.entry), built.block_dim)
+                acl.synchronize()
+            finally:
+                acl.option("hazards", "1")
+            outputs = [b.tobytes() for a in launch.outputs() for b in (a if isinstance(a, tuple) else (a,))]
+            profile = acl.report()["profile"]
+            assert acl.replay([{}]) == [pytest.approx(profile["task_duration_us"], rel=1e-9)]
+            seen.append((outputs, json.dumps(profile, sort_keys=True), acl.replay(plausible(CHIP, 3))))
     assert seen[0] == seen[1]
 
 

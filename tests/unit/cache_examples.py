@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ascendopt_tune.build.host import TilingResult
 from ascendopt_tune.cache import Entry, Key, Provenance
 from ascendopt_tune.case import DTYPES, Case, TensorSpec
+from ascendopt_tune.clocks import Interval
 from ascendopt_tune.operator import AttrDef, Operator, Pair, ParamDef, Signature
 from ascendopt_tune.profile import Profile
 
@@ -78,6 +79,7 @@ _profiles = st.builds(
     st.floats(0.01, 1e9),
     counters=st.dictionaries(st.text(max_size=4), st.floats(allow_nan=False), max_size=2),
 )
+_ratios = st.floats(0.01, 100.0)
 
 
 @st.composite
@@ -99,4 +101,5 @@ def entries(draw: st.DrawFn) -> Entry:
         baseline=draw(_profiles),
         best=draw(_profiles),
         signature=draw(st.sampled_from([SIGNATURE, None])),
+        interval=draw(st.none() | st.builds(Interval, _ratios, _ratios, st.floats(0.0, 1.0))),
     )

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from ascendopt_tune import tuner
-from ascendopt_tune.errors import NoWorkingCandidate
+from ascendopt_tune.errors import DeviceError, NoWorkingCandidate
 from ascendopt_tune.evaluate.gate import Checked
 from ascendopt_tune.evaluate.protocol import EvaluationResult
 from ascendopt_tune.operator import Candidate, Pair
 from ascendopt_tune.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.profile import Profile
-from ascendopt_tune.search.acceptance import NO_WIN, WIN, Comparison, decide
+from ascendopt_tune.search.acceptance import FRAGILE, MOST_FRAGILE, NO_WIN, WIN, Comparison, accept, decide
 from ascendopt_tune.search.engine import SearchResult
 from ascendopt_tune.search.proposer import Trial
 
@@ -89,10 +89,19 @@ def test_luck_is_told_from_a_gain(real: float) -> None:
 
 
 class FakeGate:
-    """Confirms everything but ``wrong``; re-measures with what ``again`` says (by id, in us, the baseline has 100)."""
+    """Confirms everything but ``wrong``; re-measures with what ``again`` says (by id, in us, the baseline has 100).
 
-    def __init__(self, wrong: tuple[str, ...] = (), again: dict[str, float] | None = None) -> None:
-        self.wrong, self.again = wrong, again or {}
+    ``over_clocks``: speedups under plausible clocks, by id; ``lost``: those that aren't to be had.
+    """
+
+    def __init__(
+        self,
+        wrong: tuple[str, ...] = (),
+        again: dict[str, float] | None = None,
+        over_clocks: dict[str, tuple[float, ...]] | None = None,
+    ) -> None:
+        self.wrong, self.again, self.over_clocks = wrong, again or {}, over_clocks or {}
+        self.lost: tuple[str, ...] = ()
         self.incumbent: Checked | None = None
         self.confirmed: list[str] = []
 
@@ -100,6 +109,11 @@ class FakeGate:
         self.confirmed.append(pair.tiling["t"])
         bad = pair.tiling["t"] in self.wrong
         return Checked(EvaluationResult(WrongResult("differs") if bad else Timed(Profile(1.0))), {})
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        if pair.tiling["t"] in self.lost:
+            raise DeviceError("lost")
+        return self.over_clocks.get(pair.tiling["t"], ())
 
     def evaluate(self, pair: Pair) -> Checked:
         counters = {"incumbent_us": 100.0, "incumbent_spread_us": 0.5, "candidate_spread_us": 0.5}
@@ -124,6 +138,35 @@ def test_where_times_do_not_vary_the_fastest_is_confirmed() -> None:
     assert confirm(FakeGate(wrong=("1", "2", "3")), "virtual", 70, 80, 85, 90) == (4, WIN, ["1", "2", "3", "4"])
     with pytest.raises(NoWorkingCandidate, match=r"trial 1.*as written"):
         confirm(FakeGate(wrong=("0", "1")), "virtual", 90)
+
+
+SURE, FRAIL = (1.2,) * 19 + (0.9,), (1.2,) * 18 + (0.9,) * 2
+
+
+def test_a_win_has_to_survive_the_clock_s_uncertainty() -> None:
+    assert confirm(FakeGate(over_clocks={"1": FRAIL, "2": SURE}), "virtual", 90, 80) == (2, WIN, ["2"])
+    assert confirm(FakeGate(over_clocks={"1": SURE, "2": FRAIL}), "virtual", 90, 80) == (1, WIN, ["1"])
+    gate = FakeGate(over_clocks={"1": FRAIL, "2": FRAIL})
+    assert confirm(gate, "virtual", 90, 80) == (0, FRAGILE, ["0"])
+    assert confirm(FakeGate(wrong=("2",), over_clocks={"1": FRAIL}), "virtual", 90, 80) == (0, FRAGILE, ["2", "0"])
+
+
+def test_what_is_tried_after_a_fragile_win_is_bounded() -> None:
+    times = [50.0 + i for i in range(MOST_FRAGILE + 1)]
+    gate = FakeGate(over_clocks={str(n): FRAIL for n in range(1, MOST_FRAGILE + 1)})
+    assert confirm(gate, "virtual", *times) == (0, FRAGILE, ["0"])
+    base, *others = (trial(i, us) for i, us in enumerate((100.0, *times)))
+    decision = accept(others, base, gate, "virtual").decision.to_json()
+    assert [f["id"] for f in decision["fragile"]] == list(range(1, MOST_FRAGILE + 1))
+    assert decision["fragile"][0]["wins"] == 0.9
+    del gate.over_clocks["3"]
+    assert confirm(gate, "virtual", *times)[:2] == (3, WIN)
+
+
+def test_a_pair_that_can_not_be_timed_again_makes_room() -> None:
+    gate = FakeGate()
+    gate.lost = ("2",)
+    assert confirm(gate, "virtual", 90, 80) == (1, WIN, ["1"])
 
 
 def test_on_a_device_a_lucky_measurement_is_no_win() -> None:

@@ -23,6 +23,7 @@ from hypothesis import settings as hypothesis_settings
 from ascendopt_tune import cache as cache_module
 from ascendopt_tune.cache import Cache, CacheWarning, Entry, Key
 from ascendopt_tune.case import Case
+from ascendopt_tune.clocks import Interval
 from ascendopt_tune.entry import canonical
 from ascendopt_tune.errors import CacheError
 from ascendopt_tune.operator import DirectLaunch, Pair
@@ -144,6 +145,18 @@ def test_improved_and_speedup() -> None:
     assert entry().improved
     assert entry().speedup == 2.0
     assert not dataclasses.replace(entry(), pair=PAIR).improved
+
+
+def test_a_listing_tells_the_interval_where_there_is_one(cache: Cache) -> None:
+    made = entry()
+    cache.put(made)
+    cache.put(dataclasses.replace(entry(key(7)), interval=Interval(1.5, 2.5, 1.0)))
+    by_rows = {s.case: s for s in cache.items()}
+    assert by_rows[case(7)].speedup_text == "2.00x (1.50 to 2.50 over plausible clocks)"
+    assert by_rows[case()].speedup_text == "2.00x"
+    document = json.loads(made.to_files()["entry.json"])
+    assert not {"speedup_low", "speedup_high", "wins"} & document.keys(), "as entries were before there were intervals"
+    assert cache.get(made.key) == made
 
 
 def test_the_faster_of_two_stays(cache: Cache) -> None:

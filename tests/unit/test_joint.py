@@ -18,6 +18,7 @@ from ascendopt_tune.evaluate.protocol import EvaluationResult
 from ascendopt_tune.operator import Candidate, Operator, Pair
 from ascendopt_tune.outcome import Hazard, Outcome, Timed
 from ascendopt_tune.profile import Profile
+from ascendopt_tune.search.acceptance import FRAGILE, NO_WIN, WIN
 from ascendopt_tune.search.engine import SearchResult
 from ascendopt_tune.search.joint import JointGate, baseline_profiles, heaviest
 from ascendopt_tune.search.proposer import Trial
@@ -28,11 +29,15 @@ OPERATOR = Operator("op", Path(), "k", "k.cpp", BASE)
 
 @dataclass
 class FakeGate:
-    """Times by pair's text in us; a text that is not listed is a hazard. Counts what it is asked."""
+    """Times by pair's text in us; a text that is not listed is a hazard. Counts what it is asked.
+
+    ``over_clocks``: speedups under plausible clocks, by text.
+    """
 
     rows: int
     times: dict[str, float]
     asked: list[str] = field(default_factory=list)
+    over_clocks: dict[str, tuple[float, ...]] = field(default_factory=dict)
     operator: Operator = OPERATOR
 
     @property
@@ -46,6 +51,9 @@ class FakeGate:
         time = self.times.get(text)
         outcome: Outcome = Hazard("race") if time is None else Timed(Profile(time, block_dim=self.rows), 3)
         return Checked(EvaluationResult(outcome, checks=3, timings_s={"execute": 1.0}), {})
+
+    def speedups(self, pair: Pair) -> tuple[float, ...]:
+        return self.over_clocks.get(pair.tiling["t"], ())
 
     confirm = evaluate
 
@@ -122,12 +130,40 @@ def test_a_case_in_which_the_common_pair_is_slower_keeps_the_baseline() -> None:
         for i, (text, us) in enumerate([("base", 10.0), ("x", 8.0)])
     )
     result = SearchResult(history[0], history[1], history, "budget", 1.0)
-    best, confirmed, _ = tuner._confirm(gate, result, "virtual")
-    kept = tuner._kept(gate, result, best, confirmed)
+    best, confirmed, decision = tuner._confirm(gate, result, "virtual")
+    kept = tuner._kept(gate, result, best, confirmed, decision)
     assert best is history[1]
     assert [k.trial.candidate.change for k in kept] == ["x", "base"]
+    assert [k.decision for k in kept] == [WIN, NO_WIN]
     assert [k.baseline.task_duration_us for k in kept] == [10.0, 100.0]
     assert [k.confirmed.profile.task_duration_us for k in kept if k.confirmed.profile] == [4.0, 100.0]
+
+
+def test_the_interval_of_several_cases_is_that_of_their_weighted_geometric_mean() -> None:
+    gate = joint([3, 1], {"x": 4.0}, {"x": 50.0})
+    first, second = gates_of(gate)
+    first.over_clocks, second.over_clocks = {"x": (2.0, 1.0)}, {"x": (1.0, 16.0)}
+    assert gate.speedups(pair("x")) == pytest.approx((2**0.75, 2.0))
+    second.over_clocks = {}
+    assert gate.speedups(pair("x")) == (), "not all cases tell"
+
+
+def test_a_case_in_which_the_win_does_not_survive_keeps_the_baseline() -> None:
+    gate = joint([1, 1], {"x": 4.0}, {"x": 90.0})
+    first, second = gates_of(gate)
+    first.over_clocks, second.over_clocks = {"x": (2.5, 2.4)}, {"x": (1.1, 0.9)}
+    history = tuple(
+        Trial(Candidate(i, pair(text), 0 if i else None, "r", text), Timed(Profile(us)))
+        for i, (text, us) in enumerate([("base", 10.0), ("x", 6.5)])
+    )
+    result = SearchResult(history[0], history[1], history, "budget", 1.0)
+    best, confirmed, decision = tuner._confirm(gate, result, "virtual")
+    kept = tuner._kept(gate, result, best, confirmed, decision)
+    assert [(k.trial.candidate.change, k.decision) for k in kept] == [("x", WIN), ("base", FRAGILE)]
+
+
+def gates_of(gate: JointGate) -> Any:
+    return gate.gates
 
 
 @pytest.mark.parametrize(

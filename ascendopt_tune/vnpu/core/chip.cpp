@@ -20,7 +20,7 @@ std::filesystem::path chips_folder() {
 // Numbers that a launch reads, in the order of the files.
 struct Binding {
   const char* key;
-  double Chip::*number;
+  double Chip::* number;
   double factor;
 };
 constexpr Binding kNumbers[] = {
@@ -64,7 +64,7 @@ constexpr Binding kNumbers[] = {
 
 struct Count {
   const char* key;
-  uint32_t Chip::*number;
+  uint32_t Chip::* number;
 };
 constexpr Count kCounts[] = {
     {"core.aiv", &Chip::aiv},
@@ -129,13 +129,15 @@ Chip Chip::with(const std::string& assignments) const {
 void Chip::read() {
   for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
-  for (int i = 0; i + 1 < kScalarKinds; i++) scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
+  for (int i = 0; i + 1 < kScalarKinds; i++)
+    scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
   scalar[static_cast<int>(ScalarKind::Cycle)] = 1;
   // Errors that all figures of the table share (an instrument's) are errors of these two.
   const double offset = number("vector.head_offset_cycles"), factor = number("vector.pace_factor");
   instructions.assign(1, {"default", offset + number("vector.head_cycles"), factor});
   rows_.clear();
-  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0; ++it) {
+  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0;
+       ++it) {
     const std::string& key = it->first;
     const std::string suffix = ".head";
     if (key.size() < suffix.size() || key.compare(key.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
@@ -148,7 +150,8 @@ void Chip::read() {
 Chip load_chip(const std::string& name) {
   const auto folder = chips_folder();
   const std::string ending = ".toml";
-  const bool is_file = name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+  const bool is_file =
+      name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
   const auto file = is_file ? std::filesystem::path(name) : folder / (name + ending);
   if ((!is_file && name.find('/') != std::string::npos) || !std::filesystem::is_regular_file(file)) {
     std::string known;

@@ -140,8 +140,7 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
                        s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
-  c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}},
-          &t);
+  c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}}, &t);
 }
 
 void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -163,8 +162,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
   Transfer t = transfer_of(canonical, s, s.dst_stride, true, c.chip);
-  c.issue(Pipe::MTE3, api, pc, Work{},
-          {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
+  c.issue(Pipe::MTE3, api, pc, Work{}, {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
 }
 
 void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {

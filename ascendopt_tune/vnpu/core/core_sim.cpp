@@ -37,8 +37,8 @@ void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
   double requested = asked + request_cycles(r, resident), free = std::max(now, requested);
   double alone = asked + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
-  const double latency = !in ? chip_.mte3_latency
-                             : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
+  const double latency =
+      !in ? chip_.mte3_latency : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
   finish(pipe, p, r, p.start, free, free + latency);
   p.queue.pop_front();
 }

@@ -42,9 +42,9 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
   }
 }
 
-// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its tiling
-// data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints: "same
-// address"). Blocks beyond the first wave queue there like any other, when a core is free.
+// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its
+// tiling data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints:
+// "same address"). Blocks beyond the first wave queue there like any other, when a core is free.
 class Front {
  public:
   Front(const TaskTraces& task, const Chip& chip, State state)

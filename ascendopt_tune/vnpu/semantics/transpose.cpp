@@ -47,7 +47,8 @@ uint32_t most_in_one_group(const LocalCall& call, const RowTranspose& t) {
     std::set<uint64_t> seen;  // a row that is read already serves twice
     for (uint32_t i = 0; i < kRows; i++)
       if (seen.insert(rows[i]).second)
-        most = std::max(most, ++in_group[call.core.local_offset(reinterpret_cast<const void*>(rows[i])) / kBlockBytes % kGroups]);
+        most = std::max(
+            most, ++in_group[call.core.local_offset(reinterpret_cast<const void*>(rows[i])) / kBlockBytes % kGroups]);
   }
   return most;
 }

@@ -188,9 +188,10 @@ ROWS = (
     *(Row("math/eye_fp64", f"T[{b},{n},{m}] -> T[{b},{n},{m}]", eye, (*HF, "int32", "float64"), {"num_rows": n,
         "num_columns": m, "batch_shape": (b,), "dtype": 0}, values={0: np.zeros(b * n * m)})
         for b, n, m in ((4, 32, 32), (3, 20, 36), (2, 8, 6))),
-    Row("math/fill", "int64[2] T[1] -> T[64,60]", lambda dims, v: v.expand(64, 60),
+    Row("math/fill", "int64[2] T[1] -> T[64,60]", lambda dims, v: v.expand(*dims.tolist()),
         (*FLOATS, "int32", "int8", "int64", "bool"), values={0: [64, 60]}),
-    Row("math/fill", "int64[2] T[1] -> T[37,41]", lambda dims, v: v.expand(37, 41), HF, values={0: [37, 41]}),
+    Row("math/fill", "int64[2] T[1] -> T[37,41]", lambda dims, v: v.expand(*dims.tolist()), HF,
+        values={0: [37, 41]}),
     # Every core gathers everything. Rows that are no whole blocks are stored by the scalar unit: every core writes back
     # the same lines of its cache, which is reported, so the tail is one in the number of rows and blocks.
     Row("math/gather", "T[33,64] S[16] -> T[16,64]", lambda x, i, **_: x[i.long()], INDEXED, domain={1: (0, 32)}),
@@ -219,9 +220,9 @@ ROWS = (
     *(Row("math/radius", f"T[24,40] T[6,40] {ptr} {ptr} -> T[36]", radius, ("float32", "float16", "int32"),
         {"r": 1.5, "max_num_neighbors": 3, "ignore_same_index": bool(ends)}, values={0: GRID, 1: GRID[:6], **ends})
         for ptr, ends in (("-", {}), ("int32[3]", {2: [0, 12, 24], 3: [0, 3, 6]}))),
-    Row("math/reshape", "T[8,2048] S[2] -> T[16,1024]", lambda x, s, **_: x.reshape(16, 1024), INDEXED,
+    Row("math/reshape", "T[8,2048] S[2] -> T[16,1024]", lambda x, s, **_: x.reshape(*s.tolist()), INDEXED,
         values={1: [16, 1024]}),
-    Row("math/reshape", "T[7,208] S[2] -> T[208,7]", lambda x, s, **_: x.reshape(208, 7), ("float16/int32",),
+    Row("math/reshape", "T[7,208] S[2] -> T[208,7]", lambda x, s, **_: x.reshape(*s.tolist()), ("float16/int32",),
         values={1: [208, 7]}),
     Row("math/scatter_max", ("T[16,64] int32[32] T[32,64] -> T[16,64]", "T[9,48] int32[7] T[7,48] -> T[9,48]"),
         scatter_max, (*HF, "int32", "int8"), domain={1: (0, 8)}, in_place=(0,)),

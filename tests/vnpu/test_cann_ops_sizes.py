@@ -1,0 +1,56 @@
+"""The benchmark's cases at their full sizes, against the formulas of ``cann_ops/``: what is sped up there is right.
+
+A battery: minutes for the small sizes, an hour or more for the large ones. The benchmark itself takes the baseline for
+the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
+from cann_ops.table import in_float64
+from test_cann_ops import OPERATORS
+
+from ascendopt_tune.bench import table
+from ascendopt_tune.bench.sizes import DECODE
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.evaluate.limits import Limits
+from ascendopt_tune.outcome import Timed
+from ascendopt_tune.settings import settings
+
+CHIP = "ascend910b4"
+#: Formulas that take too long, or too much memory, for more than the elements of ``decode``.
+SMALL_ONLY = {"math/spence": "a table of 4097 steps for every element"}
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    build_dir: Path = tmp_path_factory.mktemp("build")
+    limits = Limits(run_s=600)
+    with Evaluator(toolkit.virtual(), CHIP, limits, workers=1, build_dir=build_dir) as opened:
+        yield opened
+
+
+CASES = [one for one in table.read() if one.root == "cann-ops"]
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("one", [pytest.param(one, id=f"{one.path}-{one.size}") for one in CASES])
+def test_the_baseline_is_right_at_this_size(one: table.BenchOperator, evaluator: Evaluator) -> None:
+    if settings().cann_ops is None:
+        pytest.skip("ASCENDOPT_CANN_OPS is not set")
+    if one.path in SMALL_ONLY and one.size != DECODE:
+        pytest.skip(SMALL_ONLY[one.path])
+    operator = one.load()
+    signature = evaluator.describe(operator).signature
+    operator = one.with_settings(operator, signature)
+    operator = replace(operator, reference=in_float64(OPERATORS[one.path][0].reference))
+    outcome = Gate(operator, one.case, evaluator, signature=signature).evaluate(operator.baseline).outcome
+    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
