@@ -135,5 +135,7 @@ def test_silicon_check_leaves_a_bundle(tmp_path: Path) -> None:
         assert summary is not None
         text = summary.read().decode()
     assert {"doctor.json", "calibrated.toml", "calibrated.measurements.jsonl", "kernels.json", "tune.json"} <= names
+    tuned = json.loads((folder / "tune.json").read_text())
+    assert tuned["chip"].startswith("calibrated-")  # by the file's content
     assert "nothing here is from silicon" in text
     assert "measured us" not in text
