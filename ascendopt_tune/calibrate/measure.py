@@ -19,9 +19,11 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..build.kernel import TILING_MACROS
+from ..chip import Chip
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
-from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, source
+from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, source
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class Loaded:
         """Its kernel, compiled."""
         key = one.kernel, one.options
         if key not in self._texts:
-            self._texts[key] = self.acl.compile(source(one.kernel), f"{one.kernel}.cpp", one.options)
+            self._texts[key] = self.acl.compile(
+                source(one.kernel), f"{one.kernel}.cpp", one.options, {"tiling.h": TILING_MACROS}
+            )
         return self._texts[key]
 
     def function(self, one: Microbenchmark) -> int:
@@ -98,8 +102,8 @@ class Loaded:
 class Stopwatch:
     """Samples of launches of one device, by events in a stream of its own."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded, self._acl = loaded, loaded.acl
+    def __init__(self, loaded: Loaded, chip: Chip) -> None:
+        self._loaded, self._acl, self._flush = loaded, loaded.acl, flush(chip)
         self._stream = self._acl.stream()
         self._begin, self._end = self._acl.create_event(), self._acl.create_event()
         self._hold = Microbenchmark("hold", "launch", "spin", 1, (1000,))
@@ -114,24 +118,25 @@ class Stopwatch:
         self._acl.destroy_stream(self._stream)
 
     def sample(self, one: Microbenchmark, launches: int) -> float:
-        """Microseconds of one launch of a batch."""
-        function = self._loaded.function(one)
-        return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches)
-
-    def first(self, one: Microbenchmark) -> float:
-        """Microseconds of the first launch of a kernel that was loaded just now."""
-        self._acl.option("warm", "0")  # the virtual NPU models the state it is told of
+        """Microseconds of one launch of a batch; what doesn't stay as it was after a launch is a batch of one."""
+        self._acl.option("state", one.state)  # the virtual NPU models the state it is told of
         try:
-            with self._acl.load(self._loaded.binary(one)) as binary:
-                function = binary.function(one.entry)
-                return self.timed(lambda stream: self._loaded.launch(one, function, stream), 1)
+            if one.state == "cold":
+                with self._acl.load(self._loaded.binary(one)) as binary:
+                    return self._sample(one, binary.function(one.entry), 1)
+            return self._sample(one, self._loaded.function(one), 1 if one.state == "flushed" else launches)
         finally:
-            self._acl.option("warm", "1")
+            self._acl.option("state", "warm")
 
-    def timed(self, launch: Callable[[int], None], launches: int) -> float:
-        """Microseconds of one launch of a batch; ``launch`` gets the stream."""
+    def _sample(self, one: Microbenchmark, function: int, launches: int) -> float:
+        return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches, one.state == "flushed")
+
+    def timed(self, launch: Callable[[int], None], launches: int, flushed: bool = False) -> float:
+        """Microseconds of one launch of a batch; ``launch`` gets the stream. ``flushed``: behind a flushing kernel."""
         for _ in range(1 + math.ceil(launches * self._launch_us / self._hold_us)):
             self._loaded.launch(self._hold, self._loaded.function(self._hold), self._stream)
+        if flushed:
+            self._loaded.launch(self._flush, self._loaded.function(self._flush), self._stream)
         self._acl.record(self._begin, self._stream)
         for _ in range(launches):
             launch(self._stream)
@@ -154,36 +159,33 @@ class Stopwatch:
 
 def measure(
     acl: Acl,
+    chip: Chip,
     benchmarks: Sequence[Microbenchmark],
     effort: Effort,
-    progress: Callable[[Measured], None] = lambda _: None,
 ) -> Iterator[Measured]:
-    """Times the microbenchmarks, kernel by kernel; those of one kernel take turns.
+    """Times the microbenchmarks of ``chip``, kernel by kernel; those of one kernel take turns.
 
     Raises:
         DeviceError, KernelCompileError: the device or its compiler refuses.
     """
     with Loaded(acl) as loaded:
-        watch = Stopwatch(loaded)
+        watch = Stopwatch(loaded, chip)
         try:
             for kernel in dict.fromkeys(b.kernel for b in benchmarks):
-                for done in _in_turn(watch, [b for b in benchmarks if b.kernel == kernel], effort):
-                    progress(done)
-                    yield done
+                yield from _in_turn(watch, [b for b in benchmarks if b.kernel == kernel], effort)
         finally:
             watch.close()
 
 
 def _in_turn(watch: Stopwatch, group: Sequence[Microbenchmark], effort: Effort) -> Iterator[Measured]:
     launches = {}
-    for one in group:
-        if not one.first:  # once to warm up, once to see how long it takes
-            watch.sample(one, 1)
-            launches[one] = max(1, min(effort.most, math.ceil(effort.batch_us / max(0.1, watch.sample(one, 1)))))
+    for one in group:  # once to warm up, once to see how long it takes
+        watch.sample(one, 1)
+        launches[one] = max(1, min(effort.most, math.ceil(effort.batch_us / max(0.1, watch.sample(one, 1)))))
     samples: dict[Microbenchmark, list[float]] = {one: [] for one in group}
     for _ in range(effort.samples):
         for one, found in samples.items():
-            found.append(watch.first(one) if one.first else watch.sample(one, launches[one]))
+            found.append(watch.sample(one, launches[one]))
     for one, found in samples.items():
         yield summary(one.name, one.digest, found)
 

@@ -49,8 +49,9 @@ Value = Data | Wide | int
 class Microbenchmark:
     """One launch to be timed.
 
-    ``kernel`` is a file of ``kernels/`` and ``entry`` its function; ``first``: timed as the first launch after loading,
-    otherwise as one of many; ``held``: held out of the fit, to see how well it predicts.
+    ``kernel`` is a file of ``kernels/`` and ``entry`` its function. ``state`` is what a launch finds: ``warm`` (one of
+    many), ``flushed`` (after a kernel that touches more than L2 holds) or ``cold`` (the first after loading). ``held``:
+    held out of the fit, to see how well it predicts.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Microbenchmark:
     blocks: int
     args: tuple[Value, ...] = ()
     auto_sync: bool = False
-    first: bool = False
+    state: str = "warm"
     held: bool = False
 
     @property
@@ -109,8 +110,9 @@ def _launches(cores: int) -> Iterator[Microbenchmark]:
     for blocks in sorted({1, 2, 8, cores // 2, cores}):
         yield Microbenchmark(f"empty/{blocks}", "launch", "empty", blocks)
         yield Microbenchmark(f"tiled/{blocks}", "launch", "tiled", blocks, (Data(),))
-    for blocks in (1, cores):
-        yield Microbenchmark(f"first/{blocks}", "launch", "empty", blocks, first=True)
+    for blocks in (1, 8, cores):
+        for state in ("flushed", "cold"):
+            yield Microbenchmark(f"empty/{state}/{blocks}", "launch", "empty", blocks, state=state)
     # Waves of blocks: what a block costs a core that is running already. 0 and 16 instructions of 128 repeats.
     for times in (0, 16):
         for waves in (1, 10):
@@ -121,6 +123,11 @@ _SCALAR_TIMES = {
     "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "vector_barriers": 400,
     "all_barrier": 500, "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
 }  # fmt: skip
+
+
+def flush(chip: Chip) -> Microbenchmark:
+    """What leaves nothing in L2 that was there before."""
+    return next(b for b in microbenchmarks(chip) if b.name.startswith("copy_in/beyond/"))
 
 
 def _scalars(cores: int) -> Iterator[Microbenchmark]:
