@@ -40,6 +40,7 @@ setup(
             "torch_ops/fast/*",
             "report/templates/*",
             "fidelity/**/*",
+            "calibrate/kernels/*",
             "bench/*.toml",
             "**/*.md",
         ]

@@ -1,17 +1,25 @@
-"""Chip: the hardware numbers of one Ascend part, read from ``vnpu/chips/<name>.toml`` or a file of one's own."""
+"""Chip: the hardware numbers of one Ascend part, read from ``vnpu/chips/<name>.toml`` or a file of one's own.
+
+A file of one's own is known by what it says: its name gets a hash of the content, and a copy under that name is kept in
+the writable cache, so that results that were found with it can be told, and read, when the file has changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from . import paths
 from .errors import CaseError
+from .files import write_whole
 
 CHIPS_FOLDER = Path(__file__).resolve().parent / "vnpu" / "chips"
 DEFAULT_CHIP = "ascend910b2"
+_ENDING = ".toml"
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,27 @@ class Chip:
     name: str
     values: Mapping[str, str | int | float]
     constants: Mapping[str, Constant] = field(default_factory=dict)
+    #: The file of one's own that it was read from, as it is kept.
+    file: Path | None = None
+
+    @property
+    def option(self) -> str:
+        """What the virtual NPU's option ``chip`` takes."""
+        return str(self.file or self.name)
+
+
+def kept_folder() -> Path:
+    """Where copies of chip files of one's own are kept, by name and hash."""
+    return paths.cache_dir() / "chips"
+
+
+def chip_key(name: str) -> str:
+    """The name under which results are kept: a chip's own, or for a ``file.toml`` one that tells its content.
+
+    Raises:
+        CaseError: a file that can't be read.
+    """
+    return load_chip(name).name if name.endswith(_ENDING) else name
 
 
 def chip_names() -> list[str]:
@@ -41,22 +70,41 @@ def chip_names() -> list[str]:
     return sorted(p.stem for p in CHIPS_FOLDER.glob("*.toml"))
 
 
-@cache
 def load_chip(name: str) -> Chip:
     """The chip called ``name``, or the one in the file ``name`` when that ends in ``.toml``.
 
     Raises:
         CaseError: no such chip (the text lists those that exist), or a file that can't be read.
     """
-    if name.endswith(".toml"):
-        document = _document(Path(name))
-        name = Path(name).stem
-    elif name in chip_names():
-        document = _document(CHIPS_FOLDER / f"{name}.toml")
+    return _named(_keep(Path(name)) if name.endswith(_ENDING) else name)
+
+
+def _keep(file: Path) -> str:
+    """Keeps a copy of a chip file; the name that the copy is known by."""
+    document, content = _document(file), file.read_bytes()
+    parent = document.get("chip", {}).get("inherits")
+    whole = content + (CHIPS_FOLDER / f"{parent}{_ENDING}").read_bytes() if parent else content
+    name = f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:8]}"
+    if file.parent == kept_folder():
+        return file.stem
+    kept = kept_folder() / f"{name}{_ENDING}"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, content)
+    return name
+
+
+@cache
+def _named(name: str) -> Chip:
+    own = kept_folder() / f"{name}{_ENDING}"
+    if name in chip_names():
+        document, file = _document(CHIPS_FOLDER / f"{name}{_ENDING}"), None
+    elif "/" not in name and own.is_file():
+        document, file = _document(own), own
     else:
         raise CaseError(f"unknown chip {name!r}.", f"Known chips: {', '.join(chip_names())}; or a file.toml.")
     parent = document.get("chip", {}).get("inherits")
-    documents = [_document(CHIPS_FOLDER / f"{parent}.toml")] if parent else []
+    documents = [_document(CHIPS_FOLDER / f"{parent}{_ENDING}")] if parent else []
     values: dict[str, str | int | float] = {}
     constants: dict[str, Constant] = {}
     for source in (*documents, document):
@@ -65,29 +113,34 @@ def load_chip(name: str) -> Chip:
             constants.pop(key, None)
             if constant is not None:
                 constants[key] = constant
-    return Chip(name, values, constants)
+    return Chip(name, values, constants, file)
 
 
 def _document(file: Path) -> dict[str, dict[str, object]]:
     try:
         document: dict[str, dict[str, object]] = tomllib.loads(file.read_text())
     except (OSError, UnicodeDecodeError) as e:
-        raise CaseError(f"the chip file {file} can't be read: {e}.", "Name a chip, or a TOML file that exists.") from None
+        raise CaseError(
+            f"the chip file {file} can't be read: {e}.", "Name a chip, or a TOML file that exists."
+        ) from None
     except tomllib.TOMLDecodeError as e:
         raise CaseError(f"the chip file {file} is no TOML: {e}.", "Correct it, or calibrate again.") from None
     return document
 
 
-def _numbers(document: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str | int | float, Constant | None]]:
+def _numbers(
+    document: Mapping[str, object], prefix: str = ""
+) -> Iterator[tuple[str, str | int | float, Constant | None]]:
     """Flattened keys with their values, and an interval where there is one (forms: see architecture/2201.toml)."""
     for name, entry in document.items():
         key = f"{prefix}{name}"
         if isinstance(entry, str | int | float):
             yield key, entry, None
         elif isinstance(entry, list):
-            yield key, entry[0], Constant(*map(float, entry), str(document.get("source", "")))
+            value, low, high = map(float, entry)
+            yield key, entry[0], Constant(value, low, high, str(document.get("source", "")))
         elif isinstance(entry, dict) and "value" in entry:
-            constant = Constant(*(float(entry[k]) for k in ("value", "low", "high")), str(entry.get("source", "")))
-            yield key, entry["value"], constant
+            value, low, high = (float(entry[k]) for k in ("value", "low", "high"))
+            yield key, entry["value"], Constant(value, low, high, str(entry.get("source", "")))
         elif isinstance(entry, dict):
             yield from _numbers(entry, f"{key}.")

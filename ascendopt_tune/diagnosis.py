@@ -1,14 +1,15 @@
 """What bounds a kernel, in one paragraph of plain words, by rules from its profile.
 
 The paragraph is what ``run --profile`` prints and what Stage II looks experience up with: it names the bottleneck, the
-numbers that show it, and what usually helps. Rules look at shares of time only; no operator has a name here.
+numbers that show it, and what usually helps. Rules look at shares of time only; no operator has a name here. A profile
+that knows less (msprof doesn't tell who waited for whom) leads to fewer findings, never to invented ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .chip import Chip
 from .profile import Profile
@@ -17,6 +18,7 @@ from .profile import Profile
 # built around one bottleneck, are told apart with room on both sides.
 _LAUNCH, _IMBALANCE, _SYNC, _BUSY, _WAITS, _BANDWIDTH, _PART = 0.5, 0.25, 0.25, 0.65, 0.2, 0.6, 0.25
 _FEW_CORES = 0.5  # of the chip's cores
+_IN_TURN = 0.75, 1.1  # of a core's time: what pipes fill that work one after another (a guess; more is overlap)
 _PAYS = 0.1  # of the task: what splitting the work over more cores has to save, their start paid
 _SMALL_COPY = 4096  # bytes; a copy of less can't reach a core's bandwidth (issue cost against bytes per cycle)
 _PIPES = {"vec": "the vector pipe", "scalar": "the scalar unit", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)"}
@@ -58,17 +60,31 @@ class Bandwidth:
 
 
 def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
-    """Traffic of all cores over the time they ran: everything through L2, and the part that L2 didn't hold from HBM."""
-    counters = profile.counters
-    us = counters.get("cores_active_us", 0.0)
-    moved = counters.get("mte2_bytes", 0.0) + counters.get("mte3_bytes", 0.0)
-    hbm = counters.get("l2_miss_bytes", 0.0)
+    """Traffic of all cores over the time they ran: everything through L2, and the part that L2 didn't hold from HBM.
+
+    Only of those memories whose bytes the profile tells.
+    """
+    counters, us = profile.counters, _active(profile)
+    moved = {}
+    if "mte2_bytes" in counters or "mte3_bytes" in counters:
+        moved["L2"] = counters.get("mte2_bytes", 0.0) + counters.get("mte3_bytes", 0.0)
+    if "l2_miss_bytes" in counters:
+        moved["HBM"] = counters["l2_miss_bytes"]
     if us <= 0:
         return ()
-    return (
-        Bandwidth("L2", moved / us, 1e3 * float(chip.values["memory.l2_gb_per_s"])),
-        Bandwidth("HBM", hbm / us, 1e3 * float(chip.values["memory.hbm_gb_per_s"])),
-    )
+    peaks = {"L2": chip.values["memory.l2_gb_per_s"], "HBM": chip.values["memory.hbm_gb_per_s"]}
+    return tuple(Bandwidth(name, count / us, 1e3 * float(peaks[name])) for name, count in moved.items())
+
+
+def _active(profile: Profile) -> float:
+    """Microseconds from the first core's first instruction to the last core's end, or what comes nearest to it."""
+    counters = profile.counters
+    return counters.get("cores_active_us", counters.get("block_time_max_us", profile.aiv_time_us))
+
+
+def _busiest_memory(profile: Profile, chip: Chip) -> Bandwidth:
+    """The memory nearest to its peak; of nothing, where the profile doesn't tell bytes."""
+    return max(bandwidths(profile, chip), key=lambda b: b.share, default=Bandwidth("", 0.0, 0.0))
 
 
 def cores_used(profile: Profile, chip: Chip) -> int:
@@ -116,8 +132,14 @@ def stalls(profile: Profile) -> list[tuple[str, float]]:
 
 
 def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
-    """The findings and the paragraph. ``chip`` is the one the profile was taken on."""
-    if not profile.aiv_time_us or "cores_active_us" not in profile.counters:
+    """The findings and the paragraph. ``chip`` is the one the profile was taken on.
+
+    Of a device's time with a modelled profile beside it the modelled one is diagnosed, and the paragraph says so.
+    """
+    if profile.modelled is not None:
+        told = diagnose(profile.modelled, chip)
+        return replace(told, paragraph=f"By the virtual NPU's model, not measured: {told.paragraph}")
+    if not profile.aiv_time_us or not profile.block_dim:
         text = "Only the task's duration is known, not where it went."
         return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
     findings = tuple(_findings(profile, chip)) if working(profile) > 0 else (_empty(profile, chip),)
@@ -163,10 +185,10 @@ def _empty(profile: Profile, chip: Chip) -> Finding:
 
 def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     task, core, counters = profile.task_duration_us, working(profile), profile.counters
-    longest = counters["block_time_max_us"]
+    longest = counters.get("block_time_max_us", profile.aiv_time_us)
     used, there = cores_used(profile, chip), int(chip.values["core.aiv"])
     one_wave = profile.block_dim <= there  # with several, a block's time is not a core's
-    works = longest if one_wave else counters["cores_active_us"]
+    works = longest if one_wave else counters.get("cores_active_us", task)  # nobody tells: all of it
     if (task - works) / task > _LAUNCH:  # also: cores start one after another
         yield Finding(
             "launch",
@@ -192,7 +214,7 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
         yield Finding(
             "imbalance",
             f"Load imbalance: the longest block takes {longest:.1f} us, the mean is {core:.1f} us, the shortest "
-            f"{counters['block_time_min_us']:.1f} us",
+            f"{counters.get('block_time_min_us', 0.0):.1f} us",
             "Give every core the same amount of work: spread the remainder over all cores, cut finer",
         )
     yield from _on_one_core(profile, chip)
@@ -204,9 +226,9 @@ def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     Cores start one after another, each later by what fetching its first instructions takes; and memory needs its time
     for the bytes however many cores ask for them.
     """
-    used, counters = cores_used(profile, chip), profile.counters
+    used = cores_used(profile, chip)
     each = sum(float(chip.values[f"launch.{key}"]) for key in ("fetch_us", "tiling_us"))
-    memory = max(b.share for b in bandwidths(profile, chip)) * counters["cores_active_us"]
+    memory = _busiest_memory(profile, chip).share * _active(profile)
     work = working(profile) * used
 
     def ends(cores: int) -> float:
@@ -230,7 +252,7 @@ def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "between instructions that don't touch the same bytes",
         )
         return
-    memory = max(bandwidths(profile, chip), key=lambda b: b.share)
+    memory = _busiest_memory(profile, chip)
     stalled = profile.counters.get("stall_gm_bandwidth_us", 0.0) / core
     if memory.share > _BANDWIDTH or stalled > _PART:
         waiting = f"; copies wait {_percent(stalled)} of the time for bandwidth that other cores use" if stalled else ""
@@ -277,10 +299,10 @@ def _vector(profile: Profile, chip: Chip, share: float) -> Finding:
             f"it starting {count:.0f} instructions, not computing",
             "Let one instruction handle more data: several rows by repeats and strides, counts instead of loops",
         )
+    starting = f", with {count:.0f} instructions, {_percent(heads)} of it starting them" if count else ""
     return Finding(
         "vector",
-        f"Vector bound: the vector pipe is busy {_percent(share)} of the time, with {count:.0f} instructions, "
-        f"{_percent(heads)} of it starting them",
+        f"Vector bound: the vector pipe is busy {_percent(share)} of the time{starting}",
         "Compute less: fused instructions (Axpy, MulAddDst, FusedMulAdd), fewer passes over the data and fewer casts, "
         "lower precision where the result allows it",
     )
@@ -289,7 +311,13 @@ def _vector(profile: Profile, chip: Chip, share: float) -> Finding:
 def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
     counters = profile.counters
     count, moved = counters.get(f"{pipe}_copies", 0.0), counters.get(f"{pipe}_bytes", 0.0)
-    mean = moved / count if count else 0.0
+    if not count:
+        return Finding(
+            "copies",
+            f"Bound by the copies of each core: {_PIPES[pipe]} is busy {_percent(share)} of the time",
+            "Copy larger tiles in fewer instructions, use more cores, or keep data in UB between steps",
+        )
+    mean = moved / count
     rate = moved / max(_time(profile, pipe), 1e-9) / cores_used(profile, chip) / 1e3
     head = (
         f"{_PIPES[pipe]} is busy {_percent(share)} of the time with {count:.0f} copies of {mean:.0f} bytes in the mean"
@@ -310,6 +338,9 @@ def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
 def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     """No pipe is busy for long: somebody waits for somebody."""
     core, counters = working(profile), profile.counters
+    if not any(name.startswith("stall_") for name in counters):
+        yield from _taking_turns(profile, busiest, share)
+        return
 
     def waits(*pairs: str) -> float:
         return sum(counters.get(f"stall_{pair}_us", 0.0) for pair in pairs) / core
@@ -335,6 +366,20 @@ def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
             "no overlap",
             f"Copies and computation take turns instead of overlapping: {idle}, and {_PIPES[waiting]} waits "
             f"{_percent(waits(longest))} of it for {_PIPES[awaited]}",
+            "Double buffering: two buffers per queue (InitBuffer with 2), smaller tiles if UB is short, the next "
+            "tile's copy issued before this tile is computed",
+        )
+
+
+def _taking_turns(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
+    """Nobody told who waits; but pipes that fill the time one after another can't work beside each other."""
+    pipes = ("mte2", "vec", "mte3")
+    together = sum(_time(profile, pipe) for pipe in pipes) / working(profile)
+    if _IN_TURN[0] < together < _IN_TURN[1]:
+        yield Finding(
+            "no overlap",
+            f"Copies and computation seem to take turns: {busiest} is the busiest pipe and works only "
+            f"{_percent(share)} of the time, while MTE2, the vector pipe and MTE3 together fill {_percent(together)}",
             "Double buffering: two buffers per queue (InitBuffer with 2), smaller tiles if UB is short, the next "
             "tile's copy issued before this tile is computed",
         )

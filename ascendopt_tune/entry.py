@@ -17,6 +17,7 @@ from typing import Any
 
 from .build.host import TilingResult
 from .case import Argument, AttrValue, Case
+from .chip import chip_key
 from .clocks import Interval, speedup_text
 from .errors import CacheError
 from .operator import AttrDef, Operator, Pair, ParamDef, Signature
@@ -74,13 +75,18 @@ class Key:
 
     @staticmethod
     def of(operator: Operator, case: Case, *, chip: str, target: str, toolkit: str) -> Key:
-        """The key of tuning ``operator`` for ``case``. Raises OSError if a file outside the pair can't be read."""
+        """The key of tuning ``operator`` for ``case``; ``chip`` is a name or a chip file.
+
+        Raises:
+            OSError: a file outside the pair can't be read.
+            CaseError: nor can the chip file.
+        """
         return Key(
             operator=operator.name,
             baseline=operator.baseline.hash,
             build=canonical(_build_document(operator)),
             case=canonical(case.to_json()),
-            chip=chip,
+            chip=chip_key(chip),
             target=target,
             toolkit=toolkit,
         )

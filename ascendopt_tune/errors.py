@@ -71,6 +71,10 @@ class BankError(AscendOptError):
     """An experience bank can't be read, written or asked: a damaged record, another schema, an unknown id."""
 
 
+class ProfileError(AscendOptError):
+    """The files of a profiler can't be read: none there, a column is missing, a value is no number."""
+
+
 class NoWorkingCandidate(AscendOptError):
     """Nothing passed the gate, not even the baseline pair; the text counts the outcomes."""
 

@@ -35,6 +35,7 @@ class Settings:
     toolkit_dir: Path | None = None
     target: str = "auto"
     chip: str = "ascend910b2"
+    screen: str | None = None
     policy: str = "lookup"
     budget: int = 40
     disable: bool = False
@@ -184,7 +185,14 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "target", _one_of(*TARGETS), "The device; `auto`: a real NPU's toolkit if there is one, else the virtual NPU."
     ),
-    Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/`."),
+    Variable("chip", str, "The chip that is modelled, a name of `vnpu/chips/` or a chip file."),
+    Variable(
+        "screen",
+        str,
+        "What is about to run on a real NPU runs on the virtual one first (docs/gate.md), which models this chip; "
+        "`off`: it doesn't.",
+        "the chip that is tuned for",
+    ),
     Variable(
         "policy",
         _one_of(*POLICIES),

@@ -24,8 +24,8 @@ from .clocks import Interval, interval
 from .diagnosis import waves_json
 from .entry import canonical, sha256
 from .errors import NoWorkingCandidate
-from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Checked, Gate
+from .evaluate.screen import open_evaluator
 from .llm.endpoint import Endpoint
 from .operator import Candidate, Operator, Pair, Signature
 from .outcome import Outcome, Timed, outcome_to_json
@@ -259,7 +259,7 @@ def tune_cases(
     if retune and not resume:
         path.unlink(missing_ok=True)
 
-    with Evaluator(toolkit, chip, workers=workers) as evaluator:
+    with open_evaluator(toolkit, chip, workers=workers, say=say) as evaluator:
         defined = evaluator.describe(operator).signature if not operator.direct else None
         gates = [
             Gate(operator, c.case, evaluator, seed=seed, signature=defined or signature, arrays=arrays) for c in cases
@@ -278,7 +278,7 @@ def tune_cases(
             search = Search(
                 operator=operator,
                 case=cases[main].case,
-                chip=load_chip(chip),
+                chip=load_chip(evaluator.modelled_chip),
                 proposers=chosen.proposers,
                 evaluate_many=_evaluate_many(gate, timings),
                 options=options,

@@ -106,10 +106,12 @@ def effect(slow: Profile, fast: Profile, target: str) -> str:
     word = "modelled" if target == "virtual" else "measured"
     ratio = slow.task_duration_us / fast.task_duration_us if fast.task_duration_us else math.inf
     parts = [f"{slow.task_duration_us:.2f} us became {fast.task_duration_us:.2f} us ({word}, {ratio:.2f}x)"]
-    changes = {name: getattr(slow, name) - getattr(fast, name) for name in _PIPES}
+    changes = {name: getattr(slow.detail, name) - getattr(fast.detail, name) for name in _PIPES}
     most = max(changes, key=lambda name: (abs(changes[name]), name))
     if changes[most]:
-        parts.append(f"{_PIPES[most]} {getattr(slow, most):.2f} to {getattr(fast, most):.2f} us of a core's time")
+        whose = "" if slow.modelled is None else " by the virtual NPU's model"
+        us = f"{getattr(slow.detail, most):.2f} to {getattr(fast.detail, most):.2f} us"
+        parts.append(f"{_PIPES[most]} {us} of a core's time{whose}")
     if slow.block_dim != fast.block_dim:
         parts.append(f"blocks {slow.block_dim} to {fast.block_dim}")
     return f"Here {', '.join(parts)}."

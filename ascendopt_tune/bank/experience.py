@@ -157,7 +157,8 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _profile_json(profile: Profile) -> dict[str, Any]:
-    return {**asdict(profile), "counters": dict(profile.counters)}
+    document = {k: v for k, v in asdict(profile).items() if k != "modelled" or v is not None}
+    return {**document, "counters": dict(profile.counters)}
 
 
 def _check_types(e: Experience) -> None:
@@ -174,7 +175,9 @@ def _check_types(e: Experience) -> None:
 def _numbers(profile: Profile) -> list[object]:
     document = asdict(profile)
     counters = document.pop("counters")
-    return [*document.values(), *(counters.values() if isinstance(counters, Mapping) else [counters])]
+    document.pop("modelled")
+    modelled = _numbers(profile.modelled) if profile.modelled is not None else []
+    return [*modelled, *document.values(), *(counters.values() if isinstance(counters, Mapping) else [counters])]
 
 
 def line_of(record: Experience | Use) -> str:

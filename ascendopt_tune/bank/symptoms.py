@@ -17,7 +17,8 @@ from .embedding import PART
 
 
 def symptoms(profile: Profile, chip: Chip, kernel: KernelProgram) -> str:
-    """The text. ``profile`` is the kernel's own, taken on ``chip``."""
+    """The text. ``profile`` is the kernel's own, taken on ``chip``; of a device's time the modelled one counts."""
+    profile = profile.detail
     told = diagnose(profile, chip)
     also = [f"{f.text}." for f in told.findings[2:]]  # the paragraph has the first two
     facts = "; ".join([*_sizes(profile, chip), *code_facts(kernel)])

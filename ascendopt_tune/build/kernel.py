@@ -52,11 +52,13 @@ TILING_MACROS = """\
 """
 
 # Words with which a kernel could leave what AscendC offers: machine code of its own, the virtual NPU's inner functions,
-# and code that is compiled without the checks of its addresses (vnpu/core/guard.h).
+# code that is compiled without the checks of its addresses (vnpu/core/guard.h), and the question which device it is
+# compiled for: what the virtual NPU has checked is what a real one runs.
 _RESERVED = """\
 #if defined(__VNPU__)
 #pragma GCC poison asm __asm __asm__ vnpu no_sanitize __no_sanitize__ no_sanitize_address __no_sanitize_address__
 #pragma GCC poison no_address_safety_analysis __no_address_safety_analysis__ naked __naked__ ifunc __ifunc__
+#pragma GCC poison __VNPU__
 #undef __REDIRECT
 #undef __REDIRECT_NTH
 #undef __REDIRECT_NTHNL

@@ -8,7 +8,24 @@ import sys
 import typer
 
 from ..errors import AscendOptError
-from . import bank, bench, cache, doctor, explain, failure, fidelity, llm_check, ops, prebuild, run, toolkit, tune
+from . import (
+    bank,
+    bench,
+    cache,
+    calibrate,
+    doctor,
+    explain,
+    failure,
+    fidelity,
+    llm_check,
+    ops,
+    prebuild,
+    profile,
+    run,
+    silicon_check,
+    toolkit,
+    tune,
+)
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -29,6 +46,7 @@ app.command("doctor")(doctor.doctor)
 app.command("ops")(ops.ops)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.command("profile", epilog=profile.EXAMPLES)(profile.profile)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
 app.add_typer(cache.app)
@@ -36,6 +54,8 @@ app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
+app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
+app.command("silicon-check")(silicon_check.silicon_check)
 app.command("fidelity", epilog=fidelity.EXAMPLES)(fidelity.fidelity)
 
 

@@ -22,6 +22,7 @@ from ..build.toolkit import find
 from ..chip import load_chip
 from ..errors import AscendOptError, CaseError, OperatorError, SettingsError
 from ..evaluate.evaluator import Evaluator
+from ..evaluate.screen import open_evaluator
 from ..llm.client import Client
 from ..llm.endpoint import Endpoint
 from ..operator import Operator
@@ -143,7 +144,7 @@ def build_bank(
     client = _client(proposer, seed, say)
     try:
         for name, chip_name, texts in _grouped(given):
-            with Evaluator(toolkit, chip_name, workers=workers or now.workers) as evaluator:
+            with open_evaluator(toolkit, chip_name, workers=workers or now.workers, say=say) as evaluator:
                 operator = options.find_operator(name, None, None, None, ())
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)

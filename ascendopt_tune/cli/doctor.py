@@ -16,7 +16,7 @@ from rich.text import Text
 
 from .. import paths
 from ..build import toolkit as toolkits
-from ..chip import chip_names
+from ..chip import chip_names, load_chip
 from ..errors import AscendOptError
 from ..llm.endpoint import Endpoint
 from ..report.text import json_text
@@ -117,9 +117,10 @@ def _cache() -> Finding:
 
 def _chip() -> Finding:
     chip = settings().chip
-    if chip in chip_names():
-        return Finding("chip", "ok", f"{chip} (of {', '.join(chip_names())})")
-    return Finding("chip", "error", f"unknown: {chip}", f"Set ASCENDOPT_CHIP to one of {', '.join(chip_names())}.")
+    try:
+        return Finding("chip", "ok", f"{load_chip(chip).name} (of {', '.join(chip_names())})")
+    except AscendOptError as e:
+        return Finding("chip", "error", e.message, f"Set ASCENDOPT_CHIP: a file, or of {', '.join(chip_names())}.")
 
 
 def _target() -> Finding:

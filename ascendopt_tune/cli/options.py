@@ -83,7 +83,9 @@ Outputs = Annotated[
     typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Of inputs and search.", rich_help_panel=_CASE)]
-ChipName = Annotated[str | None, typer.Option("--chip", help="Default: ASCENDOPT_CHIP, else ascend910b2.")]
+ChipName = Annotated[
+    str | None, typer.Option("--chip", help="A name or a chip file. Default: ASCENDOPT_CHIP, else ascend910b2.")
+]
 Target = Annotated[
     str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
 ]

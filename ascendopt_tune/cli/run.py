@@ -16,6 +16,7 @@ from ..diagnosis import diagnose, waves_json, waves_note
 from ..errors import CaseError, HostProgramError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
+from ..evaluate.screen import open_evaluator
 from ..outcome import CompileFailed, LaunchFailed, Timed
 from ..report.text import failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
@@ -75,7 +76,7 @@ def run(
             f"--trace shows what the virtual NPU models, and the target is {toolkit.target}.",
             "Add --target virtual, or use msprof for a timeline of the device.",
         )
-    with Evaluator(toolkit, chip or now.chip) as evaluator:
+    with open_evaluator(toolkit, chip or now.chip, say=lambda text: print(text, file=sys.stderr)) as evaluator:
         if not json:
             print(f"building, running and checking {operator.name} ...", file=sys.stderr)
         subject = options.make_subject(
@@ -99,7 +100,7 @@ def run(
     if not json:
         _print(subject, gate, evaluator, result, outputs)
         if profile and result.profile is not None:
-            print_profile(Console(highlight=False), toolkit.target, result.profile, load_chip(evaluator.chip))
+            print_profile(Console(highlight=False), toolkit.target, result.profile, load_chip(evaluator.modelled_chip))
         if saved is not None:
             _print_trace(saved)
     if not isinstance(outcome, Timed):
@@ -124,7 +125,7 @@ def _document(
         "skipped": gate.skipped,
         "hazards": list(result.hazards),
         "profile": result.profile.to_json() if result.profile else None,
-        "diagnosis": diagnose(result.profile, load_chip(evaluator.chip)).paragraph if result.profile else None,
+        "diagnosis": diagnose(result.profile, load_chip(evaluator.modelled_chip)).paragraph if result.profile else None,
         "block_dim": tiling.block_dim if tiling else None,
         **(waves_json(result.profile, load_chip(evaluator.chip)) if result.profile else {}),
         "tiling_key": tiling.tiling_key if tiling else None,

@@ -101,8 +101,8 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         CacheError: it is for another operator text, target or toolkit (the text names both), or doesn't pass.
         AscendOptError: the operator itself doesn't build or run here.
     """
-    from ..evaluate.evaluator import Evaluator
     from ..evaluate.gate import Gate
+    from ..evaluate.screen import open_evaluator
 
     key = entry.key
     toolkit = find(key.target)
@@ -110,7 +110,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
     here = Key.of(operator, case, chip=key.chip, target=toolkit.target, toolkit=toolkit.version)
     _same("baseline pair", key.baseline, here.baseline)
     _same("build options", key.build, here.build)
-    with Evaluator(toolkit, key.chip, workers=1) as evaluator:
+    with open_evaluator(toolkit, key.chip, workers=1) as evaluator:
         gate = Gate(operator, case, evaluator, signature=entry.signature if operator.direct is not None else None)
         baseline = gate.evaluate(operator.baseline)
         best = gate.confirm(entry.pair)

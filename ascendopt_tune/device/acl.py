@@ -390,21 +390,51 @@ class Acl:
         """
         return self.virtual and self._rt.vnpu_trace_json(str(path).encode()) == 0
 
-    def replay(self, clocks: Sequence[Mapping[str, float]]) -> list[float]:
-        """Modelled task durations (us) of this thread's last launch under other clocks; nothing is executed.
+    def replay(self, clocks: Sequence[Mapping[str, float]], kept: int | None = None) -> list[float]:
+        """Modelled task durations (us) of a launch under other clocks; nothing is executed.
 
         ``clocks``: chip constants to replace, by key (``launch.base_us``); an empty one is the clock in force.
+        ``kept``: a number of :meth:`keep_replay`; default: this thread's last launch.
 
         Raises:
             DeviceError: an unknown constant, nothing was timed, or this is not the virtual NPU.
         """
+        return [float(task) for task in self.replay_times(clocks, kept)[:, 0]]
+
+    def replay_times(self, clocks: Sequence[Mapping[str, float]], kept: int | None = None) -> npt.NDArray[np.float64]:
+        """As :meth:`replay`: an array [clocks, 6] of task, core, vector, scalar, MTE2 and MTE3 times (us)."""
+        self._need_virtual()
+        lines = "\n".join(" ".join(f"{k}={v:.17g}" for k, v in clock.items()) for clock in clocks).encode()
+        times = np.empty((len(clocks), 6))
+        address = times.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        if kept is None:
+            code = self._rt.vnpu_replay(lines, address, len(clocks))
+        else:
+            code = self._rt.vnpu_replay_kept(kept, lines, address, len(clocks))
+        if code != 0:
+            raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
+        return times
+
+    def keep_replay(self) -> int:
+        """Keeps this thread's last launch for :meth:`replay` until :meth:`release_replay`; its number.
+
+        Raises:
+            DeviceError: nothing was timed, or this is not the virtual NPU.
+        """
+        self._need_virtual()
+        number = int(self._rt.vnpu_replay_keep())
+        if number == 0:
+            raise DeviceError("there is no timed launch to keep.")
+        return number
+
+    def release_replay(self, number: int) -> None:
+        """Frees a launch of :meth:`keep_replay`."""
+        self._need_virtual()
+        self._rt.vnpu_replay_release(number)
+
+    def _need_virtual(self) -> None:
         if not self.virtual:
             raise DeviceError("only launches of the virtual NPU can be replayed.", "Use --target virtual.")
-        lines = [" ".join(f"{key}={value:.17g}" for key, value in clock.items()) for clock in clocks]
-        times = (ctypes.c_double * len(lines))()
-        if self._rt.vnpu_replay("\n".join(lines).encode(), times, len(lines)) != 0:
-            raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
-        return list(times)
 
     def report(self) -> dict[str, Any]:
         """What the virtual NPU tells of this thread's last launch (see ``vnpu_last_report``); {} on a real one."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..build.host import HostDescription, HostProgram, TilingResult, compile_host, find_host
 from ..build.kernel import KernelUnit, kernel_unit
-from ..build.toolkit import Toolkit, host_compiler
+from ..build.toolkit import Toolkit, host_compiler, virtual
 from ..case import Case
 from ..device.acl import Acl
 from ..errors import KernelCompileError
@@ -56,7 +56,10 @@ class Builder:
         def task() -> None:
             compile_host(operator, pair, self.toolkit, out)
 
-        built = run_confined(task, self._compiler(operator, out), "compiling the tiling program")
+        how = self._compiler(operator, out)
+        if self.toolkit.kind != "virtual":  # the host headers are the virtual toolkit's (build/host.py)
+            how = replace(how, write=[*how.write, virtual().prefix])
+        built = run_confined(task, how, "compiling the tiling program")
         return built if isinstance(built, Stopped) else compile_host(operator, pair, self.toolkit, out)
 
     def kernel(

@@ -64,6 +64,8 @@ class Evaluator:
     ) -> None:
         self.toolkit = toolkit
         self.chip = load_chip(chip).name
+        #: The chip of the profiles that tell pipes (see screen.py).
+        self.modelled_chip = self.chip
         self.limits = limits or Limits()
         self.workers = workers or os.cpu_count() or 1
         self.build_dir = build_dir or paths.cache_dir() / "build"
@@ -134,9 +136,17 @@ class Evaluator:
             runs.setdefault(ran, {})[digest_of_run(request.pair.tiling, ran)] = tiled = replace(tiled, ran=None)
         return tiled
 
+    def tiled(self, request: EvaluateRequest) -> Tiled | None:
+        """What :meth:`tile` found out, where it was asked; compiles and runs nothing."""
+        return self._tiled.get(_tiling_key(request))
+
+    def fresh(self) -> Evaluator:
+        """Another evaluator of the same kind, with a server of its own and one worker."""
+        return Evaluator(self.toolkit, self.chip, self.limits, workers=1, build_dir=self.build_dir)
+
     def submit(self, request: EvaluateRequest) -> Future[EvaluationResult]:
         """Starts an evaluation. The future raises CaseError when the case doesn't fit the operator's baseline."""
-        return self._ask("evaluate", replace(request, tiled=self._tiled.get(_tiling_key(request))))
+        return self._ask("evaluate", replace(request, tiled=self.tiled(request)))
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         """One evaluation, to its end. Raises CaseError when the case doesn't fit the operator's baseline."""

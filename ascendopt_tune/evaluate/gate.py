@@ -144,8 +144,7 @@ class Gate:
         """
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
-        if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
-            self._baseline_habits = result.habits
+        self._learn(pair, result)
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -166,14 +165,17 @@ class Gate:
         numbers = list(pairs)
         requests = [self._request(pairs[n], trials) for n in numbers]
         for position, result in self._evaluator.evaluate_many(requests):
+            self._learn(pairs[numbers[position]], result)
             yield numbers[position], Checked(result, {})
+
+    def _learn(self, pair: Pair, result: EvaluationResult) -> None:
+        """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""
+        if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
+            self._baseline_habits = result.habits
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
-        evaluator = self._evaluator
-        with Evaluator(
-            evaluator.toolkit, evaluator.chip, evaluator.limits, workers=1, build_dir=evaluator.build_dir
-        ) as fresh:
+        with self._evaluator.fresh() as fresh:
             other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
             other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))

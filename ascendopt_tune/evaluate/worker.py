@@ -22,7 +22,7 @@ from ..arguments import Array, dtype_name
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue, flatten
-from ..chip import load_chip
+from ..chip import kept_folder, load_chip
 from ..device.launch import Arrays, same_bytes
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
@@ -334,7 +334,7 @@ class Worker:
             memory_bytes=self.limits.memory_bytes + memory,
             open_files=self.limits.open_files,
             file_bytes=file_bytes,
-            read=[*system, self.toolkit.prefix, self.build_dir, *read],
+            read=[*system, self.toolkit.prefix, self.build_dir, kept_folder(), *read],
             write=[Path("/dev") if device else Path(os.devnull)],
             device=device,
         )

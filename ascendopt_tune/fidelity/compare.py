@@ -49,28 +49,26 @@ class Row:
 
         None where there is nothing to divide.
         """
-        low, high = self.measured.ends
-        if self.modelled is None or low == 0:
+        if self.modelled is None or self.measured.ends[0] == 0:
             return None
-        nearest = min(max(self.modelled, low), high)
-        return 100 * (self.modelled / nearest - 1)
+        return 100 * (self.modelled / self.measured.nearest(self.modelled) - 1)
 
     @property
     def verdict(self) -> str:
         """``held``, ``missed``, or "" for a row without a limit."""
         if self.allowed is None or self.error_percent is None or self.modelled is None:
             return ""
-        low, high = self.measured.ends
-        return "held" if low - self.allowed <= self.modelled <= high + self.allowed else "missed"
+        return "held" if abs(self.modelled - self.measured.nearest(self.modelled)) <= self.allowed else "missed"
 
 
-def allowed(measured: Measured) -> float | None:
-    """How far off a modelled value may be, in the metric's unit: the limit and what the value was rounded by."""
-    if measured.metric not in LIMITS:
+def allowed(measured: Measured, modelled: float | None) -> float | None:
+    """How far off ``modelled`` may be, in the metric's unit: the limit and what the value was rounded by."""
+    if measured.metric not in LIMITS or modelled is None:
         return None
-    share = measured.value * LIMITS[measured.metric] / 100
-    if measured.metric == "task_duration_us" and measured.value <= SHORT_US:
-        share = max(measured.value * SHORT_PERCENT / 100, SHORT_LEAST_US)
+    value = measured.nearest(modelled)
+    share = value * LIMITS[measured.metric] / 100
+    if measured.metric == "task_duration_us" and value <= SHORT_US:
+        share = max(value * SHORT_PERCENT / 100, SHORT_LEAST_US)
     return share + measured.half_digit
 
 
@@ -84,12 +82,9 @@ def rows_of(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> list[
         scenario = one.scenario
         reason = scenario.left_out.get(row.metric, "")
         limited = not reason and (row.metric != "aiv_mte3_time_us" or scenario.name in repeating)
-        rows.append(
-            Row(
-                *(row, one.value(row.metric), scenario.name, one.chip, allowed(row) if limited else None),
-                *(reason or scenario.missing, bool(reason)),
-            )
-        )
+        value = one.value(row.metric)
+        limit = allowed(row, value) if limited else None
+        rows.append(Row(row, value, scenario.name, one.chip, limit, reason or scenario.missing, bool(reason)))
     return rows
 
 

@@ -13,13 +13,16 @@ from ..errors import CaseError
 _FOLDER = Path(__file__).resolve().parent
 #: The published values that ship with the package: facts, each with the page it comes from.
 MEASUREMENTS = _FOLDER / "measurements.csv"
-#: Small kernels of other public repositories, a run of a kernel a row, with up to six metrics.
+#: Small kernels of other public repositories, a run of a kernel a row, with up to ten metrics.
 SILICON = _FOLDER / "silicon.csv"
 #: What asc-devkit's tables call parts of architecture 2201; `unknown` where a page names no product.
 CHIPS_2201 = ("A2", "A2/A3", "unknown")
 _COLUMNS = ("id", "source_path", "chip", "scenario", "metric", "value", "unit")
-_PIPES = tuple(f"aiv_{pipe}_time_us" for pipe in ("vec", "scalar", "mte2", "mte3"))
-_METRICS = ("task_duration_us", "aiv_time_us", *_PIPES)  # columns of silicon.csv
+_PIPES = ("vec", "scalar", "mte2", "mte3")
+_METRICS = (  # columns of silicon.csv
+    *("task_duration_us", "aiv_time_us"),
+    *(f"aiv_{pipe}_{what}" for what in ("time_us", "ratio") for pipe in _PIPES),
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class Measured:
     def value(self) -> float:
         """The published value, of a range its middle."""
         return sum(self.ends) / 2
+
+    def nearest(self, value: float) -> float:
+        """The published value; of a range what is nearest to ``value``."""
+        low, high = self.ends
+        return min(max(value, low), high)
 
     @property
     def half_digit(self) -> float:
@@ -108,4 +116,5 @@ def _values(row: Mapping[str, str]) -> Iterator[Measured]:
     what = f"{row['kernel']}, {row['shape']}, {row['block_dim']} cores"
     for metric in _METRICS:
         if row[metric]:
-            yield Measured(row["id"], row["source"], row["chip"], what, metric, row[metric], "us", wide=True)
+            unit = "us" if metric.endswith("_us") else "ratio"
+            yield Measured(row["id"], row["source"], row["chip"], what, metric, row[metric], unit, wide=True)

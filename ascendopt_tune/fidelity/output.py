@@ -16,9 +16,9 @@ _COLUMNS = ("id", "scenario", "chip", "metric", "unit", "measured", "modelled", 
 
 def limit_text(row: Row) -> str:
     """The row's limit in per cent of the measured value, "" where there is none."""
-    if row.allowed is None or not row.verdict:
+    if row.allowed is None or row.modelled is None or not row.verdict:
         return ""
-    return f"{100 * (row.allowed - row.measured.half_digit) / row.measured.value:.3g}"
+    return f"{100 * (row.allowed - row.measured.half_digit) / row.measured.nearest(row.modelled):.3g}"
 
 
 def write_csv(rows: Sequence[Row], file: TextIO) -> None:

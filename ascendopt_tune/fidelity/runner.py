@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
     """Runs the scenarios one after another, each on its own chip file or all on ``chip``.
 
     Everything is as ``run`` and ``tune`` have it: synchronization as the scenario is built, hazard checks on, the
-    steady state of repeated launches; scenarios that were measured at a first launch run as first launches.
+    steady state of repeated launches; scenarios that were measured in another state run in that one.
 
     Raises:
         CaseError: no such chip.
@@ -80,42 +81,51 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
         for scenario in chosen:
             build = (scenario.kernel, scenario.define, scenario.auto_sync)
             if build not in binaries:
-                binaries[build] = _compiled(acl, scenario)
-            acl.option("warm", "0" if scenario.cold else "1")
+                binaries[build] = compiled(acl, scenario)
+            acl.option("state", scenario.state)
             yield _one(acl, scenario, chip or scenario.chip, binaries[build])
     finally:
-        acl.option("warm", "1")
+        acl.option("state", "warm")
 
 
-def _compiled(acl: Acl, scenario: Scenario) -> bytes:
+def compiled(acl: Acl, scenario: Scenario) -> bytes:
+    """The scenario's kernel. Raises KernelCompileError."""
     name = f"{scenario.kernel}.cpp"
     options = [*(f"-D{d}" for d in scenario.define), *([] if scenario.auto_sync else ["--cce-auto-sync=off"])]
     return acl.compile((FOLDER / "kernels" / name).read_text(), name, options, {"tiling.h": TILING_MACROS})
 
 
-def _one(acl: Acl, scenario: Scenario, chip: str, binary: bytes) -> Modelled:
-    acl.option("chip", chip)
+@contextmanager
+def arguments(acl: Acl, scenario: Scenario) -> Iterator[list[int]]:
+    """The kernel's arguments: device memory with what the scenario says of its content."""
     inputs = {int(index): np.array(words, np.uint32) for index, words in scenario.inputs.items()}
     sizes = list(scenario.buffers)
     if scenario.tiling is not None:
-        inputs[len(sizes)] = np.array(scenario.tiling, np.uint32)
-        sizes.append(inputs[len(sizes)].nbytes)
+        words = np.zeros(max(len(scenario.tiling), scenario.tiling_bytes // 4), np.uint32)
+        words[: len(scenario.tiling)] = scenario.tiling
+        inputs[len(sizes)] = words
+        sizes.append(words.nbytes)
     buffers = [acl.malloc(n) for n in sizes]
     try:
         for index, words in inputs.items():
             acl.memcpy_h2d(buffers[index], words)
-        with acl.load(binary) as loaded:
-            acl.launch(loaded.function(scenario.kernel), scenario.blocks, buffers)
-            acl.synchronize()
-            report = acl.report()
+        yield buffers
+    finally:
+        for buffer in buffers:
+            acl.free(buffer)
+
+
+def _one(acl: Acl, scenario: Scenario, chip: str, binary: bytes) -> Modelled:
+    acl.option("chip", load_chip(chip).option)
+    with arguments(acl, scenario) as buffers, acl.load(binary) as loaded:
+        acl.launch(loaded.function(scenario.kernel), scenario.blocks, buffers)
+        acl.synchronize()
+        report = acl.report()
         ticks = None
         if scenario.ticks is not None:
             counted = np.empty(2, np.int64)
             acl.memcpy_d2h(counted, buffers[scenario.ticks])
             ticks = int(counted[1] - counted[0])
-    finally:
-        for buffer in buffers:
-            acl.free(buffer)
     if report["errors"]:
         raise DeviceError(f"scenario {scenario.name}: {report['errors'][0]['message']}", "This is a bug; report it.")
     clock = float(load_chip(chip).values["core.clock_mhz"])

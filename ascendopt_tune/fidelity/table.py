@@ -14,6 +14,9 @@ from ..errors import CaseError
 from .measured import CHIPS_2201, Measured
 
 FOLDER = Path(__file__).resolve().parent
+#: What a launch finds: as the launches of the same kernel before it left it; nothing of its own, because another kernel
+#: that touches more than L2 holds ran before it; or nothing at all, as the first launch of a process.
+STATES = ("warm", "flushed", "cold")
 
 
 @dataclass(frozen=True)
@@ -21,14 +24,13 @@ class Scenario:
     """One thing that was measured, as a kernel of ours: ``kernels/<kernel>.cpp`` with macros ``define``.
 
     ``buffers`` are bytes, one per kernel argument; with ``tiling`` there is one argument more, the last, that holds
-    these 32-bit words as an operator's tiling data. ``inputs`` are words at the start of a buffer, by its index; where
-    nothing is given the content doesn't matter. ``ticks`` is the index of the buffer in which the kernel leaves
-    ``GetSystemCycle()`` before and after what was measured, as two 64-bit numbers.
+    these 32-bit words as an operator's tiling data, filled up with zeros to ``tiling_bytes``. ``inputs`` are words at
+    the start of a buffer, by its index; where nothing is given the content doesn't matter. ``ticks`` is the index of
+    the buffer in which the kernel leaves ``GetSystemCycle()`` before and after what was measured, two 64-bit numbers.
 
     ``points`` are ids of rows in ``silicon.csv``; a row of ``measurements.csv`` belongs to the scenario when ``source``
-    is in its source path and ``match`` in its scenario column. ``cold`` is what was measured at a first launch.
-    ``missing`` names the mechanism the model lacks where it is known to miss; ``left_out`` says of a metric why its
-    value means nothing here.
+    is in its source path and ``match`` in its scenario column. ``state`` is one of STATES. ``missing`` names the
+    mechanism the model lacks where it is known to miss; ``left_out`` says of a metric why its value means nothing here.
     """
 
     name: str
@@ -38,9 +40,10 @@ class Scenario:
     define: tuple[str, ...] = ()
     buffers: tuple[int, ...] = ()
     tiling: tuple[int, ...] | None = None
+    tiling_bytes: int = 0
     inputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
     auto_sync: bool = True
-    cold: bool = False
+    state: str = "warm"
     slow: bool = False
     ticks: int | None = None
     points: tuple[str, ...] = ()
@@ -106,6 +109,8 @@ def _family(entry: Mapping[str, Any]) -> Family:
         values["name"] = f"{name}/{own['name']}" if "name" in own else name
         values["define"] = [*common.get("define", []), *own.get("define", [])]
         made.append(Scenario(**_tuples(values)))
+        if made[-1].state not in STATES:
+            raise ValueError(f"{values['name']}: state {made[-1].state!r}")
     gains = tuple(Gain(g["what"], f"{name}/{g['slow']}", f"{name}/{g['fast']}") for g in entry.get("gain", []))
     return Family(name, entry.get("ranked", True), tuple(made), gains)
 
@@ -141,7 +146,7 @@ def chosen(names: Sequence[str], slow: bool = False, cold: bool = False) -> tupl
     Raises:
         CaseError: nothing has such a name.
     """
-    asked = tuple(s for s in scenarios() if s.cold == cold)
+    asked = tuple(s for s in scenarios() if (s.state == "cold") == cold)
     if not names:
         return tuple(s for s in asked if slow or not s.slow)
     for name in names:

@@ -70,9 +70,13 @@ def chip_facts(chip: Chip) -> dict[str, object]:
 
 def profile_facts(profile: Profile, chip: Chip) -> str:
     """Where the time went, and what bounds the kernel. Times in us."""
+    lines = []
+    if profile.modelled is not None:
+        lines.append(f"task {profile.task_duration_us:.2f} us measured; all that follows is the virtual NPU's model:")
+        profile = profile.modelled
     # Only the virtual NPU knows since when which core worked; a device is timed by events.
     target = "modelled" if "cores_active_us" in profile.counters else "measured"
-    lines = [
+    lines += [
         f"task {profile.task_duration_us:.2f} us {target} on {profile.block_dim} blocks; mean over cores "
         f"{profile.aiv_time_us:.2f} us, of it vector {profile.aiv_vec_time_us:.2f}, scalar "
         f"{profile.aiv_scalar_time_us:.2f}, MTE2 (in) {profile.aiv_mte2_time_us:.2f}, MTE3 (out) "

@@ -17,7 +17,7 @@ from ..operator import Operator
 from ..outcome import Timed
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
-from .text import PIPES, counts_text, time_word, waves_notes
+from .text import counts_text, pipe_rows, time_word, waves_notes
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _GREY, _GREEN, _RED = "#8a94a6", "#1a7f5a", "#c2410c"
@@ -37,7 +37,7 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
         provenance=record.entry.provenance,
         operator=operator,
         word=time_word(record.key.target),
-        pipes=PIPES,
+        pipes=list(pipe_rows([record.baseline, record.best])),
         diagnoses=_diagnoses(record),
         waves=waves_notes(record),
         counts=counts_text(record.entry.provenance.outcomes),
@@ -108,9 +108,10 @@ def _trajectory(record: TuneRecord) -> Any:
 
 def _pipes(record: TuneRecord) -> Any:
     figure = go.Figure()
-    names = list(PIPES.values())
-    for name, colour, profile in (("baseline", _GREY, record.baseline), ("best", _GREEN, record.best)):
-        times = [getattr(profile, field) for field in PIPES]
+    rows = list(pipe_rows([record.baseline, record.best]))
+    names = [title for title, _ in rows]
+    for i, (name, colour) in enumerate((("baseline", _GREY), ("best", _GREEN))):
+        times = [us[i] for _, us in rows]
         figure.add_bar(
             name=name,
             x=names,

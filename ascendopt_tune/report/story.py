@@ -20,7 +20,7 @@ from ..outcome import Timed
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
-from .text import PIPES, counts_text, time_word, waves_notes
+from .text import counts_text, pipe_rows, time_word, waves_notes
 
 _STAGES = {0: "start", 1: "Stage I", 2: "Stage II"}
 _COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309"}
@@ -150,13 +150,13 @@ def _step(record: TuneRecord, step: Step, kept: bool, diffs: bool) -> Iterator[s
     yield ""
     yield "| us | before | after |"
     yield "|---|---|---|"
-    for name, title in PIPES.items():
-        yield f"| {title} | {getattr(before, name):.2f} | {getattr(after, name):.2f} |"
+    for title, (old_us, new_us) in pipe_rows([before, after]):
+        yield f"| {title} | {old_us:.2f} | {new_us:.2f} |"
     yield f"| blocks | {before.block_dim} | {after.block_dim} |"
     for pipe in ("mte2", "mte3"):
-        copies = [p.counters.get(f"{pipe}_copies", 0.0) for p in (before, after)]
+        copies = [p.detail.counters.get(f"{pipe}_copies", 0.0) for p in (before, after)]
         if any(copies):
-            moved = [p.counters.get(f"{pipe}_bytes", 0.0) for p in (before, after)]
+            moved = [p.detail.counters.get(f"{pipe}_bytes", 0.0) for p in (before, after)]
             sizes = [f"{n:.0f} of {b / n:.0f} bytes" if n else "none" for n, b in zip(copies, moved, strict=True)]
             yield f"| {pipe.upper()} copies | {sizes[0]} | {sizes[1]} |"
     if not diffs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -46,14 +46,26 @@ def counts_text(outcomes: Mapping[str, int]) -> str:
 
 
 def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
-    """Times in us, a column per profile, a row per pipe."""
+    """Times in us, a column per profile, a row per pipe; what a device's events don't tell is marked modelled."""
     table = Table(f"{time_word(target)} time (us)")
     for name in profiles:
         table.add_column(name, justify="right")
-    for field, title in PIPES.items():
-        table.add_row(title, *(f"{getattr(p, field):.2f}" for p in profiles.values()))
+    for title, times in pipe_rows(list(profiles.values())):
+        table.add_row(title, *(f"{us:.2f}" for us in times))
     table.add_row("blocks", *(str(p.block_dim) for p in profiles.values()))
     return table
+
+
+def pipe_rows(profiles: Sequence[Profile]) -> Iterator[tuple[str, list[float]]]:
+    """(title, us in every profile): the task, then what is known of its pipes, and by whom."""
+    whole = next(iter(PIPES))
+    yield PIPES[whole], [p.task_duration_us for p in profiles]
+    modelled = any(p.modelled is not None for p in profiles)
+    for field, title in PIPES.items():
+        if modelled:
+            yield f"{title}, modelled", [getattr(p.detail, field) for p in profiles]
+        elif field != whole and any(p.aiv_time_us for p in profiles):
+            yield title, [getattr(p, field) for p in profiles]
 
 
 _LONGEST = 6  # stalls that are shown
@@ -61,9 +73,12 @@ _LONGEST = 6  # stalls that are shown
 
 def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -> None:
     """Where the time goes in detail: pipes, what they waited for, bandwidth against the peak, and the diagnosis."""
+    paragraph = diagnose(profile, chip).paragraph
+    word = "modelled" if profile.modelled is not None else time_word(target)
+    profile = profile.detail
     core, counters = working(profile), profile.counters
     if core:
-        table = Table(f"{time_word(target)}, mean over the cores", "us", "of the time a core works")
+        table = Table(f"{word}, mean over the cores", "us", "of the time a core works")
         for column in table.columns[1:]:
             column.justify = "right"
         rows = [(f"{title} busy", getattr(profile, field)) for field, title in PIPES.items() if field not in _WHOLE]
@@ -87,7 +102,7 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
             f"({100 * memory.share:.0f} %)"
         )
     lines.append(f"cores: {cores_used(profile, chip)} of {chip.values['core.aiv']} used, {profile.block_dim} blocks")
-    lines.append(f"diagnosis: {diagnose(profile, chip).paragraph}")
+    lines.append(f"diagnosis: {paragraph}")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
 
 

@@ -29,8 +29,10 @@ _PIPES = ("vec", "scalar", "mte2", "mte3")
 def niche_of(profile: Profile, cores: int) -> Niche:
     """(share of the cores used in quarters, length of a copy in powers of 4 bytes, busiest pipe).
 
-    Where the target doesn't tell (an NPU timed by events alone), all launches on as many cores are one niche.
+    Of a launch that a device timed by events the virtual NPU tells copies and pipes (``Profile.modelled``); where
+    nobody does, all launches on as many cores are one niche.
     """
+    profile = profile.detail
     quarter = math.ceil(4 * min(profile.block_dim, cores) / max(cores, 1))
     counters = profile.counters
     moved = sum(counters.get(f"{pipe}_bytes", 0.0) for pipe in ("mte2", "mte3"))

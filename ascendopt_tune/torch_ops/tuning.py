@@ -17,6 +17,7 @@ from ..claim import claim
 from ..clocks import interval
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
+from ..evaluate.screen import open_evaluator
 from ..operator import Operator, Signature
 from ..outcome import Timed
 from ..tuner import ProgressCallback, package_version, tune_case
@@ -110,7 +111,7 @@ def _reuse(
     neighbour = store.get(nearest.key) if nearest is not None else None
     if neighbour is None or not neighbour.improved:
         return None
-    with Evaluator(toolkit, request.chip, workers=workers) as evaluator:
+    with open_evaluator(toolkit, request.chip, workers=workers) as evaluator:
         gate = Gate(operator, case, evaluator, seed=request.seed, signature=signature)
         baseline = gate.evaluate(operator.baseline)
         if not isinstance(baseline.outcome, Timed):

@@ -10,7 +10,7 @@ import pytest
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.evaluate import gate as gate_module
+from ascendopt_tune.evaluate import evaluator as evaluator_module
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile, Trial
@@ -90,7 +90,7 @@ def test_it_runs_in_another_process_on_other_inputs(gate: Gate, monkeypatch: pyt
             servers.append(self.server_pid)
             return result
 
-    monkeypatch.setattr(gate_module, "Evaluator", Seen)
+    monkeypatch.setattr(evaluator_module, "Evaluator", Seen)
     gate.confirm(gate.operator.baseline)
     assert None not in servers
     assert gate._evaluator.server_pid not in servers

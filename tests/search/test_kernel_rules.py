@@ -181,3 +181,14 @@ def test_experience_moves_a_motif_to_the_front() -> None:
 
     with_bank = order(KernelRules(one_book))
     assert with_bank.index("bank-groups") < order(KernelRules()).index("bank-groups")
+
+
+def test_a_devices_time_is_ranked_by_the_modelled_profile_beside_it() -> None:
+    blind = Profile(100.0, block_dim=48, counters={"candidate_spread_us": 1.0})
+
+    def ideas(outcome: Outcome) -> list[str]:
+        return [p.change for p in KernelRules().propose(state([replace(baseline()[0], outcome=outcome)]), 12)]
+
+    seen = ideas(Timed(replace(blind, modelled=profile(90.0))))
+    assert seen == ideas(Timed(profile(100.0)))
+    assert seen != ideas(Timed(blind))

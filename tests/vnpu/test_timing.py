@@ -116,11 +116,11 @@ def test_one_core_reads_small_pieces_off_the_windows_at_about_seventy_per_cent()
 def test_a_kernel_that_fits_l2_is_faster_warm() -> None:
     acl = device()
     warm = task(48, 32768, 16, mode=TWO)
-    acl.option("warm", "0")
+    acl.option("state", "cold")
     try:
         cold = task(48, 32768, 16, mode=TWO)
     finally:
-        acl.option("warm", "1")
+        acl.option("state", "warm")
     assert warm < cold
 
 
@@ -157,7 +157,7 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
     most = 48 * (5 << 20)  # bytes, more than L2 holds
     x, z = acl.malloc(48 << 20), acl.malloc(most)
     acl.option("hazards", "0")
-    acl.option("warm", "0")
+    acl.option("state", "cold")
 
     def reading(written: int, readers: int) -> float:
         acl.launch(function, 48, [x, z, ctypes.c_uint32(written), ctypes.c_uint32(readers)])
@@ -169,6 +169,6 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
         assert reading(most, 48) > 1.5 * reading(48 * 32768, 48)
     finally:
         acl.option("hazards", "1")
-        acl.option("warm", "1")
+        acl.option("state", "warm")
         acl.free(x)
         acl.free(z)

@@ -49,18 +49,25 @@ extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
   ys.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);
 #endif
   const uint32_t pieces = (total + LENGTH - 1) / LENGTH;
+#if BUFFERS == 2
+  for (int32_t id = 0; id < 2; id++) {
+    SetFlag<HardEvent::V_MTE2>(id);
+    SetFlag<HardEvent::MTE3_V>(id);
+  }
+#endif
   for (uint32_t i = 0; i < pieces; i++) {
+    const bool waits = BUFFERS == 2 || i > 0, frees = BUFFERS == 2 || i + 1 < pieces;
     const uint32_t at = i * LENGTH, n = total - at < LENGTH ? total - at : LENGTH;
     const int32_t id = static_cast<int32_t>(i % BUFFERS);
     const Buffers b = BuffersOf(id);
     LocalTensor<half> a(TPosition::VECCALC, b.x, kSlot / 2), c(TPosition::VECCALC, b.y, kSlot / 2),
         d(TPosition::VECCALC, b.z, kSlot / 2);
-    if (i >= BUFFERS) WaitFlag<HardEvent::V_MTE2>(id);
+    if (waits) WaitFlag<HardEvent::V_MTE2>(id);
     DataCopy(a, xs[at], n);
     DataCopy(c, ys[at], n);
     SetFlag<HardEvent::MTE2_V>(id);
     WaitFlag<HardEvent::MTE2_V>(id);
-    if (i >= BUFFERS) WaitFlag<HardEvent::MTE3_V>(id);
+    if (waits) WaitFlag<HardEvent::MTE3_V>(id);
 #if SCALAR
     for (uint32_t e = 0; e < n; e++) {
       float sum = static_cast<float>(a.GetValue(e)) + static_cast<float>(c.GetValue(e));
@@ -69,11 +76,17 @@ extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
 #else
     Add(d, a, c, n);
 #endif
-    if (i + BUFFERS < pieces) SetFlag<HardEvent::V_MTE2>(id);
+    if (frees) SetFlag<HardEvent::V_MTE2>(id);
     SetFlag<HardEvent::V_MTE3>(id);
     WaitFlag<HardEvent::V_MTE3>(id);
     DataCopy(zs[at], d, n);
-    if (i + BUFFERS < pieces) SetFlag<HardEvent::MTE3_V>(id);
+    if (frees) SetFlag<HardEvent::MTE3_V>(id);
   }
+#if BUFFERS == 2
+  for (int32_t id = 0; id < 2; id++) {
+    WaitFlag<HardEvent::V_MTE2>(id);
+    WaitFlag<HardEvent::MTE3_V>(id);
+  }
+#endif
   PipeBarrier<PIPE_ALL>();
 }

@@ -1,4 +1,5 @@
-// 100 times the sum of 256 floats in counter mode, a barrier after every instruction.
+// 100 times the sum of 256 floats in counter mode, a barrier after every instruction; `ticks` gets the system counter
+// before and behind, all pipes empty both times.
 //   STEPS  a digit per instruction, first to last: 1 ReduceDataBlock, 2 ReduceRepeat
 #include "kernel_operator.h"
 
@@ -13,7 +14,7 @@ __aicore__ inline void Reduce(const LocalTensor<float>& to, const LocalTensor<fl
   PipeBarrier<PIPE_V>();
 }
 
-extern "C" __global__ __aicore__ void reduce(GM_ADDR x, GM_ADDR z) {
+extern "C" __global__ __aicore__ void reduce(GM_ADDR x, GM_ADDR z, GM_ADDR ticks) {
   constexpr uint32_t kElements = 256;
   GlobalTensor<float> from, to;
   from.SetGlobalBuffer((__gm__ float*)x, kElements);
@@ -23,6 +24,8 @@ extern "C" __global__ __aicore__ void reduce(GM_ADDR x, GM_ADDR z) {
   DataCopy(a, from, kElements);
   SetFlag<HardEvent::MTE2_V>(0);
   WaitFlag<HardEvent::MTE2_V>(0);
+  PipeBarrier<PIPE_ALL>();
+  const int64_t before = GetSystemCycle();
   for (uint32_t i = 0; i < 100; i++) {
     SetMaskCount();
     SetVectorMask<float>(0, kElements);
@@ -43,6 +46,12 @@ extern "C" __global__ __aicore__ void reduce(GM_ADDR x, GM_ADDR z) {
 #endif
     SetMaskNorm();
   }
+  PipeBarrier<PIPE_ALL>();
+  const int64_t behind = GetSystemCycle();
+  GlobalTensor<int64_t> counted;
+  counted.SetGlobalBuffer((__gm__ int64_t*)ticks, 2);
+  counted.SetValue(0, before);
+  counted.SetValue(1, behind);
   SetFlag<HardEvent::V_MTE3>(0);
   WaitFlag<HardEvent::V_MTE3>(0);
   DataCopy(to, c, 8);

@@ -20,7 +20,7 @@ std::filesystem::path chips_folder() {
 // Numbers that a launch reads, in the order of the files.
 struct Binding {
   const char* key;
-  double Chip::*number;
+  double Chip::* number;
   double factor;
 };
 constexpr Binding kNumbers[] = {
@@ -34,6 +34,7 @@ constexpr Binding kNumbers[] = {
     {"memory.same_window_cycles", &Chip::same_window_cycles, 1},
     {"mte2.issue_cycles", &Chip::mte2_issue, 1},
     {"mte2.latency_cycles", &Chip::mte2_latency, 1},
+    {"mte2.hbm_latency_cycles", &Chip::mte2_hbm_latency, 1},
     {"mte2.request_cycles", &Chip::mte2_request_cycles, 1},
     {"mte2.l2_request_cycles", &Chip::mte2_l2_request_cycles, 1},
     {"mte2.same_line_cycles", &Chip::mte2_same_line_cycles, 1},
@@ -47,6 +48,7 @@ constexpr Binding kNumbers[] = {
     {"vector.write_delay_cycles", &Chip::vec_write_delay, 1},
     {"vector.repeats_in_flight", &Chip::vec_repeats_in_flight, 1},
     {"vector.result_cycles", &Chip::vec_result, 1},
+    {"vector.counter_floor_cycles", &Chip::vec_floor, 1},
     {"vector.dependence_cycles", &Chip::vec_dependence, 1},
     {"vector.barrier_cycles", &Chip::vec_barrier, 1},
     {"sync.sync_all_cycles", &Chip::sync_all, 1},
@@ -55,12 +57,14 @@ constexpr Binding kNumbers[] = {
     {"launch.fetch_us", &Chip::launch_fetch_us, 1},
     {"launch.tiling_us", &Chip::launch_tiling_us, 1},
     {"launch.core_head_us", &Chip::core_head_us, 1},
-    {"launch.cold_core_us", &Chip::cold_core_us, 1},
+    {"flushed.fetch_us", &Chip::flushed_fetch_us, 1},
+    {"flushed.core_head_us", &Chip::flushed_head_us, 1},
+    {"cold.core_head_us", &Chip::cold_head_us, 1},
 };
 
 struct Count {
   const char* key;
-  uint32_t Chip::*number;
+  uint32_t Chip::* number;
 };
 constexpr Count kCounts[] = {
     {"core.aiv", &Chip::aiv},
@@ -72,7 +76,6 @@ constexpr Count kCounts[] = {
     {"memory.l0a_bytes", &Chip::l0a_bytes},
     {"memory.l0b_bytes", &Chip::l0b_bytes},
     {"memory.l0c_bytes", &Chip::l0c_bytes},
-    {"mte3.writes_in_flight", &Chip::writes_in_flight},
     {"sync.queue_depth", &Chip::queue_depth},
     {"sync.event_ids", &Chip::event_ids},
 };
@@ -126,13 +129,15 @@ Chip Chip::with(const std::string& assignments) const {
 void Chip::read() {
   for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
-  for (int i = 0; i + 1 < kScalarKinds; i++) scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
+  for (int i = 0; i + 1 < kScalarKinds; i++)
+    scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
   scalar[static_cast<int>(ScalarKind::Cycle)] = 1;
   // Errors that all figures of the table share (an instrument's) are errors of these two.
   const double offset = number("vector.head_offset_cycles"), factor = number("vector.pace_factor");
   instructions.assign(1, {"default", offset + number("vector.head_cycles"), factor});
   rows_.clear();
-  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0; ++it) {
+  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0;
+       ++it) {
     const std::string& key = it->first;
     const std::string suffix = ".head";
     if (key.size() < suffix.size() || key.compare(key.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
@@ -145,7 +150,8 @@ void Chip::read() {
 Chip load_chip(const std::string& name) {
   const auto folder = chips_folder();
   const std::string ending = ".toml";
-  const bool is_file = name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+  const bool is_file =
+      name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
   const auto file = is_file ? std::filesystem::path(name) : folder / (name + ending);
   if ((!is_file && name.find('/') != std::string::npos) || !std::filesystem::is_regular_file(file)) {
     std::string known;

@@ -38,15 +38,15 @@ struct Chip {
 
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
   double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
-  double mte2_issue, mte2_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles;
+  double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles;
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
   double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_bytes_per_cycle;
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
-  double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier;
-  double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us, cold_core_us;
+  double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
+  double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us,
+      flushed_fetch_us, flushed_head_us, cold_head_us;
   std::array<double, kScalarKinds> scalar;
   std::vector<InstructionCost> instructions;
-  uint32_t writes_in_flight;
   uint32_t queue_depth;
   uint32_t aiv, aic;
   uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;

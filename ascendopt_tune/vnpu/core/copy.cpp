@@ -45,7 +45,10 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
   uint64_t requests = 0, bytes = 0;
   constexpr uint64_t kLine = 128;  // bytes of a request to L2 (published cache counters)
-  if (stride < kLine || s.burst_bytes >= stride)
+  t.pieces = s.bursts;
+  if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
+    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + kLine - 1) / kLine);
+  else if (stride < kLine || s.burst_bytes >= stride)
     for (uint32_t b = 1; b < s.bursts; b++)
       t.same_line += (canonical + b * stride) / kLine == (canonical + (b - 1) * stride + s.burst_bytes - 1) / kLine;
   bool alike = stride % window == 0;  // every piece lies in its windows as the first does
@@ -137,8 +140,7 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
                        s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
-  c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}},
-          &t);
+  c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}}, &t);
 }
 
 void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -160,8 +162,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
     store(c, static_cast<uint8_t*>(dst) + i * s.dst_stride, static_cast<const uint8_t*>(src) + i * s.src_stride,
           s.burst_bytes, api, pc);
   Transfer t = transfer_of(canonical, s, s.dst_stride, true, c.chip);
-  c.issue(Pipe::MTE3, api, pc, Work{},
-          {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
+  c.issue(Pipe::MTE3, api, pc, Work{}, {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
 }
 
 void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {

@@ -20,13 +20,13 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
   // A piece that begins in the line of the one before waits for it.
   const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
                          : chip_.mte3_request_cycles;
-  const double own = t.bursts * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
+  const double own = t.pieces * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
   // Requests of several cores to one window of GM are served one after another.
   const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
   return sharers > 1 ? std::max(own, t.requests * sharers * chip_.same_window_cycles) : own;
 }
 
-void CoreSim::transfer_done(Pipe pipe, double now, bool write_back, double resident) {
+void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
   const Record& r = trace_.records[p.queue.front().record];
   const Transfer& t = trace_.transfers[r.transfer];
@@ -37,26 +37,10 @@ void CoreSim::transfer_done(Pipe pipe, double now, bool write_back, double resid
   double requested = asked + request_cycles(r, resident), free = std::max(now, requested);
   double alone = asked + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
-  finish(pipe, p, r, p.start, free, free + (in ? chip_.mte2_latency : chip_.mte3_latency));
-  if (write_back) {
-    p.dones.back() = kNever;
-    p.in_flight++;
-  }
+  const double latency =
+      !in ? chip_.mte3_latency : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
+  finish(pipe, p, r, p.start, free, free + latency);
   p.queue.pop_front();
-}
-
-void CoreSim::written_back(Pipe pipe, uint32_t number, double now) {
-  PipeState& p = pipes_[static_cast<int>(pipe)];
-  p.complete = std::max(p.complete, now);
-  p.dones[number - 1] = std::max(now, p.complete);
-  p.in_flight--;
-  while (!p.raised.empty()) {
-    const Raised& f = p.raised.front();
-    for (size_t n = f.after - std::min<size_t>(f.after, chip_.writes_in_flight) + 1; n <= f.after; n++)
-      if (!done(p, n)) return;
-    raise(trace_.records[f.record], std::max(f.at, p.complete));
-    p.raised.pop_front();
-  }
 }
 
 double CoreSim::sync_time() {
@@ -83,7 +67,7 @@ std::string CoreSim::waiting() const {
 
 bool CoreSim::idle() const {
   for (const PipeState& p : pipes_)
-    if (!p.queue.empty() || p.in_flight) return false;
+    if (!p.queue.empty()) return false;
   return true;
 }
 
@@ -171,7 +155,6 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
   switch (r.kind) {
     case Record::kInstr:
       if (r.transfer >= 0) {
-        if (p.in_flight >= chip_.writes_in_flight) return false;
         if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;
         now = std::max(now, p.free);
         p.moving = true;
@@ -187,10 +170,7 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
       break;
     case Record::kSetFlag:
     case Record::kCrossSet:
-      if (p.in_flight)
-        p.raised.push_back({q.record, now, p.dones.size()});
-      else
-        raise(r, std::max(now, p.complete));
+      raise(r, std::max(now, p.complete));
       break;
     case Record::kWaitFlag:
       if (flag(r).empty()) return false;
@@ -210,7 +190,6 @@ bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
       break;
     }
     default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
-      if (p.in_flight) return false;
       if (!p.dones.empty())
         pipe_waits(pipe, now, pipe == Pipe::V ? std::max(now, p.free) + chip_.vec_barrier : p.complete, r, pipe);
       break;

@@ -77,9 +77,8 @@ class CoreSim {
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(Arrivals& arrivals);
   // The data of the copy that `pipe` is executing have been moved at `now`; it goes on when its requests are through,
-  // too. `write_back`: dirty lines still have to leave L2 to make room; `resident`: the part that was in L2 (0..1).
-  void transfer_done(Pipe pipe, double now, bool write_back, double resident);
-  void written_back(Pipe pipe, uint32_t number, double now);
+  // too. `resident`: the part that was in L2 (0..1).
+  void transfer_done(Pipe pipe, double now, double resident);
 
   double end() const { return std::max(scalar_ + costs_.scalar_tail(), complete_all()); }
   bool finished() const { return next_ == trace_.records.size() && idle(); }
@@ -99,11 +98,6 @@ class CoreSim {
     size_t record;
     double issued;
   };
-  struct Raised {  // a flag set behind a write that is not in memory yet
-    size_t record;
-    double at;
-    size_t after;  // number of instructions that must be done
-  };
   struct PipeState {
     Fifo<Queued> queue;
     double free = 0;                    // when the next instruction may start
@@ -114,8 +108,6 @@ class CoreSim {
     bool moving = false;                // the head is in a GM transfer
     double start = 0;                   // of the head, while it is moving
     std::vector<double> starts, dones;  // per instruction; done is kNever while it is under way
-    uint32_t in_flight = 0;             // writes that have left the pipe and are not in memory
-    Fifo<Raised> raised;
   };
 
   Fifo<double>& flag(const Record& r) {

@@ -52,6 +52,7 @@ void scalar_cost(double cycles) {
   if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");
   core().scalar(ScalarKind::Cycle, cycles);
 }
+int64_t system_counter() { return core().system_counter("GetSystemCycle", VNPU_PC); }
 void** user_pipe() { return &core().user_pipe; }
 void** system_workspace() { return &core().system_workspace; }
 

@@ -23,10 +23,11 @@ constexpr int kMostThreads = 256;
 struct Settings {
   std::mutex mutex;
   Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false, warm = true, log = false, writes = false;
+  bool loaded = false, timing = true, hazards = true, trace = false, log = false, writes = false;
   bool guard = true;
   uint8_t fill = 0xff;
   int threads = 1;
+  State state = State::Warm;
 };
 
 int number(const std::string& text, int least, int most, const char* what) {
@@ -34,6 +35,13 @@ int number(const std::string& text, int least, int most, const char* what) {
   const int value = std::stoi(text, &used);
   if (used != text.size() || value < least || value > most) throw std::invalid_argument(what);
   return value;
+}
+
+State state_called(const std::string& name) {
+  if (name == "warm") return State::Warm;
+  if (name == "flushed") return State::Flushed;
+  if (name == "cold") return State::Cold;
+  throw std::invalid_argument("state is warm, flushed or cold");
 }
 
 Settings& settings() {
@@ -160,7 +168,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   if (s.timing) {
     std::vector<Trace> traces;
     for (Core* c : cores) traces.push_back(std::move(c->trace));
-    auto replay = std::make_shared<const Replay>(std::move(traces), chip, !s.warm);
+    auto replay = std::make_shared<const Replay>(std::move(traces), chip, s.state);
     report.times = replay->times(chip, s.trace ? &report.timeline : nullptr);
     if (!report.times.deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
@@ -199,6 +207,10 @@ int vnpu_set_option(const char* name, const char* value) {
       s.threads = vnpu::number(v, 1, vnpu::kMostThreads, "threads is a number from 1 to 256");
       return 0;
     }
+    if (n == "state") {
+      s.state = vnpu::state_called(v);
+      return 0;
+    }
   } catch (const std::exception& e) {
     vnpu::last_error = e.what();
     return 1;
@@ -206,15 +218,14 @@ int vnpu_set_option(const char* name, const char* value) {
   bool* flag = n == "timing"    ? &s.timing
                : n == "hazards" ? &s.hazards
                : n == "trace"   ? &s.trace
-               : n == "warm"    ? &s.warm
                : n == "log"     ? &s.log
                : n == "writes"  ? &s.writes
                : n == "guard"   ? &s.guard
                                 : nullptr;
   if (!flag || (v != "0" && v != "1")) {
     vnpu::last_error = "unknown option or value `" + n + "=" + v +
-                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1, log=0|1, writes=0|1, "
-                       "guard=0|1, fill=0..255, threads=1..256";
+                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
+                       "guard=0|1, state=warm|flushed|cold, fill=0..255, threads=1..256";
     return 1;
   }
   *flag = v == "1";

@@ -37,11 +37,11 @@ void set_last_error(const std::string& what);
 extern "C" {
 // JSON document about the last launch of this thread: status, message, profile, hazards, errors. See docs.
 const char* vnpu_last_report();
-// Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, warm=0|1 (whether a launch is timed as one of
-// many, or as the first of its kernel), log=0|1, fill=0..255 (what unwritten local memory holds),
-// guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the cores of a
-// launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1).
-// Returns 0, or 1 for an unknown name or value (the message is then the next vnpu_last_error()).
+// Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, log=0|1,
+// state=warm|flushed|cold (what a launch is timed as, see State in timing.h), fill=0..255 (what unwritten local memory
+// holds), guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the
+// cores of a launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1). Returns 0, or 1
+// for an unknown name or value (the message is then the next vnpu_last_error()).
 int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();
 // How many cores of this thread's last launch ran beside others (option threads); it is no part of the report, which
@@ -50,10 +50,15 @@ uint32_t vnpu_cores_beside();
 // What the cores of this thread's last launch issued and touched (needs log=1); see access_log.h.
 const char* vnpu_access_log();
 // Times this thread's last launch again under `n` other clocks: line i of `clocks` holds assignments of chip constants
-// ("launch.base_us=0.6 vector.head_cycles=23"; an empty line is the clock in force), task_us[i] gets the modelled task
-// duration in microseconds. Nothing is executed. Returns 0, or 1 (vnpu_last_error) for an unknown constant or when
-// nothing was timed.
-int vnpu_replay(const char* clocks, double* task_us, uint32_t n);
+// ("launch.base_us=0.6 vector.head_cycles=23"; an empty line is the clock in force). times_us gets six modelled times
+// for each, in microseconds: task, core, vector, scalar, MTE2, MTE3 (PipeTimes of timing.h). Nothing is executed.
+// Returns 0, or 1 (vnpu_last_error) for an unknown constant or when nothing was timed.
+int vnpu_replay(const char* clocks, double* times_us, uint32_t n);
+// Keeps this thread's last launch for later: its number, for any thread, or 0 when nothing was timed. Whoever keeps one
+// releases it: it holds the traces of all blocks.
+int vnpu_replay_keep();
+int vnpu_replay_kept(int number, const char* clocks, double* times_us, uint32_t n);  // as vnpu_replay
+void vnpu_replay_release(int number);
 // Value of a flattened chip key ("memory.ub_bytes") of the chip in force, "" when there is none.
 const char* vnpu_chip_value(const char* key);
 // Writes the timeline of this thread's last launch as Chrome-trace JSON: 0, or 1 when there is none (option trace=1

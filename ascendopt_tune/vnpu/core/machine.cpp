@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "own_clock.h"
+
 namespace vnpu {
 namespace {
 
@@ -149,6 +151,20 @@ void Core::read_register(Register r, const char* api, const void* pc, bool decid
   if (!options.timing) return;
   flush_dependencies(Pipe::S, api, pc);
   scalar(ScalarKind::Issue);
+}
+
+Core::~Core() = default;
+
+int64_t Core::system_counter(const char* api, const void* pc) {
+  if (!options.timing) return 0;
+  scalar(ScalarKind::Cycle);
+  Record r;
+  r.kind = Record::kScalar;
+  r.api = api;
+  r.pc = pc;
+  record(r);
+  if (!clock_) clock_ = std::make_unique<OwnClock>(trace, chip);
+  return static_cast<int64_t>(clock_->now() * chip.system_counter_mhz / chip.clock_mhz);
 }
 
 void Core::needs_turn(const char* api, const void* pc) const {

@@ -53,10 +53,13 @@ class LocalMemory {
   std::vector<uint8_t> storage_;
 };
 
+class OwnClock;
+
 class Core {
  public:
   // `memory` is this core's until leave_memory().
   Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
+  ~Core();
 
   // ---- instructions ----
   // One instruction of `pipe` that costs `work`; `transfer` (may be null) is moved under shared bandwidth instead.
@@ -72,6 +75,9 @@ class Core {
   void scalar(ScalarKind kind, double times = 1) {
     scalar_pending_.counts[static_cast<size_t>(kind)] += static_cast<float>(times);
   }
+  // What the core's system counter says: ticks of Chip::system_counter_mhz since the core began, as if it were alone; 0
+  // while no times are modelled.
+  int64_t system_counter(const char* api, const void* pc);
   // One GetValue/SetValue of `bytes` at `p`, local or global.
   void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc);
 
@@ -159,6 +165,7 @@ class Core {
   uint64_t events_[kPipes][kPipes] = {};
   uint32_t crossed_[kCrossFlags] = {}, awaited_[kCrossFlags] = {};
   ScalarWork scalar_pending_;
+  std::unique_ptr<OwnClock> clock_;  // from the first time somebody asks
   const Allocation* recent_[4] = {};
   std::vector<uint64_t> dcache_;
 };

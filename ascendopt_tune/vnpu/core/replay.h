@@ -13,9 +13,8 @@ namespace vnpu {
 // A launch that can be timed: its traces, and what L2 holds when it begins.
 class Replay {
  public:
-  // `cold`: timed as the first launch of its kernel, L2 empty; otherwise as one of many: a pass before brings into L2
-  // what stays there.
-  Replay(std::vector<Trace> traces, const Chip& chip, bool cold);
+  // Warm: a pass before brings into L2 what stays there; otherwise it is empty.
+  Replay(std::vector<Trace> traces, const Chip& chip, State state);
 
   const std::vector<const Trace*>& traces() const { return task_->traces; }
   const Chip& chip() const { return chip_; }
@@ -25,7 +24,7 @@ class Replay {
   std::vector<Trace> traces_;
   std::unique_ptr<TaskTraces> task_;
   Chip chip_;
-  bool cold_;
+  State state_;
   L2State l2_;
 };
 

@@ -100,18 +100,16 @@ std::string stall_fields(const TaskTimes& times, double clock, double cores) {
 }  // namespace
 
 void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
-  // Means over the cores that ran: with more blocks than cores, a core runs several.
   double clock = chip.clock_mhz, n = std::min(static_cast<double>(traces.size()), static_cast<double>(chip.aiv));
   cycles_per_us = clock;
-  task_duration_us = times.cycles / clock;
-  for (const CoreTimes& c : times.cores) {
-    aiv_time_us += (c.end - c.start) / clock / n;
-    vec_us += c.busy[static_cast<int>(Pipe::V)] / clock / n;
-    scalar_us += c.busy[static_cast<int>(Pipe::S)] / clock / n;
-    mte2_us += c.busy[static_cast<int>(Pipe::MTE2)] / clock / n;
-    mte3_us += c.busy[static_cast<int>(Pipe::MTE3)] / clock / n;
-    stall_gm_us += c.stall_gm / clock / n;
-  }
+  const PipeTimes mean = mean_times(times, chip);
+  task_duration_us = mean.task;
+  aiv_time_us = mean.core;
+  vec_us = mean.vec;
+  scalar_us = mean.scalar;
+  mte2_us = mean.mte2;
+  mte3_us = mean.mte3;
+  for (const CoreTimes& c : times.cores) stall_gm_us += c.stall_gm / clock / n;
   stalls = stall_fields(times, clock, n);
   for (const Trace* t : traces) {
     conflict_cycles += t->conflict_cycles;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "bandwidth.h"
 #include "core_sim.h"
 #include "cross_flags.h"
 #include "l2.h"
+#include "traffic.h"
 
 namespace vnpu {
 namespace {
@@ -42,34 +42,19 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
   }
 }
 
-// What a transfer asks of the memory system.
-struct Move {
-  Bandwidth::Kind kind;
-  double bytes;         // of that kind; requests to HBM count more than their bytes
-  double written_back;  // bytes that go to HBM: before a write is complete, beside a read
-};
-
-Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chip) {
-  double dirty = touched.dirty_bytes * chip.write_back_cost;
-  if (t.write) {
-    double past = t.cached ? 0 : t.gm_bytes * chip.write_back_cost;
-    return {Bandwidth::kWriteL2, static_cast<double>(t.gm_bytes), dirty + past};
-  }
-  double from_l2 = t.gm_bytes * touched.resident;
-  if (touched.resident >= 1) return {Bandwidth::kReadL2, from_l2, dirty};
-  double from_hbm = (t.gm_bytes + t.requests * chip.gm_request_overhead) * (1 - touched.resident);
-  return {Bandwidth::kReadHbm, from_hbm + from_l2 * chip.mte2_bytes_per_cycle / chip.mte2_l2_bytes_per_cycle, dirty};
-}
-
-// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its tiling
-// data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints: "same
-// address"). Blocks beyond the first wave queue there like any other, when a core is free.
+// Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its
+// tiling data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints:
+// "same address"). Blocks beyond the first wave queue there like any other, when a core is free.
 class Front {
  public:
-  Front(const TaskTraces& task, const Chip& chip, bool cold)
+  Front(const TaskTraces& task, const Chip& chip, State state)
       : dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
-        fetch_((chip.launch_fetch_us + (task.tiling ? chip.launch_tiling_us : 0)) * chip.clock_mhz),
-        head_((chip.core_head_us + (cold ? chip.cold_core_us : 0)) * chip.clock_mhz) {}
+        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * chip.clock_mhz +
+               (task.tiling ? chip.launch_tiling_us * chip.clock_mhz : 0)),
+        head_((state == State::Warm      ? chip.core_head_us
+               : state == State::Flushed ? chip.flushed_head_us
+                                         : chip.cold_head_us) *
+              chip.clock_mhz) {}
 
   // The next block, on a core that is free at `free`.
   void start(CoreSim& core, double free) {
@@ -90,28 +75,23 @@ TaskTraces::TaskTraces(std::vector<const Trace*> all) : traces(std::move(all)), 
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
-TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool cold, Timeline* timeline) {
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
   TaskTimes out;
   const std::vector<const Trace*>& traces = task.traces;
-  Bandwidth bandwidth(chip);
+  Traffic traffic(traces, chip, l2);
   CrossFlags cross(traces.size());
   std::vector<CoreSim> cores;
   cores.reserve(traces.size());
   for (size_t i = 0; i < traces.size(); i++)
-    cores.emplace_back(static_cast<int>(i), *traces[i], task.sharers[i], bandwidth, cross, chip, timeline);
+    cores.emplace_back(static_cast<int>(i), *traces[i], task.sharers[i], traffic.bandwidth(), cross, chip, timeline);
   if (timeline) *timeline = Timeline(traces);
 
-  struct UnderWay {
-    double back = 0, resident = 0;  // bytes that will be written back; the part that was in L2
-  };
-  std::vector<UnderWay> moving(traces.size() * kPipes);  // the transfer of each pipe
-  Arrivals arrivals;
-  Front front(task, chip, cold);
+  Front front(task, chip, state);
   size_t started = std::min<size_t>(traces.size(), chip.aiv);
   std::vector<bool> ended(traces.size());
   auto advance = [&](size_t i) {
     for (size_t block = i;;) {
-      cores[block].advance(arrivals);
+      cores[block].advance(traffic.arrivals());
       if (ended[block] || !cores[block].finished()) return;
       ended[block] = true;
       if (started == cores.size()) return;
@@ -139,39 +119,15 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool c
       for (size_t i = 0; i < cores.size(); i++) advance(i);
       continue;
     }
-    double arrival = arrivals.empty() ? kNever : arrivals.top().time;
-    if (arrival == kNever && !bandwidth.awaited()) {
+    if (!traffic.awaited()) {
       if (meet()) continue;
       break;
     }
-    double completion = bandwidth.next();
-    if (arrival <= completion) {
-      Arrival a = arrivals.top();
-      arrivals.pop();
-      const Transfer& t = traces[static_cast<size_t>(a.core)]->transfers[a.transfer];
-      L2State::Touched touched = l2.touch(t, chip);
-      out.l2_hit_bytes += touched.resident * t.bytes;
-      out.l2_miss_bytes += (1 - touched.resident) * t.bytes;
-      Move m = move_of(t, touched, chip);
-      moving[static_cast<size_t>(a.core * kPipes + static_cast<int>(a.pipe))] = {t.write ? m.written_back : 0,
-                                                                                touched.resident};
-      if (!t.write && m.written_back > 0)
-        bandwidth.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
-      bandwidth.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
-      continue;
-    }
-    Bandwidth::Done d = bandwidth.finish();
-    if (d.core == Bandwidth::kNobody) continue;
-    CoreSim& core = cores[static_cast<size_t>(d.core)];
-    if (d.kind == Bandwidth::kWriteBack) {
-      core.written_back(d.pipe, d.number, completion);
-    } else {
-      const auto [back, resident] = moving[static_cast<size_t>(d.core * kPipes + static_cast<int>(d.pipe))];
-      core.transfer_done(d.pipe, completion, back > 0, resident);
-      if (back > 0) bandwidth.arrive(completion, back, {d.core, d.pipe, d.number, Bandwidth::kWriteBack});
-    }
-    advance(static_cast<size_t>(d.core));
+    const int core = traffic.step(cores.data());
+    if (core >= 0) advance(static_cast<size_t>(core));
   }
+  out.l2_hit_bytes = traffic.hit_bytes();
+  out.l2_miss_bytes = traffic.miss_bytes();
   double end = 0;
   for (CoreSim& c : cores) {
     if (!c.finished() && out.deadlock.empty()) out.deadlock = c.waiting() + " waits for something that never happens";
@@ -179,6 +135,25 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool c
     end = std::max(end, out.cores.back().end);
   }
   out.cycles = end + chip.launch_base_us * chip.clock_mhz;
+  return out;
+}
+
+PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {
+  // With more blocks than cores, a core runs several.
+  const double n = std::min(static_cast<double>(times.cores.size()), static_cast<double>(chip.aiv));
+  PipeTimes out;
+  for (const CoreTimes& c : times.cores) {
+    auto busy = [&](Pipe pipe) { return c.busy[static_cast<int>(pipe)] / n; };
+    out.core += (c.end - c.start) / n;
+    out.vec += busy(Pipe::V);
+    // Until its first instruction is there, the scalar unit is what waits for it.
+    out.scalar += busy(Pipe::S) + (c.first - c.start) / n;
+    out.mte2 += busy(Pipe::MTE2);
+    out.mte3 += busy(Pipe::MTE3);
+  }
+  out.task = times.cycles;
+  out.vec += chip.vec_floor;
+  for (double* cycles : {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3}) *cycles /= chip.clock_mhz;
   return out;
 }
 

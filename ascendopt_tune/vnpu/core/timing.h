@@ -14,6 +14,11 @@
 
 namespace vnpu {
 
+// What a launch finds: L2 and the cores as earlier launches of the same kernel left them (the steady state, in which
+// everything is shown unless it says otherwise); L2 without anything of its own, because another kernel that touches
+// more than L2 holds ran before it; or nothing at all, as the first launch of a kernel.
+enum class State { Warm, Flushed, Cold };
+
 struct CoreTimes {
   double first = 0;                    // when the block's first instruction was there; until then the core starts
   double start = 0, end = 0;           // cycles from the start of the task
@@ -31,6 +36,12 @@ struct TaskTimes {
   std::string deadlock;  // not empty: what waits for what
 };
 
+// Microseconds under msprof's names; all but the task's are means over the cores that ran.
+struct PipeTimes {
+  double task = 0, core = 0, vec = 0, scalar = 0, mte2 = 0, mte3 = 0;
+};
+PipeTimes mean_times(const TaskTimes& times, const Chip& chip);
+
 class L2State;
 
 // The traces of a task's blocks, and what follows from them whatever the clock.
@@ -42,8 +53,7 @@ struct TaskTraces {
   bool tiling = false;                         // the kernel loads tiling data
 };
 
-// `cold`: the first launch of a kernel, whose instructions no core has yet. `timeline` may be null. The order of cores
-// doesn't influence the result.
-TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, bool cold, Timeline* timeline);
+// `timeline` may be null. The order of cores doesn't influence the result.
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline);
 
 }  // namespace vnpu

@@ -7,7 +7,6 @@
 namespace vnpu {
 namespace {
 
-
 const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
 
 // Declares the source bytes between the lowest and the highest gathered address.

@@ -32,6 +32,8 @@ void cross_set(Pipe pipe, int id);
 void cross_wait(int id);
 void queue_cost();  // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);
+// Ticks of the system counter since this core began, modelled.
+int64_t system_counter();
 void** user_pipe();
 void** system_workspace();
 // What the C library's printf does; %n is refused.

@@ -65,9 +65,10 @@ struct Transfer {
   uint32_t bursts = 1;       // separate pieces on the GM side
   uint32_t burst_bytes = 0;  // bytes of one piece
   uint64_t burst_stride = 0;
-  uint32_t requests = 1;  // windows of GM that are touched, piece by piece
-  uint32_t gm_bytes = 0;  // bytes that these requests occupy in the memory system
-  uint32_t same_line = 0;  // pieces that begin in the line in which the piece before them ended
+  uint32_t requests = 1;   // windows of GM that are touched, piece by piece
+  uint32_t gm_bytes = 0;   // bytes that these requests occupy in the memory system
+  uint32_t pieces = 1;     // that are asked for one by one
+  uint32_t same_line = 0;  // of them, those that begin in the line in which the piece before them ended
   bool write = false;
   bool cached = true;  // false: past L2 (SetL2CacheHint)
 };

@@ -1,0 +1,295 @@
+"""Constants of the clock from measured times: robust least squares over replays, and what they don't determine.
+
+A residual is the logarithm of modelled over measured time, in units of what the measurement may be off. Parameters are
+logarithms of constants (a constant that may be 0 is taken as it is, in units of its interval), near the chip file's
+values with a weak prior: it only decides where no benchmark does. Levenberg-Marquardt with Huber's weights. A constant
+whose standard error stays above ``UNDETERMINED`` (of its value; of half its interval when it may be 0) keeps its
+nominal value and interval, and the others are fitted once more with it held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..chip import Chip, Constant
+from .measure import Measured
+
+Vector: TypeAlias = npt.NDArray[np.float64]
+
+#: Relative standard error of a constant above which the benchmarks don't determine it.
+UNDETERMINED = 0.15
+#: Relative error of a measured time that more samples don't take away: what the model leaves out.
+FLOOR = 0.002
+#: Standard errors on either side of an interval that holds nine times of ten.
+NINETY = 1.645
+
+_HUBER = 2.0  # residuals beyond this many standard errors count less
+_STEP = 0.01  # of a parameter, for derivatives
+_INSENSITIVE = 1e-6  # change of a time's logarithm that is none
+_BOUND = np.log(8.0)  # how far a constant may go from its nominal value
+_ROUNDS = 40
+
+#: Errors that all rows of the table of instructions share: they end up in the rows.
+FOLDED = {"vector.head_offset_cycles": "is part of every row's head"}
+
+
+class Model(Protocol):
+    """Modelled times (us) of a microbenchmark under some clocks; an empty clock is the nominal one."""
+
+    def times_us(self, name: str, clocks: Sequence[Mapping[str, float]]) -> list[float]: ...
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a constant is varied: ``value(0)`` is nominal; a step of 1 is a factor of e, or half of its interval."""
+
+    key: str
+    nominal: float
+    scale: float  # of a constant that may be 0, else 0
+    prior: float  # standard deviation of the parameter before anything is measured
+    low: float
+    high: float
+
+    @staticmethod
+    def of(key: str, constant: Constant) -> Parameter:
+        """The parameter of a constant of the chip file."""
+        if constant.value > 0 and constant.low > 0:
+            width = np.log(constant.high / constant.low) / 2
+            return Parameter(key, constant.value, 0.0, max(0.5, 3 * width), -_BOUND, _BOUND)
+        scale = max((constant.high - constant.low) / 2, 1e-9)
+        low = -constant.value / scale if constant.low >= 0 else -8.0
+        return Parameter(key, constant.value, scale, 2.0, low, 8.0)
+
+    def value(self, x: float) -> float:
+        """The constant."""
+        return self.nominal + self.scale * x if self.scale else self.nominal * float(np.exp(x))
+
+    def relative(self, x: float) -> float:
+        """What a small change of the parameter is of the constant's value, or of half its interval if that is more."""
+        return self.scale / max(self.scale, abs(self.value(x))) if self.scale else 1.0
+
+
+@dataclass(frozen=True)
+class Determined:
+    """A fitted constant: its value, relative standard error and 90 % interval."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One microbenchmark: what was measured (us), and what the fitted clock says."""
+
+    name: str
+    measured_us: float
+    modelled_us: float
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.modelled_us / self.measured_us - 1)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """``undetermined``: why, by constant. ``scatter``: of the residuals, in units of the measurements' own errors."""
+
+    determined: Mapping[str, Determined]
+    undetermined: Mapping[str, str]
+    residuals: tuple[Residual, ...]
+    scatter: float
+
+    @property
+    def clock(self) -> dict[str, float]:
+        """The fitted constants' values."""
+        return {key: d.value for key, d in self.determined.items()}
+
+
+@dataclass
+class _Problem:
+    """Residuals and derivatives; benchmarks are asked only for constants that they see."""
+
+    model: Model
+    measured: Sequence[Measured]
+    parameters: Sequence[Parameter]
+    seen: Sequence[Sequence[int]]  # by benchmark: positions of parameters
+
+    def __post_init__(self) -> None:
+        self.target = np.log([m.us for m in self.measured])
+        self.sigma = np.hypot([m.error for m in self.measured], FLOOR)
+
+    def _clock(self, x: Vector, seen: Sequence[int], moved: int | None = None, by: float = 0.0) -> dict[str, float]:
+        out = {self.parameters[i].key: self.parameters[i].value(float(x[i])) for i in seen}
+        if moved is not None:
+            p = self.parameters[moved]
+            out[p.key] = p.value(float(np.clip(x[moved] + by, p.low, p.high)))
+        return out
+
+    def residuals(self, x: Vector) -> Vector:
+        rows = zip(self.measured, self.seen, strict=True)
+        times = [self.model.times_us(m.name, [self._clock(x, seen)])[0] for m, seen in rows]
+        return (np.log(times) - self.target) / self.sigma
+
+    def derivatives(self, x: Vector) -> tuple[Vector, Vector]:
+        """Residuals, and how they change with each parameter."""
+        jacobian = np.zeros((len(self.measured), len(self.parameters)))
+        times = np.zeros(len(self.measured))
+        for row, m in enumerate(self.measured):
+            columns = self.seen[row]
+            steps = [_STEP if x[i] + _STEP <= self.parameters[i].high else -_STEP for i in columns]
+            clocks = [self._clock(x, columns, i, d) for i, d in zip(columns, steps, strict=True)]
+            found = np.log(self.model.times_us(m.name, [self._clock(x, columns), *clocks]))
+            times[row] = found[0]
+            jacobian[row, columns] = (found[1:] - found[0]) / steps / self.sigma[row]
+        return (times - self.target) / self.sigma, jacobian
+
+
+def parameters_of(chip: Chip) -> list[Parameter]:
+    """What is fitted: the constants of a chip file, but those that are part of others."""
+    return [Parameter.of(key, constant) for key, constant in chip.constants.items() if key not in FOLDED]
+
+
+def sensitivities(model: Model, names: Sequence[str], chip: Chip) -> dict[str, list[int]]:
+    """By microbenchmark: the positions in ``parameters_of(chip)`` of the constants that its time depends on."""
+    parameters, out = parameters_of(chip), {}
+    clocks = [{p.key: p.value(float(np.clip(d, p.low, p.high)))} for p in parameters for d in (-0.4, 0.4)]
+    for name in names:
+        times = np.log(model.times_us(name, [{}, *clocks]))
+        moves = np.abs(times[1:] - times[0]).reshape(-1, 2).max(1, initial=0)
+        out[name] = [i for i in range(len(parameters)) if moves[i] > _INSENSITIVE]
+    return out
+
+
+def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[str, Sequence[int]] | None = None) -> Fit:
+    """The constants of ``chip`` that explain the measured times best.
+
+    Args:
+        model: of the same microbenchmarks, with ``chip`` as its nominal clock.
+        seen: what :func:`sensitivities` says to them, if that is known already.
+    """
+    parameters = parameters_of(chip)
+    seen = seen or sensitivities(model, [m.name for m in measured], chip)
+    problem = _Problem(model, measured, parameters, [seen[m.name] for m in measured])
+    free = np.array([any(i in seen for seen in problem.seen) for i in range(len(parameters))])
+    why = dict(FOLDED) | {p.key: "no microbenchmark sees it" for p, f in zip(parameters, free, strict=True) if not f}
+    why = {key: text for key, text in why.items() if key in chip.constants}
+    x = np.zeros(len(parameters))
+    while True:
+        x, jacobian, weights = _minimize(problem, x, free)
+        residuals = problem.residuals(x)
+        covariance = _covariance(jacobian, weights, free, problem.parameters)
+        scatter = max(1.0, float(1.4826 * np.median(np.abs(residuals))))
+        errors = np.sqrt(np.diag(covariance)) * scatter
+        relative = errors * [p.relative(float(v)) for p, v in zip(parameters, x, strict=True)]
+        worst = _least_determined(jacobian, weights, free, parameters, x, scatter)
+        if not worst:
+            break
+        for i in worst:
+            why[parameters[i].key] = _reason(i, covariance, parameters, float(relative[i]))
+            free[i], x[i] = False, 0.0
+    return Fit(_determined(parameters, free, x, errors), why, _listed(problem, residuals), scatter)
+
+
+def _minimize(problem: _Problem, start: Vector, free: npt.NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
+    """Levenberg-Marquardt within bounds: the parameters, derivatives and weights there."""
+    prior = np.array([p.prior for p in problem.parameters])
+    low = np.array([p.low for p in problem.parameters])
+    high = np.array([p.high for p in problem.parameters])
+
+    def cost(x: Vector, r: Vector) -> float:
+        a = np.abs(r)
+        huber = np.where(a <= _HUBER, a**2, 2 * _HUBER * a - _HUBER**2)
+        return float(huber.sum() + ((x / prior)[free] ** 2).sum())
+
+    x, damping = start.copy(), 1e-3
+    r, jacobian = problem.derivatives(x)
+    for _ in range(_ROUNDS):
+        weights = _HUBER / np.maximum(np.abs(r), _HUBER)
+        gradient = jacobian.T @ (weights * r) + x / prior**2
+        hessian = jacobian.T @ (weights[:, None] * jacobian) + np.diag(prior**-2)
+        moving = free & ~((x <= low) & (gradient > 0)) & ~((x >= high) & (gradient < 0))
+        before, at = cost(x, r), np.flatnonzero(moving)
+        step = np.zeros_like(x)
+        while damping < 1e8:
+            part = hessian[np.ix_(at, at)]
+            step[at] = -np.linalg.solve(part + damping * np.diag(np.diag(part)), gradient[at])
+            there = np.clip(x + np.clip(step, -1, 1), low, high)
+            if cost(there, problem.residuals(there)) < before:
+                break
+            damping *= 5
+        else:
+            break
+        x, damping = there, max(damping / 10, 1e-9)
+        r, jacobian = problem.derivatives(x)
+        if before - cost(x, r) < 1e-4 * (1 + before):
+            break
+    return x, jacobian, _HUBER / np.maximum(np.abs(r), _HUBER)
+
+
+def _covariance(
+    jacobian: Vector, weights: Vector, free: npt.NDArray[np.bool_], parameters: Sequence[Parameter]
+) -> Vector:
+    """Of the free parameters, 0 elsewhere; the measurements' own errors are taken at their word."""
+    at = np.flatnonzero(free)
+    prior = np.array([p.prior for p in parameters])
+    hessian = jacobian.T @ (weights[:, None] * jacobian) + np.diag(prior**-2)
+    out = np.zeros_like(hessian)
+    out[np.ix_(at, at)] = np.linalg.inv(hessian[np.ix_(at, at)])
+    return out
+
+
+def _least_determined(
+    jacobian: Vector,
+    weights: Vector,
+    free: npt.NDArray[np.bool_],
+    parameters: Sequence[Parameter],
+    x: Vector,
+    scatter: float,
+) -> list[int]:
+    """Parameters to hold, so that the others are determined: one after another, the worst first."""
+    left, out = free.copy(), []
+    while left.any():
+        errors = np.sqrt(np.diag(_covariance(jacobian, weights, left, parameters))) * scatter
+        relative = errors * [p.relative(float(v)) for p, v in zip(parameters, x, strict=True)]
+        relative = np.where(left, relative, 0)
+        worst = int(np.argmax(relative))
+        if relative[worst] <= UNDETERMINED:
+            break
+        out.append(worst)
+        left[worst] = False
+    return out
+
+
+def _reason(i: int, covariance: Vector, parameters: Sequence[Parameter], relative: float) -> str:
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = np.abs(covariance[i] / deviations / deviations[i])
+    correlation[i] = 0
+    other = int(np.argmax(correlation))
+    error = f"standard error {100 * relative:.0f} %" if np.isfinite(relative) and relative < 10 else "hardly seen"
+    if correlation[other] > 0.9:
+        return f"{error}; seen together with {parameters[other].key} only"
+    return error
+
+
+def _determined(
+    parameters: Sequence[Parameter], free: npt.NDArray[np.bool_], x: Vector, errors: Vector
+) -> dict[str, Determined]:
+    out = {}
+    for p, used, at, error in zip(parameters, free, map(float, x), map(float, errors), strict=True):
+        if not used:
+            continue
+        low, high = (p.value(max(p.low, at - NINETY * error)), p.value(at + NINETY * error))
+        out[p.key] = Determined(p.value(at), error * p.relative(at), low, high)
+    return out
+
+
+def _listed(problem: _Problem, residuals: Vector) -> tuple[Residual, ...]:
+    modelled = np.exp(residuals * problem.sigma + problem.target)
+    return tuple(Residual(m.name, m.us, float(t)) for m, t in zip(problem.measured, modelled, strict=True))

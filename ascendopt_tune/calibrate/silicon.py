@@ -1,0 +1,192 @@
+"""What the first owner of an NPU runs: the steps of ``ascendopt-tune silicon-check``, and the bundle of their results.
+
+Each step is a command that anybody can run, in a process of its own: what it prints is kept, and a step that fails
+stops no other. Steps that are done are not done again, so an interrupted check goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import statistics
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..files import write_whole
+from ..registry import operator_names
+
+_OURS = "ascendopt_tune"
+_TIMEOUT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """``words`` follow ``python -m``; the last line of what it prints is JSON."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a step: its exit code, its JSON document (None when it printed none), and its errors."""
+
+    step: Step
+    code: int
+    document: Mapping[str, Any] | None
+    errors: str
+
+
+def steps(folder: Path, target: str, chip: str | None, *, reduced: bool) -> Iterator[Step]:
+    """The steps in order; results go to ``folder``, and from the second on they use the chip file of the first."""
+    calibrated = str(folder / "calibrated.toml")
+    start = ["--chip", chip] if chip else []
+    less = ["--reduced"] if reduced else []
+    on = ["--target", target]
+    yield Step("doctor", (_OURS, "doctor", "--json"))
+    yield Step("calibrate", (_OURS, "calibrate", "-o", calibrated, *on, *start, *less, "--json"))
+    scenarios = ("empty/1", "add/4") if reduced else ()
+    yield Step("kernels", (f"{_OURS}.calibrate.scenarios", *on, "--chip", calibrated, *scenarios))
+    yield Step("kernels-modelled", (_OURS, "fidelity", *scenarios, "--chip", calibrated, "--json"))
+    for name in operator_names()[: 2 if reduced else None]:
+        for suffix, where in (("", target), ("-modelled", "virtual")):
+            words = (_OURS, "run", name, "--target", where, "--chip", calibrated, "--json")
+            yield Step(f"run-{name}{suffix}", words)
+    budget = "6" if reduced else "40"
+    tune = (_OURS, "tune", "rms_norm", *on, "--chip", calibrated, "--budget", budget, "--retune", "--json")
+    yield Step("tune", tune)
+
+
+def run(step: Step, folder: Path) -> Done:
+    """Runs a step, or reads what it left when it was done before."""
+    log, kept = folder / f"{step.name}.log", folder / f"{step.name}.json"
+    if kept.exists():
+        return Done(step, 0, json.loads(kept.read_text()), "")
+    command = [sys.executable, "-m", *step.words]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+        code, out, errors = result.returncode, result.stdout, result.stderr
+    except subprocess.TimeoutExpired:
+        code, out, errors = -1, "", f"it was not done after {_TIMEOUT_S:.0f} s"
+    errors, out = _anonymous(errors), _anonymous(out)
+    write_whole(log, _anonymous(f"$ python -m {' '.join(step.words)}\n") + f"{errors}\nexit code {code}\n")
+    document = _document(out)
+    if document is not None:
+        # What failed is kept too, under another name: it is tried again.
+        write_whole(kept if code == 0 else folder / f"{step.name}.failed.json", json.dumps(document, indent=1))
+    return Done(step, code, document, errors)
+
+
+def _anonymous(text: str) -> str:
+    """Without the name of the user's folder."""
+    return text.replace(str(Path.home()), "~")
+
+
+def _document(out: str) -> Mapping[str, Any] | None:
+    """The JSON document of what a command printed; libraries may have printed before it."""
+    start = 0 if out.startswith("{") else out.find("\n{") + 1
+    try:
+        found = json.loads(out[start:])
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A launch on the device, and what the calibrated clock says to it (us)."""
+
+    name: str
+    device_us: float
+    modelled_us: float
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.modelled_us / self.device_us - 1)
+
+
+def compared(done: Sequence[Done]) -> list[Compared]:
+    """Kernels and operators that were timed on the device and modelled."""
+    found = {d.step.name: d.document for d in done if d.code == 0 and d.document is not None}
+    out = []
+    device, model = found.get("kernels", {}), found.get("kernels-modelled", {})
+    for name, row in device.get("scenarios", {}).items():
+        if name in model.get("scenarios", {}):
+            out.append(Compared(name, row["us"], model["scenarios"][name]["task_duration_us"]))
+    for name, document in found.items():
+        modelled = found.get(f"{name}-modelled")
+        if name.startswith("run-") and modelled and document["profile"] and modelled["profile"]:
+            times = (d["profile"]["task_duration_us"] for d in (document, modelled))
+            out.append(Compared(name.removeprefix("run-"), *times))
+    return out
+
+
+def summary(done: Sequence[Done]) -> str:
+    """What came out, as Markdown."""
+    calibration = next((d.document for d in done if d.step.name == "calibrate" and d.document), None) or {}
+    device = calibration.get("device", {})
+    measured = calibration.get("time", "unknown")
+    said = "." if measured == "measured" else ": the virtual NPU played the device, nothing here is from silicon."
+    lines = [
+        "# Silicon check",
+        "",
+        f"ascendopt_tune {importlib.metadata.version('ascendopt_tune')} on {device.get('soc', 'an unknown device')}, "
+        f"toolkit {device.get('toolkit', 'unknown')}. Times of the device are {measured}{said}",
+        "",
+        "| step | result |",
+        "|---|---|",
+        *(
+            f"| {d.step.name} | {'done' if d.code == 0 else f'failed ({d.code}): {_last_line(d.errors)}'} |"
+            for d in done
+        ),
+        "",
+    ]
+    rows = compared(done)
+    if rows:
+        middle = statistics.median(abs(r.percent) for r in rows)
+        lines += [
+            f"The calibrated clock is off by {middle:.1f} % (median) on {len(rows)} kernels it was not fitted to:",
+            "",
+            f"| kernel | {measured} us | calibrated clock us | difference |",
+            "|---|--:|--:|--:|",
+            *(f"| {r.name} | {r.device_us:.5g} | {r.modelled_us:.5g} | {r.percent:+.1f} % |" for r in rows),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _last_line(errors: str) -> str:
+    return next((line.strip() for line in reversed(errors.splitlines()) if line.strip()), "no message").replace(
+        "|", "/"
+    )
+
+
+def bundle(folder: Path, archive: Path) -> None:
+    """Packs what the steps left into ``archive`` (.tar.gz)."""
+    with tarfile.open(archive, "w:gz") as out:
+        for file in sorted(folder.iterdir()):
+            if file.is_file():
+                out.add(file, f"silicon-check/{file.name}", filter=_of_nobody)
+
+
+def _of_nobody(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def check(folder: Path, target: str, chip: str | None, *, reduced: bool, progress: Callable[[str], None]) -> list[Done]:
+    """All steps, the summary and the bundle ``folder.tar.gz``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    done = []
+    for step in steps(folder, target, chip, reduced=reduced):
+        progress(step.name)
+        done.append(run(step, folder))
+    write_whole(folder / "summary.md", summary(done))
+    bundle(folder, folder.with_name(f"{folder.name}.tar.gz"))
+    return done

@@ -1,0 +1,60 @@
+#include "traffic.h"
+
+#include <utility>
+
+namespace vnpu {
+namespace {
+
+// What a transfer asks of the memory system.
+struct Move {
+  Bandwidth::Kind kind;
+  double bytes;         // of that kind; requests to HBM count more than their bytes
+  double written_back;  // bytes that go to HBM: before a write is complete, beside a read
+};
+
+Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chip) {
+  double dirty = touched.dirty_bytes * chip.write_back_cost;
+  if (t.write) {
+    double past = t.cached ? 0 : t.gm_bytes * chip.write_back_cost;
+    return {Bandwidth::kWriteL2, static_cast<double>(t.gm_bytes), dirty + past};
+  }
+  double from_l2 = t.gm_bytes * touched.resident;
+  if (touched.resident >= 1) return {Bandwidth::kReadL2, from_l2, dirty};
+  double from_hbm = (t.gm_bytes + t.requests * chip.gm_request_overhead) * (1 - touched.resident);
+  return {Bandwidth::kReadHbm, from_hbm + from_l2 * chip.mte2_bytes_per_cycle / chip.mte2_l2_bytes_per_cycle, dirty};
+}
+
+}  // namespace
+
+void Traffic::arrive(const Arrival& a) {
+  const Transfer& t = traces_[static_cast<size_t>(a.core)]->transfers[a.transfer];
+  const L2State::Touched touched = l2_.touch(t, chip_);
+  hits_ += touched.resident * t.bytes;
+  misses_ += (1 - touched.resident) * t.bytes;
+  const Move m = move_of(t, touched, chip_);
+  moving(a.core, a.pipe) = {t.write ? m.written_back : 0, touched.resident};
+  if (!t.write && m.written_back > 0)
+    bandwidth_.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
+  bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
+}
+
+int Traffic::step(CoreSim* cores) {
+  const double completion = bandwidth_.next();
+  if (!arrivals_.empty() && arrivals_.top().time <= completion) {
+    const Arrival a = arrivals_.top();
+    arrivals_.pop();
+    arrive(a);
+    return -1;
+  }
+  const Bandwidth::Done d = bandwidth_.finish();
+  if (d.core == Bandwidth::kNobody) return -1;
+  UnderWay& move = moving(d.core, d.pipe);
+  if (move.back > 0) {  // L2 has the data; lines that made room for them still have to reach HBM
+    bandwidth_.arrive(completion, std::exchange(move.back, 0), {d.core, d.pipe, d.number, Bandwidth::kWriteBack});
+    return -1;
+  }
+  cores[d.core].transfer_done(d.pipe, completion, move.resident);
+  return d.core;
+}
+
+}  // namespace vnpu

@@ -1,0 +1,62 @@
+"""Chip files: shipped ones by name, one's own by path and content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascendopt_tune.chip import chip_key, chip_names, load_chip
+from ascendopt_tune.errors import CaseError
+
+TEXT = """
+[chip]
+inherits = "architecture/2201"
+soc_version = "Ascend910B2"
+[core]
+aiv = 7
+[launch]
+base_us = { value = 0.6, low = 0.5, high = 0.7, source = "mine" }
+"""
+
+
+def test_a_shipped_chip_has_constants_with_intervals_and_sources() -> None:
+    for name in chip_names():
+        chip = load_chip(name)
+        assert chip.name == chip.option == chip_key(name) == name
+        for key, c in chip.constants.items():
+            assert c.low <= c.value <= c.high, key
+            assert c.source, key
+
+
+def test_an_own_file_is_known_by_what_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(TEXT)
+    chip = load_chip(str(file))
+    assert chip.values["core.aiv"] == 7
+    assert chip.values["memory.ub_bytes"] == 196608  # inherited
+    assert chip.constants["launch.base_us"].value == 0.6
+    assert chip.name.startswith("mine-")
+    assert chip_key(str(file)) == chip.name
+    file.write_text(TEXT.replace("0.6", "0.65"))
+    changed = load_chip(str(file))
+    assert changed.name != chip.name
+    assert changed.constants["launch.base_us"].value == 0.65
+    # What was found with the old content can still be read, by its name.
+    assert load_chip(chip.name).constants["launch.base_us"].value == 0.6
+    assert Path(chip.option).read_text() == TEXT
+    copy = tmp_path / "other" / "mine.toml"
+    copy.parent.mkdir()
+    copy.write_text(TEXT)
+    assert load_chip(str(copy)).name == chip.name
+    assert load_chip(chip.option).name == chip.name
+
+
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match="can't be read"):
+        load_chip(str(tmp_path / "none.toml"))
+    (tmp_path / "bad.toml").write_text("[core\n")
+    with pytest.raises(CaseError, match="is no TOML"):
+        load_chip(str(tmp_path / "bad.toml"))
+    with pytest.raises(CaseError, match="unknown chip"):
+        load_chip("mine-00000000")
