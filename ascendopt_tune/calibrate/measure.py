@@ -23,7 +23,10 @@ from ..build.kernel import TILING_MACROS
 from ..chip import Chip
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
-from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, source
+from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
+
+_TURNS = 200  # of the holding kernel, to see how long one takes
+_LEAST_US = 1.0  # a time that is no less than this can be divided by
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,8 @@ class Stopwatch:
         self._loaded, self._acl, self._flush = loaded, loaded.acl, flush(chip)
         self._stream = self._acl.stream()
         self._begin, self._end = self._acl.create_event(), self._acl.create_event()
-        self._hold = Microbenchmark("hold", "launch", "spin", 1, (1000,))
         self.nothing_us = 0.0
-        self._launch_us = 0.0
+        self._held_launches = 0.0  # how many launches the host issues while one turn of the holding kernel runs
         self._prepare()
 
     def close(self) -> None:
@@ -133,8 +135,8 @@ class Stopwatch:
 
     def timed(self, launch: Callable[[int], None], launches: int, flushed: bool = False) -> float:
         """Microseconds of one launch of a batch; ``launch`` gets the stream. ``flushed``: behind a flushing kernel."""
-        for _ in range(1 + math.ceil(launches * self._launch_us / self._hold_us)):
-            self._loaded.launch(self._hold, self._loaded.function(self._hold), self._stream)
+        one = hold(1 if self._acl.virtual else math.ceil(1 + 1.5 * launches / self._held_launches))
+        self._loaded.launch(one, self._loaded.function(one), self._stream)
         if flushed:
             self._loaded.launch(self._flush, self._loaded.function(self._flush), self._stream)
         self._acl.record(self._begin, self._stream)
@@ -145,15 +147,16 @@ class Stopwatch:
 
     def _prepare(self) -> None:
         """How long the kernel that holds the stream takes, what the host needs for a launch, and an empty pair."""
-        function = self._loaded.function(self._hold)
-        self._hold_us = 1.0
-        self._hold_us = max(1.0, self.timed(lambda stream: self._loaded.launch(self._hold, function, stream), 1))
+        self._held_launches = math.inf
+        one = hold(_TURNS)
+        function = self._loaded.function(one)
+        turn_us = max(_LEAST_US, self.timed(lambda stream: self._loaded.launch(one, function, stream), 1)) / _TURNS
         started = time.perf_counter()
         for _ in range(8):
-            self._loaded.launch(self._hold, function, self._stream)
-        if not self._acl.virtual:  # its launches return when they have run, and its streams never run dry
-            self._launch_us = (time.perf_counter() - started) / 8 * 1e6
+            self._loaded.launch(one, function, self._stream)
+        launch_us = (time.perf_counter() - started) / 8 * 1e6
         self._acl.synchronize(self._stream)
+        self._held_launches = turn_us / launch_us
         self.nothing_us = statistics.median(self.timed(lambda _: None, 0) for _ in range(31))
 
 

@@ -23,6 +23,8 @@ BUFFER_BYTES = 320 << 20
 _PAST_L2, _WAIT = 1, 2  # bits of `how` in copy.cpp
 _CASE = re.compile(r'\b(ROW|CASE)\((\d+), "([^"]+)"')
 
+_MOST_TURNS = 20000  # of the holding kernel: some milliseconds
+
 #: Vector benchmarks on this many repeats: the first shows the head, the second the pace.
 _REPEATS = (1, 40)
 
@@ -123,6 +125,12 @@ _SCALAR_TIMES = {
     "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "vector_barriers": 400,
     "all_barrier": 500, "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
 }  # fmt: skip
+
+
+def hold(turns: int) -> Microbenchmark:
+    """What keeps the device busy, leaves L2 alone and costs the host one launch: copies that are waited for."""
+    args = (Data(), min(turns, _MOST_TURNS), 1, 32, 0, 512, 1 << 20, Wide(0), _PAST_L2 | _WAIT)
+    return Microbenchmark("hold", "copy", "copy_in", 1, args)
 
 
 def flush(chip: Chip) -> Microbenchmark:
