@@ -111,7 +111,7 @@ def _fit(errors: Matrix, slopes: Matrix, weights: Matrix) -> Matrix:
         residual = (errors + slopes @ moved) * weights
         w = weights**2 / np.sqrt(1 + residual**2)
         normal = (slopes.T * w) @ slopes + np.eye(len(moved)) / _SPREAD**2
-        moved = -np.linalg.solve(normal, (slopes.T * w) @ errors)
+        moved = np.asarray(-np.linalg.solve(normal, (slopes.T * w) @ errors), np.float64)
     return moved
 
 
