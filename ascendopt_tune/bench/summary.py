@@ -16,13 +16,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .. import clocks
 from .gain import mean_parts
 from .run import RunRecord
 
 CaseName = tuple[str, str]  # operator, size
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)
 WINS = 0.95  # share of plausible clocks in which a win has to be one
-_ENDS = ("speedup_low", "speedup_high")
 _NEAR = 0.95  # of the best known
 _LEVEL = 0.005  # share of the speedup within which two methods are level
 _DRAWS = 4000
@@ -50,9 +50,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure under the nominal clock, and with each case's low and high end of its interval over plausible clocks.
+    """A figure under the nominal clock, and its 5th and 95th percentile over plausible clocks.
 
-    The ends are taken for all cases at once, so that the figure's own interval is not wider than this one.
+    Every clock is one for all cases: what it makes of each is reckoned together.
     """
 
     nominal: float
@@ -119,17 +119,19 @@ def gain(runs: Sequence[RunRecord]) -> Gain:
     """What these runs, of one method, gain; there is one at least."""
 
     def ends(figure: Callable[[list[float]], float]) -> Interval:
-        lows, highs = [[v for r in runs if (v := getattr(r, end)) is not None] for end in _ENDS]
-        known = len(lows) == len(highs) == len(runs)
         nominal = figure([r.speedup for r in runs])
-        return Interval(nominal, figure(lows), figure(highs)) if known else Interval(nominal)
+        found = clocks.interval([figure(list(of)) for of in columns]) if known else None
+        return Interval(nominal, found.low, found.high) if found is not None else Interval(nominal)
 
     wins = [r.wins for r in runs if r.wins is not None]
+    known = len(wins) == len(runs)
+    count = max(len(r.over_clocks) for r in runs) or 1  # as written is as fast as written, whatever the clock
+    columns = list(zip(*(r.over_clocks or (1.0,) * count for r in runs), strict=known))
     return Gain(
         cases=len({r.case for r in runs}),
         mean=ends(geometric_mean),
         fast={p: ends(functools.partial(_share_above, p)) for p in THRESHOLDS},
-        wins=sum(w >= WINS for w in wins) / len(runs) if len(wins) == len(runs) else None,
+        wins=sum(w >= WINS for w in wins) / len(runs) if known else None,
         parts=mean_parts(runs),
     )
 
