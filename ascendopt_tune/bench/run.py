@@ -142,7 +142,8 @@ class RunRecord:
     ``best_us``: of the fastest pair that was confirmed, the baseline's if none was; ``refused``: why faster ones were
     not; ``best_pair``: its hash; ``steps``: the way to it. ``speedup_low``, ``speedup_high``, ``wins``: the interval
     of the speedup over plausible clocks, and the share of them in which the best pair is faster than the baseline;
-    None where nobody asked. ``elements``: of the largest tensor. ``proposer_s``: seconds of the wall clock that the
+    None where nobody asked. ``over_clocks``: the speedup under each of them, the same clocks for all runs; none where
+    nothing faster was accepted. ``elements``: of the largest tensor. ``proposer_s``: seconds of the wall clock that the
     method itself took. ``code``: which version of the search.
     """
 
@@ -167,6 +168,7 @@ class RunRecord:
     refused: tuple[str, ...] = ()
     best_pair: str = ""
     steps: tuple[Step, ...] = ()
+    over_clocks: tuple[float, ...] = ()
     speedup_low: float | None = None
     speedup_high: float | None = None
     wins: float | None = None
@@ -199,7 +201,7 @@ class RunRecord:
     @staticmethod
     def from_json(document: dict[str, Any]) -> RunRecord:
         given = dict(document)
-        for name in ("trace", "refused"):
+        for name in ("trace", "refused", "over_clocks"):
             given[name] = tuple(given[name])
         given["steps"] = tuple(Step(**step) for step in given["steps"])
         return RunRecord(**given)
@@ -239,6 +241,7 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         refused=(*accepted.refused, *fragile),
         best_pair=best.candidate.pair.hash,
         steps=_steps(history, best),
+        over_clocks=tuple(subject.speedups(best.candidate.pair)) if accepted.winner is not None else (),
         speedup_low=found.low if found is not None else None,
         speedup_high=found.high if found is not None else None,
         wins=found.wins if found is not None else None,

@@ -16,13 +16,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..clocks import ENOUGH, interval
 from .gain import mean_parts
 from .run import RunRecord
 
 CaseName = tuple[str, str]  # operator, size
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)
-WINS = 0.95  # share of plausible clocks in which a win has to be one
-_ENDS = ("speedup_low", "speedup_high")
 _NEAR = 0.95  # of the best known
 _LEVEL = 0.005  # share of the speedup within which two methods are level
 _DRAWS = 4000
@@ -50,9 +49,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure under the nominal clock, and with each case's low and high end of its interval over plausible clocks.
+    """A figure under the nominal clock, and its 5th and 95th percentile over the plausible ones, where runs know them.
 
-    The ends are taken for all cases at once, so that the figure's own interval is not wider than this one.
+    The clocks are the same for all runs, so the figure has a value under each.
     """
 
     nominal: float
@@ -64,7 +63,7 @@ class Interval:
 class Gain:
     """What one method gains on the cases of one size.
 
-    ``fast``: by threshold. ``wins``: share of runs that are faster in at least ``WINS`` of the plausible clocks; None
+    ``fast``: by threshold. ``wins``: share of runs that are faster in at least ``ENOUGH`` of the plausible clocks; None
     where no run tells. ``parts``: the factors that launch, tiling and kernel have in the mean (gain.py).
     """
 
@@ -118,18 +117,24 @@ def best_known(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
 def gain(runs: Sequence[RunRecord]) -> Gain:
     """What these runs, of one method, gain; there is one at least."""
 
+    clocks = max(len(r.over_clocks) for r in runs)
+    known = all(len(r.over_clocks) == clocks if r.speedup != 1.0 else r.wins is not None for r in runs)
+
     def ends(figure: Callable[[list[float]], float]) -> Interval:
-        lows, highs = [[v for r in runs if (v := getattr(r, end)) is not None] for end in _ENDS]
-        known = len(lows) == len(highs) == len(runs)
         nominal = figure([r.speedup for r in runs])
-        return Interval(nominal, figure(lows), figure(highs)) if known else Interval(nominal)
+        if not known:
+            return Interval(nominal)
+        # What stays as written is as fast as written under every clock.
+        each = [figure([r.over_clocks[i] if r.over_clocks else 1.0 for r in runs]) for i in range(clocks)]
+        found = interval(each or [nominal])
+        return Interval(nominal, found.low, found.high) if found is not None else Interval(nominal)
 
     wins = [r.wins for r in runs if r.wins is not None]
     return Gain(
         cases=len({r.case for r in runs}),
         mean=ends(geometric_mean),
         fast={p: ends(functools.partial(_share_above, p)) for p in THRESHOLDS},
-        wins=sum(w >= WINS for w in wins) / len(runs) if len(wins) == len(runs) else None,
+        wins=sum(w >= ENOUGH for w in wins) / len(runs) if len(wins) == len(runs) else None,
         parts=mean_parts(runs),
     )
 
