@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..clocks import ENOUGH
 from ..errors import CacheError
 from ..files import replacing, write_whole
 from . import peers, summary
@@ -168,7 +167,7 @@ def _gains(results: Results) -> Iterator[str]:
     yield f"### {first}, by size\n"
     yield (
         "In brackets: the 5th and the 95th percentile over plausible clocks, which are the same for all cases "
-        f"(docs/fidelity.md). Survive: runs that are faster in at least {100 * ENOUGH:.0f} % of the plausible clocks. "
+        f"(docs/fidelity.md). Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
         "Launch, tiling and kernel: the factors they have in the geometric mean (Where the gain comes from, below).\n"
     )
     yield from _gain_table([(size, _of_size(of, size)) for size in SIZES] + [("all", of)], first)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from ..clocks import Interval
+from ..clocks import Interval, interval
 from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked
 from ..operator import Candidate, Pair
@@ -142,9 +142,9 @@ class RunRecord:
     ``best_us``: of the fastest pair that was confirmed, the baseline's if none was; ``refused``: why faster ones were
     not; ``best_pair``: its hash; ``steps``: the way to it. ``speedup_low``, ``speedup_high``, ``wins``: the interval
     of the speedup over plausible clocks, and the share of them in which the best pair is faster than the baseline;
-    None where nobody asked. ``over_clocks``: the speedup under each of them, the same clocks for all runs; none where
-    nothing faster was accepted. ``elements``: of the largest tensor. ``proposer_s``: seconds of the wall clock that the
-    method itself took. ``code``: which version of the search.
+    None where nobody asked. ``over_clocks``: the speedup under each of them, the same ones in the same order for all
+    runs on a chip; nothing where the baseline is kept. ``elements``: of the largest tensor. ``proposer_s``: seconds of
+    the wall clock that the method itself took. ``code``: which version of the search.
     """
 
     key: str
@@ -168,10 +168,10 @@ class RunRecord:
     refused: tuple[str, ...] = ()
     best_pair: str = ""
     steps: tuple[Step, ...] = ()
-    over_clocks: tuple[float, ...] = ()
     speedup_low: float | None = None
     speedup_high: float | None = None
     wins: float | None = None
+    over_clocks: tuple[float, ...] = ()
     proposer_s: float = 0.0
     evaluate_s: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
@@ -202,7 +202,7 @@ class RunRecord:
     def from_json(document: dict[str, Any]) -> RunRecord:
         given = dict(document)
         for name in ("trace", "refused", "over_clocks"):
-            given[name] = tuple(given[name])
+            given[name] = tuple(given.get(name, ()))
         given["steps"] = tuple(Step(**step) for step in given["steps"])
         return RunRecord(**given)
 
@@ -226,7 +226,7 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
     accepted = accept(evaluated[1:], evaluated[0], subject, "virtual")
     best = accepted.winner[0] if accepted.winner is not None else evaluated[0]
     # As written is as fast as written, whatever the clock.
-    found = accepted.interval if accepted.winner is not None else Interval(1.0, 1.0, 0.0)
+    found = interval(accepted.speedups) if accepted.winner is not None else Interval(1.0, 1.0, 0.0)
     fragile = (f"trial {number}: {one}" for number, one in accepted.decision.fragile.items())
     subject.keep(best.candidate.pair)
     return RunRecord(
@@ -241,10 +241,10 @@ def record(subject: Subject, method: Method, seed: int, budget: int, /, **about:
         refused=(*accepted.refused, *fragile),
         best_pair=best.candidate.pair.hash,
         steps=_steps(history, best),
-        over_clocks=tuple(subject.speedups(best.candidate.pair)) if accepted.winner is not None else (),
         speedup_low=found.low if found is not None else None,
         speedup_high=found.high if found is not None else None,
         wins=found.wins if found is not None else None,
+        over_clocks=accepted.speedups,
         proposer_s=round(proposer_s, 4),
         evaluate_s=round(evaluate_s, 4),
         **about,

@@ -16,12 +16,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..clocks import ENOUGH, interval
+from .. import clocks
 from .gain import mean_parts
 from .run import RunRecord
 
 CaseName = tuple[str, str]  # operator, size
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)
+WINS = 0.95  # share of plausible clocks in which a win has to be one
 _NEAR = 0.95  # of the best known
 _LEVEL = 0.005  # share of the speedup within which two methods are level
 _DRAWS = 4000
@@ -49,9 +50,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure under the nominal clock, and its 5th and 95th percentile over the plausible ones, where runs know them.
+    """A figure under the nominal clock, and its 5th and 95th percentile over plausible clocks.
 
-    The clocks are the same for all runs, so the figure has a value under each.
+    Every clock is one for all cases: what it makes of each is reckoned together.
     """
 
     nominal: float
@@ -63,7 +64,7 @@ class Interval:
 class Gain:
     """What one method gains on the cases of one size.
 
-    ``fast``: by threshold. ``wins``: share of runs that are faster in at least ``ENOUGH`` of the plausible clocks; None
+    ``fast``: by threshold. ``wins``: share of runs that are faster in at least ``WINS`` of the plausible clocks; None
     where no run tells. ``parts``: the factors that launch, tiling and kernel have in the mean (gain.py).
     """
 
@@ -117,24 +118,20 @@ def best_known(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
 def gain(runs: Sequence[RunRecord]) -> Gain:
     """What these runs, of one method, gain; there is one at least."""
 
-    clocks = max(len(r.over_clocks) for r in runs)
-    known = all(len(r.over_clocks) == clocks if r.speedup != 1.0 else r.wins is not None for r in runs)
-
     def ends(figure: Callable[[list[float]], float]) -> Interval:
         nominal = figure([r.speedup for r in runs])
-        if not known:
-            return Interval(nominal)
-        # What stays as written is as fast as written under every clock.
-        each = [figure([r.over_clocks[i] if r.over_clocks else 1.0 for r in runs]) for i in range(clocks)]
-        found = interval(each or [nominal])
+        found = clocks.interval([figure(list(of)) for of in columns]) if known else None
         return Interval(nominal, found.low, found.high) if found is not None else Interval(nominal)
 
     wins = [r.wins for r in runs if r.wins is not None]
+    known = len(wins) == len(runs)
+    count = max(len(r.over_clocks) for r in runs) or 1  # as written is as fast as written, whatever the clock
+    columns = list(zip(*(r.over_clocks or (1.0,) * count for r in runs), strict=known))
     return Gain(
         cases=len({r.case for r in runs}),
         mean=ends(geometric_mean),
         fast={p: ends(functools.partial(_share_above, p)) for p in THRESHOLDS},
-        wins=sum(w >= ENOUGH for w in wins) / len(runs) if len(wins) == len(runs) else None,
+        wins=sum(w >= WINS for w in wins) / len(runs) if known else None,
         parts=mean_parts(runs),
     )
 

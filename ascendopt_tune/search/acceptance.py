@@ -88,11 +88,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What :func:`accept` came to. ``winner``: a trial with its confirmation. ``interval``: of its speedup over
+    """What :func:`accept` came to. ``winner``: a trial with its confirmation. ``speedups``: its, under each of the
     plausible clocks, where times are modelled. ``refused``: who failed the confirmation, and why."""
 
     winner: tuple[Trial, Checked] | None
-    interval: Interval | None
+    speedups: tuple[float, ...]
     decision: Decision
     refused: tuple[str, ...]
 
@@ -134,10 +134,11 @@ def accept(
         for number in decision.order:
             pair = finalists[number].candidate.pair
             try:
-                found = interval(gate.speedups(pair))
+                speedups = tuple(gate.speedups(pair))
             except DeviceError as error:
                 refused.append(f"trial {number}: {error.message}")
                 continue
+            found = interval(speedups)
             if found is not None and not found.survives:
                 fragile[number] = found
                 if len(fragile) < MOST_FRAGILE:
@@ -147,11 +148,11 @@ def accept(
             checked = gate.confirm(pair)
             if isinstance(checked.outcome, Timed):
                 winner = finalists[number], checked
-                return Accepted(winner, found, replace(decision, fragile=fragile), tuple(refused))
+                return Accepted(winner, speedups, replace(decision, fragile=fragile), tuple(refused))
             refused.append(f"trial {number}: {checked.outcome.reason}")
         if len(decision.order) < len(finalists):
             break  # those left are slower than one that is not significantly faster
-    return Accepted(None, None, replace(decision, order=(), fragile=fragile), tuple(refused))
+    return Accepted(None, (), replace(decision, order=(), fragile=fragile), tuple(refused))
 
 
 def decide(

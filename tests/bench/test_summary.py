@@ -51,17 +51,19 @@ def test_fast_p_is_strict() -> None:
     assert line.mean == pytest.approx(math.prod((1.0, 1.2, 1.21, 2.0, 4.0)) ** 0.2)
 
 
-def test_a_mean_has_a_value_under_each_clock() -> None:
-    fast = replace(run("a", "full", 2.0), over_clocks=(1.5, 2.0, 4.0), wins=1.0)
-    kept = replace(run("b", "full", 1.0), wins=0.0)
-    found = summary.gain([fast, kept])
-    assert found.mean.nominal == pytest.approx(2.0**0.5)
-    assert found.mean.low == pytest.approx(1.5**0.5, rel=0.05)
-    assert found.mean.high == pytest.approx(4.0**0.5, rel=0.1)
-    assert (found.fast[1.0].nominal, found.fast[1.0].low, found.fast[1.0].high) == (0.5, 0.5, 0.5)
-    assert found.wins == 0.5
+def test_an_interval_takes_each_clock_for_all_cases_together() -> None:
+    one = replace(run("one", "full", 2.0), wins=1.0, over_clocks=(1.5, 2.5))
+    other = replace(run("two", "full", 2.0), wins=1.0, over_clocks=(2.5, 1.5))
+    kept = replace(run("kept", "full", 1.0), wins=0.0)
+    found = summary.gain([one, other])
+    assert found.mean == summary.Interval(pytest.approx(2.0), pytest.approx(3.75**0.5), pytest.approx(3.75**0.5))
+    assert found.fast[2.0] == summary.Interval(0.0, 0.5, 0.5)
+    assert found.wins == 1.0
+    with_kept = summary.gain([one, other, kept])
+    assert with_kept.mean.low == pytest.approx(3.75 ** (1 / 3))
+    assert with_kept.wins == pytest.approx(2 / 3)
     assert summary.gain([kept]).mean == summary.Interval(1.0, 1.0, 1.0)
-    assert summary.gain([fast, run("c", "full", 3.0)]).mean.low is None
+    assert summary.gain([one, run("old", "full", 1.1)]).mean.low is None, "not all runs tell"
 
 
 def test_evaluations_until_95_percent_of_the_best_known() -> None:
