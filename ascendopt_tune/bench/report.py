@@ -166,8 +166,8 @@ def _gains(results: Results) -> Iterator[str]:
     of = [r for r in results.counted if r.method == first]
     yield f"### {first}, by size\n"
     yield (
-        "In brackets: the 5th and the 95th percentile over plausible clocks, which are the same for all cases "
-        f"(docs/fidelity.md). Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
+        "In brackets: the 5th and the 95th percentile over plausible clocks (search.md), the same clocks for all cases. "
+        f"Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
         "Launch, tiling and kernel: the factors they have in the geometric mean (Where the gain comes from, below).\n"
     )
     yield from _gain_table([(size, _of_size(of, size)) for size in SIZES] + [("all", of)], first)
