@@ -166,7 +166,7 @@ def _gains(results: Results) -> Iterator[str]:
     of = [r for r in results.counted if r.method == first]
     yield f"### {first}, by size\n"
     yield (
-        "In brackets: the 5th and the 95th percentile over plausible clocks (search.md), the same clocks for all cases. "
+        "In brackets: the 5th and the 95th percentile over plausible clocks (search.md), the same for all cases. "
         f"Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
         "Launch, tiling and kernel: the factors they have in the geometric mean (Where the gain comes from, below).\n"
     )
