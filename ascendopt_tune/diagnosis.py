@@ -220,6 +220,11 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     yield from _on_one_core(profile, chip)
 
 
+def _starts(profile: Profile, chip: Chip) -> float:
+    """Microseconds until a core's first instruction that grow with the number of cores. Mean over the cores."""
+    return max(0.0, profile.counters.get("core_start_us", 0.0) - float(chip.values["launch.core_head_us"]))
+
+
 def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     """How many cores would end soonest if the same work were split over them evenly, and the microseconds that saves.
 
@@ -227,7 +232,9 @@ def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     for the bytes however many cores ask for them.
     """
     used = cores_used(profile, chip)
-    each = sum(float(chip.values[f"launch.{key}"]) for key in ("fetch_us", "tiling_us"))
+    # Cores are handed out one after another, and wait for their first instructions one after another: the mean of
+    # their waiting tells what one more core costs.
+    each = 2 * _starts(profile, chip) / (used + 1) + float(chip.values["launch.dispatch_us"])
     memory = _busiest_memory(profile, chip).share * _active(profile)
     work = working(profile) * used
 

@@ -45,8 +45,9 @@ LIMITS = f"""
 | variants that do the same work, {100 * ranking.EQUAL:g} % and {ranking.EQUAL_US:g} us apart or more | in order |
 | Kendall's tau of a family | at least {ranking.TAU:g} |
 
-Half a unit of a value's last published digit is added; a published range counts from its nearer end. Other columns are
-shown without a limit.
+Half a unit of a value's last published digit is added; a published range counts from its nearer end. Other times are
+shown without a limit; what else is published (shares, cycles, bandwidths, cache counters) is written by
+`ascendopt-tune fidelity --all --csv FILE`.
 """
 
 
@@ -79,9 +80,13 @@ def _rows(rows: Sequence[compare.Row]) -> str:
     return text + "|---|---|---|--:|--:|--:|--:|---|\n" + "".join(f"{output.markdown(r)}\n" for r in rows)
 
 
+def _is_time(row: compare.Row) -> bool:
+    return bool(row.verdict) or row.measured.unit == "us"
+
+
 def _families(found: Summary) -> Iterator[str]:
     for family in table.families():
-        rows = [r for r in found.rows if r.scenario.split("/")[0] == family.name]
+        rows = [r for r in found.rows if r.scenario.split("/")[0] == family.name and _is_time(r)]
         if rows:
             flushed = ", flushed" if family.scenarios[0].state == "flushed" else ""
             yield f"\n### {family.name} ({family.scenarios[0].chip}{flushed})\n\n{_rows(rows)}"
@@ -89,11 +94,15 @@ def _families(found: Summary) -> Iterator[str]:
 
 def _rest(warm: Summary, cold: Summary) -> str:
     text = f"\n## First launches\n\n{_rows(cold.rows)}"
-    text += "\n## Rows that miss, and rows that don't count\n\n| row | scenario | metric | why |\n|---|---|---|---|\n"
-    for r in (*warm.rows, *cold.rows):
-        if r.verdict == "missed" or r.left_out:
-            why = r.note if r.left_out else f"{r.error_percent:+.1f} %{f'; {r.note}' if r.note else ''}"
-            text += f"| {r.measured.id} | {r.scenario} | {r.measured.metric} | {why} |\n"
+    text += "\n## Outside the limits\n\n| scenario | rows, error % | why, as far as it is known |\n|---|---|---|\n"
+    for one in (*warm.modelled, *cold.modelled):
+        missed = [r for r in (*warm.missed, *cold.missed) if r.scenario == one.scenario.name]
+        if missed:
+            rows = ", ".join(f"{r.measured.metric} {r.error_percent:+.0f}" for r in missed)
+            text += f"| {one.scenario.name} | {rows} | {one.scenario.missing} |\n"
+    text += "\n## What doesn't count\n\n| scenario | metric | why |\n|---|---|---|\n"
+    left_out = {(r.scenario, r.measured.metric, r.note) for r in (*warm.rows, *cold.rows) if r.left_out}
+    text += "".join(f"| {' | '.join(cells)} |\n" for cells in sorted(left_out))
     if warm.without_row:
         text += f"\nWithout a published row: {', '.join(m.scenario.name for m in warm.without_row)}.\n"
     unordered = [f"{m.scenario.name} ({m.hazards})" for m in (*warm.modelled, *cold.modelled) if m.hazards]

@@ -56,7 +56,8 @@ _SOURCES = (
 class Plan:
     """What to run.
 
-    ``results``: the folder of runs and evaluations; ``sampled``: methods that run on the sample only.
+    ``list``: of which the operators are. ``results``: the folder of runs and evaluations; ``sampled``: methods that run
+    on the sample only.
     """
 
     operators: tuple[BenchOperator, ...]
@@ -67,6 +68,7 @@ class Plan:
     results: Path
     jobs: int = 1
     sampled: tuple[str, ...] = ()
+    list: str = "test"
 
     def methods_on(self, entry: BenchOperator) -> tuple[str, ...]:
         return tuple(m for m in self.methods if entry.sampled or m not in self.sampled)

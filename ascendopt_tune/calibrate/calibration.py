@@ -93,7 +93,7 @@ def calibrate(
     """
     if effort is None:
         virtual = toolkits.find(target).target == "virtual"
-        effort = Effort(2, 0.0, 1) if virtual else Effort()
+        effort = Effort(2, 0.0, 1) if virtual else Effort(5 if reduced else 100)
     path = str(output.with_suffix(".measurements.jsonl"))
     session = measuring.run(measuring.Orders(target, chip, path, reduced, effort), progress)
     nominal = load_chip(session.chip)

@@ -19,9 +19,14 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..build.kernel import TILING_MACROS
+from ..chip import Chip
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
-from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, source
+from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
+
+_TURNS = 200  # of the holding kernel, to see how long one takes
+_LEAST_US = 1.0  # a time that is no less than this can be divided by
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,9 @@ class Loaded:
         """Its kernel, compiled."""
         key = one.kernel, one.options
         if key not in self._texts:
-            self._texts[key] = self.acl.compile(source(one.kernel), f"{one.kernel}.cpp", one.options)
+            self._texts[key] = self.acl.compile(
+                source(one.kernel), f"{one.kernel}.cpp", one.options, {"tiling.h": TILING_MACROS}
+            )
         return self._texts[key]
 
     def function(self, one: Microbenchmark) -> int:
@@ -98,13 +105,12 @@ class Loaded:
 class Stopwatch:
     """Samples of launches of one device, by events in a stream of its own."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded, self._acl = loaded, loaded.acl
+    def __init__(self, loaded: Loaded, chip: Chip) -> None:
+        self._loaded, self._acl, self._flush = loaded, loaded.acl, flush(chip)
         self._stream = self._acl.stream()
         self._begin, self._end = self._acl.create_event(), self._acl.create_event()
-        self._hold = Microbenchmark("hold", "launch", "spin", 1, (1000,))
         self.nothing_us = 0.0
-        self._launch_us = 0.0
+        self._held_launches = 0.0  # how many launches the host issues while one turn of the holding kernel runs
         self._prepare()
 
     def close(self) -> None:
@@ -114,24 +120,25 @@ class Stopwatch:
         self._acl.destroy_stream(self._stream)
 
     def sample(self, one: Microbenchmark, launches: int) -> float:
-        """Microseconds of one launch of a batch."""
-        function = self._loaded.function(one)
-        return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches)
-
-    def first(self, one: Microbenchmark) -> float:
-        """Microseconds of the first launch of a kernel that was loaded just now."""
-        self._acl.option("warm", "0")  # the virtual NPU models the state it is told of
+        """Microseconds of one launch of a batch; what doesn't stay as it was after a launch is a batch of one."""
+        self._acl.option("state", one.state)  # the virtual NPU models the state it is told of
         try:
-            with self._acl.load(self._loaded.binary(one)) as binary:
-                function = binary.function(one.entry)
-                return self.timed(lambda stream: self._loaded.launch(one, function, stream), 1)
+            if one.state == "cold":
+                with self._acl.load(self._loaded.binary(one)) as binary:
+                    return self._sample(one, binary.function(one.entry), 1)
+            return self._sample(one, self._loaded.function(one), 1 if one.state == "flushed" else launches)
         finally:
-            self._acl.option("warm", "1")
+            self._acl.option("state", "warm")
 
-    def timed(self, launch: Callable[[int], None], launches: int) -> float:
-        """Microseconds of one launch of a batch; ``launch`` gets the stream."""
-        for _ in range(1 + math.ceil(launches * self._launch_us / self._hold_us)):
-            self._loaded.launch(self._hold, self._loaded.function(self._hold), self._stream)
+    def _sample(self, one: Microbenchmark, function: int, launches: int) -> float:
+        return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches, one.state == "flushed")
+
+    def timed(self, launch: Callable[[int], None], launches: int, flushed: bool = False) -> float:
+        """Microseconds of one launch of a batch; ``launch`` gets the stream. ``flushed``: behind a flushing kernel."""
+        one = hold(1 if self._acl.virtual else math.ceil(1 + 1.5 * launches / self._held_launches))
+        self._loaded.launch(one, self._loaded.function(one), self._stream)
+        if flushed:
+            self._loaded.launch(self._flush, self._loaded.function(self._flush), self._stream)
         self._acl.record(self._begin, self._stream)
         for _ in range(launches):
             launch(self._stream)
@@ -140,50 +147,48 @@ class Stopwatch:
 
     def _prepare(self) -> None:
         """How long the kernel that holds the stream takes, what the host needs for a launch, and an empty pair."""
-        function = self._loaded.function(self._hold)
-        self._hold_us = 1.0
-        self._hold_us = max(1.0, self.timed(lambda stream: self._loaded.launch(self._hold, function, stream), 1))
+        self._held_launches = math.inf
+        one = hold(_TURNS)
+        function = self._loaded.function(one)
+        turn_us = max(_LEAST_US, self.timed(lambda stream: self._loaded.launch(one, function, stream), 1)) / _TURNS
         started = time.perf_counter()
         for _ in range(8):
-            self._loaded.launch(self._hold, function, self._stream)
-        if not self._acl.virtual:  # its launches return when they have run, and its streams never run dry
-            self._launch_us = (time.perf_counter() - started) / 8 * 1e6
+            self._loaded.launch(one, function, self._stream)
+        launch_us = (time.perf_counter() - started) / 8 * 1e6
         self._acl.synchronize(self._stream)
+        self._held_launches = turn_us / launch_us
         self.nothing_us = statistics.median(self.timed(lambda _: None, 0) for _ in range(31))
 
 
 def measure(
     acl: Acl,
+    chip: Chip,
     benchmarks: Sequence[Microbenchmark],
     effort: Effort,
-    progress: Callable[[Measured], None] = lambda _: None,
 ) -> Iterator[Measured]:
-    """Times the microbenchmarks, kernel by kernel; those of one kernel take turns.
+    """Times the microbenchmarks of ``chip``, kernel by kernel; those of one kernel take turns.
 
     Raises:
         DeviceError, KernelCompileError: the device or its compiler refuses.
     """
     with Loaded(acl) as loaded:
-        watch = Stopwatch(loaded)
+        watch = Stopwatch(loaded, chip)
         try:
             for kernel in dict.fromkeys(b.kernel for b in benchmarks):
-                for done in _in_turn(watch, [b for b in benchmarks if b.kernel == kernel], effort):
-                    progress(done)
-                    yield done
+                yield from _in_turn(watch, [b for b in benchmarks if b.kernel == kernel], effort)
         finally:
             watch.close()
 
 
 def _in_turn(watch: Stopwatch, group: Sequence[Microbenchmark], effort: Effort) -> Iterator[Measured]:
     launches = {}
-    for one in group:
-        if not one.first:  # once to warm up, once to see how long it takes
-            watch.sample(one, 1)
-            launches[one] = max(1, min(effort.most, math.ceil(effort.batch_us / max(0.1, watch.sample(one, 1)))))
+    for one in group:  # once to warm up, once to see how long it takes
+        watch.sample(one, 1)
+        launches[one] = max(1, min(effort.most, math.ceil(effort.batch_us / max(0.1, watch.sample(one, 1)))))
     samples: dict[Microbenchmark, list[float]] = {one: [] for one in group}
     for _ in range(effort.samples):
         for one, found in samples.items():
-            found.append(watch.first(one) if one.first else watch.sample(one, launches[one]))
+            found.append(watch.sample(one, launches[one]))
     for one, found in samples.items():
         yield summary(one.name, one.digest, found)
 

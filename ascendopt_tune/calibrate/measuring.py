@@ -133,7 +133,7 @@ def _main() -> None:
             if one not in missing:
                 _say(asdict(measurements.done[one.name]))
         acl.option("hazards", "0")
-        for done in measure(acl, missing, orders.effort):
+        for done in measure(acl, chip, missing, orders.effort):
             measurements.add(done)
             _say(asdict(done))
     except AscendOptError as error:

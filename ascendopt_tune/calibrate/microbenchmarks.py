@@ -23,6 +23,8 @@ BUFFER_BYTES = 320 << 20
 _PAST_L2, _WAIT = 1, 2  # bits of `how` in copy.cpp
 _CASE = re.compile(r'\b(ROW|CASE)\((\d+), "([^"]+)"')
 
+_MOST_TURNS = 20000  # of the holding kernel: some milliseconds
+
 #: Vector benchmarks on this many repeats: the first shows the head, the second the pace.
 _REPEATS = (1, 40)
 
@@ -49,8 +51,9 @@ Value = Data | Wide | int
 class Microbenchmark:
     """One launch to be timed.
 
-    ``kernel`` is a file of ``kernels/`` and ``entry`` its function; ``first``: timed as the first launch after loading,
-    otherwise as one of many; ``held``: held out of the fit, to see how well it predicts.
+    ``kernel`` is a file of ``kernels/`` and ``entry`` its function. ``state`` is what a launch finds: ``warm`` (one of
+    many), ``flushed`` (after a kernel that touches more than L2 holds) or ``cold`` (the first after loading). ``held``:
+    held out of the fit, to see how well it predicts.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Microbenchmark:
     blocks: int
     args: tuple[Value, ...] = ()
     auto_sync: bool = False
-    first: bool = False
+    state: str = "warm"
     held: bool = False
 
     @property
@@ -109,8 +112,9 @@ def _launches(cores: int) -> Iterator[Microbenchmark]:
     for blocks in sorted({1, 2, 8, cores // 2, cores}):
         yield Microbenchmark(f"empty/{blocks}", "launch", "empty", blocks)
         yield Microbenchmark(f"tiled/{blocks}", "launch", "tiled", blocks, (Data(),))
-    for blocks in (1, cores):
-        yield Microbenchmark(f"first/{blocks}", "launch", "empty", blocks, first=True)
+    for blocks in (1, 8, cores):
+        for state in ("flushed", "cold"):
+            yield Microbenchmark(f"empty/{state}/{blocks}", "launch", "empty", blocks, state=state)
     # Waves of blocks: what a block costs a core that is running already. 0 and 16 instructions of 128 repeats.
     for times in (0, 16):
         for waves in (1, 10):
@@ -121,6 +125,17 @@ _SCALAR_TIMES = {
     "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "vector_barriers": 400,
     "all_barrier": 500, "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
 }  # fmt: skip
+
+
+def hold(turns: int) -> Microbenchmark:
+    """What keeps the device busy, leaves L2 alone and costs the host one launch: copies that are waited for."""
+    args = (Data(), min(turns, _MOST_TURNS), 1, 32, 0, 512, 1 << 20, Wide(0), _PAST_L2 | _WAIT)
+    return Microbenchmark("hold", "copy", "copy_in", 1, args)
+
+
+def flush(chip: Chip) -> Microbenchmark:
+    """What leaves nothing in L2 that was there before."""
+    return next(b for b in microbenchmarks(chip) if b.name.startswith("copy_in/beyond/"))
 
 
 def _scalars(cores: int) -> Iterator[Microbenchmark]:

@@ -31,7 +31,7 @@ class Models:
         try:
             with Loaded(acl) as loaded:
                 for one in benchmarks:
-                    acl.option("warm", "0" if one.first else "1")
+                    acl.option("state", one.state)
                     loaded.launch(one, loaded.function(one))
                     acl.synchronize()
                     self._kept[one.name] = acl.keep_replay()
@@ -39,7 +39,7 @@ class Models:
             self.close()
             raise
         finally:
-            acl.option("warm", "1")
+            acl.option("state", "warm")
             acl.option("hazards", "1")
 
     def times_us(self, name: str, clocks: Sequence[Clock]) -> list[float]:

@@ -31,20 +31,26 @@ class PlayedAcl(Acl):
         self._random = np.random.default_rng(seed)
         self._known: dict[tuple[object, ...], float] = {}
         self._contents: dict[int, str] = {}  # of the binary that a function is from, by its handle
-        self._cold: set[int] = set()  # functions that have not run since they were loaded
+        self._state = "warm"
         self._now = 0.0
         self._stamps: dict[int, float] = {}
 
     def load(self, binary: bytes) -> Binary:
-        return _Watched(super().load(binary), hashlib.sha256(binary).hexdigest(), self._contents, self._cold)
+        return _Watched(super().load(binary), hashlib.sha256(binary).hexdigest(), self._contents)
+
+    def option(self, name: str, value: str) -> None:
+        if name == "state":  # of the next launches
+            self._state = value
+        else:
+            super().option(name, value)
 
     def launch(self, function: int, block_dim: int, args: Sequence[Argument], stream: int = 0) -> None:
         values = tuple(a if isinstance(a, int) else bytes(a) for a in args)
-        key = (self._contents[function], block_dim, values, function in self._cold)
+        key = (self._contents[function], block_dim, values, self._state)
         if key not in self._known:
-            self.option("chip", self._chip_file)
-            self.option("hazards", "0")
-            self.option("warm", "0" if function in self._cold else "1")
+            super().option("chip", self._chip_file)
+            super().option("hazards", "0")
+            super().option("state", self._state)
             begin, end = self.create_event(), self.create_event()
             super().record(begin, stream)
             super().launch(function, block_dim, args, stream)
@@ -52,9 +58,8 @@ class PlayedAcl(Acl):
             self._known[key] = super().elapsed_us(begin, end)
             self.destroy_event(begin)
             self.destroy_event(end)
-            self.option("warm", "1")
-            self.option("hazards", "1")
-        self._cold.discard(function)
+            super().option("state", "warm")
+            super().option("hazards", "1")
         self._now += self._known[key]
 
     def record(self, event: int, stream: int = 0) -> None:
@@ -77,21 +82,16 @@ class PlayedAcl(Acl):
 class _Watched(Binary):
     """A binary of the played device, which has to know what its functions are."""
 
-    def __init__(self, binary: Binary, content: str, contents: dict[int, str], cold: set[int]) -> None:
-        self._binary, self._content, self._contents, self._cold = binary, content, contents, cold
-        self._handles: set[int] = set()
+    def __init__(self, binary: Binary, content: str, contents: dict[int, str]) -> None:
+        self._binary, self._content, self._contents = binary, content, contents
 
     def function(self, name: str) -> int:
         handle = self._binary.function(name)
-        if handle not in self._handles:
-            self._handles.add(handle)
-            self._contents[handle] = self._content + name
-            self._cold.add(handle)
+        self._contents[handle] = self._content + name
         return handle
 
     def unload(self) -> None:
         self._binary.unload()
-        self._cold -= self._handles
 
 
 def drawn(chip: Chip, seed: int, wider: float = 1.3) -> dict[str, float]:

@@ -29,8 +29,12 @@ def _timed(acl: Acl, watch: Stopwatch, scenario: Scenario, samples: int) -> Meas
         def launch(stream: int) -> None:
             acl.launch(function, scenario.blocks, buffers, stream)
 
+        flushed = scenario.state == "flushed"
+        launches = 1 if acl.virtual or flushed else _LAUNCHES
+        acl.option("state", scenario.state)
         watch.timed(launch, 1)  # once to warm up
-        found = [watch.timed(launch, 1 if acl.virtual else _LAUNCHES) for _ in range(samples)]
+        found = [watch.timed(launch, launches, flushed) for _ in range(samples)]
+        acl.option("state", "warm")
     return summary(scenario.name, "", found)
 
 
@@ -45,13 +49,11 @@ def _main() -> None:
     cores = int(chip.values["core.aiv"])
     times, left_out = {}, {}
     with Loaded(acl) as loaded:
-        watch = Stopwatch(loaded)
+        watch = Stopwatch(loaded, chip)
         for scenario in table.chosen(given.names, slow=False):
-            if scenario.state != "warm" or scenario.blocks > cores:
-                why = "as first launches" if scenario.state == "cold" else "behind another kernel"
-                left_out[scenario.name] = (
-                    f"needs {scenario.blocks} cores" if scenario.blocks > cores else f"was measured {why}"
-                )
+            if scenario.state == "cold" or scenario.blocks > cores:
+                first = scenario.state == "cold"
+                left_out[scenario.name] = "a first launch" if first else f"needs {scenario.blocks} cores"
                 continue
             try:
                 times[scenario.name] = asdict(_timed(acl, watch, scenario, 1 if acl.virtual else _SAMPLES))

@@ -111,6 +111,7 @@ def search(
         results=results or paths.cache_dir() / "bench",
         jobs=jobs,
         sampled=on_sample,
+        list=name,
     )
     ended = 0
 

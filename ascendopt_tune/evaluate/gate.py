@@ -128,6 +128,7 @@ class Gate:
         self.skipped: list[str] = []
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
+        self._other: Gate | None = None
         #: By pair, its times in us under the plausible clocks.
         self._replayed: dict[str, list[float]] = {}
 
@@ -175,11 +176,18 @@ class Gate:
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
+        other = self._unseen()
         with self._evaluator.fresh() as fresh:
-            other = Gate(self.operator, self.case, fresh, seed=self.seed ^ _CONFIRM_SEED, signature=self.signature)
-            other._baseline_habits = self._baseline_habits
             result = fresh.evaluate(other._request(pair, other.trials()))
         return Checked(result, {})
+
+    def _unseen(self) -> Gate:
+        """The gate on the inputs of :meth:`confirm`, which are made once, as what is expected of them."""
+        if self._other is None:
+            seed = self.seed ^ _CONFIRM_SEED
+            self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
+        self._other._baseline_habits = self._baseline_habits
+        return self._other
 
     def speedups(self, pair: Pair) -> tuple[float, ...]:
         """Over the baseline, under each of the plausible clocks (clocks.py); none where times are measured.

@@ -78,7 +78,8 @@ def _times(rows: Sequence[Row], family: Family) -> Iterator[tuple[str, _Times]]:
     for metric in RANKED:
         found: dict[str, list[Row]] = {}
         for row in rows:
-            if row.measured.metric == metric and row.scenario.split("/")[0] == family.name and row.modelled:
+            of_family = row.scenario.split("/")[0] == family.name and not row.left_out
+            if of_family and row.measured.metric == metric and row.modelled:
                 found.setdefault(row.scenario, []).append(row)
         yield metric, {name: (mean(r.measured.value for r in of), of[0].modelled or 0) for name, of in found.items()}
 

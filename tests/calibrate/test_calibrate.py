@@ -43,9 +43,13 @@ def test_events_alone_tell_the_time(tmp_path: Path) -> None:
     chip = load_chip(NOMINAL)
     file = tmp_path / "device.toml"
     file.write_text(chip_text(chip, {"launch.base_us": Constant(1.5, 1.5, 1.5, "drawn")}, []))
-    chosen = [b for b in microbenchmarks(chip) if b.name in ("empty/1", "first/1", "scalar/ub", "vector/Exp.float/40")]
+    chosen = [
+        b
+        for b in microbenchmarks(chip)
+        if b.name in ("empty/1", "empty/cold/1", "empty/flushed/8", "scalar/ub", "vector/Exp.float/40")
+    ]
     device = PlayedAcl(toolkit.virtual(), file, 5)
-    measured = {m.name: m for m in measure(device, chosen, Effort(100))}
+    measured = {m.name: m for m in measure(device, chip, chosen, Effort(100))}
     with Models(Acl(toolkit.virtual()), NOMINAL, chosen) as models:
         for one in chosen:
             (want,) = models.times_us(one.name, [{"launch.base_us": 1.5}])
@@ -131,5 +135,7 @@ def test_silicon_check_leaves_a_bundle(tmp_path: Path) -> None:
         assert summary is not None
         text = summary.read().decode()
     assert {"doctor.json", "calibrated.toml", "calibrated.measurements.jsonl", "kernels.json", "tune.json"} <= names
+    tuned = json.loads((folder / "tune.json").read_text())
+    assert tuned["chip"].startswith("calibrated-")  # by the file's content
     assert "nothing here is from silicon" in text
     assert "measured us" not in text

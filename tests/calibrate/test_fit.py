@@ -81,3 +81,17 @@ def test_an_outlier_is_not_believed() -> None:
     found = fit(model, measured, chip())
     assert found.clock["vector.head_cycles"] == pytest.approx(TRUTH["vector.head_cycles"], rel=0.03)
     assert max(found.residuals, key=lambda r: abs(r.percent)).name == wrong.name
+
+
+def test_what_the_model_leaves_out_widens_the_intervals() -> None:
+    """Times that are off by 5 %, each in its own way, though measured to 0.2 %."""
+    model, random = Formulas(launches(20)), np.random.default_rng(3)
+    exact = model.measured()
+    wrong = [Measured(m.name, "", m.us * (1 + 0.05 * random.standard_normal()), 0.002, 10) for m in exact]
+    good = fit(model, [Measured(m.name, "", m.us, 0.002, 10) for m in exact], chip())
+    bad = fit(model, wrong, chip())
+    assert good.scatter == 1
+    assert bad.scatter > 8
+    for key, one in bad.determined.items():
+        assert one.error > 8 * good.determined[key].error
+        assert one.low <= TRUTH[key] <= one.high

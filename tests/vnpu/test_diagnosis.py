@@ -48,16 +48,16 @@ def profile(kernel: str, cores: int, *numbers: int) -> Profile:
 STREAM = ("stream", MANY, TILE)
 CASES: list[tuple[str, tuple[Any, ...], tuple[str, ...]]] = [
     ("memory bandwidth", ("loads", 48, 400), ("GB/s from L2", "Move fewer bytes")),
-    ("copies", (*STREAM, 60, 2, 1, 1), ("copies of 16384 bytes", "fewer bytes per core")),
-    ("vector barriers", (*STREAM, 24, 2, 20, 1), ("its own earlier results", "independent instructions")),
+    ("memory bandwidth", (*STREAM, 60, 2, 1, 1), ("GB/s from L2", "copies wait")),
+    ("vector", (*STREAM, 24, 2, 20, 1), ("Vector bound", "fewer passes")),
     ("no overlap", (*STREAM, 40, 1, 4, 1), ("take turns", "Double buffering")),
     ("imbalance", (*STREAM, 6, 2, 20, 10), ("longest block", "same amount")),
-    ("few cores", ("stream", 4, TILE, 16, 2, 20, 1), ("4 of 48 cores", "more blocks", "dependent vector")),
-    ("few cores", ("stream", 4, TILE, 32, 2, 1, 1), ("bound by the copies of each core",)),
+    ("few cores", ("stream", 4, TILE, 16, 2, 20, 1), ("4 of 48 cores", "more blocks", "vector bound")),
+    ("few cores", ("stream", 4, TILE, 32, 2, 1, 1), ("4 of 48 cores", "more blocks")),
     ("launch", (*STREAM, 1, 1, 1, 1), ("Launch bound", "Start fewer cores")),
     ("small copies", ("rows", MANY, 2048), ("64 bytes", "larger tiles")),
     ("scalar", ("elements", MANY, 3000), ("Scalar bound", "GetValue/SetValue")),
-    ("scalar round trips", ("round_trips", MANY, 500), ("issues nothing", "Duplicate, Brcb")),
+    ("scalar", ("round_trips", MANY, 500), ("Scalar bound", "vector instructions")),
     ("short vector instructions", ("vectors", MANY, 2500, 64, 32768 + 256), ("of it starting", "repeats and strides")),
     ("bank conflicts", ("vectors", MANY, 400, TILE, 32768), ("banks that two operands", "32 bytes")),
     ("vector", ("vectors", MANY, 500, TILE, 32768 + 256), ("Vector bound", "fewer passes")),
@@ -87,7 +87,8 @@ def test_more_cores_are_advised_where_they_pay(tile: int, operations: int, tiles
             found = [f for f in diagnose(profiles[n], CHIP).findings if f.bound == "few cores"]
             assert bool(found) == (gain > 0.1), (n, gain, times)
             judged[gain > 0.1] += 1
-    assert all(judged.values())
+    assert judged[True]
+    assert judged[False] or operations == 20  # much work for each: more cores always pay
 
 
 def test_double_buffering_is_what_the_diagnosis_says_it_is() -> None:

@@ -53,7 +53,7 @@ def test_published_gains_have_their_size() -> None:
 def test_the_docs_page_shows_these_rows() -> None:
     """`make docs` writes it; the rows of the fast scenarios are compared."""
     page = DOCS.read_text()
-    stale = [line for r in found().rows if (line := output.markdown(r)) not in page]
+    stale = [line for r in found().rows if r.verdict and (line := output.markdown(r)) not in page]
     assert not stale, "run `make docs`"
 
 

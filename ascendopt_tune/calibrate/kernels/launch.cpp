@@ -1,6 +1,7 @@
 // What launching costs: a kernel that does nothing, with and without tiling data, or one vector instruction `times`
 // times in every block, so that blocks of one wave end before the next one begins.
 #include "kernel_operator.h"
+#include "tiling.h"
 
 using namespace AscendC;
 
@@ -8,21 +9,11 @@ struct Tiling {
   uint32_t words[16];
 };
 
-// As an operator's kernel gets its tiling data. The virtual NPU brings it in with its cost; a device compiler gets a
-// copy through the scalar unit.
-#if defined(__VNPU__)
-#define LOAD_TILING(to, from) vnpu::load_tiling(&to, from, sizeof(Tiling))
-#else
-#define LOAD_TILING(to, from) \
-  for (uint32_t word = 0; word < 16; word++) to.words[word] = reinterpret_cast<__gm__ uint32_t*>(from)[word]
-#endif
-
 extern "C" __global__ __aicore__ void empty() { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); }
 
 extern "C" __global__ __aicore__ void tiled(GM_ADDR tiling) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
-  Tiling t;
-  LOAD_TILING(t, tiling);
+  GET_TILING_DATA_WITH_STRUCT(Tiling, t, tiling);
   LocalTensor<uint32_t> ub(TPosition::VECCALC, 0, 64);
   ub.SetValue(0, t.words[0] + t.words[15]);
 }

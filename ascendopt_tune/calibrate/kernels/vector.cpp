@@ -81,6 +81,7 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
     ROW(35, "MrgSort.any", MrgSort(f.z, {f.x, f.x[4096], f.y, f.y[4096]}, lists))
     CASE(100, "sources in one bank group", Add(f.z, f.x, f.x[4096], 64, r, two))
     CASE(101, "destination in a source's bank", Add(f.x[8192 - 64 * 8], f.x, f.y, 64, r, two))
+    ROW(37, "Transpose.any", Transpose(h.z, h.x))
     ROW(36, "TransDataTo5HD.any", TransDataTo5HD<half>(to, from, {false, false, r, between, between}))
   }
   PipeBarrier<PIPE_ALL>();
