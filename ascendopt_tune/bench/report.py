@@ -166,8 +166,8 @@ def _gains(results: Results) -> Iterator[str]:
     of = [r for r in results.counted if r.method == first]
     yield f"### {first}, by size\n"
     yield (
-        "In brackets: the ends of each case's interval over plausible clocks (docs/fidelity.md), taken for all cases "
-        f"at once. Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
+        "In brackets: the 5th and the 95th percentile over plausible clocks (search.md), the same for all cases. "
+        f"Survive: runs that are faster in at least {100 * summary.WINS:.0f} % of the plausible clocks. "
         "Launch, tiling and kernel: the factors they have in the geometric mean (Where the gain comes from, below).\n"
     )
     yield from _gain_table([(size, _of_size(of, size)) for size in SIZES] + [("all", of)], first)
@@ -293,7 +293,7 @@ def _operators(
     runs: Sequence[RunRecord], methods: Sequence[str], known: dict[summary.CaseName, float]
 ) -> Iterator[str]:
     yield "### Operators\n\nModelled time as written, and the speedup by method (geometric mean over seeds), in"
-    yield "brackets its ends over plausible clocks.\n"
+    yield "brackets its 5th and 95th percentile over plausible clocks.\n"
     yield f"| operator | level | size | as written | best known | {' | '.join(methods)} |"
     yield f"|---|---|---|---|---{'|---' * len(methods)}|"
     order = {size: place for place, size in enumerate(SIZES)}

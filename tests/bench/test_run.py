@@ -121,6 +121,7 @@ def test_what_other_clocks_take_away_makes_room() -> None:
     assert found.speedup_low is not None
     assert found.speedup_high is not None
     assert 1.2 <= found.speedup_low < found.speedup < found.speedup_high <= 1.3
+    assert found.over_clocks == (1.3, 1.25, 1.2)
     assert found.refused == ("trial 2: 1.01 to 2.09 over plausible clocks",)
     subject.over_clocks[pairs[1].hash] = (1.3, 0.99)
     none = record(subject, method, 0, 40, **ABOUT)

@@ -28,6 +28,12 @@ from ascendopt_tune.settings import settings
 CHIP = "ascend910b4"
 #: Formulas that take too long, or too much memory, for more than the elements of ``decode``.
 SMALL_ONLY = {"math/spence": "a table of 4097 steps for every element"}
+#: What rounding costs where a case has more elements, or larger images, than the tests': a product rounded to float16
+#: (0.11 % of the elements off by a tolerance or two), differences of neighbours times the width of an image.
+TOLERANCE = {
+    "math/addcmul": {"float16": {"ratio": 2e-3}},
+    "image/multi_scale_deformable_attention_grad": {"float32": {"ratio": 2e-3}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +57,8 @@ def test_the_baseline_is_right_at_this_size(one: table.BenchOperator, evaluator:
     operator = one.load()
     signature = evaluator.describe(operator).signature
     operator = one.with_settings(operator, signature)
-    operator = replace(operator, reference=in_float64(OPERATORS[one.path][0].reference))
+    more = {"tolerance": TOLERANCE[one.path]} if one.path in TOLERANCE else {}
+    reference = in_float64(OPERATORS[one.path][0].reference)
+    operator = replace(operator, reference=reference, settings={**operator.settings, **more})
     outcome = Gate(operator, one.case, evaluator, signature=signature).evaluate(operator.baseline).outcome
     assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
