@@ -12,10 +12,11 @@ from ..chip import Chip, Constant, load_chip
 from ..device.acl import Acl
 from ..files import write_whole
 from . import measuring
-from .fit import FOLDED, Fit, Model, Residual, fit
+from .fit import Fit, Residual, fit
 from .measure import Effort
 from .microbenchmarks import Microbenchmark, microbenchmarks
 from .model import Models
+from .parameters import FOLDED, Model
 from .write import chip_text
 
 
