@@ -99,7 +99,19 @@ def _rest(warm: Summary, cold: Summary) -> str:
         missed = [r for r in (*warm.missed, *cold.missed) if r.scenario == one.scenario.name]
         if missed:
             rows = ", ".join(f"{r.measured.metric} {r.error_percent:+.0f}" for r in missed)
-            text += f"| {one.scenario.name} | {rows} | {one.scenario.missing} |\n"
+            why = "; ".join(dict.fromkeys(r.note for r in missed))
+            text += f"| {one.scenario.name} | {rows} | {why} |\n"
+    text += "\n## Orders, gains and correlations that are missed\n\n| what | why, as far as it is known |\n|---|---|\n"
+    for family in dict.fromkeys(i.faster.split("/")[0] for i in warm.inversions):
+        pairs = ", ".join(f"{i.faster} before {i.slower}" for i in warm.inversions if i.faster.startswith(f"{family}/"))
+        text += f"| orders: {pairs} | {table.why_turned(family)} |\n"
+    for g in warm.gains:
+        if g.verdict == "missed":
+            text += f"| {g.slow} to {g.fast}: measured {g.measured:.2f}, modelled {g.modelled:.2f} | "
+            text += f"{table.why_gain(g.slow, g.fast)} |\n"
+    for r in warm.rankings:
+        if r.verdict == "missed":
+            text += f"| Kendall's tau of {r.family}: {r.tau:.2f} over {r.pairs} pairs | {table.why_tau(r.family)} |\n"
     text += "\n## What doesn't count\n\n| scenario | metric | why |\n|---|---|---|\n"
     left_out = {(r.scenario, r.measured.metric, r.note) for r in (*warm.rows, *cold.rows) if r.left_out}
     text += "".join(f"| {' | '.join(cells)} |\n" for cells in sorted(left_out))

@@ -12,10 +12,11 @@ from ..chip import Chip, Constant, load_chip
 from ..device.acl import Acl
 from ..files import write_whole
 from . import measuring
-from .fit import FOLDED, Fit, Model, Residual, fit
+from .fit import Fit, Residual, fit
 from .measure import Effort
 from .microbenchmarks import Microbenchmark, microbenchmarks
 from .model import Models
+from .parameters import FOLDED, Model
 from .write import chip_text
 
 
@@ -93,7 +94,7 @@ def calibrate(
     """
     if effort is None:
         virtual = toolkits.find(target).target == "virtual"
-        effort = Effort(2, 0.0, 1) if virtual else Effort()
+        effort = Effort(2, 0.0, 1) if virtual else Effort(5 if reduced else 100)
     path = str(output.with_suffix(".measurements.jsonl"))
     session = measuring.run(measuring.Orders(target, chip, path, reduced, effort), progress)
     nominal = load_chip(session.chip)

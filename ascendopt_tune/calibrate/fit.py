@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..chip import Chip, Constant
+from ..chip import Chip
 from .measure import Measured
-
-Vector: TypeAlias = npt.NDArray[np.float64]
+from .parameters import FOLDED, Model, Parameter, Vector, clock_of, parameters_of, seen_by
 
 #: Relative standard error of a constant above which the benchmarks don't determine it.
 UNDETERMINED = 0.15
@@ -29,49 +27,10 @@ FLOOR = 0.002
 NINETY = 1.645
 
 _HUBER = 2.0  # residuals beyond this many standard errors count less
+#: Floors of the errors, from coarse to fine: far from the solution everything is off, and nothing is an outlier yet.
+_COARSE = (0.2, 0.02)
 _STEP = 0.01  # of a parameter, for derivatives
-_INSENSITIVE = 1e-6  # change of a time's logarithm that is none
-_BOUND = np.log(8.0)  # how far a constant may go from its nominal value
 _ROUNDS = 40
-
-#: Errors that all rows of the table of instructions share: they end up in the rows.
-FOLDED = {"vector.head_offset_cycles": "is part of every row's head"}
-
-
-class Model(Protocol):
-    """Modelled times (us) of a microbenchmark under some clocks; an empty clock is the nominal one."""
-
-    def times_us(self, name: str, clocks: Sequence[Mapping[str, float]]) -> list[float]: ...
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """How a constant is varied: ``value(0)`` is nominal; a step of 1 is a factor of e, or half of its interval."""
-
-    key: str
-    nominal: float
-    scale: float  # of a constant that may be 0, else 0
-    prior: float  # standard deviation of the parameter before anything is measured
-    low: float
-    high: float
-
-    @staticmethod
-    def of(key: str, constant: Constant) -> Parameter:
-        """The parameter of a constant of the chip file."""
-        if constant.value > 0 and constant.low > 0:
-            width = np.log(constant.high / constant.low) / 2
-            return Parameter(key, constant.value, 0.0, max(0.5, 3 * width), -_BOUND, _BOUND)
-        scale = max((constant.high - constant.low) / 2, 1e-9)
-        low = -constant.value / scale if constant.low >= 0 else -8.0
-        return Parameter(key, constant.value, scale, 2.0, low, 8.0)
-
-    def value(self, x: float) -> float:
-        """The constant."""
-        return self.nominal + self.scale * x if self.scale else self.nominal * float(np.exp(x))
-
-    def relative(self, x: float) -> float:
-        """What a small change of the parameter is of the constant's value, or of half its interval if that is more."""
-        return self.scale / max(self.scale, abs(self.value(x))) if self.scale else 1.0
 
 
 @dataclass(frozen=True)
@@ -119,52 +78,39 @@ class _Problem:
     model: Model
     measured: Sequence[Measured]
     parameters: Sequence[Parameter]
-    seen: Sequence[Sequence[int]]  # by benchmark: positions of parameters
+    seen: list[list[int]]  # by benchmark: positions of parameters
 
-    def __post_init__(self) -> None:
+    def believe(self, floor: float) -> None:
+        """Times are off by their own errors and by ``floor``."""
         self.target = np.log([m.us for m in self.measured])
-        self.sigma = np.hypot([m.error for m in self.measured], FLOOR)
+        self.sigma = np.hypot([m.error for m in self.measured], floor)
 
-    def _clock(self, x: Vector, seen: Sequence[int], moved: int | None = None, by: float = 0.0) -> dict[str, float]:
-        out = {self.parameters[i].key: self.parameters[i].value(float(x[i])) for i in seen}
-        if moved is not None:
-            p = self.parameters[moved]
-            out[p.key] = p.value(float(np.clip(x[moved] + by, p.low, p.high)))
-        return out
+    def look_again(self, x: Vector) -> bool:
+        """Whether a benchmark sees constants here that it didn't see before; from now on they count."""
+        found = [seen_by(self.model, m.name, self.parameters, x) for m in self.measured]
+        merged = [sorted({*old, *new}) for old, new in zip(self.seen, found, strict=True)]
+        self.seen, before = merged, self.seen
+        return merged != before
 
     def residuals(self, x: Vector) -> Vector:
         rows = zip(self.measured, self.seen, strict=True)
-        times = [self.model.times_us(m.name, [self._clock(x, seen)])[0] for m, seen in rows]
+        times = [self.model.times_us(m.name, [clock_of(self.parameters, x, seen)])[0] for m, seen in rows]
         return (np.log(times) - self.target) / self.sigma
 
     def derivatives(self, x: Vector) -> tuple[Vector, Vector]:
         """Residuals, and how they change with each parameter."""
         jacobian = np.zeros((len(self.measured), len(self.parameters)))
         times = np.zeros(len(self.measured))
-        for row, m in enumerate(self.measured):
-            columns = self.seen[row]
+        for row, (m, columns) in enumerate(zip(self.measured, self.seen, strict=True)):
             steps = [_STEP if x[i] + _STEP <= self.parameters[i].high else -_STEP for i in columns]
-            clocks = [self._clock(x, columns, i, d) for i, d in zip(columns, steps, strict=True)]
-            found = np.log(self.model.times_us(m.name, [self._clock(x, columns), *clocks]))
+            clocks = [clock_of(self.parameters, x, columns)]
+            for i, step in zip(columns, steps, strict=True):
+                p = self.parameters[i]
+                clocks.append(clocks[0] | {p.key: p.value(float(x[i]) + step)})
+            found = np.log(self.model.times_us(m.name, clocks))
             times[row] = found[0]
             jacobian[row, columns] = (found[1:] - found[0]) / steps / self.sigma[row]
         return (times - self.target) / self.sigma, jacobian
-
-
-def parameters_of(chip: Chip) -> list[Parameter]:
-    """What is fitted: the constants of a chip file, but those that are part of others."""
-    return [Parameter.of(key, constant) for key, constant in chip.constants.items() if key not in FOLDED]
-
-
-def sensitivities(model: Model, names: Sequence[str], chip: Chip) -> dict[str, list[int]]:
-    """By microbenchmark: the positions in ``parameters_of(chip)`` of the constants that its time depends on."""
-    parameters, out = parameters_of(chip), {}
-    clocks = [{p.key: p.value(float(np.clip(d, p.low, p.high)))} for p in parameters for d in (-0.4, 0.4)]
-    for name in names:
-        times = np.log(model.times_us(name, [{}, *clocks]))
-        moves = np.abs(times[1:] - times[0]).reshape(-1, 2).max(1, initial=0)
-        out[name] = [i for i in range(len(parameters)) if moves[i] > _INSENSITIVE]
-    return out
 
 
 def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[str, Sequence[int]] | None = None) -> Fit:
@@ -172,15 +118,22 @@ def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[st
 
     Args:
         model: of the same microbenchmarks, with ``chip`` as its nominal clock.
-        seen: what :func:`sensitivities` says to them, if that is known already.
+        seen: what :func:`parameters.seen_by` says to them with the nominal clock, if that is known already.
     """
     parameters = parameters_of(chip)
-    seen = seen or sensitivities(model, [m.name for m in measured], chip)
-    problem = _Problem(model, measured, parameters, [seen[m.name] for m in measured])
+    x = np.zeros(len(parameters))
+    known = seen or {}
+    first = [list(known.get(m.name) or seen_by(model, m.name, parameters, x)) for m in measured]
+    problem = _Problem(model, measured, parameters, first)
+    everything = np.ones(len(parameters), np.bool_)
+    for floor in (*_COARSE, FLOOR):
+        problem.believe(floor)
+        x, _, _ = _minimize(problem, x, everything)
+        if problem.look_again(x):
+            x, _, _ = _minimize(problem, x, everything)
     free = np.array([any(i in seen for seen in problem.seen) for i in range(len(parameters))])
     why = dict(FOLDED) | {p.key: "no microbenchmark sees it" for p, f in zip(parameters, free, strict=True) if not f}
     why = {key: text for key, text in why.items() if key in chip.constants}
-    x = np.zeros(len(parameters))
     while True:
         x, jacobian, weights = _minimize(problem, x, free)
         residuals = problem.residuals(x)

@@ -22,6 +22,8 @@ EXAMPLES = (
     "Interrupted, run the same again: it goes on."
 )
 
+_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
+
 Samples = Annotated[
     int | None,
     typer.Option("--samples", min=1, help="Of each microbenchmark. Default: 100, on the virtual NPU 2."),
@@ -54,14 +56,18 @@ def calibrate_command(
         if not json:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
-    result = calibrate(
-        output,
-        target=target or settings().target,
-        chip=chip,
-        effort=Effort(samples) if samples is not None else None,
-        reduced=reduced,
-        progress=say,
-    )
+    try:
+        result = calibrate(
+            output,
+            target=target or settings().target,
+            chip=chip,
+            effort=Effort(samples) if samples is not None else None,
+            reduced=reduced,
+            progress=say,
+        )
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on where this one was.", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED) from None
     say("")
     if json:
         print(json_text(document(result, output)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..chip import load_chip
+from ..clocks import plausible
+from ..fidelity import cross_validate, output, runner, table
 from ..fidelity import measured as published
-from ..fidelity import output, runner, table
+from ..fidelity.measured import Measured
+from ..fidelity.runner import Modelled
 from ..fidelity.summary import Summary
 from ..files import replacing
 from ..report.text import json_text
@@ -18,7 +23,8 @@ from . import options
 
 EXAMPLES = (
     "Examples: ascendopt-tune fidelity --csv rows.csv --plot rows.html; ascendopt-tune fidelity data_copy add/4; "
-    "ascendopt-tune fidelity --cold; ascendopt-tune fidelity --measurements mine.csv --all."
+    "ascendopt-tune fidelity --cold; ascendopt-tune fidelity --cross-validate; "
+    "ascendopt-tune fidelity --measurements mine.csv --all."
 )
 
 
@@ -29,6 +35,16 @@ def fidelity(
     slow: Annotated[bool, typer.Option("--all", help="The slow scenarios too (about a minute more).")] = False,
     cold: Annotated[
         bool, typer.Option("--cold", help="What was measured at a first launch, instead of steady states.")
+    ] = False,
+    cross: Annotated[
+        bool,
+        typer.Option(
+            "--cross-validate",
+            help="Fit the constants without one scenario, and without one family, and predict those.",
+        ),
+    ] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="How many published values lie in the interval over plausible clocks.")
     ] = False,
     measurements: Annotated[
         Path | None, typer.Option("--measurements", help="A table of your own instead of asc-devkit's that is shipped.")
@@ -42,12 +58,16 @@ def fidelity(
     """Run own kernels that repeat published measurements on the virtual NPU, and compare modelled with measured."""
     values = (*published.read(measurements or published.MEASUREMENTS), *published.points())
     modelled = []
-    for one in runner.run(table.chosen(names or [], slow, cold), chip):
+    clocks = cross_validate.steps if cross else plausible if intervals else None
+    for one in runner.run(table.chosen(names or [], slow, cold), chip, clocks):
         modelled.append(one)
         if not json:
             Console(stderr=True).print(
                 f"[dim]{one.scenario.name}: modelled {one.profile.task_duration_us:.1f} us[/dim]"
             )
+    if cross or intervals:
+        _print_validation(modelled, values, cross, json)
+        return
     found = Summary.of(modelled, values)
     if csv:
         with replacing(csv) as whole, whole.open("w", newline="", encoding="utf-8") as file:
@@ -58,6 +78,26 @@ def fidelity(
         print(json_text(found.to_json()))
         return
     _show(found)
+
+
+def _print_validation(modelled: list[Modelled], values: Sequence[Measured], cross: bool, json: bool) -> None:
+    if not cross:
+        inside, total = cross_validate.coverage(modelled, values)
+        if json:
+            print(json_text({"time": "modelled", "inside": inside, "rows": total}))
+            return
+        print(f"{inside} of {total} published values ({100 * inside / max(1, total):.0f} %) lie in the 90 % interval")
+        return
+    lines = cross_validate.cross_validate(modelled, values, load_chip)
+    if json:
+        print(json_text({"time": "modelled", "median_error_percent": [vars(line) for line in lines]}))
+        return
+    out = Table("family", title="median error of modelled times, %")
+    for column in ("rows", "as it is", "fitted to all", "without its scenario", "without its family"):
+        out.add_column(column, justify="right")
+    for x in lines:
+        out.add_row(x.name, str(x.rows), *(f"{e:.1f}" for e in (x.now, x.fitted, x.scenario, x.family)))
+    Console(width=100).print(out)
 
 
 def _show(found: Summary) -> None:

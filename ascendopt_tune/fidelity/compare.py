@@ -8,7 +8,7 @@ from statistics import median
 
 from .measured import Measured
 from .runner import Modelled
-from .table import reason_of, scenario_of
+from .table import reason_of, scenario_of, why_missed
 
 #: What is promised of a metric, in per cent of the measured value. Other metrics are shown without a limit.
 LIMITS = {
@@ -84,7 +84,8 @@ def rows_of(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> list[
         limited = not reason and (row.metric != "aiv_mte3_time_us" or scenario.name in repeating)
         value = one.value(row.metric)
         limit = allowed(row, value) if limited else None
-        rows.append(Row(row, value, scenario.name, one.chip, limit, reason or scenario.missing, bool(reason)))
+        note = reason or scenario.missing or why_missed(scenario.name, row.metric)
+        rows.append(Row(row, value, scenario.name, one.chip, limit, note, bool(reason)))
     return rows
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ..build import toolkit as toolkits
 from ..build.kernel import TILING_MACROS
-from ..chip import load_chip
+from ..chip import Chip, load_chip
+from ..clocks import Clock
 from ..device.acl import Acl
 from ..errors import DeviceError
 from ..profile import Profile
 from .table import FOLDER, Scenario
 
+#: Which metrics a replay tells, in the order of its columns (Acl.replay_times).
+REPLAYED = (
+    *("task_duration_us", "aiv_time_us", "aiv_vec_time_us", "aiv_scalar_time_us", "aiv_mte2_time_us"),
+    "aiv_mte3_time_us",
+)
 _COUNTER_MHZ = 50  # of GetSystemCycle on architecture 2201 (asc-devkit, GetSystemCycle)
 _LINE_BYTES = 128  # one miss of the published L2 counters
 _READ_CHANNELS = 2  # r0 and r1 of the published L2 counters
@@ -26,7 +33,7 @@ class Modelled:
     """The modelled profile of a scenario on ``chip``, whose vector clock is ``clock_mhz``.
 
     ``ticks``: what the kernel itself counted with ``GetSystemCycle()``, None where it doesn't. ``hazards``: how many
-    accesses were found unordered.
+    accesses were found unordered. ``replayed``: its times (us) under other clocks, [clocks, REPLAYED].
     """
 
     scenario: Scenario
@@ -35,6 +42,7 @@ class Modelled:
     profile: Profile
     ticks: int | None = None
     hazards: int = 0
+    replayed: npt.NDArray[np.float64] | None = None
 
     def value(self, metric: str) -> float | None:
         """The modelled value of a published metric, in its unit; None for one that isn't modelled."""
@@ -63,11 +71,14 @@ class Modelled:
         return None
 
 
-def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelled]:
+def run(
+    chosen: Sequence[Scenario], chip: str | None = None, clocks: Callable[[Chip], Sequence[Clock]] | None = None
+) -> Iterator[Modelled]:
     """Runs the scenarios one after another, each on its own chip file or all on ``chip``.
 
     Everything is as ``run`` and ``tune`` have it: synchronization as the scenario is built, hazard checks on, the
-    steady state of repeated launches; scenarios that were measured in another state run in that one.
+    steady state of repeated launches; scenarios that were measured in another state run in that one. With ``clocks``
+    each is also timed under those of its chip.
 
     Raises:
         CaseError: no such chip.
@@ -83,7 +94,10 @@ def run(chosen: Sequence[Scenario], chip: str | None = None) -> Iterator[Modelle
             if build not in binaries:
                 binaries[build] = compiled(acl, scenario)
             acl.option("state", scenario.state)
-            yield _one(acl, scenario, chip or scenario.chip, binaries[build])
+            one = _one(acl, scenario, chip or scenario.chip, binaries[build])
+            if clocks is not None:
+                one = replace(one, replayed=acl.replay_times(clocks(load_chip(one.chip))))
+            yield one
     finally:
         acl.option("state", "warm")
 

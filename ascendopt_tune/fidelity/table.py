@@ -138,6 +138,40 @@ def left_out() -> tuple[LeftOut, ...]:
     return tuple(LeftOut(**_tuples(entry)) for document in _documents() for entry in document.get("left_out", []))
 
 
+@cache
+def _listed(kind: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(entry for document in _documents() for entry in document.get(kind, []))
+
+
+def why_missed(scenario: str, metric: str) -> str:
+    """Why the model misses this metric of a scenario, as far as it is known (missed.toml); "" for what isn't listed."""
+    return next(
+        (
+            str(entry["reason"])
+            for entry in _listed("missed")
+            if any(fnmatchcase(scenario, p) for p in entry["rows"])
+            and any(fnmatchcase(metric, p) for p in entry["metrics"])
+        ),
+        "",
+    )
+
+
+def why_turned(family: str) -> str:
+    """Why the model turns orders of a family around (missed.toml); "" for what isn't listed."""
+    return next((str(entry["reason"]) for entry in _listed("turned") if entry["family"] == family), "")
+
+
+def why_gain(slow: str, fast: str) -> str:
+    """Why the model misses a published gain (missed.toml); "" for what isn't listed."""
+    text = f"{slow} > {fast}"
+    return next((str(e["reason"]) for e in _listed("gain") if any(fnmatchcase(text, p) for p in e["gains"])), "")
+
+
+def why_tau(family: str) -> str:
+    """Why a family's rank correlation is low (missed.toml); "" for what isn't listed."""
+    return next((str(entry["reason"]) for entry in _listed("tau") if family in entry["families"]), "")
+
+
 def chosen(names: Sequence[str], slow: bool = False, cold: bool = False) -> tuple[Scenario, ...]:
     """The scenarios whose name is, or begins with, one of ``names``; without names all, slow ones if ``slow``.
 

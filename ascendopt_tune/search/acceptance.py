@@ -22,7 +22,7 @@ from .proposer import Trial
 
 WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 FINALISTS = 3
-MOST_FRAGILE = 8  # finalists that may fail under plausible clocks before the baseline is kept
+MOST_FRAGILE = 5  # finalists that may fail under plausible clocks before the baseline is kept
 # Share of the time a win must save, by target. Modelled times don't vary; less is noise of the model's rounding.
 MIN_EFFECT = {"virtual": 0.001, "npu": 0.01}
 _ROUNDS = {"virtual": 1, "npu": 5}  # measurements of a finalist

@@ -11,15 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.calibrate.calibration import fitted
-from ascendopt_tune.calibrate.fit import Fit, sensitivities
+from ascendopt_tune.calibrate.fit import Fit
 from ascendopt_tune.calibrate.measure import Effort, measure
 from ascendopt_tune.calibrate.measuring import Session
 from ascendopt_tune.calibrate.microbenchmarks import Microbenchmark, microbenchmarks
 from ascendopt_tune.calibrate.model import Models
+from ascendopt_tune.calibrate.parameters import parameters_of, seen_by
 from ascendopt_tune.calibrate.played import PlayedAcl, drawn
 from ascendopt_tune.calibrate.write import chip_text
 from ascendopt_tune.chip import Chip, Constant, load_chip
@@ -54,7 +56,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     chip = load_chip(NOMINAL)
     benchmarks = microbenchmarks(chip)
     with Models(Acl(toolkit.virtual()), NOMINAL, benchmarks) as models:
-        seen = sensitivities(models, [b.name for b in benchmarks], chip)
+        parameters = parameters_of(chip)
+        seen = {b.name: seen_by(models, b.name, parameters, np.zeros(len(parameters))) for b in benchmarks}
         yield Bench(chip, benchmarks, models, seen, tmp_path_factory.mktemp("build"))
 
 

@@ -86,6 +86,8 @@ def test_a_run_on_a_device(device: EventsDevice, tmp_path: Path) -> None:
     assert "By the virtual NPU's model, not measured: " in done.stdout
     document = json.loads((tmp_path / "record.json").read_text())
     assert document["target"] == "npu"
+    assert not {"speedup_low", "speedup_high", "wins"} & document.keys(), "a measured speedup has no plausible clocks"
+    assert "plausible" not in done.stdout + report.read_text()
     for which in ("baseline", "best"):
         assert document[which]["aiv_time_us"] == 0
         assert document[which]["modelled"]["aiv_time_us"] > 0

@@ -87,7 +87,8 @@ def test_more_cores_are_advised_where_they_pay(tile: int, operations: int, tiles
             found = [f for f in diagnose(profiles[n], CHIP).findings if f.bound == "few cores"]
             assert bool(found) == (gain > 0.1), (n, gain, times)
             judged[gain > 0.1] += 1
-    assert all(judged.values())
+    assert judged[True]
+    assert judged[False] or operations == 20  # much work for each: more cores always pay
 
 
 def test_double_buffering_is_what_the_diagnosis_says_it_is() -> None:
