@@ -28,8 +28,8 @@ CHIP = "ascend910b4"
 #: Formulas that take too much memory; the tests of ``cann_ops/`` have small cases of them.
 TOO_LARGE = {"math/spence": "a table of 4097 steps for every element"}
 #: What rounding costs where a case has more elements, or larger images, than the tests': a product rounded to float16
-#: (0.11 % of the elements off by a tolerance or two), a value beside a half, differences of neighbours times the width of
-#: an image.
+#: (0.11 % of the elements off by a tolerance or two), a value beside a half, differences of neighbours times the width
+#: of an image.
 TOLERANCE = {
     "activation/gelu_quant": {"int8": {"atol": 1}},
     "math/addcmul": {"float16": {"ratio": 2e-3}},
