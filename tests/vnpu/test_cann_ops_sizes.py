@@ -28,11 +28,15 @@ CHIP = "ascend910b4"
 #: Formulas that take too much memory; the tests of ``cann_ops/`` have small cases of them.
 TOO_LARGE = {"math/spence": "a table of 4097 steps for every element"}
 #: What rounding costs where a case has more elements, or larger images, than the tests': a product rounded to float16
-#: (0.11 % of the elements off by a tolerance or two), differences of neighbours times the width of an image.
+#: (0.11 % of the elements off by a tolerance or two), a value beside a half, differences of neighbours times the width
+#: of an image.
 TOLERANCE = {
+    "activation/gelu_quant": {"int8": {"atol": 1}},
     "math/addcmul": {"float16": {"ratio": 2e-3}},
     "image/multi_scale_deformable_attention_grad": {"float32": {"ratio": 2e-3}},
 }
+#: Wrong by themselves in a corner that no case of this size leaves out.
+WRONG = {"math/triu": "the head of the first row is zero: 44 elements of 1 Mi"}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,8 @@ CASES = [one for one in table.read() if one.root == "cann-ops"]
 def test_the_baseline_is_right_at_this_size(one: table.BenchOperator, evaluator: Evaluator) -> None:
     if settings().cann_ops is None:
         pytest.skip("ASCENDOPT_CANN_OPS is not set")
+    if one.path in WRONG:
+        pytest.xfail(WRONG[one.path])
     if one.path in TOO_LARGE:
         pytest.skip(TOO_LARGE[one.path])
     operator = one.load()
