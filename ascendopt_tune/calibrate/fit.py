@@ -87,10 +87,9 @@ class _Problem:
 
     def look_again(self, x: Vector) -> bool:
         """Whether a benchmark sees constants here that it didn't see before; from now on they count."""
-        found = [seen_by(self.model, m.name, self.parameters, x) for m in self.measured]
-        merged = [sorted({*old, *new}) for old, new in zip(self.seen, found, strict=True)]
-        self.seen, before = merged, self.seen
-        return merged != before
+        before, rows = self.seen, zip(self.measured, self.seen, strict=True)
+        self.seen = [seen_by(self.model, m.name, self.parameters, x, known) for m, known in rows]
+        return self.seen != before
 
     def residuals(self, x: Vector) -> Vector:
         rows = zip(self.measured, self.seen, strict=True)
@@ -129,7 +128,7 @@ def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[st
     for floor in (*_COARSE, FLOOR):
         problem.believe(floor)
         x, _, _ = _minimize(problem, x, everything)
-        if problem.look_again(x):
+        if floor < max(_COARSE) and problem.look_again(x):
             x, _, _ = _minimize(problem, x, everything)
     free = np.array([any(i in seen for seen in problem.seen) for i in range(len(parameters))])
     why = dict(FOLDED) | {p.key: "no microbenchmark sees it" for p, f in zip(parameters, free, strict=True) if not f}

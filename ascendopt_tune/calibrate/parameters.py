@@ -67,20 +67,21 @@ def clock_of(parameters: Sequence[Parameter], x: Vector, chosen: Sequence[int]) 
     return {parameters[i].key: parameters[i].value(float(x[i])) for i in chosen}
 
 
-def seen_by(model: Model, name: str, parameters: Sequence[Parameter], x: Vector) -> list[int]:
-    """Positions of the parameters that a microbenchmark's time depends on near ``x``.
+def seen_by(
+    model: Model, name: str, parameters: Sequence[Parameter], x: Vector, known: Sequence[int] = ()
+) -> list[int]:
+    """Positions of the parameters that a microbenchmark's time depends on near ``x``; ``known`` are among them.
 
     Most don't matter, so they are moved together, and groups that move the time are halved.
     """
-    everything = range(len(parameters))
-    here = clock_of(parameters, x, everything)
+    here = clock_of(parameters, x, known)
 
     def moved(group: Sequence[int], by: float) -> dict[str, float]:
         there = np.clip(x + by, [p.low for p in parameters], [p.high for p in parameters])
         return here | clock_of(parameters, there, group)
 
-    groups: list[list[int]] = [list(everything)]
-    found: list[int] = []
+    groups: list[list[int]] = [sorted({*range(len(parameters))} - {*known})]
+    found: list[int] = [*known]
     while groups:
         times = np.log(model.times_us(name, [here, *(moved(g, by) for g in groups for by in (-_MOVE, _MOVE))]))
         moves = np.abs(times[1:] - times[0]).reshape(-1, 2).max(1)
