@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..chip import load_chip
 from ..device.acl import Acl
+from ..settings import settings
 from .measure import Loaded
 from .microbenchmarks import Microbenchmark
 
@@ -41,6 +43,7 @@ class Models:
         finally:
             acl.option("state", "warm")
             acl.option("hazards", "1")
+            acl.option("chip", load_chip(settings().chip).option)
 
     def times_us(self, name: str, clocks: Sequence[Clock]) -> list[float]:
         """Modelled times of one microbenchmark under each of the clocks."""

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..build.toolkit import Toolkit
-from ..chip import Chip
+from ..chip import Chip, load_chip
 from ..device.acl import Acl, Argument, Binary
+from ..settings import settings
 
 #: Noise of every time that events give, the share of them that are outliers, and how much longer those are at most.
 NOISE, STRAY, FURTHER = 0.02, 0.03, 4.0
@@ -60,6 +61,7 @@ class PlayedAcl(Acl):
             self.destroy_event(end)
             super().option("state", "warm")
             super().option("hazards", "1")
+            super().option("chip", load_chip(settings().chip).option)
         self._now += self._known[key]
 
     def record(self, event: int, stream: int = 0) -> None:

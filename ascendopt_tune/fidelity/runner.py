@@ -16,6 +16,7 @@ from ..clocks import Clock
 from ..device.acl import Acl
 from ..errors import DeviceError
 from ..profile import Profile
+from ..settings import settings
 from .table import FOLDER, Scenario
 
 #: Which metrics a replay tells, in the order of its columns (Acl.replay_times).
@@ -98,8 +99,9 @@ def run(
             if clocks is not None:
                 one = replace(one, replayed=acl.replay_times(clocks(load_chip(one.chip))))
             yield one
-    finally:
+    finally:  # options are the process's: others launch with them, too
         acl.option("state", "warm")
+        acl.option("chip", load_chip(settings().chip).option)
 
 
 def compiled(acl: Acl, scenario: Scenario) -> bytes:
