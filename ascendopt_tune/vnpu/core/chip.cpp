@@ -58,6 +58,7 @@ constexpr Binding kNumbers[] = {
     {"launch.tiling_us", &Chip::launch_tiling_us, 1},
     {"launch.core_head_us", &Chip::core_head_us, 1},
     {"flushed.fetch_us", &Chip::flushed_fetch_us, 1},
+    {"flushed.tiling_us", &Chip::flushed_tiling_us, 1},
     {"flushed.core_head_us", &Chip::flushed_head_us, 1},
     {"cold.core_head_us", &Chip::cold_head_us, 1},
 };

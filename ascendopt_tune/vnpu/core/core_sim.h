@@ -68,11 +68,17 @@ class CoreSim {
         flags_(kPipes * kPipes * chip.event_ids),
         timeline_(timeline) {}
 
-  // The block is handed to a core at `now`; its first instruction is there at `fetched`.
-  void start(double now, double fetched) {
+  // The block is handed to a core at `now`; its first instruction is there at `fetched`, and MTE2 has been busy for
+  // `loading` cycles of that with tiling data.
+  void start(double now, double fetched, double loading) {
     times_.start = now;
+    times_.loading = loading;
+    times_.busy[static_cast<int>(Pipe::MTE2)] += loading;
     scalar_ = times_.first = fetched;
     if (shown()) timeline_->spans.push_back({index_, Pipe::S, Span::kWait, now, fetched, "start of the core", nullptr});
+    if (shown() && loading > 0)
+      timeline_->spans.push_back(
+          {index_, Pipe::MTE2, Span::kInstruction, fetched - loading, fetched, "tiling data", nullptr});
   }
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(Arrivals& arrivals);

@@ -44,13 +44,15 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
 
 // Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its
 // tiling data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints:
-// "same address"). Blocks beyond the first wave queue there like any other, when a core is free.
+// "same address"). Blocks beyond the first wave queue there like any other, when a core is free. Tiling data are copied
+// by MTE2, which is busy while its request queues.
 class Front {
  public:
   Front(const TaskTraces& task, const Chip& chip, State state)
       : dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
-        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * chip.clock_mhz +
-               (task.tiling ? chip.launch_tiling_us * chip.clock_mhz : 0)),
+        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * chip.clock_mhz),
+        load_(task.tiling ? (state == State::Warm ? chip.launch_tiling_us : chip.flushed_tiling_us) * chip.clock_mhz
+                          : 0),
         head_((state == State::Warm      ? chip.core_head_us
                : state == State::Flushed ? chip.flushed_head_us
                                          : chip.cold_head_us) *
@@ -59,13 +61,13 @@ class Front {
   // The next block, on a core that is free at `free`.
   void start(CoreSim& core, double free) {
     handed_ = std::max(free, handed_);
-    fetched_ = std::max(fetched_, handed_) + fetch_;
-    core.start(handed_, fetched_ + head_);
+    fetched_ = std::max(fetched_, handed_) + fetch_ + load_;
+    core.start(handed_, fetched_ + head_, load_ > 0 ? (fetched_ - handed_) * load_ / (fetch_ + load_) : 0);
     handed_ += dispatch_;
   }
 
  private:
-  const double dispatch_, fetch_, head_;
+  const double dispatch_, fetch_, load_, head_;
   double handed_ = 0, fetched_ = 0;
 };
 
@@ -147,7 +149,7 @@ PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {
     out.core += (c.end - c.start) / n;
     out.vec += busy(Pipe::V);
     // Until its first instruction is there, the scalar unit is what waits for it.
-    out.scalar += busy(Pipe::S) + (c.first - c.start) / n;
+    out.scalar += busy(Pipe::S) + (c.first - c.start - c.loading) / n;
     out.mte2 += busy(Pipe::MTE2);
     out.mte3 += busy(Pipe::MTE3);
   }

@@ -20,6 +20,7 @@ namespace vnpu {
 enum class State { Warm, Flushed, Cold };
 
 struct CoreTimes {
+  double loading = 0;                  // of the time until `first`: MTE2 copies the tiling data
   double first = 0;                    // when the block's first instruction was there; until then the core starts
   double start = 0, end = 0;           // cycles from the start of the task
   double busy[kPipes] = {};            // cycles a pipe was executing
