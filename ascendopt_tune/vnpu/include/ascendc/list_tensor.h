@@ -50,7 +50,11 @@ class ListTensorDesc {
     if (!has_shapes_) {
       count_ = static_cast<uint32_t>(first >> 32);
     } else {
-      for (uint64_t* e = entries_; e < pointers_; e += 1 + (word(e) & 0xffffffff)) count_++;
+      // The device reads the first and the last entry and reckons with as many dimensions each; entries that differ
+      // are counted here, too, at the same price.
+      uint64_t* last = entries_;
+      for (uint64_t* e = entries_; e < pointers_; e += 1 + (*e & 0xffffffff), count_++) last = e;
+      word(last);
     }
     if (length != 0xffffffff && shapeSize != 0xffffffff &&
         (count_ != shapeSize || length != offset + count_ * sizeof(uint64_t)))
@@ -61,7 +65,7 @@ class ListTensorDesc {
     if (index >= count_ || !has_shapes_ || !desc.shape_)
       vnpu::misuse("ListTensorDesc::GetDesc", "no such tensor, no shapes in the list, or SetShapeAddr wasn't called");
     uint64_t* e = entries_;
-    for (uint32_t i = 0; i < index; i++) e += 1 + (word(e) & 0xffffffff);
+    for (uint32_t i = 0; i < index; i++) e += 1 + (*e & 0xffffffff);
     desc.dim_ = static_cast<uint32_t>(word(e));
     desc.index_ = index;
     desc.ptr_ = GetDataPtr<T>(index);
