@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from .index import Index
 
 FILE = "experience.jsonl"
 _LOCK = "lock"
+PRIOR = 0.3  # of a score: what the bank knows of a bottleneck, whatever else a text says
 
 
 class BankWarning(UserWarning):
@@ -212,10 +214,11 @@ class Bank:
         operator: str | None = None,
         one_per_motif: bool = False,
     ) -> list[tuple[Experience, float]]:
-        """The ``k`` experiences whose bottleneck is most like ``text``, with scores in [-1, 1], the best first.
+        """The ``k`` experiences whose bottleneck is most like ``text``, with scores in [-1, 1 + PRIOR], the best first.
 
         The order is the same whenever bank and text are. Experiences that were applied before move up or down by up to
-        a tenth of their score, by how often they helped. Filters: None means any.
+        a tenth of their score, by how often they helped. So does a motif that the bank's experience with the same first
+        bottleneck speaks for: by up to PRIOR, the share of that experience it has. Filters: None means any.
 
         Args:
             one_per_motif: the best experience of each motif only (imports name no motif, and count as one each).
@@ -223,10 +226,12 @@ class Bank:
         wanted = {"chip": chip, "dtype": dtype, "target": target, "kind": kind, "operator": operator}
         experiences = self._experiences()
         found: list[tuple[Experience, float]] = []
+        alike = Counter(e.motif for e in experiences.values() if _first(e.bottleneck) == _first(text))
         for name, score in self.index().nearest(text):
             e = experiences[name]
             if all(value is None or getattr(e, field) == value for field, value in wanted.items()):
-                found.append((e, round(score * _trust(e), 6)))
+                prior = PRIOR * alike[e.motif] / max(1, alike.total()) if e.motif else 0.0
+                found.append((e, round(score * _trust(e) + prior, 6)))
         found.sort(key=lambda item: (-item[1], item[0].id))
         if one_per_motif:
             best: dict[str, tuple[Experience, float]] = {}
@@ -303,6 +308,11 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _first(bottleneck: str) -> str:
+    """What a diagnosis names first, up to its colon."""
+    return bottleneck.partition(":")[0]
 
 
 def _trust(e: Experience) -> float:

@@ -14,6 +14,7 @@ from . import (
     cache,
     calibrate,
     doctor,
+    dsl,
     explain,
     failure,
     fidelity,
@@ -53,6 +54,7 @@ app.add_typer(cache.app)
 app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
+app.add_typer(dsl.app, name="dsl")
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
 app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
 app.command("silicon-check")(silicon_check.silicon_check)

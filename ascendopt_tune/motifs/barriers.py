@@ -157,8 +157,8 @@ FULL_BARRIER = Motif(
 VECTOR_BARRIER = Motif(
     name="vector-barrier",
     title="No barrier between independent vector instructions",
-    description="PipeBarrier<PIPE_V> drains the vector pipe. Between instructions that touch different bytes it only "
-    "costs time; where the compiler synchronizes, it finds the pairs that need one.",
+    description="PipeBarrier<PIPE_V> holds the next vector instruction back. Between instructions that touch different "
+    "bytes it only costs time; where the compiler synchronizes, it finds the pairs that need one.",
     bottlenecks=("vector barriers", "short vector instructions", "vector", "no overlap", "launch"),
     preconditions="The instructions on both sides touch different bytes, or the compiler synchronizes.",
     faster=_vector_faster,

@@ -307,8 +307,8 @@ MERGED_ROWS = Motif(
 INDEPENDENT_NEIGHBOURS = Motif(
     name="independent-neighbours",
     title="Independent instructions side by side",
-    description="A vector instruction that needs the result of the one before it waits until the pipe is drained. In "
-    "between, instructions of another chain can run; and one barrier serves several chains.",
+    description="Between a vector instruction and one that needs its result stands a barrier. With instructions of "
+    "other chains beside them one barrier serves several chains.",
     bottlenecks=("vector barriers", "short vector instructions", "vector"),
     preconditions="The instructions that change places touch different bytes.",
     faster=_order_faster,
