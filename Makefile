@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery sanitize bench-vnpu bench-dispatch \
-	bank calibrate-battery check format wheel-check clean
+	bank calibrate-battery dsl-battery check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,9 @@ survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and work
 
 calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU plays, calibrated; half an hour.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/calibrate/test_battery.py
+
+dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language, interpreted and lowered; half an hour.
+	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_random.py
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs some that need neither; `make sanitize SANITIZED="tests/vnpu/test_api_*.py"` runs others. The libraries are

@@ -388,8 +388,8 @@ EARLY_FETCH = Motif(
 TILE_LENGTH = Motif(
     name="tile-length",
     title="Long tiles",
-    description="Every turn of a loop pays instruction heads, barriers and queue operations. Longer tiles pay them less "
-    "often, as far as UB allows.",
+    description="Every turn of a loop pays instruction heads, barriers and queue operations. Longer tiles pay them "
+    "less often, as far as UB allows.",
     bottlenecks=("short vector instructions", "small copies", "vector barriers", "scalar", "copies"),
     preconditions="All buffers of the longer tile fit into UB.",
     faster=_tile_faster,

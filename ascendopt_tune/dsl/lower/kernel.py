@@ -1,0 +1,547 @@
+"""Prints the device kernel: one class, queues for transfers, every dependence synchronized in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..ir import (
+    Buffer,
+    Expr,
+    For,
+    If,
+    Insert,
+    Kernel,
+    Let,
+    Load,
+    Op,
+    Program,
+    Reduce,
+    Statement,
+    Store,
+    Sync,
+    walk,
+    writes,
+)
+from ..layout import Layout, Queue, buffer_bytes, elements, pitch, ranges, store_ranges
+from ..scalar import cpp
+from .instructions import API, FILL, MASK, Call, calls, convert
+from .text import Lines, name_of, pascal
+
+WORK = "workTile"
+_CPP = {"int": "int64_t", "float": "float", "bool": "bool"}
+_SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL, ""), "api": (API, "uint8_t")}
+
+_HELPERS = """\
+template <typename T>
+__aicore__ inline T MinOf(T a, T b) {
+  return a < b ? a : b;
+}
+template <typename T>
+__aicore__ inline T MaxOf(T a, T b) {
+  return a > b ? a : b;
+}
+__aicore__ inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+__aicore__ inline int64_t CeilAlign(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
+
+// The second pipe of the pair waits for what the first was given so far.
+template <HardEvent event>
+__aicore__ inline void WaitPipe() {
+  const event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(event));
+  SetFlag<event>(id);
+  WaitFlag<event>(id);
+}
+
+// `count` elements from `offset` on; with `rows` that many times, `stride` elements apart, `pitch` apart in UB.
+template <typename T>
+__aicore__ inline void CopyIn(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t offset, int64_t count,
+                              int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
+  constexpr int64_t block = 32 / sizeof(T);
+  const int64_t sourceGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
+  const int64_t targetGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
+  DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
+                           static_cast<uint32_t>(sourceGap), static_cast<uint32_t>(targetGap), 0};
+  DataCopyPadExtParams<T> pad{false, 0, 0, 0};
+  DataCopyPad(dst, src[offset], params, pad);
+}
+
+template <typename T>
+__aicore__ inline void CopyOut(const GlobalTensor<T>& dst, const LocalTensor<T>& src, int64_t offset, int64_t count,
+                               int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
+  constexpr int64_t block = 32 / sizeof(T);
+  const int64_t sourceGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
+  const int64_t targetGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
+  DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
+                           static_cast<uint32_t>(sourceGap), static_cast<uint32_t>(targetGap), 0};
+  DataCopyPad(dst[offset], src, params);
+}
+"""
+
+_REDUCE_ROWS = """\
+// dst[r] = the sum (kind 's'), the largest ('x') or the smallest ('n') element of row r; `part` is as long as dst.
+template <char kind>
+__aicore__ inline void ReduceRows(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                  const LocalTensor<float>& part, int64_t rows, int64_t cols, int64_t pitch) {
+  constexpr int64_t lanes = 64, repeatsMax = 248;
+  const int32_t stride = static_cast<int32_t>(pitch / 8);
+  for (int64_t at = 0; at < cols; at += lanes) {
+    const int32_t mask = static_cast<int32_t>(MinOf<int64_t>(lanes, cols - at));
+    LocalTensor<float> to = at == 0 ? dst : part;
+    for (int64_t row = 0; row < rows; row += repeatsMax) {
+      const int32_t repeats = static_cast<int32_t>(MinOf<int64_t>(repeatsMax, rows - row));
+      if constexpr (kind == 's') {
+        WholeReduceSum<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride);
+      } else if constexpr (kind == 'x') {
+        WholeReduceMax<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride,
+                              ReduceOrder::ORDER_ONLY_VALUE);
+      } else {
+        WholeReduceMin<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride,
+                              ReduceOrder::ORDER_ONLY_VALUE);
+      }
+    }
+    PipeBarrier<PIPE_V>();
+    if (at == 0) {
+      continue;
+    }
+    if constexpr (kind == 's') {
+      Add(dst, dst, part, static_cast<int32_t>(rows));
+    } else if constexpr (kind == 'x') {
+      Max(dst, dst, part, static_cast<int32_t>(rows));
+    } else {
+      Min(dst, dst, part, static_cast<int32_t>(rows));
+    }
+    PipeBarrier<PIPE_V>();
+  }
+}
+"""
+_KINDS = {"sum": "s", "max": "x", "min": "n"}
+
+
+def print_kernel(program: Program, layout: Layout, entry: str) -> str:
+    """The text of ``op_kernel/<entry>.cpp``."""
+    printer = _Printer(program, layout, frozenset())
+    printer.process()
+    if printer.needed:  # lengths that are known only while it runs get a variable
+        printer = _Printer(program, layout, frozenset(printer.needed))
+        printer.process()
+    return _file(program, layout, entry, printer)
+
+
+def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> str:
+    kernel = program.kernel
+    name = pascal(entry)
+    tensors = [p for p in kernel.parameters if p in kernel.tensors]
+    fields = [p for p in kernel.parameters if p not in kernel.tensors]
+    types = {
+        p: _CPP[a.type] for p, a in zip(kernel.parameters, program.host.arguments, strict=True) if isinstance(a, Expr)
+    }
+    out = Lines()
+    out.add(f"// {_title(program)} Lowered from {program.file.rpartition('/')[2]} by rules; comments name its lines.")
+    out.add("// Built without the compiler's automatic synchronization.", '#include "kernel_operator.h"', "")
+    out.add("using namespace AscendC;", "", *_HELPERS.splitlines(), "")
+    if any(isinstance(s, Reduce) and s.axis == 1 for s in walk(kernel.body)):
+        out.add(*_REDUCE_ROWS.splitlines(), "")
+    members = {p: program.tensor_of(p) for p in tensors}
+    with out.block(f"class Kernel{name} {{", "};"):
+        out.add("public:")
+        addresses = ", ".join(f"GM_ADDR {name_of(p)}Address" for p in tensors)
+        with out.block(f"__aicore__ inline void Init({addresses}, const {name}TilingData& tiling, TPipe* pipe) {{"):
+            out.add(*(f"{name_of(f)} = tiling.{name_of(f)};" for f in fields))
+            for p in tensors:
+                out.add(f"{name_of(p)}Gm.SetGlobalBuffer((__gm__ {members[p].dtype.cpp}*){name_of(p)}Address);")
+            for q in layout.queues:
+                out.add(f"pipe->InitBuffer({_queue(q)}, tiling.bufferNum, {_text(q.bytes)});")
+            for b in layout.kept:
+                out.add(f"pipe->InitBuffer({name_of(b.name)}Buf, {_text(buffer_bytes(b))});")
+                out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
+            for purpose, size in layout.scratch.items():
+                tensor, cpp_type = _SCRATCH[purpose]
+                out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
+                out.add(f"{tensor} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
+        out.add("")
+        with out.block("__aicore__ inline void Process() {"):
+            out.add(*printer.out.text.splitlines())
+        out.add("", "private:")
+        for q in layout.queues:
+            out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
+        kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{p}Buf" for p in layout.scratch]
+        if kept:
+            out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
+        for b in kernel.buffers.values():
+            out.add(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};")
+        for purpose in layout.scratch:
+            tensor, cpp_type = _SCRATCH[purpose]
+            out.add(f"LocalTensor<{cpp_type or _fill_type(program)}> {tensor};")
+        for p in tensors:
+            out.add(f"GlobalTensor<{members[p].dtype.cpp}> {name_of(p)}Gm;")
+        for f in fields:
+            out.add(f"{types[f]} {name_of(f)} = 0;")
+        for buffer in sorted(printer.lengths):
+            out.add(f"int64_t {name_of(buffer)}Length = 0;")
+            if _two(kernel, buffer):
+                out.add(f"int64_t {name_of(buffer)}Cols = 0;")
+    out.add("")
+    parameters = [*(t for t in program.of_role("input")), *(t for t in program.of_role("output"))]
+    signature = ", ".join(f"GM_ADDR {name_of(t.name)}" for t in parameters)
+    with out.block(f'extern "C" __global__ __aicore__ void {entry}({signature}, GM_ADDR workspace, GM_ADDR tiling) {{'):
+        out.add("GET_TILING_DATA(tilingData, tiling);", "TPipe pipe;", f"Kernel{name} op;")
+        spaces = [t.name for t in program.of_role("workspace")]
+        given = []
+        for p in tensors:
+            t = program.tensor_of(p).name
+            given.append(f"GetUserWorkspace(workspace) + tilingData.{t}Offset" if t in spaces else name_of(t))
+        out.add(f"op.Init({', '.join(given)}, tilingData, &pipe);", "op.Process();")
+    return out.text
+
+
+class _Printer:
+    """Prints the body of Process(). ``lengths``: buffers whose length has a variable."""
+
+    def __init__(self, program: Program, layout: Layout, lengths: frozenset[str]) -> None:
+        self.program, self.layout, self.lengths = program, layout, lengths
+        self.kernel: Kernel = program.kernel
+        self.needed: set[str] = set()
+        self.out = Lines()
+        self._length: dict[str, tuple[str, ...] | None] = {}
+        self._scopes: list[set[str]] = [set()]
+        self._written: set[str] = set()  # by the vector unit since its last barrier
+        self._read: set[str] = set()
+        stores = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Store)}
+        loads = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Load)}
+        self._both = stores & loads  # their transfers wait for each other
+        self._live_ranges()
+
+    def process(self) -> None:
+        self._body(self.kernel.body)
+
+    def _live_ranges(self) -> None:
+        """Which statements take a queue's tensor before them, and give it back behind them."""
+        self._before: dict[int, list[str]] = {}
+        self._behind: dict[int, list[str]] = {}
+        for name, queue in self.layout.direct.items():
+            if queue.into:
+                for body, _, end in ranges(self.kernel, name):
+                    self._behind.setdefault(id(body[end - 1]), []).append(name)
+            else:
+                for body, first, _ in store_ranges(self.kernel, name):
+                    self._before.setdefault(id(body[first]), []).append(name)
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def _body(self, body: tuple[Statement, ...]) -> None:
+        line = 0
+        for s in body:
+            for name in self._before.get(id(s), []):
+                b = self.kernel.buffers[name]
+                self.out.add(f"{name_of(name)} = {_queue(self.layout.direct[name])}.AllocTensor<{b.dtype.cpp}>();")
+            if s.line != line and not isinstance(s, Let):
+                line = s.line
+                self.out.add(f"// {self._source(line)}")
+            self._statement(s)
+            for name in self._behind.get(id(s), []):
+                self.out.add(f"{_queue(self.layout.direct[name])}.FreeTensor({name_of(name)});")
+
+    def _statement(self, s: Statement) -> None:
+        if isinstance(s, Let):
+            self._let(s)
+        elif isinstance(s, For):
+            self._barrier_if_any()
+            self._forget(s.body)
+            start, stop, step = self._int(s.start), self._int(s.stop), self._int(s.step)
+            v = name_of(s.var)
+            moved = f"{v}++" if step == "1" else f"{v} += {step}"
+            with self._scope(f"for (int64_t {v} = {start}; {v} < {stop}; {moved}) {{", {s.var}):
+                self._body(s.body)
+                self._barrier_if_any()
+            self._forget(s.body)
+        elif isinstance(s, If):
+            self._if(s)
+        elif isinstance(s, Load):
+            self._load(s)
+        elif isinstance(s, Store):
+            self._store(s)
+        elif isinstance(s, Op):
+            self._op(s)
+        elif isinstance(s, Reduce):
+            self._reduce(s)
+        elif isinstance(s, Insert):
+            self.out.add("WaitPipe<HardEvent::V_S>();")
+            self.out.add(f"{name_of(s.buffer)}.SetValue({self._int(s.index)}, {self._expr(s.value)});")
+            self.out.add("WaitPipe<HardEvent::S_V>();")
+            self._length.setdefault(s.buffer, (self._int(s.index) + " + 1",))
+        elif isinstance(s, Sync):
+            self.out.add("PipeBarrier<PIPE_ALL>();", "SyncAll();")
+            self._written, self._read = set(), set()
+
+    def _if(self, s: If) -> None:
+        self._barrier_if_any()
+        with self._scope(f"if ({self._expr(s.test)}) {{", set(), "} else {" if s.orelse else "}"):
+            self._body(s.body)
+            self._barrier_if_any()
+        self._forget(s.body)
+        if s.orelse:
+            with self._scope("", set()):
+                self._body(s.orelse)
+                self._barrier_if_any()
+            self._forget(s.orelse)
+
+    def _let(self, s: Let) -> None:
+        if s.value.op == "extract":
+            self.out.add("WaitPipe<HardEvent::V_S>();")
+        known = any(s.name in scope for scope in self._scopes)
+        if known:
+            for b, length in self._length.items():
+                if length is not None and any(name_of(s.name) in part.split() or s.name in part for part in length):
+                    self._length[b] = None
+        else:
+            self._scopes[-1].add(s.name)
+        head = "" if known else f"{_CPP[s.value.type]} "
+        self.out.add(f"{head}{name_of(s.name)} = {self._expr(s.value)};")
+
+    def _load(self, s: Load) -> None:
+        b = self.kernel.buffers[s.buffer]
+        queue = self._queue_of(s.tensor, True)
+        if s.tensor in self._both:
+            self.out.add("WaitPipe<HardEvent::MTE3_MTE2>();")
+        count, rows, stride = self._region(s)
+        if s.buffer in self.layout.direct:
+            name = name_of(s.buffer)
+            self.out.add(f"{name} = {_queue(queue)}.AllocTensor<{b.dtype.cpp}>();")
+            self.out.add(f"CopyIn({name}, {self._from(s)}{self._rows(rows, stride, _text(pitch(b)))});")
+            self.out.add(f"{_queue(queue)}.EnQue({name});", f"{name} = {_queue(queue)}.DeQue<{b.dtype.cpp}>();")
+            self._written.discard(name)
+            self._read.discard(name)
+            self._set_length(s.buffer, (rows, count) if rows else (count,))
+            return
+        name = name_of(s.buffer)
+        if s.other is not None:
+            self._calls([Call(f"Duplicate({name}, {self._literal(s.other, b)}, {_text(elements(b))});", name, ())])
+        staged, dtype = f"{name}Staged", queue.dtype
+        with self._scope("{", set()):
+            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {_queue(queue)}.AllocTensor<{dtype.cpp}>();")
+            far = _text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
+            self.out.add(f"CopyIn({staged}, {self._from(s)}{self._rows(rows, stride, far)});")
+            self.out.add(f"{_queue(queue)}.EnQue({staged});", f"{staged} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
+            if rows:
+                self._barrier_if_any()
+                with self.out.block(f"for (int64_t row = 0; row < {rows}; row++) {{"):
+                    source = f"{staged}[row * {_tight(far)}]"
+                    self.out.add(
+                        convert(f"{name}[row * {_tight(_text(pitch(b)))}]", source, count, b.dtype, dtype).text
+                    )
+                self._written.add(name)
+            else:
+                self._calls([convert(name, staged, count, b.dtype, dtype)])
+            self.out.add(f"{_queue(queue)}.FreeTensor({staged});")
+        whole = (_text(b.shape[0]), _text(b.shape[1])) if rows else (_text(b.shape[0]),)
+        self._set_length(s.buffer, whole if s.other is not None else (rows, count) if rows else (count,))
+
+    def _store(self, s: Store) -> None:
+        b = self.kernel.buffers[s.buffer]
+        queue = self._queue_of(s.tensor, False)
+        name, dtype = name_of(s.buffer), queue.dtype
+        count, rows, stride = self._region(s)
+        if s.buffer in self.layout.direct:
+            self.out.add(f"{_queue(queue)}.EnQue({name});", f"{name} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
+            self._copy_out(s, name, rows, stride, _text(pitch(b)))
+            self.out.add(f"{_queue(queue)}.FreeTensor({name});")
+            self._written.discard(name)
+            self._read.discard(name)
+            return
+        staged = f"{name}Staged"
+        with self._scope("{", set()):
+            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {_queue(queue)}.AllocTensor<{dtype.cpp}>();")
+            far = _text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
+            if rows:
+                self._barrier_if_any()
+                with self.out.block(f"for (int64_t row = 0; row < {rows}; row++) {{"):
+                    source = f"{name}[row * {_tight(_text(pitch(b)))}]"
+                    self.out.add(convert(f"{staged}[row * {_tight(far)}]", source, count, dtype, b.dtype).text)
+                self._read.add(name)
+            else:
+                self._calls([convert(staged, name, count, dtype, b.dtype)])
+            self.out.add(f"{_queue(queue)}.EnQue({staged});", f"{staged} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
+            self._copy_out(s, staged, rows, stride, far)
+            self.out.add(f"{_queue(queue)}.FreeTensor({staged});")
+        self._written.discard(staged)
+        self._read.discard(staged)
+
+    def _copy_out(self, s: Store, tensor: str, rows: str, stride: str, far: str) -> None:
+        if s.tensor in self._both:
+            self.out.add("WaitPipe<HardEvent::MTE2_MTE3>();")
+        if s.atomic:
+            self.out.add(f"SetAtomic{s.atomic.capitalize()}<{self._queue_of(s.tensor, False).dtype.cpp}>();")
+        gm = f"{name_of(s.tensor)}Gm"
+        count = self._int(s.region.count)
+        self.out.add(f"CopyOut({gm}, {tensor}, {self._int(s.region.offset)}, {count}{self._rows(rows, stride, far)});")
+        if s.atomic:
+            self.out.add("SetAtomicNone();")
+
+    def _op(self, s: Op) -> None:
+        dst = self.kernel.buffers[s.dst]
+        tiles = [a for a in s.args if isinstance(a, str)]
+        source = self.kernel.buffers[tiles[0]] if tiles else dst
+        if tiles:
+            length = self._lengths_of(tiles[0])
+        else:
+            length = tuple(_text(e) for e in dst.shape)
+        count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(_text(pitch(source)))}"
+        if not tiles:
+            count = _text(elements(dst))
+        args = [(name_of(a), True) if isinstance(a, str) else (self._literal(a, source), False) for a in s.args]
+        self._calls(calls(s.name, name_of(s.dst), args, count, dst.dtype, source.dtype))
+        self._set_length(s.dst, length)
+
+    def _reduce(self, s: Reduce) -> None:
+        src, dst = name_of(s.src), name_of(s.dst)
+        length = self._lengths_of(s.src)
+        api = s.name.capitalize()
+        far = _text(pitch(self.kernel.buffers[s.src]))
+        if s.axis is None:
+            last = "" if s.name == "sum" else ", false"
+            text = f"Reduce{api}({dst}, {src}, {WORK}, static_cast<int32_t>({length[0]}){last});"
+            self._calls([Call(text, dst, (src,), WORK)])
+            self._set_length(s.dst, ("1",))
+        elif s.axis == 1:
+            self._barrier_if_any()
+            self.out.add(f"ReduceRows<'{_KINDS[s.name]}'>({dst}, {src}, {WORK}, {length[0]}, {length[1]}, {far});")
+            self._set_length(s.dst, (length[0],))
+        else:
+            join = "Add" if s.name == "sum" else api
+            self._calls(
+                [convert(dst, src, length[1], self.kernel.buffers[s.dst].dtype, self.kernel.buffers[s.src].dtype)]
+            )
+            self._barrier_if_any()
+            with self.out.block(f"for (int64_t row = 1; row < {length[0]}; row++) {{"):
+                self.out.add(
+                    f"{join}({dst}, {dst}, {src}[row * {_tight(far)}], {length[1]});", "PipeBarrier<PIPE_V>();"
+                )
+            self._set_length(s.dst, (length[1],))
+
+    # -- order --------------------------------------------------------------------------------------------------------
+
+    def _calls(self, of: list[Call]) -> None:
+        for call in of:
+            changed = {call.writes, call.scratch} - {""}
+            if changed & (self._written | self._read) or self._written & set(call.reads):
+                self._barrier()
+            self.out.add(call.text)
+            self._written |= changed
+            self._read.update(call.reads)
+
+    def _barrier(self) -> None:
+        self.out.add("PipeBarrier<PIPE_V>();")
+        self._written, self._read = set(), set()
+
+    def _barrier_if_any(self) -> None:
+        if self._written or self._read:
+            self._barrier()
+
+    # -- lengths ------------------------------------------------------------------------------------------------------
+
+    def _lengths_of(self, buffer: str) -> tuple[str, ...]:
+        known = self._length.get(buffer)
+        if known is not None:
+            return known
+        self.needed.add(buffer)
+        name = name_of(buffer)
+        return (f"{name}Length", f"{name}Cols") if _two(self.kernel, buffer) else (f"{name}Length",)
+
+    def _set_length(self, buffer: str, length: tuple[str, ...]) -> None:
+        self._length[buffer] = length
+        if buffer in self.lengths:
+            name = name_of(buffer)
+            for variable, text in zip((f"{name}Length", f"{name}Cols"), length, strict=False):
+                if variable != text:
+                    self.out.add(f"{variable} = {text};")
+
+    def _forget(self, body: tuple[Statement, ...]) -> None:
+        """Lengths that a body changes are known only while it runs."""
+        for s in walk(body):
+            written = writes(s)
+            if written is not None:
+                self._length[written] = None
+            if isinstance(s, (Let, For)):
+                name = s.name if isinstance(s, Let) else s.var
+                for b, length in self._length.items():
+                    if length is not None and any(name in part for part in length):
+                        self._length[b] = None
+
+    # -- pieces of text -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _scope(self, head: str, names: set[str], tail: str = "}") -> Iterator[None]:
+        """A block of C++ whose names end with it; without a head the rest of a block that another's tail began."""
+        self._scopes.append(set(names))
+        with self.out.block(head, tail):
+            yield
+        self._scopes.pop()
+
+    def _region(self, s: Load | Store) -> tuple[str, str, str]:
+        """Count, rows ("" for one) and stride."""
+        r = s.region
+        if r.rows is None or r.stride is None:
+            return self._int(r.count), "", ""
+        return self._int(r.count), self._int(r.rows), self._int(r.stride)
+
+    def _from(self, s: Load) -> str:
+        return f"{name_of(s.tensor)}Gm, {self._int(s.region.offset)}, {self._int(s.region.count)}"
+
+    def _rows(self, rows: str, stride: str, far: str) -> str:
+        return f", {rows}, {stride}, {far}" if rows else ""
+
+    def _literal(self, e: Expr, b: Buffer) -> str:
+        text = self._expr(e)
+        if b.dtype.floating and e.type != "float":
+            return text + ".0f" if e.op == "num" else f"static_cast<float>({text})"
+        return text
+
+    def _int(self, e: Expr) -> str:
+        return self._expr(e)
+
+    def _expr(self, e: Expr) -> str:
+        return cpp(e, self._leaf)
+
+    def _leaf(self, e: Expr) -> str:
+        if e.op == "var":
+            return name_of(str(e.value))
+        if e.op == "program_id":
+            return "static_cast<int64_t>(GetBlockIdx())"
+        if e.op == "num_programs":
+            return "static_cast<int64_t>(GetBlockNum())"
+        return f"{name_of(str(e.value))}.GetValue({self._int(e.args[0])})"
+
+    def _queue_of(self, tensor: str, into: bool) -> Queue:
+        return next(q for q in self.layout.queues if q.tensor == tensor and q.into == into)
+
+    def _source(self, line: int) -> str:
+        lines = self.program.text.splitlines()
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return f"{line}: {text}"
+
+
+def _queue(q: Queue) -> str:
+    return f"{name_of(q.tensor)}{'In' if q.into else 'Out'}"
+
+
+def _text(e: Expr) -> str:
+    return cpp(e, lambda x: name_of(str(x.value)))
+
+
+def _tight(text: str) -> str:
+    return text if text.replace("_", "").isalnum() or text.endswith(")") else f"({text})"
+
+
+def _two(kernel: Kernel, buffer: str) -> bool:
+    return len(kernel.buffers[buffer].shape) == 2
+
+
+def _fill_type(program: Program) -> str:
+    """The type of the scratch tile for scalars: operations that need it are of one dtype in a kernel, or float."""
+    kinds = {program.kernel.buffers[s.dst].dtype.cpp for s in walk(program.kernel.body) if isinstance(s, Op)}
+    return "half" if kinds == {"half"} else "float"
+
+
+def _title(program: Program) -> str:
+    first = program.host.doc.strip().splitlines()
+    return (first[0].rstrip(".") if first else program.host.name) + "."
