@@ -10,23 +10,19 @@ Where times are modelled, :meth:`Gate.speedups` tells what other clocks leave of
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from ..arguments import Array
 from ..build.host import TilingResult
-from ..case import Case, flatten
+from ..case import Case
 from ..chip import load_chip
 from ..clocks import plausible, speedups
-from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
+from ..errors import AscendOptError, CaseError, DeviceError
 from ..operator import Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
 from .evaluator import Evaluator
-from .inputs import DISTRIBUTIONS, STRESS, make_inputs
 from .protocol import (
     ArrayArgument,
     ArrayFile,
@@ -35,14 +31,9 @@ from .protocol import (
     Habits,
     Launchable,
     Trial,
-    load_arrays,
-    save_array,
 )
-from .reference import expected_outputs
+from .trials import TrialMaker, Trials, joined
 
-# NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
-_POISON = (0xFF, 0x5A)
-_INPUT_BYTES = 512 << 20  # of all trials together; large cases get fewer trials, but at least two
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
 
 
@@ -123,9 +114,7 @@ class Gate:
             signature = evaluator.describe(operator).signature
         self.signature = signature
         self._arrays = dict(arrays or {})
-        self._trials: tuple[Trial, ...] | None = None
-        #: Why a stress trial is not part of the gate: the baseline itself fails it.
-        self.skipped: list[str] = []
+        self._trials: Trials | None = None
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
         self._other: Gate | None = None
@@ -158,7 +147,8 @@ class Gate:
 
     def build(self, pair: Pair) -> Checked:
         """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing."""
-        return Checked(self._evaluator.evaluate(self._request(pair, self._with_inputs()[:1])), {})
+        maker = TrialMaker(self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed)
+        return Checked(self._evaluator.evaluate(self._request(pair, maker.inputs(1))), {})
 
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
@@ -172,7 +162,7 @@ class Gate:
     def _learn(self, pair: Pair, result: EvaluationResult) -> None:
         """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""
         if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
-            self._baseline_habits = result.habits
+            self._baseline_habits = joined(self._baseline_habits, result.habits)
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
@@ -186,7 +176,8 @@ class Gate:
         if self._other is None:
             seed = self.seed ^ _CONFIRM_SEED
             self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
-        self._other._baseline_habits = self._baseline_habits
+            self._other._made()
+        self._other._baseline_habits = joined(self._other._baseline_habits, self._baseline_habits)
         return self._other
 
     def speedups(self, pair: Pair) -> tuple[float, ...]:
@@ -256,118 +247,21 @@ class Gate:
     def trials(self) -> tuple[Trial, ...]:
         """The trials every candidate has to pass, with expected outputs; made on first use.
 
-        Stress trials that the baseline itself fails are left out and named in ``skipped``.
+        Stress trials that say nothing because the baseline itself fails them are left out and named in ``skipped``.
         """
+        return self._made().trials
+
+    def _made(self) -> Trials:
         if self._trials is None:
-            trials = self._with_inputs()
-            if self.operator.reference is None:
-                self._trials = self._with_baseline_outputs(trials)
-            else:
-                try:
-                    expecting = self._with_reference_outputs(trials)
-                except OperatorError:
-                    # A case that the operator itself refuses is no fault of its reference.
-                    self._evaluator.tile(self._request(self.operator.baseline, trials[:1]))
-                    raise
-                self._trials = self._without_undefined(expecting)
+            maker = TrialMaker(self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed)
+            self._trials = maker.make(lambda trials: self._request(self.operator.baseline, trials, True, False))
+            self._baseline_habits = self._trials.habits or self._baseline_habits
         return self._trials
 
-    def _with_inputs(self) -> tuple[Trial, ...]:
-        names = self._input_names()
-        size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
-        kinds = [*DISTRIBUTIONS, *(["specials"] if self.operator.settings.get("specials") else [])]
-        # Two seeds of the plain distribution, then the others.
-        kinds = ["normal", *kinds][: max(2, min(len(kinds) + 1, _INPUT_BYTES // max(size, 1)))]
-        value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
-        trials = []
-        first: tuple[Any, ...] = ()
-        for i, kind in enumerate(kinds):
-            seed = self.seed * len(kinds) + i
-            arrays = list(make_inputs(self.case, names, self.operator.settings, kind, seed))
-            first = first or tuple(arrays)
-            for k, depends in enumerate(value_depend):
-                if depends:  # one tiling serves all trials, so what it reads is the same in all
-                    arrays[k] = first[k]
-            if i == 0:
-                arrays = [self._users(n, a) for n, a in zip(names, arrays, strict=True)]
-                first = tuple(arrays)
-            trials.append(Trial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
-        return tuple(trials)
-
-    def _input_names(self) -> tuple[str, ...]:
-        if self.signature is not None:
-            return tuple(p.name for p in self.signature.inputs)
-        direct = self.operator.direct
-        assert direct is not None
-        attrs = dict(self.case.attrs)
-        pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"]
-        return tuple(pointers[: len(self.case.inputs)])
-
-    def _users(self, name: str, made: Any) -> Any:
-        """The user's array of that name, or what was made."""
-        if isinstance(made, tuple):
-            return tuple(self._users(f"{name}.{i}", a) for i, a in enumerate(made))
-        given = self._arrays.get(name)
-        if given is None:
-            return made
-        if given.shape != made.shape or given.dtype != made.dtype:
-            wanted = f"{made.dtype}{list(made.shape)}"
-            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {wanted}.")
-        return given
-
-    def _save(self, arrays: Sequence[Any], what: str) -> tuple[ArrayArgument, ...]:
-        folder = Path(tempfile.mkdtemp(dir=self._evaluator.folder, prefix=f"{what}-"))
-
-        def one(name: str, value: Any) -> ArrayArgument:
-            if value is None:
-                return None
-            if isinstance(value, tuple):
-                return tuple(save_array(folder / f"{name}.{i}", v) for i, v in enumerate(value))
-            return save_array(folder / name, value)
-
-        return tuple(one(str(i), a) for i, a in enumerate(arrays))
-
-    def _with_reference_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        out = []
-        for i, trial in enumerate(trials):
-            expected = expected_outputs(self.operator, self.case, [load_arrays(a) for a in trial.inputs])
-            out.append(_expecting(trial, self._save(expected, f"expected-{i}")))
-        return tuple(out)
-
-    def _with_baseline_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        """The baseline is the specification: what it computes is what is expected."""
-        request = self._request(self.operator.baseline, trials, keep=True, measure=False)
-        result = self._evaluator.evaluate(request)
-        if len(result.outputs) == len(trials):
-            return tuple(_expecting(t, o) for t, o in zip(trials, result.outputs, strict=True))
-        kept = []
-        for trial in trials:
-            request = self._request(self.operator.baseline, [trial], keep=True, measure=False)
-            result = self._evaluator.evaluate(request)
-            if result.outputs and isinstance(result.outcome, Timed):
-                kept.append(_expecting(trial, result.outputs[0]))
-            elif trial.distribution in STRESS:
-                self.skipped.append(f"{trial}: {_reason(result.outcome)}")
-            else:
-                return tuple(trials)  # the baseline's own evaluation then tells what is wrong
-        return tuple(kept)
-
-    def _without_undefined(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        """Drops stress trials in which the baseline differs from the reference: the operator isn't defined there."""
-        stress = [t for t in trials if t.distribution in STRESS]
-        plain = [t for t in trials if t.distribution not in STRESS]
-        requests = [self._request(self.operator.baseline, [t], measure=False) for t in stress]
-        passed = []
-        for position, result in self._evaluator.evaluate_many(requests):
-            if isinstance(result.outcome, Timed):
-                passed.append(position)
-            else:
-                self.skipped.append(f"{stress[position]}: {_reason(result.outcome)}")
-        return (*plain, *(stress[p] for p in sorted(passed)))
-
-
-def _expecting(trial: Trial, expected: tuple[ArrayArgument, ...]) -> Trial:
-    return Trial(trial.seed, trial.distribution, trial.inputs, expected, trial.poison)
+    @property
+    def skipped(self) -> list[str]:
+        """Why a stress trial is not part of the gate: the baseline itself fails it."""
+        return list(self._trials.skipped) if self._trials is not None else []
 
 
 def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
