@@ -116,7 +116,9 @@ class _Floats:
         if name == "offset":  # much alike, far from 0
             return np.asarray(normal * scale(-3, 0) + sign * scale(3, self.top - 2))
         if name == "equal":
-            return np.broadcast_to(sign * scale(-8, self.top), shape).copy()
+            # Few bits, so that sums and squares of it are exact in any order.
+            some = rng.choice((1.0, 1.25, 1.5, 1.75), (rows, 1)) * np.exp2(rng.integers(-8, int(self.top), (rows, 1)))
+            return np.broadcast_to(sign * some, shape).copy()
         if name == "tiny":
             return normal * scale(-24, -4)
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs

@@ -36,7 +36,8 @@ Close = Callable[[Array, Array, Array], Array]
 class Formula:
     """``expected``: one entry per output of the case, in its dtype and shape. ``leeway``: of the same structure, how
     far each element may be off because its value depends on more than float32 arithmetic keeps (float32; 1 for an
-    integer that lies on a half, infinite where nothing finite is near)."""
+    integer that lies on a half, infinite where nothing finite is near, NaN where the precision that the reference itself
+    chose decides)."""
 
     expected: tuple[Arrays, ...]
     leeway: tuple[Arrays, ...]
@@ -153,7 +154,9 @@ def _one(plain: Array, wide: Array, up: Array, down: Array, close: Close) -> tup
         other = np.flatnonzero(plain.reshape(-1) != rounded.reshape(-1))
         one, two = plain.reshape(-1)[other], rounded.reshape(-1)[other]
         expected = plain.copy().reshape(-1)
-        expected[other] = np.where(close(one, two, leeway.reshape(-1)[other]), two, one)
+        same = close(one, two, leeway.reshape(-1)[other])
+        expected[other] = np.where(same, two, one)
+        leeway.reshape(-1)[other[~same]] = np.nan
     return expected.reshape(plain.shape), leeway
 
 

@@ -42,7 +42,7 @@ def literal(value: float) -> str:
     """A float in C++."""
     if np.isfinite(value):
         return f"{float(value).hex()}f"
-    return "__builtin_nanf(\"\")" if np.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
+    return '__builtin_nanf("")' if np.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
 
 
 def knows_the_answers(gate: Gate) -> Pair:
