@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 from ..arguments import Array
 from ..build.host import TilingResult
-from ..case import Case
+from ..case import AttrValue, Case, flatten
 from ..chip import load_chip
 from ..clocks import plausible, speedups
 from ..errors import AscendOptError, CaseError, DeviceError
-from ..operator import Operator, Pair, Signature
+from ..operator import AttrDef, Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
 from .evaluator import Evaluator
@@ -32,9 +32,13 @@ from .protocol import (
     Launchable,
     Trial,
 )
-from .trials import TrialMaker, Trials, joined
+from .trials import TrialMaker, Trials, joined, steps_of
 
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
+_OTHER_VALUES = 0x0DD  # the same, for inputs that the tiling function reads
+_FEW = ("normal", "lines", "tiny")  # where only a value is another one
+_OWN = ("lines", "outlier")
+_MOST_STEPS = 16  # of a candidate's tiling that are tried
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ class Gate:
         seed: of the random inputs.
         signature: names the parameters of a kernel for direct launch; others define it themselves.
         arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``) for the first trial; others are random.
+        kinds: distributions of the trials (inputs.py); default: what the case's size allows.
 
     Raises:
         HostProgramError: the baseline's definition doesn't compile.
@@ -107,6 +112,7 @@ class Gate:
         seed: int = 0,
         signature: Signature | None = None,
         arrays: Mapping[str, Array] | None = None,
+        kinds: tuple[str, ...] = (),
     ) -> None:
         self.operator, self.case, self.seed = operator, case, seed
         self._evaluator = evaluator
@@ -114,6 +120,9 @@ class Gate:
             signature = evaluator.describe(operator).signature
         self.signature = signature
         self._arrays = dict(arrays or {})
+        self._kinds = kinds
+        self._siblings: list[tuple[str, Gate]] | None = None
+        self._own: dict[tuple[int, ...], Trials] = {}
         self._trials: Trials | None = None
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
@@ -135,6 +144,7 @@ class Gate:
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
         self._learn(pair, result)
+        result = self._beyond(pair, result, self._evaluator)
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -147,8 +157,7 @@ class Gate:
 
     def build(self, pair: Pair) -> Checked:
         """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing."""
-        maker = TrialMaker(self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed)
-        return Checked(self._evaluator.evaluate(self._request(pair, maker.inputs(1))), {})
+        return Checked(self._evaluator.evaluate(self._request(pair, self._maker().inputs(1))), {})
 
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
@@ -169,7 +178,77 @@ class Gate:
         other = self._unseen()
         with self._evaluator.fresh() as fresh:
             result = fresh.evaluate(other._request(pair, other.trials()))
+            result = other._beyond(pair, result, fresh)
         return Checked(result, {})
+
+    def _beyond(self, pair: Pair, result: EvaluationResult, evaluator: Evaluator) -> EvaluationResult:
+        """What is asked of a candidate that passed, besides the trials that all have in common.
+
+        Outliers where its own tiles begin and end; other values of attributes that the case doesn't fix, and of inputs
+        that the tiling function reads.
+        """
+        if not isinstance(result.outcome, Timed) or pair.hash == self.operator.baseline.hash:
+            return result
+        own = self._at_its_own_boundaries(result)
+        for what, gate, trials in [("", self, own), *((w, g, g.trials()) for w, g in self._with_other_values())]:
+            if trials and all(t.expected is not None for t in trials):
+                more = evaluator.evaluate(gate._request(pair, trials, measure=False))
+                if not isinstance(more.outcome, Timed):
+                    reason = f"{more.outcome.reason} [{what}]" if what else more.outcome.reason
+                    return replace(result, outcome=replace(more.outcome, reason=reason), outputs=())
+        return result
+
+    def _at_its_own_boundaries(self, result: EvaluationResult) -> tuple[Trial, ...]:
+        if result.tiling is None:
+            return ()
+        usual = set(self._made().steps)
+        found = steps_of(result.tiling.data, result.tiling.block_dim)
+        steps = tuple(s for s in found if s not in usual and s & (s - 1) and s <= self._longest())
+        if not steps:
+            return ()
+        if steps not in self._own:
+            maker = replace(self._maker(), kinds=_OWN, arrays={}, seed=self.seed + 1)
+            self._own[steps] = maker.make(
+                lambda trials: self._request(self.operator.baseline, trials, True, False), steps[:_MOST_STEPS]
+            )
+        return self._own[steps].trials
+
+    def _longest(self) -> int:
+        return max((t.numel for t in flatten(self.case.inputs)), default=0)
+
+    def _with_other_values(self) -> list[tuple[str, Gate]]:
+        """Gates of cases that a candidate has to serve as well, as far as the baseline runs in them."""
+        if self._siblings is None:
+            self._siblings = []
+            for what, case, seed in self._other_cases():
+                gate = Gate(self.operator, case, self._evaluator, seed=seed, signature=self.signature, kinds=_FEW)
+                try:
+                    trials = gate.trials()
+                except AscendOptError:
+                    continue
+                result = self._evaluator.evaluate(gate._request(self.operator.baseline, trials, measure=False))
+                if isinstance(result.outcome, Timed):
+                    gate._baseline_habits = joined(gate._baseline_habits, self._baseline_habits)
+                    self._siblings.append((what, gate))
+        return self._siblings
+
+    def _other_cases(self) -> Iterator[tuple[str, Case, int]]:
+        if self.signature is None or self.operator.direct is not None:
+            return
+        fixed = dict(self.case.attrs)
+        for attr in self.signature.attrs:
+            other = other_value(attr)
+            if attr.name in fixed or other is None:
+                continue
+            attrs = tuple(sorted({**fixed, attr.name: other}.items()))
+            try:
+                outputs = self._evaluator.infer_outputs(self.operator, self.case.inputs, attrs)
+            except AscendOptError:
+                outputs = self.case.outputs
+            case = replace(self.case, attrs=attrs, outputs=(*outputs, *self.case.outputs[len(outputs) :]))
+            yield f"with {attr.name}={other}, which the case doesn't fix", case, self.seed
+        if any(p.value_depend for p in self.signature.inputs):
+            yield "with other values of what the tiling function reads", self.case, self.seed + _OTHER_VALUES
 
     def _unseen(self) -> Gate:
         """The gate on the inputs of :meth:`confirm`, which are made once, as what is expected of them."""
@@ -253,10 +332,19 @@ class Gate:
 
     def _made(self) -> Trials:
         if self._trials is None:
-            maker = TrialMaker(self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed)
-            self._trials = maker.make(lambda trials: self._request(self.operator.baseline, trials, True, False))
+            self._trials = self._maker().make(lambda trials: self._request(self.operator.baseline, trials, True, False))
             self._baseline_habits = self._trials.habits or self._baseline_habits
         return self._trials
+
+    def _maker(self) -> TrialMaker:
+        return TrialMaker(
+            self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed, self._kinds
+        )
+
+    @property
+    def habits(self) -> Habits:
+        """What the baseline does that no rule forbids, as far as it is known."""
+        return self._baseline_habits or Habits()
 
     @property
     def skipped(self) -> list[str]:
@@ -274,3 +362,12 @@ def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
 
 def _reason(outcome: Outcome) -> str:
     return "" if isinstance(outcome, Timed) else outcome.reason
+
+
+def other_value(attr: AttrDef) -> AttrValue | None:
+    """Another value than the attribute's default: a thousandfold for a small number; None where none is at hand."""
+    if isinstance(attr.default, bool):
+        return not attr.default
+    if isinstance(attr.default, float):
+        return attr.default * 1e3 if 0 < abs(attr.default) < 1e-2 else attr.default * 0.75 + 0.5
+    return attr.default + 1 if isinstance(attr.default, int) else None

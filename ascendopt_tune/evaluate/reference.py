@@ -36,8 +36,8 @@ Close = Callable[[Array, Array, Array], Array]
 class Formula:
     """``expected``: one entry per output of the case, in its dtype and shape. ``leeway``: of the same structure, how
     far each element may be off because its value depends on more than float32 arithmetic keeps (float32; 1 for an
-    integer that lies on a half, infinite where nothing finite is near, NaN where the precision that the reference itself
-    chose decides)."""
+    integer that lies on a half, infinite where nothing finite is near, NaN where the precision decides that the
+    reference itself chose)."""
 
     expected: tuple[Arrays, ...]
     leeway: tuple[Arrays, ...]
@@ -93,8 +93,9 @@ def _exactly(
         noise = torch.from_numpy(rng.random(tuple(wide.shape), np.float32)).sub_(0.5)
         return wide.addcmul_(wide, noise, value=2 * sign * _ARITHMETIC)
 
+    tensors = [_map_any(tensor, a) for a in inputs]
     with _wide():
-        results = operator.reference(*(_map_any(tensor, a) for a in inputs), **dict(case.attrs))
+        results = operator.reference(*tensors, **dict(case.attrs))
     results = _by_output(operator, case, results)
     return tuple(_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
 
@@ -116,6 +117,8 @@ def _wide() -> Any:
         ) -> Any:
             if func in methods:
                 return args[0].double()
+            if func is torch.Tensor.view:  # as another dtype: its bits
+                return func(*args, **(kwargs or {}))
             named = {name: widened(value) for name, value in (kwargs or {}).items()}
             return func(*map(widened, args), **named)
 

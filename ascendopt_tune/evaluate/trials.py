@@ -41,11 +41,15 @@ Ask = Callable[[Sequence[Trial]], EvaluateRequest]
 
 @dataclass(frozen=True)
 class Trials:
-    """``skipped``: why a trial is not among them. ``habits``: the baseline's; None where it doesn't run."""
+    """``skipped``: why a trial is not among them. ``habits``: the baseline's; None where it doesn't run.
+
+    ``steps``: lengths at whose multiples their outliers are.
+    """
 
     trials: tuple[Trial, ...]
     skipped: tuple[str, ...] = ()
     habits: Habits | None = None
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class TrialMaker:
     signature: Signature | None
     arrays: Mapping[str, Array]
     seed: int
+    kinds: tuple[str, ...] = ()  # of the trials; none: what the case's size allows
 
     # -- inputs -------------------------------------------------------------------------------------------------------
 
@@ -66,7 +71,7 @@ class TrialMaker:
         names = self._names()
         size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
         count = min(_MOST, max(_LEAST, _BYTES // max(size, 1)))
-        kinds = schedule(self.case, names, self.operator.settings, count)
+        kinds = self.kinds or schedule(self.case, names, self.operator.settings, count)
         value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
         trials: list[Trial] = []
         first: tuple[Any, ...] = ()
@@ -118,17 +123,19 @@ class TrialMaker:
 
     # -- what is expected ---------------------------------------------------------------------------------------------
 
-    def make(self, ask: Ask) -> Trials:
+    def make(self, ask: Ask, steps: Sequence[int] = ()) -> Trials:
         """All trials, with what is expected.
 
         Args:
             ask: for the evaluation of the baseline on trials, its outputs kept, nothing measured.
+            steps: lengths of a candidate's tiling, at whose multiples outliers are put as at those of the baseline's.
 
         Raises:
             OperatorError: the reference fails.
             HostProgramError: the baseline's tiling function refuses the case.
         """
-        bare = self.inputs(steps=self._steps(ask))
+        steps = (*steps, *self._steps(ask))
+        bare = self.inputs(steps=steps)
         formulas: list[Formula | None] = [None] * len(bare)
         skipped: list[str] = []
         if self.operator.reference is not None:
@@ -162,7 +169,7 @@ class TrialMaker:
             skipped += [why] if why else []
         if made and habits is not None and habits.repeats:
             made.insert(min(2, len(made)), replace(made[0], again=True, poison=made[0].poison ^ 0x3C))
-        return Trials(tuple(made), tuple(skipped), habits)
+        return Trials(tuple(made), tuple(skipped), habits, steps)
 
     def _steps(self, ask: Ask) -> tuple[int, ...]:
         """Numbers of the baseline's tiling that may be lengths: of tiles, rows, cores' shares."""

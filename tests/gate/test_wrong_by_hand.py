@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,10 +11,11 @@ from wrong_by_hand import Fault, faults
 
 from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
+from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import CompileFailed, Timed
+from ascendopt_tune.outcome import CompileFailed, OutOfBounds, Timed, WrongResult
 from ascendopt_tune.registry import load_operator
 
 ALL = list(faults())
@@ -53,6 +55,60 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("build")
     with Evaluator(toolkit.virtual(), limits=Limits(run_s=20), workers=2, build_dir=folder) as evaluator:
         yield Bench(evaluator)
+
+
+def test_a_value_that_the_case_leaves_open_is_not_baked_in(bench: Bench) -> None:
+    operator = load_operator("rms_norm")
+    x, gamma = TensorSpec("float16", (40, 33)), TensorSpec("float16", (33,))
+    open_, fixed = Case((x, gamma), (x,)), Case((x, gamma), (x,), (("epsilon", 1e-6),))
+    text = operator.baseline.kernel[operator.kernel_main]
+    assert "epsilon = tiling.epsilon;" in text
+    baked = operator.baseline.with_kernel(
+        operator.kernel_main, text.replace("epsilon = tiling.epsilon;", "epsilon = 1e-6f;")
+    )
+    assert isinstance(Gate(operator, fixed, bench.evaluator).evaluate(baked).outcome, Timed)
+    outcome = Gate(operator, open_, bench.evaluator).evaluate(baked).outcome
+    assert isinstance(outcome, WrongResult), outcome
+    assert "with epsilon=0.001" in outcome.reason
+    assert isinstance(Gate(operator, open_, bench.evaluator).evaluate(operator.baseline).outcome, Timed)
+
+
+def test_outliers_are_put_where_the_candidates_own_tiles_end(bench: Bench) -> None:
+    """A long row, few of them: a maximum that leaves out the last element of every tile of 1,312."""
+    gate = bench.gate("softmax", "x=float32[2,40001]")
+    host, main = "op_host/softmax.cpp", gate.operator.kernel_main
+    pair = gate.operator.baseline
+    pair = pair.with_tiling(host, pair.tiling[host].replace("TILE_LENGTH = 4096", "TILE_LENGTH = 1312"))
+    assert isinstance(gate.evaluate(pair).outcome, Timed)
+    text = pair.kernel[main]
+    assert "const float tileMaximum = Maximum(TileCols(col));" in text
+    wrong = pair.with_kernel(main, text.replace("= Maximum(TileCols(col));", "= Maximum(TileCols(col) - 1);"))
+    outcome = gate.evaluate(wrong).outcome
+    assert isinstance(outcome, WrongResult), outcome
+
+
+def test_bytes_behind_a_tensor_may_be_read_where_the_original_reads_them(bench: Bench) -> None:
+    operator = load_operator("add")
+    spec = TensorSpec("float16", (5, 1003))
+    padded = "DataCopyPad({0}Local, {0}Gm[offset], copyParams, padParams);"
+    text = operator.baseline.kernel[operator.kernel_main]
+    x, both = (text.replace(padded.format("x"), whole("x")), text)
+    both = x.replace(padded.format("y"), whole("y"))
+    assert len({text, x, both}) == 3
+    reading = replace(operator, baseline=operator.baseline.with_kernel(operator.kernel_main, x))
+    gate = Gate(reading, Case((spec, spec), (spec,)), bench.evaluator)
+    checked = gate.evaluate(reading.baseline)
+    assert isinstance(checked.outcome, Timed), checked.outcome
+    assert checked.result.habits.slack == {"reads behind x": 18}
+    assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
+    outcome = gate.evaluate(reading.baseline.with_kernel(operator.kernel_main, both)).outcome
+    assert isinstance(outcome, OutOfBounds), outcome
+    assert "reads behind y, up to byte 18 past its end" in outcome.reason
+    assert "the original doesn't go there" in outcome.reason
+
+
+def whole(name: str) -> str:
+    return f"DataCopy({name}Local, {name}Gm[offset], (count + 15) / 16 * 16);"
 
 
 @pytest.mark.parametrize("fault", ALL, ids=str)
