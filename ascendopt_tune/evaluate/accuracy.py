@@ -26,9 +26,6 @@ FACTORS = (10.0, 2.0, 2.0)
 _FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0, 16.0), "float64": (2.0**14, 2.0**8)}
 _SAMPLE = 1 << 16  # elements that are looked at for a share
 _FEW = 2.0  # elements may be off by the most that is allowed, however few there are
-# Without a reference the baseline's own error is unknown; two right programs may differ by both.
-_UNKNOWN = {"float16": (16.0, 0.5), "bfloat16": (16.0, 0.5), "float32": (2.0**12, 64.0), "float64": (2.0**41, 2.0**33)}
-
 # Bits of the significand behind the point, and the exponent of the smallest subnormal.
 _FORMATS = {"float16": (10, -24), "bfloat16": (7, -133), "float32": (23, -149), "float64": (52, -1074)}
 
@@ -90,22 +87,21 @@ class Sum:
         return Errors(self._largest, self._sum / n, (self._squares / n) ** 0.5)
 
 
-def limits(dtype: str, count: int, baseline: Errors | None, doubt: float = 0.0) -> Errors | None:
+def limits(dtype: str, count: int, baseline: Errors, doubt: float = 0.0) -> Errors | None:
     """What a candidate's errors may be at most, for an output of ``count`` elements; None: nothing is said.
 
     Args:
-        baseline: the errors of the operator as it is written; None: it is itself what is expected.
+        baseline: the errors of the operator as it is written.
         doubt: the share of elements (0..1) that arithmetic in float32 may well round to a neighbour.
     """
     if dtype not in _FORMATS:
         return None
     n, narrow = max(count, 1), dtype in ("float16", "bfloat16")
-    largest, mean = (_UNKNOWN if baseline is None else _FLOORS)[dtype]
+    largest, mean = _FLOORS[dtype]
     mean = max(mean + (doubt if narrow else 0.0), _FEW * largest / n)
     floors = largest, mean, max((mean * largest) ** 0.5, mean)
-    found = (0.0, 0.0, 0.0) if baseline is None else (baseline.largest, baseline.mean, baseline.rms)
-    if narrow:  # being rounded to a neighbour is no error that others may make ten times as large
-        found = (max(found[0] - 1.0, 0.0), *found[1:])
+    # Being rounded to a neighbour is no error that others may make ten times as large.
+    found = (max(baseline.largest - 1.0, 0.0) if narrow else baseline.largest, baseline.mean, baseline.rms)
     return Errors(*(max(f, k * b) for f, k, b in zip(floors, FACTORS, found, strict=True)))
 
 
