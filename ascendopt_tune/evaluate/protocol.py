@@ -114,7 +114,7 @@ class Trial:
     expected: tuple[ArrayArgument, ...] | None = None
     poison: int = 0xFF
     leeway: tuple[ArrayArgument, ...] | None = None
-    limits: Mapping[str, Errors] = field(default_factory=dict)
+    limits: tuple[tuple[str, Errors], ...] = ()
     again: bool = False
 
     def __str__(self) -> str:

@@ -140,7 +140,7 @@ class Screened(Evaluator):
             pair=pair,
             chip=self.modelled_chip,
             target="virtual",
-            trials=tuple(replace(t, expected=None, leeway=None, limits={}) for t in request.trials),
+            trials=tuple(replace(t, expected=None, leeway=None, limits=()) for t in request.trials),
             keep_outputs=False,
             incumbent=None,
             trace=False,

@@ -255,7 +255,7 @@ class TrialMaker:
             trial,
             expected=self._save(found.expected, f"expected-{number}"),
             leeway=self._save(leeways, f"leeway-{number}"),
-            limits=most,
+            limits=tuple(most.items()),
         )
         return asked, drifts, ""
 

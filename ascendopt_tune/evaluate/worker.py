@@ -316,6 +316,7 @@ class Worker:
         if trial.expected is None:
             return 0
         checks = 0
+        limits = dict(trial.limits)
         leeways = map(load_arrays, trial.leeway or (None,) * len(trial.expected))
         expectations = map(load_arrays, trial.expected)
         for name, got, expected, leeway in zip(outputs, plan.outputs, expectations, leeways, strict=True):
@@ -329,8 +330,8 @@ class Worker:
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
                 full = f"{name}.{k}" if listed else name
                 text, errors = compare(full, a, b, allowed, trial.poison, more)
-                if text is None and full in trial.limits and request.allowed is not None:
-                    text = too_inaccurate(full, errors, trial.limits[full])
+                if text is None and full in limits and request.allowed is not None:
+                    text = too_inaccurate(full, errors, limits[full])
                 drifts[full] = max(drifts.get(full, 0.0), drift(a, b, more), key=abs)
                 if text is None and request.allowed is not None:
                     text = too_much_drift(full, drifts[full], request.allowed.drift.get(full, 0.0))
