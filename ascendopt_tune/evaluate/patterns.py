@@ -97,6 +97,7 @@ class _Floats:
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.top = _OFFSET.get(dtype, 12.0)
+        self.most, self.least = (13.0, -24.0) if dtype == "float16" else (40.0, -60.0)
 
     def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
         shape = (rows, length)
@@ -105,13 +106,20 @@ class _Floats:
         def scale(low: float, high: float) -> Array:
             return np.exp2(rng.uniform(low, high, (rows, 1)))
 
+        # In one of several lines, and in one of eight, magnitudes as only the dtype limits them.
+        extreme = (rng.random((rows, 1)) < 0.125) | ((np.arange(rows) == 0) & (rows > 1))[:, None]
+
+        def usual(low: float) -> Array:
+            return np.where(extreme, scale(self.top, self.most), scale(low, self.top))
+
         sign = rng.choice((-1.0, 1.0), (rows, 1))
         if name == "outlier":
             values = normal * scale(-10, 0)
-            values[np.arange(rows), _places(rows, length, steps, rng)] = (sign * scale(3, self.top))[:, 0]
+            values[np.arange(rows), _places(rows, length, steps, rng)] = (sign * usual(3))[:, 0]
             return np.asarray(values)
         if name in ("negative", "positive"):
-            values = np.abs(normal) * scale(-3, 3) + scale(0, self.top)
+            far = usual(0)
+            values = np.abs(normal) * np.where(rng.random((rows, 1)) < 0.5, scale(-3, 3), far / 4) + far
             return np.asarray(values if name == "positive" else -values)
         if name == "offset":  # much alike, far from 0
             return np.asarray(normal * scale(-3, 0) + sign * scale(3, self.top - 2))
@@ -120,7 +128,7 @@ class _Floats:
             some = rng.choice((1.0, 1.25, 1.5, 1.75), (rows, 1)) * np.exp2(rng.integers(-8, int(self.top), (rows, 1)))
             return np.broadcast_to(sign * some, shape).copy()
         if name == "tiny":
-            return normal * scale(-24, -4)
+            return np.asarray(normal * np.where(extreme, scale(self.least, -24), scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
         if name in ("ascending", "descending"):

@@ -48,6 +48,15 @@ _SOFTMAX = {
         _k("float maximum = 0.0f;", "float maximum = -10.0f;"),
         _k("col == 0 || tileMaximum > maximum", "tileMaximum > maximum"),
     ),
+    "maximum of tiles starts at the lowest half": (
+        "x=float32[64,20001]",
+        _k("float maximum = 0.0f;", "float maximum = -65504.0f;"),
+        _k("col == 0 || tileMaximum > maximum", "tileMaximum > maximum"),
+    ),
+    "maximum of whole rows at most 1e5": (
+        "x=float32[301,133]",
+        _k(WHOLE, "float maximum = Maximum(rowLength); maximum = maximum > 1e5f ? 1e5f : maximum;"),
+    ),
     "maximum of whole rows at least 0": (ROWS, _k(WHOLE, f"{WHOLE[:-1]} > 0 ? Maximum(rowLength) : 0.0f;")),
     "maximum clamped at 20": (
         ROWS,
