@@ -34,6 +34,7 @@ from .host_signature import (
     dtype_column,
     parse_description,
 )
+from .storage import variables
 
 if TYPE_CHECKING:
     from ..chip import Chip
@@ -85,6 +86,7 @@ class HostProgram:
         self.knobs = tuple(knobs)
         self._marks = tuple(marks)
         self._ran: ctypes.Array[ctypes.c_ubyte] | None = None
+        self._base = 0
         self._library_path = library
         self._names = tuple(names)
         self._handle: int | None = None
@@ -182,6 +184,11 @@ class HostProgram:
                 initial_values=_initial_values(signature, case) if lib.vnpu_ctx_need_atomic(handle) else (),
             )
 
+    def state(self) -> dict[str, bytes]:
+        """What the program's static and global variables hold now, by the linker's name. It has to be loaded."""
+        own = (v for v in variables(self.path.read_bytes()) if v.name != TABLE)
+        return {v.name: ctypes.string_at(self._base + v.address, v.size) for v in own}
+
     def close(self) -> None:
         """Unloads the program; using it again loads it again."""
         if self._handle is not None:
@@ -198,9 +205,12 @@ class HostProgram:
             knobs = (ctypes.c_uint64 * len(self.knobs))(*self.knobs)
             with self._file() as file:
                 handle = self._library.vnpu_host_open(str(file).encode(), knobs, len(knobs), error, len(error))
-                if handle and self._marks:
+                if handle:
                     loaded = ctypes.CDLL(str(file))
-                    self._ran = (ctypes.c_ubyte * (1 + max(place for place, _ in self._marks))).in_dll(loaded, TABLE)
+                    self._base = ctypes.c_uint64.from_address(loaded._handle).value  # glibc's link_map begins with it
+                    if self._marks:
+                        marks = ctypes.c_ubyte * (1 + max(place for place, _ in self._marks))
+                        self._ran = marks.in_dll(loaded, TABLE)
                     _ctypes.dlclose(loaded._handle)  # the library keeps it open
             if not handle:
                 raise HostProgramError(f"the host program {self.path} can't be loaded: {error.value.decode()}")

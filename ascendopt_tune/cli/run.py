@@ -123,6 +123,7 @@ def _document(
         "reference": subject.reference,
         "checks": result.checks,
         "skipped": gate.skipped,
+        "slack": dict(result.result.habits.slack),
         "hazards": list(result.hazards),
         "profile": result.profile.to_json() if result.profile else None,
         "diagnosis": diagnose(result.profile, load_chip(evaluator.modelled_chip)).paragraph if result.profile else None,
@@ -147,6 +148,8 @@ def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: C
             print(note)
     else:
         print(failure_text(result.outcome))
+    for place, count in result.result.habits.slack.items():
+        print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
     for text in gate.skipped:
         print(f"not part of the checks, because the operator as written fails it: {text}")
     if outputs is not None and result.outputs:

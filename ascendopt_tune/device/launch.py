@@ -95,6 +95,8 @@ class Launch:
         self._case_outputs = case.outputs
         self._initial_values = initial_values
         self._owned: list[int] = []
+        #: What a kernel is given besides tensors: device address, bytes, and what it is.
+        self._constants: list[tuple[int, bytes, str]] = []
         try:
             self._inputs = [self._allocate(n, a) for n, a in zip(names[0], case.inputs, strict=True)]
             by_name = dict(zip(names[0], range(len(self._inputs)), strict=True))
@@ -113,7 +115,7 @@ class Launch:
             self._args: list[LaunchArgument]
             if order is None:
                 self._args = [*(arguments[n] for n in names[0]), *results[: len(results) - unlisted]]
-                self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"")]
+                self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"", "tiling data")]
             else:
                 arguments.update(zip(names[1], results, strict=True))
                 if "workspace" in order and "workspace" not in arguments:
@@ -143,9 +145,10 @@ class Launch:
         self._workspace = _Buffer("the workspace", TensorSpec("uint8", (nbytes,)), pointer)
         return pointer
 
-    def _upload(self, data: bytes) -> int:
+    def _upload(self, data: bytes, what: str) -> int:
         pointer = self._malloc(len(data))
         self._acl.memcpy_h2d(pointer, np.frombuffer(data, np.uint8))
+        self._constants.append((pointer, data, what))
         return pointer
 
     def _argument(self, buffers: list[_Buffer], argument: Argument) -> int:
@@ -154,7 +157,8 @@ class Launch:
             return 0
         if isinstance(argument, TensorSpec):
             return buffers[0].pointer
-        return self._upload(list_descriptor([b.spec.shape for b in buffers], [b.pointer for b in buffers]))
+        listed = list_descriptor([b.spec.shape for b in buffers], [b.pointer for b in buffers])
+        return self._upload(listed, f"the description of the list {buffers[0].name.partition('.')[0]}")
 
     def free(self) -> None:
         """Frees all device memory. Harmless when repeated."""
@@ -191,7 +195,7 @@ class Launch:
         if self._workspace is not None:
             size = self._workspace.guard + _BLOCK - self._workspace.pointer
             self._acl.memset(self._workspace.pointer, poison, size)
-            self._acl.unwritten(self._workspace.pointer, size, scratch=True)
+            self._acl.unwritten(self._workspace.pointer - SYSTEM_WORKSPACE, SYSTEM_WORKSPACE + size, scratch=True)
         self._poison = poison
 
     def run(self, function: int, block_dim: int, stream: int = 0) -> None:
@@ -216,7 +220,7 @@ class Launch:
                     self._acl.memcpy_d2h(array, b.pointer)
 
     def damage(self, inputs: Sequence[Arrays]) -> list[str]:
-        """What the launch changed and may not have: guard bytes behind tensors, and inputs that no output shares.
+        """What the launch changed and may not have: bytes behind tensors, inputs that no output shares, tiling data.
 
         Args:
             inputs: the arrays given to ``load``.
@@ -229,6 +233,9 @@ class Launch:
                 offset = _round_up(b.spec.nbytes) + int(changed[0])
                 size = f"{b.spec}, {b.spec.nbytes} bytes"
                 found.append(f"{changed.size} bytes behind {b.name} ({size}) from byte {offset} on")
+        for pointer, data, what in self._constants:
+            if self._acl.bytes_at(pointer, len(data)).tobytes() != data:
+                found.append(what)
         for i, (buffers, arrays) in enumerate(zip(self._inputs, inputs, strict=True)):
             if i in self.in_place:
                 continue

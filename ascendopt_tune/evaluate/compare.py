@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import Array, dtype_name
+from .accuracy import Errors, Sum, differences
 
 _OUTLIER = 10.0
 # Chosen here: half of what directed rounding leans by, and 4 standard deviations of errors that are -1 and 1 by chance.
@@ -48,16 +49,28 @@ def tolerance(dtype: str, settings: Mapping[str, Any]) -> Tolerance:
     return Tolerance(**{f: float(given.get(f, getattr(default, f))) for f in ("rtol", "atol", "ratio")})
 
 
-def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None) -> str | None:
-    """None if ``got`` matches ``expected``; else where and by how much it doesn't.
+def mismatch(
+    name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None, leeway: Array | None = None
+) -> str | None:
+    """None if ``got`` matches ``expected`` within the tolerance; else where and by how much it doesn't."""
+    return compare(name, got, expected, allowed, poison, leeway)[0]
+
+
+def compare(
+    name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None, leeway: Array | None = None
+) -> tuple[str | None, Errors]:
+    """Why ``got`` doesn't match ``expected`` (where and by how much), or None; and its errors.
 
     Args:
         name: the output's name.
         poison: the byte outputs were filled with before the launch; elements that still hold it are named so.
+        leeway: what each element may be off beyond the tolerance (protocol.Trial).
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
-        return f"output {name} is {_what(got)}, expected {_what(expected)}."
+        return f"output {name} is {_what(got)}, expected {_what(expected)}.", Errors()
     flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
+    flat_leeway = None if leeway is None else leeway.reshape(-1)
+    total = Sum()
     off = hard = 0
     first = first_hard = -1
     worst = 0.0
@@ -65,7 +78,12 @@ def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison:
         part = slice(begin, begin + _CHUNK)
         # Most elements are equal bit by bit, which is told at the speed of memory.
         differ = np.flatnonzero(_bits(flat_got[part]) != _bits(flat_expected[part]))
-        excess = _excess(flat_got[part][differ], flat_expected[part][differ], allowed)
+        a, b = flat_got[part][differ], flat_expected[part][differ]
+        more = None if flat_leeway is None else flat_leeway[part][differ]
+        errors = differences(a, b, more)
+        if errors is not None:
+            total.add(errors)
+        excess = _excess(a, b, allowed, more)
         bad = differ[excess > 1.0]
         if not bad.size:
             continue
@@ -76,8 +94,9 @@ def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison:
             first_hard = begin + int(severe[0]) if first_hard < 0 else first_hard
             hard += severe.size
         worst = max(worst, float(np.max(excess)))
+    found = total.over(flat_got.size)
     if not hard and off <= allowed.ratio * flat_got.size:
-        return None
+        return None, found
     at = first_hard if hard else first
     index = [int(i) for i in np.unravel_index(at, got.shape)] if got.shape else []
     value = flat_got[at]
@@ -85,14 +104,27 @@ def mismatch(name: str, got: Array, expected: Array, allowed: Tolerance, poison:
     note = " (the pattern from before the launch: nothing was written there)" if stale else ""
     rule = f"rtol {allowed.rtol:g}, atol {allowed.atol:g}" if allowed.rtol or allowed.atol else "exact"
     by = "" if not np.isfinite(worst) else f", worst {worst:.3g} times the tolerance"
-    return (
+    text = (
         f"{off} of {flat_got.size} elements of output {name} ({_what(got)}) are wrong ({rule}; "
         f"{allowed.ratio:.2%} may be off by up to {_OUTLIER:g} tolerances){by}; first at {index}: "
         f"expected {flat_expected[at]}, got {value}{note}."
     )
+    return text, found
 
 
-def drift(got: Array, expected: Array) -> float:
+def wrong_elements(got: Array, expected: Array, allowed: Tolerance, leeway: Array | None = None) -> Array:
+    """Which elements are off by more than the tolerance: booleans of the outputs' shape."""
+    wrong = np.zeros(got.size, bool)
+    flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
+    flat_leeway = None if leeway is None else leeway.reshape(-1)
+    for begin in range(0, flat_got.size, _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        more = None if flat_leeway is None else flat_leeway[part]
+        wrong[part] = _excess(flat_got[part], flat_expected[part], allowed, more) > 1.0
+    return wrong.reshape(got.shape)
+
+
+def drift(got: Array, expected: Array, leeway: Array | None = None) -> float:
     """By how much results lean to one side, in units in the last place: the mean error, or the mean error away from
     zero, whichever is larger.
 
@@ -106,6 +138,8 @@ def drift(got: Array, expected: Array) -> float:
     one, other = (_ordered(a.reshape(-1)[::step]) for a in (got, expected))
     infinite = 0x7C00 if dtype_name(got.dtype) == "float16" else 0x7F80
     judged = (np.abs(one) < infinite) & (np.abs(other) < infinite) & (other != 0)
+    if leeway is not None:
+        judged &= np.isfinite(leeway.reshape(-1)[::step])
     if np.count_nonzero(judged) < _DRIFT_LEAST:
         return 0.0
     error = np.clip(one[judged] - other[judged], -_OUTLIER, _OUTLIER)
@@ -128,23 +162,33 @@ def too_much_drift(name: str, found: float, baseline: float) -> str | None:
     )
 
 
-def _excess(got: Array, expected: Array, allowed: Tolerance) -> Array:
+def _excess(got: Array, expected: Array, allowed: Tolerance, leeway: Array | None = None) -> Array:
     """Error in units of the tolerance, per element; infinite where NaN, infinity or an exact value doesn't match."""
+    if got.dtype.kind == "c":
+        parts = [_excess(getattr(got, p), getattr(expected, p), allowed, leeway) for p in ("real", "imag")]
+        return np.maximum(*parts)
     if not (allowed.rtol or allowed.atol):
         same = got == expected
         if _is_float(got):
             same |= _nan(got) & _nan(expected)
+        if leeway is not None:
+            same |= np.isinf(leeway)
+            if not _is_float(got) and got.dtype.kind in "iu":  # rounded to the other side of a half
+                same |= (leeway >= 1) & (np.abs(got.astype(np.float64) - expected.astype(np.float64)) <= 1)
         return np.where(same, 0.0, np.inf)
-    if got.dtype.kind == "c":
-        parts = [_excess(getattr(got, p), getattr(expected, p), allowed) for p in ("real", "imag")]
-        return np.maximum(*parts)
     wide = np.float32 if got.dtype.itemsize <= 2 else np.float64
     wide_got, wide_expected = got.astype(wide), expected.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
         limit = allowed.atol + allowed.rtol * np.abs(wide_expected)
-        error: Array = np.abs(np.subtract(wide_got, wide_expected)) / limit
+        error: Array = np.abs(np.subtract(wide_got, wide_expected))
+        if leeway is not None:
+            error = np.maximum(error - leeway, 0.0)
+        error = error / limit
     finite = np.isfinite(wide_expected)
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
+    if leeway is not None:
+        same |= np.isinf(leeway)
+        finite &= ~np.isinf(leeway)
     return np.asarray(np.where(finite & np.isfinite(wide_got), error, np.where(same, 0.0, np.inf)))
 
 

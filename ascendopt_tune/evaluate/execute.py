@@ -21,6 +21,9 @@ from ..operator import Operator
 from .protocol import Launchable, Trial, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
+# For the launch that repeats the first one (0.01 as a float): of local memory, and of a kernel's stack, else 0.
+_AGAIN_FILL, _AGAIN_STACK = 0x3C, 0x4D
+_SPACER = 4096 + 512  # bytes that are taken between two launches, so that addresses differ
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
 
 _SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
@@ -64,7 +67,8 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
 
     Args:
         tell: told of every trial, with its outputs in ``plan.outputs``: ``report``, ``error`` ("" or the device's
-            text), ``damage``, ``launch_s`` (wall clock, processor time), ``replayed`` (the first, with ``clocks``).
+            text), ``damage``, ``launch_s`` (wall clock, processor time), ``replayed`` (the first, with ``clocks``);
+            and, with ``timed``, of what the launches left that events timed.
 
     Returns:
         The event measurement on a real NPU, else None.
@@ -75,19 +79,23 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
     candidate = plan.launchable
     with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
         function = binary.function(candidate.entry)
-        with _launch(acl, plan, candidate) as launch:
+        with ExitStack() as spacers:
             for i, trial in enumerate(plan.trials):
                 acl.option("timing", "1" if plan.measure and i == 0 else "0")
                 acl.option("trace", "1" if plan.trace and i == 0 else "0")
+                acl.option("fill", str(_AGAIN_FILL if trial.again else _FILL))
+                acl.option("stack", str(_AGAIN_STACK if trial.again else 0))
                 inputs = [load_arrays(a) for a in trial.inputs]
                 clocks = plan.clocks if i == 0 else ()
-                done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
+                with _launch(acl, plan, candidate) as launch:
+                    done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
+                spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
                 tell(done)
                 if done["error"] or done["damage"]:
                     return None
-    return measure(plan) if plan.measure and not acl.virtual and plan.trials else None
+    return measure(plan, tell) if plan.measure and not acl.virtual and plan.trials else None
 
 
 def _one(
@@ -216,8 +224,10 @@ def parameter_order(
     return order
 
 
-def measure(plan: Plan) -> dict[str, float]:
+def measure(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float]:
     """Times by events on the first trial's inputs, in turn with the incumbent's where there is one.
+
+    What the candidate's timed launches left is told like a trial, unless each launch goes on from the last one's.
 
     Returns:
         ``candidate_us`` and ``candidate_spread_us``: median and half the interquartile range of ``repeats`` launches;
@@ -233,7 +243,13 @@ def measure(plan: Plan) -> dict[str, float]:
                 launch = stack.enter_context(_launch(acl, plan, what))
                 launch.load(inputs, plan.trials[0].poison)
                 runs.append((name, launch, binary.function(what.entry), what.block_dim))
-        return _timed(acl, runs)
+        times = _timed(acl, runs)
+        launch = runs[0][1]
+        if not any(shared is not None for shared in launch.in_place):
+            launch.read(plan.outputs)
+            done = {"report": {}, "error": "", "damage": launch.damage(inputs), "launch_s": (0.0, 0.0), "timed": True}
+            tell(done)
+        return times
 
 
 def _timed(acl: Acl, runs: Sequence[tuple[str, Launch, int, int]]) -> dict[str, float]:

@@ -10,23 +10,19 @@ Where times are modelled, :meth:`Gate.speedups` tells what other clocks leave of
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from ..arguments import Array
 from ..build.host import TilingResult
-from ..case import Case, flatten
+from ..case import AttrValue, Case, flatten
 from ..chip import load_chip
 from ..clocks import plausible, speedups
-from ..errors import AscendOptError, CaseError, DeviceError, OperatorError
-from ..operator import Operator, Pair, Signature
+from ..errors import AscendOptError, CaseError, DeviceError
+from ..operator import AttrDef, Operator, Pair, Signature
 from ..outcome import Outcome, Timed
 from ..profile import Profile
 from .evaluator import Evaluator
-from .inputs import DISTRIBUTIONS, STRESS, make_inputs
 from .protocol import (
     ArrayArgument,
     ArrayFile,
@@ -35,15 +31,14 @@ from .protocol import (
     Habits,
     Launchable,
     Trial,
-    load_arrays,
-    save_array,
 )
-from .reference import expected_outputs
+from .trials import TrialMaker, Trials, joined, steps_of
 
-# NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
-_POISON = (0xFF, 0x5A)
-_INPUT_BYTES = 512 << 20  # of all trials together; large cases get fewer trials, but at least two
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
+_OTHER_VALUES = 0x0DD  # the same, for inputs that the tiling function reads
+_FEW = ("normal", "lines", "tiny")  # where only a value is another one
+_OWN = ("lines", "outlier")
+_MOST_STEPS = 16  # of a candidate's tiling that are tried
 
 
 @dataclass(frozen=True)
@@ -101,6 +96,7 @@ class Gate:
         seed: of the random inputs.
         signature: names the parameters of a kernel for direct launch; others define it themselves.
         arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``) for the first trial; others are random.
+        kinds: distributions of the trials (inputs.py); default: what the case's size allows.
 
     Raises:
         HostProgramError: the baseline's definition doesn't compile.
@@ -116,6 +112,7 @@ class Gate:
         seed: int = 0,
         signature: Signature | None = None,
         arrays: Mapping[str, Array] | None = None,
+        kinds: tuple[str, ...] = (),
     ) -> None:
         self.operator, self.case, self.seed = operator, case, seed
         self._evaluator = evaluator
@@ -123,9 +120,10 @@ class Gate:
             signature = evaluator.describe(operator).signature
         self.signature = signature
         self._arrays = dict(arrays or {})
-        self._trials: tuple[Trial, ...] | None = None
-        #: Why a stress trial is not part of the gate: the baseline itself fails it.
-        self.skipped: list[str] = []
+        self._kinds = kinds
+        self._siblings: list[tuple[str, Gate]] | None = None
+        self._own: dict[tuple[int, ...], Trials] = {}
+        self._trials: Trials | None = None
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
         self._other: Gate | None = None
@@ -146,6 +144,7 @@ class Gate:
         trials = self.trials()
         result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
         self._learn(pair, result)
+        result = self._beyond(pair, result, self._evaluator)
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
         names += self.operator.in_place
         arrays: dict[str, Array] = {}
@@ -158,7 +157,7 @@ class Gate:
 
     def build(self, pair: Pair) -> Checked:
         """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing."""
-        return Checked(self._evaluator.evaluate(self._request(pair, self._with_inputs()[:1])), {})
+        return Checked(self._evaluator.evaluate(self._request(pair, self._maker().inputs(1))), {})
 
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
@@ -172,21 +171,92 @@ class Gate:
     def _learn(self, pair: Pair, result: EvaluationResult) -> None:
         """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""
         if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
-            self._baseline_habits = result.habits
+            self._baseline_habits = joined(self._baseline_habits, result.habits)
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
         other = self._unseen()
         with self._evaluator.fresh() as fresh:
             result = fresh.evaluate(other._request(pair, other.trials()))
+            result = other._beyond(pair, result, fresh)
         return Checked(result, {})
+
+    def _beyond(self, pair: Pair, result: EvaluationResult, evaluator: Evaluator) -> EvaluationResult:
+        """What is asked of a candidate that passed, besides the trials that all have in common.
+
+        Outliers where its own tiles begin and end; other values of attributes that the case doesn't fix, and of inputs
+        that the tiling function reads.
+        """
+        if not isinstance(result.outcome, Timed) or pair.hash == self.operator.baseline.hash:
+            return result
+        own = self._at_its_own_boundaries(result)
+        for what, gate, trials in [("", self, own), *((w, g, g.trials()) for w, g in self._with_other_values())]:
+            if trials and all(t.expected is not None for t in trials):
+                more = evaluator.evaluate(gate._request(pair, trials, measure=False))
+                if not isinstance(more.outcome, Timed):
+                    reason = f"{more.outcome.reason} [{what}]" if what else more.outcome.reason
+                    return replace(result, outcome=replace(more.outcome, reason=reason), outputs=())
+        return result
+
+    def _at_its_own_boundaries(self, result: EvaluationResult) -> tuple[Trial, ...]:
+        if result.tiling is None:
+            return ()
+        usual = set(self._made().steps)
+        found = steps_of(result.tiling.data, result.tiling.block_dim)
+        steps = tuple(s for s in found if s not in usual and s & (s - 1) and s <= self._longest())
+        if not steps:
+            return ()
+        if steps not in self._own:
+            maker = replace(self._maker(), kinds=_OWN, arrays={}, seed=self.seed + 1)
+            self._own[steps] = maker.make(
+                lambda trials: self._request(self.operator.baseline, trials, True, False), steps[:_MOST_STEPS]
+            )
+        return self._own[steps].trials
+
+    def _longest(self) -> int:
+        return max((t.numel for t in flatten(self.case.inputs)), default=0)
+
+    def _with_other_values(self) -> list[tuple[str, Gate]]:
+        """Gates of cases that a candidate has to serve as well, as far as the baseline runs in them."""
+        if self._siblings is None:
+            self._siblings = []
+            for what, case, seed in self._other_cases():
+                gate = Gate(self.operator, case, self._evaluator, seed=seed, signature=self.signature, kinds=_FEW)
+                try:
+                    trials = gate.trials()
+                except AscendOptError:
+                    continue
+                result = self._evaluator.evaluate(gate._request(self.operator.baseline, trials, measure=False))
+                if isinstance(result.outcome, Timed):
+                    gate._baseline_habits = joined(gate._baseline_habits, self._baseline_habits)
+                    self._siblings.append((what, gate))
+        return self._siblings
+
+    def _other_cases(self) -> Iterator[tuple[str, Case, int]]:
+        if self.signature is None or self.operator.direct is not None:
+            return
+        fixed = dict(self.case.attrs)
+        for attr in self.signature.attrs:
+            other = other_value(attr)
+            if attr.name in fixed or other is None:
+                continue
+            attrs = tuple(sorted({**fixed, attr.name: other}.items()))
+            try:
+                outputs = self._evaluator.infer_outputs(self.operator, self.case.inputs, attrs)
+            except AscendOptError:
+                outputs = self.case.outputs
+            case = replace(self.case, attrs=attrs, outputs=(*outputs, *self.case.outputs[len(outputs) :]))
+            yield f"with {attr.name}={other}, which the case doesn't fix", case, self.seed
+        if any(p.value_depend for p in self.signature.inputs):
+            yield "with other values of what the tiling function reads", self.case, self.seed + _OTHER_VALUES
 
     def _unseen(self) -> Gate:
         """The gate on the inputs of :meth:`confirm`, which are made once, as what is expected of them."""
         if self._other is None:
             seed = self.seed ^ _CONFIRM_SEED
             self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
-        self._other._baseline_habits = self._baseline_habits
+            self._other._made()
+        self._other._baseline_habits = joined(self._other._baseline_habits, self._baseline_habits)
         return self._other
 
     def speedups(self, pair: Pair) -> tuple[float, ...]:
@@ -256,118 +326,30 @@ class Gate:
     def trials(self) -> tuple[Trial, ...]:
         """The trials every candidate has to pass, with expected outputs; made on first use.
 
-        Stress trials that the baseline itself fails are left out and named in ``skipped``.
+        Stress trials that say nothing because the baseline itself fails them are left out and named in ``skipped``.
         """
+        return self._made().trials
+
+    def _made(self) -> Trials:
         if self._trials is None:
-            trials = self._with_inputs()
-            if self.operator.reference is None:
-                self._trials = self._with_baseline_outputs(trials)
-            else:
-                try:
-                    expecting = self._with_reference_outputs(trials)
-                except OperatorError:
-                    # A case that the operator itself refuses is no fault of its reference.
-                    self._evaluator.tile(self._request(self.operator.baseline, trials[:1]))
-                    raise
-                self._trials = self._without_undefined(expecting)
+            self._trials = self._maker().make(lambda trials: self._request(self.operator.baseline, trials, True, False))
+            self._baseline_habits = self._trials.habits or self._baseline_habits
         return self._trials
 
-    def _with_inputs(self) -> tuple[Trial, ...]:
-        names = self._input_names()
-        size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
-        kinds = [*DISTRIBUTIONS, *(["specials"] if self.operator.settings.get("specials") else [])]
-        # Two seeds of the plain distribution, then the others.
-        kinds = ["normal", *kinds][: max(2, min(len(kinds) + 1, _INPUT_BYTES // max(size, 1)))]
-        value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
-        trials = []
-        first: tuple[Any, ...] = ()
-        for i, kind in enumerate(kinds):
-            seed = self.seed * len(kinds) + i
-            arrays = list(make_inputs(self.case, names, self.operator.settings, kind, seed))
-            first = first or tuple(arrays)
-            for k, depends in enumerate(value_depend):
-                if depends:  # one tiling serves all trials, so what it reads is the same in all
-                    arrays[k] = first[k]
-            if i == 0:
-                arrays = [self._users(n, a) for n, a in zip(names, arrays, strict=True)]
-                first = tuple(arrays)
-            trials.append(Trial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
-        return tuple(trials)
+    def _maker(self) -> TrialMaker:
+        return TrialMaker(
+            self.operator, self.case, self._evaluator, self.signature, self._arrays, self.seed, self._kinds
+        )
 
-    def _input_names(self) -> tuple[str, ...]:
-        if self.signature is not None:
-            return tuple(p.name for p in self.signature.inputs)
-        direct = self.operator.direct
-        assert direct is not None
-        attrs = dict(self.case.attrs)
-        pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"]
-        return tuple(pointers[: len(self.case.inputs)])
+    @property
+    def habits(self) -> Habits:
+        """What the baseline does that no rule forbids, as far as it is known."""
+        return self._baseline_habits or Habits()
 
-    def _users(self, name: str, made: Any) -> Any:
-        """The user's array of that name, or what was made."""
-        if isinstance(made, tuple):
-            return tuple(self._users(f"{name}.{i}", a) for i, a in enumerate(made))
-        given = self._arrays.get(name)
-        if given is None:
-            return made
-        if given.shape != made.shape or given.dtype != made.dtype:
-            wanted = f"{made.dtype}{list(made.shape)}"
-            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {wanted}.")
-        return given
-
-    def _save(self, arrays: Sequence[Any], what: str) -> tuple[ArrayArgument, ...]:
-        folder = Path(tempfile.mkdtemp(dir=self._evaluator.folder, prefix=f"{what}-"))
-
-        def one(name: str, value: Any) -> ArrayArgument:
-            if value is None:
-                return None
-            if isinstance(value, tuple):
-                return tuple(save_array(folder / f"{name}.{i}", v) for i, v in enumerate(value))
-            return save_array(folder / name, value)
-
-        return tuple(one(str(i), a) for i, a in enumerate(arrays))
-
-    def _with_reference_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        out = []
-        for i, trial in enumerate(trials):
-            expected = expected_outputs(self.operator, self.case, [load_arrays(a) for a in trial.inputs])
-            out.append(_expecting(trial, self._save(expected, f"expected-{i}")))
-        return tuple(out)
-
-    def _with_baseline_outputs(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        """The baseline is the specification: what it computes is what is expected."""
-        request = self._request(self.operator.baseline, trials, keep=True, measure=False)
-        result = self._evaluator.evaluate(request)
-        if len(result.outputs) == len(trials):
-            return tuple(_expecting(t, o) for t, o in zip(trials, result.outputs, strict=True))
-        kept = []
-        for trial in trials:
-            request = self._request(self.operator.baseline, [trial], keep=True, measure=False)
-            result = self._evaluator.evaluate(request)
-            if result.outputs and isinstance(result.outcome, Timed):
-                kept.append(_expecting(trial, result.outputs[0]))
-            elif trial.distribution in STRESS:
-                self.skipped.append(f"{trial}: {_reason(result.outcome)}")
-            else:
-                return tuple(trials)  # the baseline's own evaluation then tells what is wrong
-        return tuple(kept)
-
-    def _without_undefined(self, trials: Sequence[Trial]) -> tuple[Trial, ...]:
-        """Drops stress trials in which the baseline differs from the reference: the operator isn't defined there."""
-        stress = [t for t in trials if t.distribution in STRESS]
-        plain = [t for t in trials if t.distribution not in STRESS]
-        requests = [self._request(self.operator.baseline, [t], measure=False) for t in stress]
-        passed = []
-        for position, result in self._evaluator.evaluate_many(requests):
-            if isinstance(result.outcome, Timed):
-                passed.append(position)
-            else:
-                self.skipped.append(f"{stress[position]}: {_reason(result.outcome)}")
-        return (*plain, *(stress[p] for p in sorted(passed)))
-
-
-def _expecting(trial: Trial, expected: tuple[ArrayArgument, ...]) -> Trial:
-    return Trial(trial.seed, trial.distribution, trial.inputs, expected, trial.poison)
+    @property
+    def skipped(self) -> list[str]:
+        """Why a stress trial is not part of the gate: the baseline itself fails it."""
+        return list(self._trials.skipped) if self._trials is not None else []
 
 
 def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
@@ -380,3 +362,12 @@ def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
 
 def _reason(outcome: Outcome) -> str:
     return "" if isinstance(outcome, Timed) else outcome.reason
+
+
+def other_value(attr: AttrDef) -> AttrValue | None:
+    """Another value than the attribute's default: a thousandfold for a small number; None where none is at hand."""
+    if isinstance(attr.default, bool):
+        return not attr.default
+    if isinstance(attr.default, float):
+        return attr.default * 1e3 if 0 < abs(attr.default) < 1e-2 else attr.default * 0.75 + 0.5
+    return attr.default + 1 if isinstance(attr.default, int) else None

@@ -1,4 +1,4 @@
-"""Seeded random inputs: several distributions per dtype, inside the domain the operator declares.
+"""Seeded inputs: random ones, and patterns (patterns.py) that make every element count, inside the operator's domain.
 
 ``operator.settings["domain"][input]`` (op.toml) may say ``low`` and ``high`` (values stay in [low, high]), or
 ``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)), or ``values = [...]`` (these in every
@@ -8,36 +8,65 @@ adds a trial with infinities and NaN.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arguments import Array, numpy_dtype
-from ..case import Case, TensorSpec
+from ..case import Case, TensorSpec, flatten
 from ..device.launch import Arrays
 from ..errors import CaseError
+from .patterns import LARGE, PATTERNS, pattern
 
-#: In the order they are tried. The first is the one that is measured; it and ``uniform`` and ``zeros`` are what every
-#: operator has to get right, the others may be outside of what an operator is defined for.
-DISTRIBUTIONS = ("normal", "uniform", "zeros", "tails", "large")
-STRESS = frozenset({"tails", "large", "specials"})
+#: Plain distributions: what every operator has to get right. The first is the one that is measured.
+PLAIN = ("normal", "uniform", "zeros")
+#: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
+#: may be outside of what an operator is defined for.
+STRESS = ("lines", "columns", "large", *PATTERNS, "specials", "beyond")
 
-# Magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504). Rows end
-# with twice as much, of either sign: who leaves a tail out of a maximum or minimum is wrong by more than a little.
-_LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0e30, "complex64": 1.0e15}
 _SMALL_INT = 100  # magnitude of integers but in "large"
 
 
+def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most: int) -> tuple[str, ...]:
+    """Distributions of the trials of a case, in the order they are tried; the first trials find most.
+
+    Args:
+        most: trials of large tensors may be no more than this; ``specials`` and ``beyond``, where they apply, on top.
+    """
+    rows = max((math.prod(t.shape[:-1]) for t in flatten(case.inputs) if t.shape), default=1)
+    again = max(0, min(_LINES, -(-_LINES * _ENOUGH_ROWS // max(rows, 1))) - 1)  # few lines: more trials of them
+    order = ["normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative"]
+    order += ["lines"] * again + [p for p in PATTERNS if p not in order]
+    chosen = order[:most]
+    if any("index" in settings.get("domain", {}).get(n, {}) for n in names):
+        chosen.append("beyond")
+    if settings.get("specials"):
+        chosen.append("specials")
+    return tuple(chosen)
+
+
+_LINES, _ENOUGH_ROWS = 6, 8  # trials of lines at most; so many rows get along with one (of 6) as well as with six
+
+
 def make_inputs(
-    case: Case, names: tuple[str, ...], settings: Mapping[str, Any], distribution: str, seed: int
+    case: Case,
+    names: tuple[str, ...],
+    settings: Mapping[str, Any],
+    distribution: str,
+    seed: int,
+    steps: Sequence[int] = (),
 ) -> tuple[Arrays, ...]:
     """One entry per input of ``case``; the same arguments give the same arrays on every machine.
 
     Args:
         names: the inputs' names, for their domains.
-        distribution: of ``DISTRIBUTIONS``, or ``specials``.
+        distribution: of ``PLAIN`` or ``STRESS``.
+        steps: lengths (in elements) at whose multiples outliers are put: of tiles, rows, cores' shares.
     """
+    main = _main(case, distribution, seed)
     shapes = {n: a for n, a in zip(names, case.inputs, strict=True) if isinstance(a, TensorSpec)}
     domains = settings.get("domain", {})
     out: list[Arrays] = []
@@ -49,12 +78,31 @@ def make_inputs(
             out.append(None)
         elif given is not None and isinstance(argument, TensorSpec):
             out.append(_given(name, given, argument))
-        elif isinstance(argument, TensorSpec):
-            out.append(_tensor(argument, domain, distribution, np.random.default_rng(streams)))
         else:
-            rngs = [np.random.default_rng(s) for s in streams.spawn(len(argument))]
-            out.append(tuple(_tensor(t, domain, distribution, r) for t, r in zip(argument, rngs, strict=True)))
+            chosen = distribution if i in main else "normal"
+            if chosen == "beyond":
+                chosen = "beyond" if "index" in domains.get(name, {}) else "normal"
+            one = functools.partial(_tensor, domain=domain, distribution=chosen, steps=steps)
+            if isinstance(argument, TensorSpec):
+                out.append(one(argument, rng=np.random.default_rng(streams)))
+            else:
+                rngs = [np.random.default_rng(s) for s in streams.spawn(len(argument))]
+                out.append(tuple(one(t, rng=r) for t, r in zip(argument, rngs, strict=True)))
     return tuple(out)
+
+
+def _main(case: Case, distribution: str, seed: int) -> set[int]:
+    """Inputs that a pattern is for: one of the largest, in turn, because two patterns would hide each other.
+
+    Where every line has its own pattern, most of them for all inputs of that size.
+    """
+    sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
+    if (distribution not in PATTERNS and distribution not in ("lines", "columns")) or not sizes:
+        return set(sizes)
+    largest = [i for i, n in sizes.items() if n == max(sizes.values())]
+    if distribution in PATTERNS and seed % 4 == 3:  # a gain, a bias
+        return {sorted(sizes)[seed // 4 % len(sizes)]}
+    return {largest[seed % len(largest)]}
 
 
 def _bounds(domain: Mapping[str, Any], shapes: Mapping[str, TensorSpec]) -> tuple[float | None, float | None]:
@@ -75,10 +123,19 @@ def _given(name: str, values: Any, spec: TensorSpec) -> Array:
 
 
 def _tensor(
-    spec: TensorSpec, domain: tuple[float | None, float | None], distribution: str, rng: np.random.Generator
+    spec: TensorSpec,
+    domain: tuple[float | None, float | None],
+    distribution: str,
+    steps: Sequence[int],
+    rng: np.random.Generator,
 ) -> Array:
     dtype = numpy_dtype(spec.dtype)
     values: Array
+    if distribution in PATTERNS or distribution in ("lines", "columns"):
+        values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
+        if dtype.kind in "iub" or spec.dtype == "int4":
+            return values.astype(dtype)
+        return _folded(values, *domain).astype(dtype)
     if spec.dtype == "bool":
         values = np.zeros(spec.shape) if distribution == "zeros" else rng.integers(0, 2, spec.shape)
     elif dtype.kind in "iu" or spec.dtype == "int4":
@@ -110,13 +167,17 @@ def _floats(
         if distribution == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             values = np.sign(values) * np.exp2(rng.random(shape, np.float32) * 20 - 14)
         elif distribution == "large":
-            values = np.sign(values) * np.float32(_LARGE[dtype]) * (1 - rng.random(shape, np.float32) * 0.9)
-            _end_rows(values, 2 * _LARGE[dtype], -2 * _LARGE[dtype])
+            values = np.sign(values) * np.float32(LARGE[dtype]) * (1 - rng.random(shape, np.float32) * 0.9)
+            _end_rows(values, 2 * LARGE[dtype], -2 * LARGE[dtype])
         elif distribution == "specials":
             values = values.copy() if values.shape else np.asarray(values)
             where = rng.random(shape)
             for share, special in ((0.02, np.inf), (0.04, -np.inf), (0.06, np.nan)):
                 values = np.where((where >= share - 0.02) & (where < share), np.float32(special), values)
+    return _folded(values, low, high)
+
+
+def _folded(values: Array, low: float | None, high: float | None) -> Array:
     if low is None and high is None:
         return np.asarray(values)
     # Into the domain by folding, not by clipping: the values stay spread out. Specials stay what they are.
@@ -145,6 +206,11 @@ def _integers(
     highest = min(largest, _SMALL_INT) if domain[1] is None else int(domain[1])
     if distribution == "zeros":
         return np.full(spec.shape, min(max(0, lowest), highest)).astype(dtype)
+    if distribution == "beyond":
+        values = rng.integers(lowest, max(lowest, highest), spec.shape, np.int64, endpoint=True)
+        outside = [lowest - 1, highest + 1, highest + 2, lowest - 1 - highest, 2 * highest + 3, smallest, largest]
+        where = rng.random(spec.shape) < 0.25
+        return np.where(where, np.clip(rng.choice(outside, spec.shape), smallest, largest), values).astype(dtype)
     if distribution == "large" and domain == (None, None):
         values = rng.integers(smallest, largest, spec.shape, drawn, endpoint=True)
         _end_rows(values, largest, smallest)

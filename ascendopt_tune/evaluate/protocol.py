@@ -26,6 +26,7 @@ from ..errors import AscendOptError, CaseError
 from ..operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
 from ..outcome import KINDS, Outcome
 from ..profile import Profile
+from .accuracy import Errors
 
 #: Environment variables that compilers and toolkits read; the server gets these and no others (and ASCEND*).
 TOOL_VARIABLES = frozenset(
@@ -99,7 +100,11 @@ def load_arrays(argument: ArrayArgument) -> Array | tuple[Array, ...] | None:
 class Trial:
     """One launch with one set of inputs.
 
-    ``inputs`` and ``expected``: one entry per parameter of the case. Without ``expected`` nothing is compared.
+    ``inputs``, ``expected`` and ``leeway``: one entry per parameter of the case. Without ``expected`` nothing is
+    compared. ``leeway`` (float32, of the outputs' shapes): by how much more than the tolerance an element may be off,
+    because its value depends on more than float32 arithmetic keeps; infinite where the baseline itself is wrong.
+    ``limits``: by output, what its errors may be at most. ``again``: the inputs are the first trial's, and whatever
+    nobody wrote is other garbage; the outputs have to be the same bit for bit.
     ``poison`` is the byte (0..255) that outputs and workspace are filled with before the launch.
     """
 
@@ -108,6 +113,9 @@ class Trial:
     inputs: tuple[ArrayArgument, ...]
     expected: tuple[ArrayArgument, ...] | None = None
     poison: int = 0xFF
+    leeway: tuple[ArrayArgument, ...] | None = None
+    limits: tuple[tuple[str, Errors], ...] = ()
+    again: bool = False
 
     def __str__(self) -> str:
         return f"{self.distribution} inputs, seed {self.seed}"
@@ -128,14 +136,17 @@ class Habits:
     """What a kernel does that no rule forbids, and that a candidate may do as much as its baseline and no more.
 
     ``relies_on``: what it takes from automatic synchronization or from the hardware beyond what is documented (the
-    virtual NPU's ``relies_on``). ``slack_write_bytes``: written past a tensor, but inside its last 32-byte block: it
-    hits a neighbour where the tensor is a part of a larger one. ``drift``: of each
-    output, see compare.drift.
+    virtual NPU's ``relies_on``). ``slack``: how many bytes past a tensor it accesses, inside the blocks its memory is
+    rounded up to, by place (``writes behind y``): a neighbour's, where the tensor is a part of a larger one.
+    ``drift``: of each output, see compare.drift. ``variables``: static and global variables that can be written, of the
+    kernel; of the tiling program those that a call changes. ``repeats``: a second launch gives the same bits.
     """
 
     relies_on: tuple[str, ...] = ()
-    slack_write_bytes: int = 0
+    slack: Mapping[str, int] = field(default_factory=dict)
     drift: Mapping[str, float] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    repeats: bool = True
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,8 @@ class Tiled:
     result: TilingResult
     #: Blocks of the program that ran for it, where that is known (build/blocks.py).
     ran: tuple[BlockId, ...] | None = None
+    #: Static variables that a second call found changed.
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,7 +227,7 @@ class EvaluationResult:
 _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
-        *(ArrayFile, Trial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
+        *(ArrayFile, Errors, Trial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
         *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
         *(TilingResult, TilingStruct, TilingField, HostDescription),
     )

@@ -1,21 +1,190 @@
-"""Expected outputs from an operator's reference: a function of CPU torch tensors, run in the tuner's process."""
+"""Expected outputs from an operator's reference: a function of CPU torch tensors, run in the tuner's process.
+
+What is expected is the reference's formula in float64, rounded once to the output's dtype, whatever precision the
+reference itself chose; and how much each element moves when the inputs do by what float32 arithmetic loses tells how
+exact it can be asked to be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from ..arguments import Array, numpy_dtype
-from ..case import Argument, Case, TensorSpec
+from ..case import Argument, Case, TensorSpec, flatten
 from ..device.launch import Arrays
 from ..errors import OperatorError
 from ..operator import Operator
 
 if TYPE_CHECKING:
     import torch
+
+# Relative: 8 times what one float32 operation loses. Applied to inputs, it stands for what the arithmetic behind them
+# loses; two right programs differ by about as much.
+_ARITHMETIC = 2.0**-21
+#: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
+HUGE = 1 << 26
+_LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
+
+
+Close = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """``expected``: one entry per output of the case, in its dtype and shape. ``leeway``: of the same structure, how
+    far each element may be off because its value depends on more than float32 arithmetic keeps (float32; 1 for an
+    integer that lies on a half, infinite where nothing finite is near, NaN where the precision decides that the
+    reference itself chose)."""
+
+    expected: tuple[Arrays, ...]
+    leeway: tuple[Arrays, ...]
+    exact: bool = True  # the formula, not the reference as it is written
+
+
+def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, close: Close) -> Formula:
+    """The reference's outputs with every float in it a float64, and their leeway.
+
+    Elements where that is not what the reference gives as it is written are taken from there: it then means something
+    by its precision.
+
+    Args:
+        seed: of the small changes to the inputs.
+        close: (the reference's array, the formula's, leeway) -> whether each element is the same but for precision.
+
+    Raises:
+        OperatorError: as :func:`expected_outputs`.
+    """
+    plain = expected_outputs(operator, case, inputs)
+    as_written = Formula(plain, tuple(_map(lambda a: np.zeros(a.shape, np.float32), e) for e in plain), exact=False)
+    if sum(t.numel for t in flatten((*case.inputs, *case.outputs))) > HUGE:
+        return as_written
+    try:
+        exact = _exactly(operator, case, inputs, seed, 0)
+        up = _exactly(operator, case, inputs, seed, 1)
+        large = max((t.numel for t in flatten(case.inputs)), default=0) > _LARGE
+        down = up if large else _exactly(operator, case, inputs, seed, -1)
+    except Exception:  # a reference needs no formula for float64: it is then its own
+        return as_written
+    expected, leeway = [], []
+    for one, wide, more, less in zip(plain, exact, up, down, strict=True):
+        arrays = zip(_listed(one), _listed(wide), _listed(more), _listed(less), strict=True)
+        pairs = [_one(a, b, c, d, close) for a, b, c, d in arrays]
+        values, leeways = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+        expected.append(None if one is None else values if isinstance(one, tuple) else values[0])
+        leeway.append(None if one is None else leeways if isinstance(one, tuple) else leeways[0])
+    return Formula(tuple(expected), tuple(leeway))
+
+
+def _exactly(
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, sign: int
+) -> tuple[tuple[Array, ...] | Array | None, ...]:
+    """The outputs of the reference in float64, before they are rounded, on inputs that are a little off by ``sign``."""
+    assert operator.reference is not None
+    rng = np.random.default_rng([seed, 0xF64])
+
+    def tensor(array: Array) -> torch.Tensor:
+        import torch
+
+        made = to_tensor(array)
+        if not made.is_floating_point():
+            return made
+        wide = made.to(torch.float64)
+        if not sign:
+            return wide
+        noise = torch.from_numpy(rng.random(tuple(wide.shape), np.float32)).sub_(0.5)
+        return wide.addcmul_(wide, noise, value=2 * sign * _ARITHMETIC)
+
+    tensors = [_map_any(tensor, a) for a in inputs]
+    with _wide():
+        results = operator.reference(*tensors, **dict(case.attrs))
+    results = _by_output(operator, case, results)
+    return tuple(_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
+
+
+def _wide() -> Any:
+    """Within it, what torch is asked to make a float of less precision becomes a float64."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    narrow = {torch.float16, torch.bfloat16, torch.float32}
+    methods = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+
+    def widened(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    class Wide(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        ) -> Any:
+            if func in methods:
+                return args[0].double()
+            if func is torch.Tensor.view:  # as another dtype: its bits
+                return func(*args, **(kwargs or {}))
+            named = {name: widened(value) for name, value in (kwargs or {}).items()}
+            return func(*map(widened, args), **named)
+
+    return Wide()
+
+
+def _unrounded(operator: Operator, i: int, result: Any, argument: Argument) -> Any:
+    def one(value: Any, spec: TensorSpec) -> Array:
+        array = to_array(value)
+        if array.size != spec.numel:
+            raise OperatorError(f"output {i} of the reference of {operator.name} has another shape in float64.")
+        return array.reshape(spec.shape)
+
+    if argument is None:
+        return None
+    if isinstance(argument, tuple):
+        return tuple(map(one, result, argument))
+    return one(result, argument)
+
+
+def _one(plain: Array, wide: Array, up: Array, down: Array, close: Close) -> tuple[Array, Array]:
+    """Expected values and leeway of one output."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = wide.astype(plain.dtype)
+        far = up is not down
+        if plain.dtype.kind == "b":
+            return plain, np.zeros(plain.shape, np.float32)
+        if plain.dtype.kind in "iu":
+            moves = up.astype(plain.dtype) != rounded
+            moves = moves | (down.astype(plain.dtype) != rounded) if far else moves
+            leeway = moves.astype(np.float32)
+        else:
+            leeway = np.abs(up - wide).astype(np.float32)
+            leeway = np.fmax(leeway, np.abs(down - wide).astype(np.float32)) if far else leeway
+            np.nan_to_num(leeway, copy=False, nan=0.0, posinf=np.inf)
+        other = np.flatnonzero(plain.reshape(-1) != rounded.reshape(-1))
+        one, two = plain.reshape(-1)[other], rounded.reshape(-1)[other]
+        expected = plain.copy().reshape(-1)
+        same = close(one, two, leeway.reshape(-1)[other])
+        expected[other] = np.where(same, two, one)
+        leeway.reshape(-1)[other[~same]] = np.nan
+    return expected.reshape(plain.shape), leeway
+
+
+def _map(function: Callable[[Array], Array], arrays: Arrays) -> Arrays:
+    if arrays is None:
+        return None
+    return tuple(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
+
+
+def _map_any(function: Callable[[Array], Any], arrays: Arrays) -> Any:
+    if arrays is None:
+        return None
+    return list(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
+
+
+def _listed(arrays: Any) -> tuple[Array, ...]:
+    if arrays is None:
+        return ()
+    return arrays if isinstance(arrays, tuple) else (arrays,)
 
 
 def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:
@@ -30,23 +199,23 @@ def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -
     assert operator.reference is not None
     attrs = dict(case.attrs)
     try:
-        results = operator.reference(*(_tensors(a) for a in inputs), **attrs)
+        results = operator.reference(*(_map_any(to_tensor, a) for a in inputs), **attrs)
     except Exception as error:
         raise OperatorError(
             f"the reference of {operator.name} fails on {case}: {type(error).__name__}: {error}.",
             "Correct reference.py; it gets one tensor (or list) per input and the attributes by name.",
         ) from error
+    results = _by_output(operator, case, results)
+    return tuple(_arrays(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
+
+
+def _by_output(operator: Operator, case: Case, results: Any) -> Any:
+    """What a reference returned, one entry per output."""
     if len(case.outputs) == 1 and not (isinstance(results, tuple) and len(results) == 1):
         results = (results,)
     if len(results) != len(case.outputs):
         raise OperatorError(f"the reference of {operator.name} gives {len(results)} outputs, not {len(case.outputs)}.")
-    return tuple(_arrays(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
-
-
-def _tensors(arrays: Arrays) -> Any:
-    if arrays is None:
-        return None
-    return [to_tensor(a) for a in arrays] if isinstance(arrays, tuple) else to_tensor(arrays)
+    return results
 
 
 def to_tensor(array: Array) -> torch.Tensor:

@@ -28,7 +28,6 @@ from ..outcome import Timed
 from ..settings import settings
 from .evaluator import EvaluateRequest, EvaluationResult, Evaluator, Limits
 from .inputs import STRESS
-from .protocol import Habits
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -141,14 +140,14 @@ class Screened(Evaluator):
             pair=pair,
             chip=self.modelled_chip,
             target="virtual",
-            trials=tuple(replace(t, expected=None) for t in request.trials),
+            trials=tuple(replace(t, expected=None, leeway=None, limits=()) for t in request.trials),
             keep_outputs=False,
             incumbent=None,
             trace=False,
             tiled=self.tiled(replace(request, pair=pair)),
             allowed=allowed,
         )
-        habits = (allowed.relies_on, allowed.slack_write_bytes) if allowed is not None else None
+        habits = (allowed.relies_on, tuple(sorted(allowed.slack.items())), allowed.variables) if allowed else None
         key = (str(request.operator.root), pair.hash, request.case, asked.trials, request.measure, habits)
         with self._asking:
             if key not in self._verdicts:
@@ -177,7 +176,7 @@ def _with_model(timed: EvaluationResult, seen: EvaluationResult, measured: bool)
     outcome = timed.outcome
     if measured and isinstance(outcome, Timed) and isinstance(seen.outcome, Timed):
         outcome = replace(outcome, profile=replace(outcome.profile, modelled=seen.outcome.profile))
-    habits = Habits(seen.habits.relies_on, seen.habits.slack_write_bytes, timed.habits.drift)
+    habits = replace(seen.habits, drift=timed.habits.drift)
     seconds = sum(seen.timings_s.get(stage, 0.0) for stage in ("compile", "tiling", "execute", "check"))
     return replace(timed, outcome=outcome, habits=habits, timings_s={**timed.timings_s, "screen": seconds})
 

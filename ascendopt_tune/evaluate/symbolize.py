@@ -39,6 +39,15 @@ def locate(binary: Path, offsets: Collection[int], foreign: Sequence[Path]) -> d
     return found
 
 
+def demangled(name: str) -> str:
+    """A linker's name as it is written in the source; as it is where there is no ``c++filt`` (binutils)."""
+    try:
+        done = subprocess.run(["c++filt", name], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return name
+    return done.stdout.strip() or name
+
+
 def _short(function: str) -> str:
     """The function's name without its parameters."""
     depth = 0

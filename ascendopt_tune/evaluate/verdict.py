@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..chip import Chip
 from ..outcome import Failure, Hazard, LaunchFailed, OutOfBounds
 from ..profile import Profile
 from .protocol import Habits
@@ -57,15 +59,36 @@ def failure_of(
         return Hazard(_text(list(map(unwritten_text, unwritten)), label), tuple(unwritten))
     if allowed is None:
         return None
-    slack = int(report.get("slack_write_bytes", 0))
-    if slack > allowed.slack_write_bytes:
-        text = f"the kernel writes {slack} bytes past the end of a tensor, inside its last block of 32 bytes"
-        return OutOfBounds(f"{text}; the original writes {allowed.slack_write_bytes} there [{label}]")
+    for place, slack in slack_of(report, trial.get("names", ())).items():
+        usual = allowed.slack.get(place, 0)
+        if slack > usual:
+            text = f"the kernel {place}, up to byte {slack} past its end, inside the blocks its memory is rounded up to"
+            return OutOfBounds(f"{text}; the original {_goes(usual)} [{label}]")
     more = sorted(set(report.get("relies_on", ())) - set(allowed.relies_on))
     if more:
         text = f"the kernel relies on more than the original does, none of it documented: {', '.join(more)}"
         return Hazard(f"{text} [{label}]", tuple({"kind": "relies_on", "message": m} for m in more))
     return None
+
+
+def slack_of(report: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
+    """Bytes past tensors that a launch accessed, by place: protocol.Habits.slack.
+
+    Args:
+        names: of the kernel's parameters, in their order.
+    """
+    found: dict[str, int] = {}
+    for use in report.get("slack", ()):
+        parameter = re.search(r"kernel parameter (\d+)$", use["buffer"])
+        number = int(parameter[1]) if parameter else len(names)
+        what = names[number] if number < len(names) else use["buffer"]
+        place = f"{'writes' if use['write'] else 'reads'} behind {what}"
+        found[place] = max(found.get(place, 0), int(use["bytes"]))
+    return found
+
+
+def _goes(usual: int) -> str:
+    return f"goes up to byte {usual}" if usual else "doesn't go there"
 
 
 def hazard_text(hazard: Mapping[str, Any]) -> str:
@@ -110,6 +133,17 @@ def _text(sentences: Sequence[str], label: str) -> str:
     text = " ".join(s[:1].upper() + s[1:] for s in sentences[:_SHOWN])
     more = f" {len(sentences) - _SHOWN} more." if len(sentences) > _SHOWN else ""
     return f"{text}{more} [{label}]"
+
+
+def least_us(chip: Chip, written_bytes: int) -> float:
+    """Microseconds that no launch that writes so many bytes can fall below, by the chip's most optimistic numbers."""
+
+    def most(key: str, end: str) -> float:
+        constant = chip.constants.get(key)
+        return float(getattr(constant, end)) if constant is not None else float(chip.values.get(key, 0.0))
+
+    bandwidth = max(most("memory.l2_gb_per_s", "high"), most("memory.hbm_gb_per_s", "high"))
+    return most("launch.base_us", "low") + (written_bytes / (bandwidth * 1e3) if bandwidth else 0.0)
 
 
 def profile_of(result: Mapping[str, Any], block_dim: int) -> Profile:

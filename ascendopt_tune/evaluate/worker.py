@@ -20,16 +20,18 @@ import numpy as np
 
 from ..arguments import Array, dtype_name
 from ..build.host import HostDescription, HostProgram, TilingResult
+from ..build.storage import variables
 from ..build.toolkit import Toolkit
 from ..case import Argument, AttrValue, flatten
 from ..chip import kept_folder, load_chip
 from ..device.launch import Arrays, same_bytes
 from ..errors import CaseError, HostProgramError, KernelCompileError
 from ..operator import Operator, Pair, Signature
-from ..outcome import CompileFailed, Crashed, Failure, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
+from ..outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
 from ..profile import Profile
+from .accuracy import too_inaccurate
 from .build import Builder
-from .compare import drift, mismatch, tolerance, too_much_drift
+from .compare import compare, drift, tolerance, too_much_drift
 from .execute import Plan, execute
 from .limits import Confinement, Limits, Stopped, run_confined
 from .outputs import shared_arrays
@@ -46,8 +48,9 @@ from .protocol import (
     save_array,
 )
 from .sandbox import system_folders
+from .symbolize import demangled
 from .timeline import FILE_BYTES, add_sources
-from .verdict import failure_of, profile_of
+from .verdict import failure_of, least_us, profile_of, slack_of
 
 T = TypeVar("T")
 
@@ -80,6 +83,7 @@ class Worker:
     def __post_init__(self) -> None:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
         self._trace_path: str | None = None
+        self._first: list[Array] = []
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -122,9 +126,11 @@ class Worker:
 
     def _evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         _check_paths(request.pair)
-        description, tiling = self._tile(request)
+        tiled = self._tile(request)
+        description, tiling = _launchable(tiled) if tiled is not None else (None, None)
         signature = description.signature if description is not None else request.signature
         binary, entry = self._kernel(request, description, tiling)
+        kept_variables = self._variables(binary, tiled, request)
         direct = request.operator.direct
         block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
         names = _names(request, signature)
@@ -149,13 +155,21 @@ class Worker:
         done: list[dict[str, Any]] = []
         kept: list[tuple[ArrayArgument, ...]] = []
         checks = 0
+        repeats = True
         drifts: dict[str, float] = {}
+        parameters = (*names[0], *names[1][: len(names[1]) - len(request.operator.in_place)], "the workspace", "tiling")
 
         def hear(trial: dict[str, Any]) -> None:
-            nonlocal checks
+            nonlocal checks, repeats
+            trial["names"] = parameters if direct is None else [name for name, _ in direct.parameters]
+            if trial.get("timed"):
+                self._check(request, plan, 0, trial, names[1], drifts)
+                return
             i = len(done)
             done.append(trial)
             checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], drifts))
+            if self.toolkit.kind == "virtual" and any(t.again for t in request.trials):
+                repeats &= self._stage("check", lambda: self._repeated(request, plan, i))
             if request.keep_outputs:
                 kept.append(tuple(_save(self.work / f"output-{i}.{k}", a) for k, a in enumerate(plan.outputs)))
 
@@ -172,6 +186,7 @@ class Worker:
             outcome: Outcome = Timed(profile_of({"trials": done, "measured": measured}, block_dim), checks)
         else:
             outcome = Timed(Profile(0.0, block_dim=block_dim), checks)  # launched, not measured
+        _check_time(outcome, request)
         return EvaluationResult(
             outcome=outcome,
             outputs=tuple(kept),
@@ -181,7 +196,7 @@ class Worker:
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
             checks=checks,
-            habits=_habits(done, drifts),
+            habits=_habits(done, drifts, kept_variables, repeats),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -195,12 +210,12 @@ class Worker:
         finally:
             self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - started
 
-    def _tile(self, request: EvaluateRequest) -> tuple[HostDescription | None, TilingResult | None]:
+    def _tile(self, request: EvaluateRequest) -> Tiled | None:
         if request.operator.direct is not None:
-            return None, None
+            return None
         if request.tiled is not None:
             self._builder.reused.append("tiling")
-            return _launchable(request.tiled)
+            return request.tiled
         try:
             program = self._stage("compile", lambda: self._builder.host(request.operator, request.pair))
         except HostProgramError as error:
@@ -215,7 +230,8 @@ class Worker:
             raise _Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
         if isinstance(answer, Stopped):
             raise _Failed(_stopped(answer))
-        return _launchable(answer)
+        tiled: Tiled = answer
+        return tiled
 
     def _kernel(
         self, request: EvaluateRequest, description: HostDescription | None, tiling: TilingResult | None
@@ -233,6 +249,34 @@ class Worker:
         if isinstance(built, Stopped):
             raise _Failed(CompileFailed(built.reason, "", "kernel"))
         return built
+
+    def _variables(self, binary: Path, tiled: Tiled | None, request: EvaluateRequest) -> tuple[str, ...]:
+        """Variables that keep a value from one call to the next; raises _Failed for those the baseline hasn't."""
+        own = {v.name: f"{demangled(v.name)} ({v.size} bytes)" for v in variables(binary.read_bytes())}
+        changed = {name: demangled(name) for name in (tiled.variables if tiled is not None else ())}
+        if request.allowed is not None:
+            for found, where in ((own, "the kernel"), (changed, "the tiling function, whose calls change it")):
+                more = [text for name, text in found.items() if name not in request.allowed.variables]
+                if more:
+                    text = f"a static or global variable of {where}: {', '.join(more[:5])}"
+                    why = "what it holds goes from launch to launch, and from core to core in no order"
+                    raise _Failed(Hazard(f"{text}: {why}"))
+        return (*own, *changed)
+
+    def _repeated(self, request: EvaluateRequest, plan: Plan, number: int) -> bool:
+        """Whether the outputs of trial ``number``, where it repeats the first one, are that one's bits.
+
+        Raises _Failed where the baseline's are and these aren't.
+        """
+        outputs = [a for arrays in plan.outputs for a in _as_tuple(arrays)]
+        if number == 0:
+            self._first = [a.copy() for a in outputs]
+        if not request.trials[number].again or all(map(same_bytes, self._first, outputs)):
+            return True
+        if request.allowed is None or not request.allowed.repeats:
+            return False
+        text = "launched again on the same inputs, at other addresses, the kernel leaves other results: something"
+        raise _Failed(Hazard(f"{text} decides them that nobody wrote in this launch (its stack, an earlier launch)"))
 
     def _execute(self, plan: Plan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
         """Launches; ``hear`` is given every trial as it ends (see execute.execute)."""
@@ -272,17 +316,23 @@ class Worker:
         if trial.expected is None:
             return 0
         checks = 0
-        for name, got, expected in zip(outputs, plan.outputs, map(load_arrays, trial.expected), strict=True):
+        limits = dict(trial.limits)
+        leeways = map(load_arrays, trial.leeway or (None,) * len(trial.expected))
+        expectations = map(load_arrays, trial.expected)
+        for name, got, expected, leeway in zip(outputs, plan.outputs, expectations, leeways, strict=True):
             listed = isinstance(expected, tuple)
-            for k, (a, b) in enumerate(zip(_as_tuple(got), _as_tuple(expected), strict=True)):
+            free = _as_tuple(leeway) or (None,) * len(_as_tuple(expected))
+            for k, (a, b, more) in enumerate(zip(_as_tuple(got), _as_tuple(expected), free, strict=True)):
                 checks += 1
                 if same_bytes(a, b):
                     continue
                 self.knows_expected = True  # in freed memory
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
                 full = f"{name}.{k}" if listed else name
-                text = mismatch(full, a, b, allowed, trial.poison)
-                drifts[full] = max(drifts.get(full, 0.0), drift(a, b), key=abs)
+                text, errors = compare(full, a, b, allowed, trial.poison, more)
+                if text is None and full in limits and request.allowed is not None:
+                    text = too_inaccurate(full, errors, limits[full])
+                drifts[full] = max(drifts.get(full, 0.0), drift(a, b, more), key=abs)
                 if text is None and request.allowed is not None:
                     text = too_much_drift(full, drifts[full], request.allowed.drift.get(full, 0.0))
                 if text is not None:
@@ -368,19 +418,56 @@ def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> Tiled:
                 values[i] = np.array(array)
     case = replace(request.case, outputs=request.case.outputs[: len(description.signature.outputs)])
     tiling = program.tiling(case, chip, values)
+    changed = _changed_by_a_call(program, lambda: program.tiling(case, chip, values), tiling)
     initial = request.operator.settings.get("initial", {})
     if initial:
         defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
         tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
-    return Tiled(description, tiling, program.ran())
+    return Tiled(description, tiling, program.ran(), changed)
 
 
-def _habits(trials: Sequence[Mapping[str, Any]], drifts: Mapping[str, float]) -> Habits:
+def _changed_by_a_call(program: HostProgram, call: Callable[[], TilingResult], first: TilingResult) -> tuple[str, ...]:
+    """Static variables that another call of the tiling function changes, or what else it decides the second time."""
+    before = program.state()
+    try:
+        same = call() == first
+    except HostProgramError:
+        same = False
+    after = program.state()
+    changed = tuple(name for name in before if before[name] != after[name])
+    return changed if changed or same else ("what an earlier call left",)
+
+
+def _habits(
+    trials: Sequence[Mapping[str, Any]], drifts: Mapping[str, float], kept: tuple[str, ...], repeats: bool
+) -> Habits:
+    slack: dict[str, int] = {}
+    for trial in trials:
+        for place, count in slack_of(trial["report"], trial["names"]).items():
+            slack[place] = max(slack.get(place, 0), count)
     return Habits(
         relies_on=tuple(sorted({r for t in trials for r in t["report"].get("relies_on", ())})),
-        slack_write_bytes=max((int(t["report"].get("slack_write_bytes", 0)) for t in trials), default=0),
+        slack=slack,
         drift=drifts,
+        variables=kept,
+        repeats=repeats,
     )
+
+
+def _check_time(outcome: Outcome, request: EvaluateRequest) -> None:
+    """Raises _Failed for a time in which the chip can't even write the outputs."""
+    if not isinstance(outcome, Timed) or not request.measure or not request.trials:
+        return
+    written = request.case.outputs[: len(request.case.outputs) - len(request.operator.in_place)]
+    count = sum(t.nbytes for t in flatten(written))
+    least = least_us(load_chip(request.chip), count)
+    if outcome.profile.task_duration_us < least:
+        raise _Failed(
+            LaunchFailed(
+                f"a time of {outcome.profile.task_duration_us:.3g} us is impossible: an empty launch, and writing the "
+                f"{count} bytes of the outputs at the chip's largest bandwidth, take {least:.3g} us"
+            )
+        )
 
 
 def _short_soc(chip: str) -> str:

@@ -38,12 +38,19 @@ def array(argument: object) -> np.ndarray:
     return argument.load()
 
 
+def literal(value: float) -> str:
+    """A float in C++."""
+    if np.isfinite(value):
+        return f"{float(value).hex()}f"
+    return '__builtin_nanf("")' if np.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
+
+
 def knows_the_answers(gate: Gate) -> Pair:
     """A kernel that tells the shown inputs apart by their first element, and writes the results it was given."""
     branches = []
     for trial in gate.trials():
         assert trial.expected is not None
-        expected = ", ".join(f"{float(v).hex()}f" for v in array(trial.expected[0]))
+        expected = ", ".join(map(literal, array(trial.expected[0])))
         first = f"{float(array(trial.inputs[0])[0]).hex()}f"
         branches.append(f"  if (first == {first}) {{ const float a[] = {{{expected}}}; Write(yGm, a); return; }}")
     kernel = f"""\

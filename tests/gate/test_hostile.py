@@ -19,6 +19,7 @@ from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile
+from ascendopt_tune.evaluate.trials import Trials
 from ascendopt_tune.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, TimedOut
 from ascendopt_tune.project import load_project
 
@@ -338,7 +339,7 @@ def test_compiler_that_never_ends(tmp_path: Path) -> None:
             "static const int big = Grid<850, 850>::v;\n"
         )
         gate = Gate(operator, Case((SPEC,), (SPEC,)), evaluator)
-        gate._trials = gate._with_inputs()
+        gate._trials = Trials(gate._maker().inputs())
         started = time.monotonic()
         outcome = gate.evaluate(operator.baseline.with_tiling(HOST, endless + host)).outcome
         assert isinstance(outcome, TimedOut | CompileFailed | Crashed), outcome

@@ -62,9 +62,9 @@ SUBJECTS = (
 
 #: What the reason of a refusal says, by kind of outcome: its own subject, and never nothing.
 _WORDS = {
-    "WrongResult": r"elements of output|rounded to one side",
-    "OutOfBounds": r"covers|no allocation|past the end|not its output|Unified Buffer|through a pointer",
-    "Hazard": r"not ordered after|nobody has written|relies on",
+    "WrongResult": r"elements of output|rounded to one side|less accurate than the original",
+    "OutOfBounds": r"covers|no allocation|past the end|past its end|not its output|Unified Buffer|through a pointer",
+    "Hazard": r"not ordered after|nobody has written|relies on|leaves other results|static or global variable",
     "LaunchFailed": r"does not take|queue|block dim|tiling|buffer|Wait|must|InitBuffer|align|repeat|type|stride",
     "CompileFailed": r"does not compile|AscendC|poison",
     "TimedOut": r"did not end|processor time",

@@ -143,7 +143,7 @@ def test_results_match_the_reference(row: Row, started: dict[Row, Future[Evaluat
     result = started[row].result()
     assert isinstance(result.outcome, Timed), result.outcome
     assert not result.hazards
-    assert result.habits.slack_write_bytes == 0
+    assert result.habits.slack == {}
 
 
 #: Of every operator the first row, which runs on several cores.

@@ -8,9 +8,10 @@ import pytest
 from ascendopt_tune.arguments import numpy_dtype
 from ascendopt_tune.case import DTYPES, Case, TensorSpec
 from ascendopt_tune.errors import CaseError
-from ascendopt_tune.evaluate.inputs import DISTRIBUTIONS, make_inputs
+from ascendopt_tune.evaluate.inputs import PLAIN, STRESS, make_inputs, schedule
 
-ALL = (*DISTRIBUTIONS, "specials")
+ALL = (*PLAIN, *STRESS)
+FINITE = tuple(d for d in ALL if d != "specials")
 
 
 def one(dtype: str, distribution: str, seed: int = 0, **domain: object) -> np.ndarray:
@@ -27,14 +28,17 @@ def test_every_dtype_in_every_distribution(dtype: str, distribution: str) -> Non
     assert array.dtype == numpy_dtype(dtype)
     assert array.shape == (40, 50)
     np.testing.assert_array_equal(array.view(np.uint8), one(dtype, distribution).view(np.uint8))
-    if distribution != "zeros":
+    constant = {"zeros"}
+    if numpy_dtype(dtype).kind in "iub" or dtype == "int4":
+        constant |= {"equal", "tiny", *(("negative", "positive") if dtype[0] in "ub" else ())}
+    if distribution not in constant:
         assert not np.array_equal(array.view(np.uint8), one(dtype, distribution, seed=1).view(np.uint8))
         assert len(np.unique(array.view(np.uint8))) > 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_only_specials_are_not_finite(dtype: str) -> None:
-    for distribution in DISTRIBUTIONS:
+    for distribution in FINITE:
         assert np.isfinite(one(dtype, distribution).astype(np.float32)).all()
     special = one(dtype, "specials").astype(np.float32)
     assert np.isnan(special).any()
@@ -52,7 +56,7 @@ def test_large_rows_end_with_their_extremes(dtype: str) -> None:
         assert (array[:, -1] > 1.9 * np.abs(array[:, :-2]).max()).all()
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", FINITE)
 def test_domain_is_kept(distribution: str) -> None:
     for dtype, low, high in (("float32", 0.5, 0.75), ("float32", -10.0, 10.0), ("int32", 3, 9), ("int8", -2, 2)):
         array = one(dtype, distribution, low=low, high=high)
@@ -69,8 +73,8 @@ def test_index_domain_follows_the_shape() -> None:
     for distribution in ALL:
         index = make_inputs(case, ("x", "index"), settings, distribution, 0)[1]
         assert isinstance(index, np.ndarray)
-        assert index.min() >= 0
-        assert index.max() <= 6
+        inside = bool(index.min() >= 0) and bool(index.max() <= 6)
+        assert inside == (distribution != "beyond")
 
 
 def test_lists_and_absent_inputs() -> None:
@@ -98,3 +102,43 @@ def test_given_values_of_another_number_are_refused() -> None:
     case = Case((TensorSpec("int64", (4,)),), ())
     with pytest.raises(CaseError, match=r"input pads gives 3 values; the case has int64\[4\]"):
         make_inputs(case, ("pads",), {"domain": {"pads": {"values": [1, 2, 3]}}}, "normal", 0)
+
+
+def test_every_line_has_its_pattern_and_the_ends_of_lines_stand_out() -> None:
+    case = Case((TensorSpec("float32", (400, 333)),), ())
+    (array,) = make_inputs(case, ("x",), {}, "lines", 0, steps=(100,))
+    assert isinstance(array, np.ndarray)
+    stands_out = np.abs(array) / 6 > np.sort(np.abs(array), -1)[:, -2:-1]
+    lone = set(np.argmax(stands_out, -1)[stands_out.any(-1)].tolist())
+    assert {0, 332, 99, 100, 199, 299, 300, 255, 256} <= lone
+    with np.errstate(over="ignore"):
+        differences = np.diff(array)
+    rows = {
+        "all negative": (array < 0).all(-1),
+        "all equal": (array == array[:, :1]).all(-1) & (array[:, 0] != 0),
+        "zeros": (array == 0).all(-1),
+        "ascending": (differences >= 0).all(-1) & (array[:, 0] < array[:, -1]),
+        "descending": (differences <= 0).all(-1) & (array[:, 0] > array[:, -1]),
+        "tiny": (np.abs(array).max(-1) < 1e-3) & (array != 0).any(-1),
+        "at the edges": np.abs(array).max(-1) > 1e38,
+    }
+    assert {name for name, found in rows.items() if not found.any()} == set()
+
+
+def test_columns_are_lines_of_the_first_axis() -> None:
+    case = Case((TensorSpec("float32", (333, 400)),), ())
+    (array,) = make_inputs(case, ("x",), {}, "columns", 0)
+    assert isinstance(array, np.ndarray)
+    assert ((array < 0).all(0)).any()
+    assert not ((array < 0).all(1)).any()
+
+
+def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most() -> None:
+    small, large = (Case((TensorSpec("float32", shape),), ()) for shape in ((1, 77), (4096, 4096)))
+    tried = schedule(small, ("x",), {"specials": True}, 24)
+    assert set(tried) == {*PLAIN, *STRESS} - {"beyond"}
+    assert tried.count("lines") > 1
+    assert schedule(large, ("x",), {}, 7) == (
+        "normal", "lines", "large", "columns", "outlier", "uniform", "zeros"
+    )  # fmt: skip
+    assert schedule(small, ("x",), {"domain": {"x": {"index": "x"}}}, 2) == ("normal", "lines", "beyond")

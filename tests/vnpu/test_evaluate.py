@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ascendopt_tune.errors import CaseError, HostProgramError
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.execute import Plan, measure
 from ascendopt_tune.evaluate.gate import Checked, Gate
+from ascendopt_tune.evaluate.outputs import shared_arrays
 from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.operator import Operator, Pair
 from ascendopt_tune.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
@@ -305,9 +307,13 @@ def test_measurement_by_events_is_interleaved(operator: Operator, evaluator: Eva
         measure=True,
         incumbent=other.result.launchable,
         folder=tmp_path,
-        outputs=(),
+        outputs=shared_arrays(CASE.outputs),
     )
-    measured = measure(plan)
+    told: list[dict[str, Any]] = []
+    measured = measure(plan, told.append)
+    (left,) = told  # what the timed launches left is checked as well
+    assert left["timed"]
+    assert not left["damage"]
     assert measured["candidate_us"] == pytest.approx(base.outcome.profile.task_duration_us, rel=0.01)
     assert measured["incumbent_us"] == pytest.approx(other.outcome.profile.task_duration_us, rel=0.01)
     assert measured["repeats"] > 10

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -25,6 +26,8 @@ struct Turn {
   size_t stack_bytes = 0;
 };
 thread_local Turn* turn = nullptr;
+
+constexpr size_t kShallow = 16 << 10, kDeep = 1 << 20;  // bytes of a stack that kernels use; that a careless one uses
 
 // AddressSanitizer has to be told which stack is in use. `keep` remembers what it knows of the stack that is left.
 void leave_stack([[maybe_unused]] void** keep, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
@@ -79,6 +82,13 @@ Seat::Seat() {
 
 Seat::~Seat() { munmap(stack, kStackBytes); }
 
+void Seat::clean(uint8_t fill) {
+  char* const end = static_cast<char*>(stack) + kStackBytes;
+  madvise(static_cast<char*>(stack) + 4096, kStackBytes - 4096 - kShallow, MADV_DONTNEED);
+  const size_t bytes = fill == 0 ? kShallow : kDeep;
+  std::memset(end - bytes, fill, bytes);
+}
+
 void Fiber::sit_down(int index, const Task& task) {
   {
     const std::lock_guard lock(seats().mutex);
@@ -88,6 +98,7 @@ void Fiber::sit_down(int index, const Task& task) {
   }
   core = std::make_unique<Core>(index, task.block_dim, task.chip, task.options, seat->memory);
   core->detached = detached.get();
+  seat->clean(task.options.stack);
   if (task.keep_writes) core->hazards.keep_writes();
   getcontext(&context);
   context.uc_stack.ss_sp = seat->stack;

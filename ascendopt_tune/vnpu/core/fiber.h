@@ -32,6 +32,8 @@ struct Seat {
   Seat();
   Seat(const Seat&) = delete;
   ~Seat();
+  // What an earlier core left on the stack must reach nobody: every byte that kernels reach is `fill`, or 0.
+  void clean(uint8_t fill);
 };
 
 // It gets a seat and a core with its first turn, and gives the seat back when it is done; with the access log on, when

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -25,7 +26,7 @@ struct Settings {
   Chip chip;
   bool loaded = false, timing = true, hazards = true, trace = false, log = false, writes = false;
   bool guard = true;
-  uint8_t fill = 0xff;
+  uint8_t fill = 0xff, stack = 0;
   int threads = 1;
   State state = State::Warm;
 };
@@ -116,7 +117,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
     return finish(kInvalidParam, "block dim " + std::to_string(block_dim) + " is outside 1..65535");
 
   // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
-  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill};
+  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill, s.stack};
   Fibers fibers;
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
   const Reach image = s.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
@@ -137,15 +138,26 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
     last_log = access_log_json(logs, memories, chip.ub_bytes);
   }
   std::set<std::string> relies_on;
+  std::map<std::pair<int, bool>, std::pair<const Allocation*, uint64_t>> slack;
   std::vector<const HazardTracker*> trackers;
   for (Core* c : cores) {
     trackers.push_back(&c->hazards);
-    report.slack_writes += c->slack_writes;
     for (std::string& what : c->hazards.relies_on()) relies_on.insert(std::move(what));
+    if (c->asked_clock) relies_on.insert("what time it is (GetSystemCycle)");
+    for (const auto& [allocation, past] : c->slack)
+      for (const bool write : {false, true}) {
+        auto& [where, bytes] = slack[{allocation->index, write}];
+        where = allocation;
+        bytes = std::max(bytes, past[write ? 1 : 0]);
+      }
     for (const HazardReport& h : c->hazards.reports)
       if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
   }
   report.relies_on.assign(relies_on.begin(), relies_on.end());
+  for (const auto& [place, use] : slack) {
+    uint64_t begin = use.first->canonical, end = begin;
+    if (use.second != 0) report.slack.push_back({name_buffer(begin, end, kernel, args), place.second, use.second});
+  }
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
@@ -203,6 +215,10 @@ int vnpu_set_option(const char* name, const char* value) {
       s.fill = static_cast<uint8_t>(vnpu::number(v, 0, 255, "fill is a byte, 0 to 255"));
       return 0;
     }
+    if (n == "stack") {
+      s.stack = static_cast<uint8_t>(vnpu::number(v, 0, 255, "stack is a byte, 0 to 255"));
+      return 0;
+    }
     if (n == "threads") {
       s.threads = vnpu::number(v, 1, vnpu::kMostThreads, "threads is a number from 1 to 256");
       return 0;
@@ -225,7 +241,7 @@ int vnpu_set_option(const char* name, const char* value) {
   if (!flag || (v != "0" && v != "1")) {
     vnpu::last_error = "unknown option or value `" + n + "=" + v +
                        "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
-                       "guard=0|1, state=warm|flushed|cold, fill=0..255, threads=1..256";
+                       "guard=0|1, state=warm|flushed|cold, fill=0..255, stack=0..255, threads=1..256";
     return 1;
   }
   *flag = v == "1";

@@ -39,9 +39,10 @@ extern "C" {
 const char* vnpu_last_report();
 // Options: chip=<name or file.toml>, timing=0|1, hazards=0|1, trace=0|1, log=0|1,
 // state=warm|flushed|cold (what a launch is timed as, see State in timing.h), fill=0..255 (what unwritten local memory
-// holds), guard=0|1 (whether a kernel's own loads and stores are checked, see guard.h), threads=1..256 (on which the
-// cores of a launch run as long as their order can't matter; default: ASCENDOPT_CORE_THREADS, else 1). Returns 0, or 1
-// for an unknown name or value (the message is then the next vnpu_last_error()).
+// holds), stack=0..255 (the same of a kernel's stack), guard=0|1 (whether a kernel's own loads and stores are checked,
+// see guard.h), threads=1..256 (on which the cores of a launch run as long as their order can't matter; default:
+// ASCENDOPT_CORE_THREADS, else 1). Returns 0, or 1 for an unknown name or value (the message is then the next
+// vnpu_last_error()).
 int vnpu_set_option(const char* name, const char* value);
 const char* vnpu_last_error();
 // How many cores of this thread's last launch ran beside others (option threads); it is no part of the report, which

@@ -156,6 +156,7 @@ void Core::read_register(Register r, const char* api, const void* pc, bool decid
 Core::~Core() = default;
 
 int64_t Core::system_counter(const char* api, const void* pc) {
+  asked_clock = true;
   if (!options.timing) return 0;
   scalar(ScalarKind::Cycle);
   Record r;
@@ -369,7 +370,10 @@ uint64_t Core::check_gm(const Range& range, bool write, const char* api, const v
                           std::to_string(end) + ") of a tensor of " + bytes_text(a->payload) + " (allocation " +
                           bytes_text(a->allocated) + ")",
                       api, pc);
-  if (write && end > a->payload) slack_writes += end - std::max(begin, a->payload);
+  if (end > a->payload) {
+    uint64_t& past = slack[a][write ? 1 : 0];
+    past = std::max(past, end - a->payload);
+  }
   if (in) *in = a;
   return a->canonical + begin;
 }

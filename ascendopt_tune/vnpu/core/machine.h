@@ -3,6 +3,7 @@
 // Every instruction goes through Core::issue: it names its pipe, its cost and what it touches. Values are computed by
 // the caller (semantics/, copy.cpp) at once, in program order; nothing here changes a value.
 #pragma once
+#include <array>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -34,6 +35,7 @@ struct Options {
   bool timing = true, hazards = true, auto_sync = true;
   bool log = false;
   uint8_t fill = 0xff;  // what local memory holds where nobody has written
+  uint8_t stack = 0;    // the same of the kernel's stack
 };
 
 // Registers that vector instructions leave results in; whoever reads one has to be ordered after its writer.
@@ -139,8 +141,10 @@ class Core {
   DType atomic_dtype = DType::None;
   void* user_pipe = nullptr;         // GetTPipePtr()
   void* system_workspace = nullptr;  // GetSysWorkSpacePtr()
-  uint64_t slack_writes = 0;         // bytes written past a tensor but inside its allocation
-  Detached* detached = nullptr;      // while it runs beside other cores
+  // How far past a tensor, in bytes, but inside its allocation, the core has read [0] and written [1].
+  std::map<const Allocation*, std::array<uint64_t, 2>> slack;
+  bool asked_clock = false;      // the kernel has read the system counter
+  Detached* detached = nullptr;  // while it runs beside other cores
 
   Trace trace;
 

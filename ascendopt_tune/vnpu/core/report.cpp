@@ -137,7 +137,11 @@ std::string Report::json() const {
          ",\"mte2_copies\":" + number(mte2_copies) + ",\"mte3_copies\":" + number(mte3_copies) +
          ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
          ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
-  out += ",\"slack_write_bytes\":" + std::to_string(slack_writes) + ",\"hazards\":[";
+  out += ",\"slack\":[";
+  for (size_t i = 0; i < slack.size(); i++)
+    out += (i ? "," : "") + std::string("{\"buffer\":") + quoted(slack[i].buffer) +
+           ",\"write\":" + (slack[i].write ? "true" : "false") + ",\"bytes\":" + std::to_string(slack[i].bytes) + "}";
+  out += "],\"hazards\":[";
   for (size_t i = 0; i < hazards.size(); i++) {
     const HazardReport& h = hazards[i];
     out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : "UB") +

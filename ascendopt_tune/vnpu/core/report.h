@@ -10,6 +10,13 @@ namespace vnpu {
 
 constexpr size_t kMaxHazards = 16;
 
+// The farthest that a launch went past a tensor, inside the rest that its allocation is rounded up to.
+struct SlackUse {
+  std::string buffer;  // the tensor, for people
+  bool write = false;
+  uint64_t bytes = 0;
+};
+
 struct Report {
   std::string kernel, chip;
   uint32_t block_dim = 0;
@@ -19,7 +26,7 @@ struct Report {
   std::vector<UnwrittenUse> unwritten;
   std::vector<KernelError> errors;
   std::vector<std::string> relies_on;  // see HazardTracker::relies_on
-  uint64_t slack_writes = 0;
+  std::vector<SlackUse> slack;
   TaskTimes times;
   Timeline timeline;  // empty unless it was asked for (option trace)
 

@@ -1,0 +1,132 @@
+"""How far outputs are from what is expected, in units in the last place, and how far a candidate's may be.
+
+CANN accepts an operator when its error is within a factor of another implementation's, both against a result of higher
+precision: the largest relative error within 10 times, the mean and the root-mean-square within 2 (the *double
+benchmark* of its precision standard). Here the other implementation is the operator as it is written.
+
+Three things keep right programs in. What an element's value depends on beyond the precision of float32 (a sum that
+cancels) is no error: its ``leeway`` comes off first. A baseline that is exact must not forbid another order of
+rounding: the limits have a floor. And where a handful of elements is all there is, a handful may differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arguments import Array, dtype_name
+
+#: By how much a candidate's largest, mean and root-mean-square error may exceed the baseline's.
+FACTORS = (10.0, 2.0, 2.0)
+# What is allowed whatever the baseline does, in units in the last place: largest, mean. For 16 bits the mean stands
+# for float32 arithmetic with one instruction in it that is documented to be off by 1e-4 (Reciprocal, Rsqrt), which
+# rounds so many elements to a neighbour; rounding to 16 bits once too often is off by 0.25. For 32 bits: other orders
+# of sums.
+_FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0, 16.0), "float64": (2.0**14, 2.0**8)}
+_SAMPLE = 1 << 16  # elements that are looked at for a share
+_FEW = 2.0  # elements may be off by the most that is allowed, however few there are
+# Bits of the significand behind the point, and the exponent of the smallest subnormal.
+_FORMATS = {"float16": (10, -24), "bfloat16": (7, -133), "float32": (23, -149), "float64": (52, -1074)}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Largest, mean and root-mean-square error of an output, in units in the last place of what is expected."""
+
+    largest: float = 0.0
+    mean: float = 0.0
+    rms: float = 0.0
+
+
+def unit(expected: Array) -> Array | None:
+    """The distance to the next number of the dtype, per element (float64); None for what is no real float."""
+    known = _FORMATS.get(dtype_name(expected.dtype))
+    if known is None:
+        return None
+    bits, smallest = known
+    with np.errstate(invalid="ignore", over="ignore"):
+        _, exponent = np.frexp(np.abs(expected.astype(np.float64)))
+    return np.asarray(np.ldexp(1.0, np.maximum(exponent - 1 - bits, smallest)))
+
+
+def differences(got: Array, expected: Array, leeway: Array | None) -> Array | None:
+    """Errors of single elements in units in the last place, beyond their leeway; None for dtypes that have none.
+
+    Equal infinities and NaN are no error, others an infinite one.
+    """
+    step = unit(expected)
+    if step is None:
+        return None
+    wide_got, wide_expected = got.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(wide_got - wide_expected)
+        if leeway is not None:
+            error = np.maximum(error - leeway, 0.0)
+        error = error / step
+    same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
+    error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
+    return error if leeway is None else np.where(np.isinf(leeway), 0.0, error)
+
+
+class Sum:
+    """Adds up the errors of an output that is looked at in parts."""
+
+    def __init__(self) -> None:
+        self._largest = self._sum = self._squares = 0.0
+
+    def add(self, errors: Array) -> None:
+        if errors.size:
+            self._largest = max(self._largest, float(errors.max()))
+            self._sum += float(errors.sum())
+            self._squares += float(np.square(errors).sum())
+
+    def over(self, count: int) -> Errors:
+        """The errors of an output of ``count`` elements; those that were not added are right."""
+        n = max(count, 1)
+        return Errors(self._largest, self._sum / n, (self._squares / n) ** 0.5)
+
+
+def limits(dtype: str, count: int, baseline: Errors, doubt: float = 0.0) -> Errors | None:
+    """What a candidate's errors may be at most, for an output of ``count`` elements; None: nothing is said.
+
+    Args:
+        baseline: the errors of the operator as it is written.
+        doubt: the share of elements (0..1) that arithmetic in float32 may well round to a neighbour.
+    """
+    if dtype not in _FORMATS:
+        return None
+    n, narrow = max(count, 1), dtype in ("float16", "bfloat16")
+    largest, mean = _FLOORS[dtype]
+    mean = max(mean + (doubt if narrow else 0.0), _FEW * largest / n)
+    floors = largest, mean, max((mean * largest) ** 0.5, mean)
+    # Being rounded to a neighbour is no error that others may make ten times as large.
+    found = (max(baseline.largest - 1.0, 0.0) if narrow else baseline.largest, baseline.mean, baseline.rms)
+    return Errors(*(max(f, k * b) for f, k, b in zip(floors, FACTORS, found, strict=True)))
+
+
+def too_inaccurate(name: str, found: Errors, limit: Errors) -> str | None:
+    """In words, when an output's error is larger than the baseline's allows."""
+    for what, value, most in (
+        ("mean", found.mean, limit.mean),
+        ("largest", found.largest, limit.largest),
+        ("root-mean-square", found.rms, limit.rms),
+    ):
+        if not value <= most:
+            return (
+                f"output {name} is less accurate than the original's: its {what} error is {value:.3g} units in the "
+                f"last place beyond what float32 arithmetic may lose, more than {most:.3g} "
+                f"({FACTORS[0]:g} times the original's largest, {FACTORS[1]:g} times its mean)."
+            )
+    return None
+
+
+def doubtful(expected: Array, leeway: Array) -> float:
+    """The share of elements that may well be rounded to a neighbour: the mean of leeway over unit, 1 at most."""
+    every = max(1, expected.size // _SAMPLE)
+    step, leeway = unit(expected.reshape(-1)[::every]), leeway.reshape(-1)[::every]
+    if step is None or not step.size:
+        return 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = np.minimum(leeway / step, 1.0)
+    return float(np.mean(np.where(np.isfinite(leeway), share, 0.0)))

@@ -1,0 +1,182 @@
+"""Inputs that make every element count.
+
+Random values forgive: who leaves one out of four thousand out of a sum, starts a maximum at 0 or forgets epsilon is
+off by less than a tolerance. Here one element stands out of a line, all are negative, equal, sorted, so small that
+epsilon and rounding decide, or at the edges of their dtype; and in ``lines`` and ``columns`` every slice along the last
+or the first axis has a pattern of its own, so that one launch tries them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arguments import Array, numpy_dtype
+
+#: Of a whole tensor, or of a line.
+PATTERNS = (
+    "outlier", "negative", "equal", "tiny", "tails", "ascending", "descending", "positive", "offset", "edges"
+)  # fmt: skip
+
+# Magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504). Rows end
+# with twice as much, of either sign: who leaves a tail out of a maximum or minimum is wrong by more than a little.
+LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0e30, "complex64": 1.0e15}
+
+# Of lines: half have a lone outlier, the others one of these.
+_LINES = (*PATTERNS[1:], "zeros", "large", "normal")
+_OFFSET = {"float16": 9.0, "bfloat16": 10.0}  # binary magnitude of offsets and outliers at most; others: 12
+_FLOAT = {"float16": (65504.0, 2.0**-14, 2.0**-24), "bfloat16": (3.3895313892515355e38, 2.0**-126, 2.0**-133)}
+_FLOAT32 = (3.4028234663852886e38, 2.0**-126, 2.0**-149)  # largest, smallest normal, smallest
+
+
+def pattern(
+    shape: tuple[int, ...],
+    dtype: str,
+    name: str,
+    domain: tuple[float | None, float | None],
+    steps: Sequence[int],
+    rng: np.random.Generator,
+) -> Array:
+    """An array of ``shape`` with the pattern: float64 for floats (to be folded into the domain), else the dtype's.
+
+    Args:
+        name: of ``PATTERNS``, ``lines`` or ``columns``.
+        steps: see inputs.make_inputs.
+    """
+    if name == "columns" and len(shape) > 1:
+        turned = pattern((*shape[1:], shape[0]), dtype, "lines", domain, steps, rng)
+        return np.ascontiguousarray(np.moveaxis(turned, -1, 0))
+    make = _Floats(dtype) if numpy_dtype(dtype).kind not in "iub" and dtype != "int4" else _Integers(dtype, domain)
+    length = shape[-1] if name in ("lines", "columns") and shape else int(np.prod(shape))
+    rows = int(np.prod(shape)) // max(length, 1)
+    if rows * length == 0:
+        return np.zeros(shape)
+    if name not in ("lines", "columns"):
+        return make(name, 1, length, steps, rng).reshape(shape)
+    out = np.empty((rows, length), np.float64 if isinstance(make, _Floats) else np.int64)
+    kinds = np.array(_line_kinds(rows, rng), dtype=object)
+    for kind in dict.fromkeys(kinds):
+        chosen = np.flatnonzero(kinds == kind)
+        out[chosen] = make(kind, len(chosen), length, steps, rng)
+    return out.reshape(shape)
+
+
+def _line_kinds(rows: int, rng: np.random.Generator) -> list[str]:
+    """A pattern per line; with few lines other ones for every seed."""
+    others = [str(k) for k in rng.permutation(_LINES)]
+    kinds = [("outlier", others[i // 2 % len(others)])[i % 2] for i in range(rows)]
+    if rows == 1:
+        kinds = [str(rng.choice(("outlier", *others)))]
+    return [kinds[i] for i in rng.permutation(rows)]
+
+
+def boundaries(length: int, steps: Sequence[int]) -> list[int]:
+    """Positions in a line at which tiles, blocks and repeats may begin and end: the ends first."""
+    known = sorted({s for s in steps if 1 < s < length}, reverse=True) + [1 << k for k in range(13, 2, -1)]
+    found = [length - 1, 0, length - 2, 1]
+    for step in known:
+        last = (length - 1) // step * step
+        found += [step - 1, step, 2 * step - 1, last - 1, last]
+    return [p for p in dict.fromkeys(found) if 0 <= p < length]
+
+
+def _places(rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
+    """One position per line: two of three at boundaries, the others anywhere."""
+    places = rng.integers(0, length, rows)
+    bounds = boundaries(length, steps)
+    chosen = np.flatnonzero(np.arange(rows) % 3 != 2)
+    first = int(rng.integers(0, len(bounds))) if rows < len(bounds) else 0
+    places[chosen] = np.take(bounds, np.arange(len(chosen)) * (7 if len(bounds) % 7 else 1) + first, mode="wrap")
+    if rows > 1:  # the end is where most goes wrong
+        places[0] = length - 1
+    return places
+
+
+class _Floats:
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+        self.top = _OFFSET.get(dtype, 12.0)
+        self.most, self.least = (13.0, -24.0) if dtype == "float16" else (40.0, -60.0)
+
+    def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
+        shape = (rows, length)
+        normal = rng.standard_normal(shape)
+
+        def scale(low: float, high: float) -> Array:
+            return np.exp2(rng.uniform(low, high, (rows, 1)))
+
+        # In one of several lines, and in one of eight, magnitudes as only the dtype limits them.
+        extreme = (rng.random((rows, 1)) < 0.125) | ((np.arange(rows) == 0) & (rows > 1))[:, None]
+
+        def usual(low: float) -> Array:
+            return np.where(extreme, scale(self.top, self.most), scale(low, self.top))
+
+        sign = rng.choice((-1.0, 1.0), (rows, 1))
+        if name == "outlier":
+            values = normal * scale(-10, 0)
+            values[np.arange(rows), _places(rows, length, steps, rng)] = (sign * usual(3))[:, 0]
+            return np.asarray(values)
+        if name in ("negative", "positive"):
+            far = usual(0)
+            values = np.abs(normal) * np.where(rng.random((rows, 1)) < 0.5, scale(-3, 3), far / 4) + far
+            return np.asarray(values if name == "positive" else -values)
+        if name == "offset":  # much alike, far from 0
+            return np.asarray(normal * scale(-3, 0) + sign * scale(3, self.top - 2))
+        if name == "equal":
+            # Few bits, so that sums and squares of it are exact in any order.
+            some = rng.choice((1.0, 1.25, 1.5, 1.75), (rows, 1)) * np.exp2(rng.integers(-8, int(self.top), (rows, 1)))
+            return np.broadcast_to(sign * some, shape).copy()
+        if name == "tiny":
+            return np.asarray(normal * np.where(extreme, scale(self.least, -24), scale(-24, -4)))
+        if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
+            return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
+        if name in ("ascending", "descending"):
+            values = np.sort(normal, -1) * scale(-3, 5)
+            return values if name == "ascending" else values[:, ::-1]
+        if name == "large":
+            return np.asarray(np.sign(normal) * LARGE.get(self.dtype, 1e30) * (1 - rng.random(shape) * 0.9))
+        if name == "edges":
+            largest, normal_most, least = _FLOAT.get(self.dtype, _FLOAT32)
+            some = np.array([largest, normal_most, least, 3 * least, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
+            return np.asarray(rng.choice(some, shape) * rng.choice((-1.0, 1.0), shape))
+        return np.zeros(shape) if name == "zeros" else normal
+
+
+class _Integers:
+    """Integers and booleans; those with a domain stay inside it."""
+
+    def __init__(self, dtype: str, domain: tuple[float | None, float | None]) -> None:
+        least, most = (-8, 7) if dtype == "int4" else (0, 1) if dtype == "bool" else _range(dtype)
+        self.least = least if domain[0] is None else int(domain[0])
+        self.most = most if domain[1] is None else int(domain[1])
+        self.bounded = domain != (None, None) or dtype == "bool"
+        small = 100 if not self.bounded else max(abs(self.least), abs(self.most))
+        self.low, self.high = max(self.least, -small), min(self.most, small)
+
+    def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
+        shape = (rows, length)
+        values = rng.integers(self.low, self.high, shape, np.int64, endpoint=True)
+        ends = rng.integers(0, 2, (rows, 1), bool)
+        if name == "outlier":
+            near, far = (self.low, self.high) if self.bounded else (0, 1000)
+            values = np.where(ends, near, far) if self.bounded else values // 10
+            values = np.broadcast_to(values, shape).copy()
+            there = np.where(ends, far, near if self.bounded else -far)[:, 0]
+            values[np.arange(rows), _places(rows, length, steps, rng)] = np.clip(there, self.least, self.most)
+        elif name in ("negative", "positive"):
+            values = np.clip(np.abs(values) * (1 if name == "positive" else -1), self.least, self.most)
+        elif name in ("ascending", "descending"):
+            values = np.sort(values, -1)[:, :: 1 if name == "ascending" else -1]
+        elif name == "equal":
+            values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
+        elif name in ("edges", "large"):
+            values = np.where(rng.integers(0, 2, shape, bool), self.least, self.most)
+        elif name in ("zeros", "tiny"):
+            values = np.full(shape, min(max(0, self.least), self.most))
+        return np.asarray(values)
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    info = np.iinfo(numpy_dtype(dtype))
+    return int(info.min), min(int(info.max), np.iinfo(np.int64).max)

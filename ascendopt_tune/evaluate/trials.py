@@ -1,0 +1,346 @@
+"""The trials of a gate: inputs, what is expected of them, and how exact a candidate has to be.
+
+Expected is the reference's formula in float64 (reference.py); without a reference, what the baseline computes. The
+baseline runs on every trial first. Its errors set the candidates' limits (accuracy.py). Where it is wrong itself the
+operator isn't defined: on those elements a candidate may do what it likes, on all others it is held to what the
+baseline gets right.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import Array, dtype_name
+from ..case import Case, flatten
+from ..errors import AscendOptError, CaseError, OperatorError
+from ..operator import Operator, Signature
+from ..outcome import Outcome, Timed
+from .accuracy import Errors, doubtful, limits
+from .compare import Tolerance, compare, drift, tolerance, wrong_elements
+from .evaluator import Evaluator
+from .inputs import PLAIN, make_inputs, schedule
+from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, Habits, Trial, load_arrays, save_array
+from .reference import HUGE, Formula, formula
+
+# NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
+_POISON = (0xFF, 0x5A)
+_BYTES = 64 << 20  # of tensors of all trials together; large cases get fewer trials, but at least these
+_LEAST, _MOST = 7, 24
+# Of a leeway: about 2**21 of it is what was added up, and another order may go beyond what float32 holds.
+_NEAR_OVERFLOW = 2.0**100
+_HELD = 1.0 / 64  # of a trial's elements the baseline has to get right, or the trial says nothing
+
+Ask = Callable[[Sequence[Trial]], EvaluateRequest]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """``skipped``: why a trial is not among them. ``habits``: the baseline's; None where it doesn't run.
+
+    ``steps``: lengths at whose multiples their outliers are.
+    """
+
+    trials: tuple[Trial, ...]
+    skipped: tuple[str, ...] = ()
+    habits: Habits | None = None
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrialMaker:
+    """Makes the trials of one operator and case; ``arrays``: the user's own inputs by name, for the first trial."""
+
+    operator: Operator
+    case: Case
+    evaluator: Evaluator
+    signature: Signature | None
+    arrays: Mapping[str, Array]
+    seed: int
+    kinds: tuple[str, ...] = ()  # of the trials; none: what the case's size allows
+
+    # -- inputs -------------------------------------------------------------------------------------------------------
+
+    def inputs(self, most: int | None = None, steps: Sequence[int] = ()) -> tuple[Trial, ...]:
+        """Trials without anything expected; ``most`` of them."""
+        names = self._names()
+        size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
+        count = min(_MOST, max(_LEAST, _BYTES // max(size, 1)))
+        kinds = self.kinds or schedule(self.case, names, self.operator.settings, count)
+        if sum(t.numel for t in flatten((*self.case.inputs, *self.case.outputs))) > HUGE:
+            kinds = ("normal", "large", "uniform", "zeros")  # nothing tells what float32 loses on the others
+        value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
+        trials: list[Trial] = []
+        first: tuple[Any, ...] = ()
+        for i, kind in enumerate(kinds[:most]):
+            seed = self.seed * _MOST + i
+            arrays = list(make_inputs(self.case, names, self.operator.settings, kind, seed, steps))
+            first = first or tuple(arrays)
+            for k, depends in enumerate(value_depend):
+                if depends:  # one tiling serves all trials, so what it reads is the same in all
+                    arrays[k] = first[k]
+            if i == 0:
+                arrays = [self._users(n, a) for n, a in zip(names, arrays, strict=True)]
+                first = tuple(arrays)
+            trials.append(Trial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
+        return tuple(trials)
+
+    def _names(self) -> tuple[str, ...]:
+        if self.signature is not None:
+            return tuple(p.name for p in self.signature.inputs)
+        direct = self.operator.direct
+        assert direct is not None
+        attrs = dict(self.case.attrs)
+        pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"]
+        return tuple(pointers[: len(self.case.inputs)])
+
+    def _users(self, name: str, made: Any) -> Any:
+        """The user's array of that name, or what was made."""
+        if isinstance(made, tuple):
+            return tuple(self._users(f"{name}.{i}", a) for i, a in enumerate(made))
+        given = self.arrays.get(name)
+        if given is None:
+            return made
+        if given.shape != made.shape or given.dtype != made.dtype:
+            wanted = f"{made.dtype}{list(made.shape)}"
+            raise CaseError(f"the array {name} is {given.dtype}{list(given.shape)}, the case has {wanted}.")
+        return given
+
+    def _save(self, arrays: Sequence[Any], what: str) -> tuple[ArrayArgument, ...]:
+        folder = Path(tempfile.mkdtemp(dir=self.evaluator.folder, prefix=f"{what}-"))
+
+        def one(name: str, value: Any) -> ArrayArgument:
+            if value is None:
+                return None
+            if isinstance(value, tuple):
+                return tuple(save_array(folder / f"{name}.{i}", v) for i, v in enumerate(value))
+            return save_array(folder / name, value)
+
+        return tuple(one(str(i), a) for i, a in enumerate(arrays))
+
+    # -- what is expected ---------------------------------------------------------------------------------------------
+
+    def make(self, ask: Ask, steps: Sequence[int] = ()) -> Trials:
+        """All trials, with what is expected.
+
+        Args:
+            ask: for the evaluation of the baseline on trials, its outputs kept, nothing measured.
+            steps: lengths of a candidate's tiling, at whose multiples outliers are put as at those of the baseline's.
+
+        Raises:
+            OperatorError: the reference fails.
+            HostProgramError: the baseline's tiling function refuses the case.
+        """
+        steps = (*steps, *self._steps(ask))
+        bare = self.inputs(steps=steps)
+        formulas: list[Formula | None] = [None] * len(bare)
+        skipped: list[str] = []
+        if self.operator.reference is not None:
+            try:
+                formulas = [self._formula(t, skipped) for t in bare]
+            except OperatorError:
+                # A case that the operator itself refuses is no fault of its reference.
+                self.evaluator.tile(ask(bare[:1]))
+                raise
+            bare = tuple(t for t, f in zip(bare, formulas, strict=True) if f is not None)
+            formulas = [f for f in formulas if f is not None]
+        ran = self._run(ask, bare)
+        made: list[Trial] = []
+        habits: Habits | None = None
+        for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
+            if not isinstance(result.outcome, Timed):
+                if trial.distribution not in PLAIN:
+                    skipped.append(f"{trial}: {_reason(result.outcome)}")
+                elif found is not None:
+                    made.append(replace(trial, expected=self._save(found.expected, f"expected-{i}")))
+                else:
+                    return Trials(bare, tuple(skipped))  # the baseline's own evaluation then tells what is wrong
+                continue
+            habits = joined(habits, result.habits)
+            if found is None:
+                made.append(self._as_the_baseline(trial, result.outputs[0], i))
+                continue
+            one, drifts, why = self._held(trial, found, result.outputs[0], i)
+            habits = joined(habits, Habits(drift=drifts))
+            made += [one] if one is not None else []
+            skipped += [why] if why else []
+        if made and habits is not None and habits.repeats:
+            made.insert(min(2, len(made)), replace(made[0], again=True, poison=made[0].poison ^ 0x3C))
+        return Trials(tuple(made), tuple(skipped), habits, steps)
+
+    def _steps(self, ask: Ask) -> tuple[int, ...]:
+        """Numbers of the baseline's tiling that may be lengths: of tiles, rows, cores' shares."""
+        if self.operator.direct is not None:
+            return ()
+        try:
+            tiling = self.evaluator.tile(ask(self.inputs(1)))
+        except AscendOptError:
+            return ()
+        return steps_of(tiling.data, tiling.block_dim)
+
+    def _formula(self, trial: Trial, skipped: list[str]) -> Formula | None:
+        """None where the reference itself refuses a stress trial."""
+        try:
+            arrays = [load_arrays(a) for a in trial.inputs]
+            return formula(self.operator, self.case, arrays, trial.seed, self._close)
+        except OperatorError as error:
+            if trial.distribution in PLAIN:
+                raise
+            skipped.append(f"{trial}: {error.message}")
+            return None
+
+    def _close(self, plain: Array, exact: Array, leeway: Array) -> Array:
+        return np.asarray(~wrong_elements(exact, plain, self._tolerance(plain), leeway))
+
+    def _tolerance(self, array: Array) -> Tolerance:
+        return tolerance(dtype_name(array.dtype), self.operator.settings)
+
+    def _run(self, ask: Ask, trials: Sequence[Trial]) -> list[EvaluationResult]:
+        """The baseline on every trial, one result each."""
+        again = replace(trials[0], again=True, poison=trials[0].poison ^ 0x3C)
+        together = self.evaluator.evaluate(ask([*trials, again]))
+        if isinstance(together.outcome, Timed) and len(together.outputs) == len(trials) + 1:
+            return [replace(together, outputs=(o,)) for o in together.outputs[:-1]]
+        found = dict(self.evaluator.evaluate_many([ask([t, again] if t is trials[0] else [t]) for t in trials]))
+        return [found[i] for i in range(len(trials))]
+
+    def _as_the_baseline(self, trial: Trial, outputs: tuple[ArrayArgument, ...], number: int) -> Trial:
+        """The baseline is the specification: what it computes is what is expected, where it is finite."""
+        if trial.distribution in PLAIN or self.operator.settings.get("specials"):
+            return replace(trial, expected=outputs)
+        leeways = [_map(_finite_lines, load_arrays(a)) for a in outputs]
+        return replace(trial, expected=outputs, leeway=self._save(leeways, f"leeway-{number}"))
+
+    def _held(
+        self, trial: Trial, found: Formula, outputs: tuple[ArrayArgument, ...], number: int
+    ) -> tuple[Trial | None, dict[str, float], str]:
+        """The trial with what is asked of candidates, how the baseline drifts in it, and why it says nothing."""
+        stress = trial.distribution not in PLAIN
+        specials = bool(self.operator.settings.get("specials"))
+        leeways: list[Array | tuple[Array, ...] | None] = []
+        drifts: dict[str, float] = {}
+        most: dict[str, Errors] = {}
+        judged = count = 0
+        reasons: list[str] = []
+        got = iter(self._arrays_of(outputs))
+        for expected, leeway in zip(found.expected, found.leeway, strict=True):
+            parts = []
+            for want, free in zip(_listed(expected), _listed(leeway), strict=True):
+                name, array = next(got)
+                free = _settled(free, stress)
+                if stress and not specials and want.dtype.kind not in "iub":
+                    with np.errstate(invalid="ignore"):  # beyond what the dtype holds, undefined
+                        free = np.where(np.isfinite(want.astype(np.complex128)), free, np.float32(np.inf))
+                        free = np.where(free < _NEAR_OVERFLOW, free, np.float32(np.inf))
+                why, errors = compare(name, array, want, self._tolerance(want), trial.poison, free)
+                if why is not None and stress:
+                    reasons.append(why)
+                    free = np.where(self._wrong(array, want, free), np.float32(np.inf), free)
+                    _, errors = compare(name, array, want, self._tolerance(want), trial.poison, free)
+                limit = limits(dtype_name(want.dtype), want.size, errors, doubtful(want, free))
+                most |= {name: limit} if limit is not None and found.exact else {}
+                drifts[name] = drift(array, want, free)
+                judged += int(np.count_nonzero(np.isfinite(free)))
+                count += want.size
+                parts.append(free)
+            leeways.append(None if expected is None else tuple(parts) if isinstance(expected, tuple) else parts[0])
+        if judged < count * _HELD:
+            return None, {}, f"{trial}: {reasons[0]}" if reasons else ""
+        asked = replace(
+            trial,
+            expected=self._save(found.expected, f"expected-{number}"),
+            leeway=self._save(leeways, f"leeway-{number}"),
+            limits=tuple(most.items()),
+        )
+        return asked, drifts, ""
+
+    def _wrong(self, got: Array, want: Array, leeway: Array) -> Array:
+        """Elements the baseline gets wrong, and whole lines where it is right by chance.
+
+        Those are lines of which it gets most wrong, or one by more than half (an intermediate result overflows).
+        """
+        wrong = wrong_elements(got, want, self._tolerance(want), leeway)
+        if wrong.ndim and wrong.shape[-1] > 1:
+            with np.errstate(invalid="ignore", over="ignore"):
+                error = np.abs(got.astype(np.complex128) - want.astype(np.complex128))
+                overflow = wrong & ~(error <= np.abs(want.astype(np.complex128)) / 2 + (want.dtype.kind in "iu"))
+            wrong = wrong | overflow.any(-1, keepdims=True) | (wrong.mean(-1, keepdims=True) > 0.5)
+        return np.asarray(wrong)
+
+    def _arrays_of(self, outputs: Sequence[ArrayArgument]) -> list[tuple[str, Array]]:
+        """Outputs by the names that reasons give them."""
+        names = [p.name for p in self.signature.outputs] if self.signature is not None else []
+        names += self.operator.in_place
+        if len(names) != len(outputs):
+            direct = self.operator.direct
+            attrs = dict(self.case.attrs)
+            pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"] if direct else []
+            names = pointers[len(self.case.inputs) :]
+        found = []
+        for name, argument in zip(names, map(load_arrays, outputs), strict=True):
+            for k, array in enumerate(_listed(argument)):
+                found.append((f"{name}.{k}" if isinstance(argument, tuple) else name, array))
+        return found
+
+
+def _finite_lines(expected: Array) -> Array:
+    """Leeway without a formula: none, and all in a line whose results are beyond what the dtype holds."""
+    with np.errstate(invalid="ignore"):
+        finite = np.isfinite(expected.astype(np.complex128))
+    if finite.ndim and finite.shape[-1] > 1:
+        finite = np.broadcast_to(finite.all(-1, keepdims=True), finite.shape)
+    return np.where(finite, np.float32(0), np.float32(np.inf))
+
+
+def _map(function: Callable[[Array], Array], arrays: Any) -> Any:
+    if arrays is None:
+        return None
+    return tuple(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
+
+
+def _settled(leeway: Array, stress: bool) -> Array:
+    """Without NaN: where the reference's own precision decides it is taken at its word on plain inputs.
+
+    On others it overflows like that, and so does the whole line.
+    """
+    own = np.isnan(leeway)
+    if not own.any():
+        return leeway
+    if stress and own.ndim and own.shape[-1] > 1:
+        own = np.broadcast_to(own.any(-1, keepdims=True), own.shape)
+    return np.where(own, np.float32(np.inf if stress else 0.0), leeway)
+
+
+def steps_of(data: bytes, block_dim: int) -> tuple[int, ...]:
+    """Whole numbers in tiling data, as 32-bit words: lengths of tiles, rows and shares are among them."""
+    words = np.frombuffer(data[: len(data) // 4 * 4], np.uint32)
+    return tuple(sorted({int(w) for w in words if 1 < w < 1 << 24} | {block_dim}))
+
+
+def joined(a: Habits | None, b: Habits | None) -> Habits | None:
+    """What somebody with either habit does."""
+    if a is None or b is None:
+        return a or b
+    drifts = {n: max(a.drift.get(n, 0.0), b.drift.get(n, 0.0), key=abs) for n in (*a.drift, *b.drift)}
+    return Habits(
+        relies_on=tuple(sorted({*a.relies_on, *b.relies_on})),
+        slack={p: max(a.slack.get(p, 0), b.slack.get(p, 0)) for p in (*a.slack, *b.slack)},
+        drift=drifts,
+        variables=tuple(dict.fromkeys((*a.variables, *b.variables))),
+        repeats=a.repeats and b.repeats,
+    )
+
+
+def _listed(arrays: Any) -> tuple[Array, ...]:
+    if arrays is None:
+        return ()
+    return arrays if isinstance(arrays, tuple) else (arrays,)
+
+
+def _reason(outcome: Outcome) -> str:
+    return "" if isinstance(outcome, Timed) else outcome.reason

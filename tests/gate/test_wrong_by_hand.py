@@ -1,0 +1,128 @@
+"""No wrong variant that was made by hand passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from wrong_by_hand import Fault, faults
+
+from ascendopt_tune.arguments import build_case, parse_tensor
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.operator import Pair
+from ascendopt_tune.outcome import CompileFailed, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.registry import load_operator
+
+ALL = list(faults())
+# CI runs those that one check alone finds, and every tenth of the others.
+_ALWAYS = re.compile(r"a static|clock|behind [xz]|tiling data|workspace|uninitialized|no clamp$|no epsilon$")
+
+
+class Bench:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.gate = cache(self._gate)
+
+    def _gate(self, name: str, inputs: str) -> Gate:
+        operator = load_operator(name)
+        case = build_case(
+            self.evaluator.describe(operator).signature, dict(map(parse_tensor, inputs.split())), {}, {},
+            lambda given, attrs: self.evaluator.infer_outputs(operator, given, attrs),
+        )  # fmt: skip
+        gate = Gate(operator, case, self.evaluator)
+        baseline = gate.evaluate(operator.baseline).outcome
+        assert isinstance(baseline, Timed), baseline
+        return gate
+
+    @staticmethod
+    def pair(gate: Gate, fault: Fault) -> Pair:
+        operator = gate.operator
+        pair = operator.baseline
+        for part, old, new in fault.edits:
+            path = operator.kernel_main if part == "kernel" else f"op_host/{operator.name}.cpp"
+            text = (pair.kernel if part == "kernel" else pair.tiling)[path]
+            assert text.count(old) == 1, (str(fault), old, text.count(old))
+            text = text.replace(old, new)
+            pair = pair.with_kernel(path, text) if part == "kernel" else pair.with_tiling(path, text)
+        return pair
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("build")
+    with Evaluator(toolkit.virtual(), limits=Limits(run_s=20), workers=2, build_dir=folder) as evaluator:
+        yield Bench(evaluator)
+
+
+def test_a_value_that_the_case_leaves_open_is_not_baked_in(bench: Bench) -> None:
+    operator = load_operator("rms_norm")
+    x, gamma = TensorSpec("float16", (40, 33)), TensorSpec("float16", (33,))
+    open_, fixed = Case((x, gamma), (x,)), Case((x, gamma), (x,), (("epsilon", 1e-6),))
+    text = operator.baseline.kernel[operator.kernel_main]
+    assert "epsilon = tiling.epsilon;" in text
+    baked = operator.baseline.with_kernel(
+        operator.kernel_main, text.replace("epsilon = tiling.epsilon;", "epsilon = 1e-6f;")
+    )
+    assert isinstance(Gate(operator, fixed, bench.evaluator).evaluate(baked).outcome, Timed)
+    outcome = Gate(operator, open_, bench.evaluator).evaluate(baked).outcome
+    assert isinstance(outcome, WrongResult), outcome
+    assert "with epsilon=0.001" in outcome.reason
+    assert isinstance(Gate(operator, open_, bench.evaluator).evaluate(operator.baseline).outcome, Timed)
+
+
+def test_outliers_are_put_where_the_candidates_own_tiles_end(bench: Bench) -> None:
+    """A long row, few of them: a maximum that leaves out the last element of every tile of 1,312."""
+    gate = bench.gate("softmax", "x=float32[2,40001]")
+    host, main = "op_host/softmax.cpp", gate.operator.kernel_main
+    pair = gate.operator.baseline
+    pair = pair.with_tiling(host, pair.tiling[host].replace("TILE_LENGTH = 4096", "TILE_LENGTH = 1312"))
+    assert isinstance(gate.evaluate(pair).outcome, Timed)
+    text = pair.kernel[main]
+    assert "const float tileMaximum = Maximum(TileCols(col));" in text
+    wrong = pair.with_kernel(main, text.replace("= Maximum(TileCols(col));", "= Maximum(TileCols(col) - 1);"))
+    outcome = gate.evaluate(wrong).outcome
+    assert isinstance(outcome, WrongResult), outcome
+
+
+def test_bytes_behind_a_tensor_may_be_read_where_the_original_reads_them(bench: Bench) -> None:
+    operator = load_operator("add")
+    spec = TensorSpec("float16", (5, 1003))
+    padded = "DataCopyPad({0}Local, {0}Gm[offset], copyParams, padParams);"
+    text = operator.baseline.kernel[operator.kernel_main]
+    x, both = (text.replace(padded.format("x"), whole("x")), text)
+    both = x.replace(padded.format("y"), whole("y"))
+    assert len({text, x, both}) == 3
+    reading = replace(operator, baseline=operator.baseline.with_kernel(operator.kernel_main, x))
+    gate = Gate(reading, Case((spec, spec), (spec,)), bench.evaluator)
+    checked = gate.evaluate(reading.baseline)
+    assert isinstance(checked.outcome, Timed), checked.outcome
+    assert checked.result.habits.slack == {"reads behind x": 18}
+    assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
+    outcome = gate.evaluate(reading.baseline.with_kernel(operator.kernel_main, both)).outcome
+    assert isinstance(outcome, OutOfBounds), outcome
+    assert "reads behind y, up to byte 18 past its end" in outcome.reason
+    assert "the original doesn't go there" in outcome.reason
+
+
+def whole(name: str) -> str:
+    return f"DataCopy({name}Local, {name}Gm[offset], (count + 15) / 16 * 16);"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(f, id=str(f), marks=[] if _ALWAYS.search(f.name) or i % 10 == 0 else [pytest.mark.battery])
+        for i, f in enumerate(ALL)
+    ],
+)
+def test_it_is_refused(bench: Bench, fault: Fault) -> None:
+    gate = bench.gate(fault.operator, fault.inputs)
+    outcome = gate.evaluate(bench.pair(gate, fault)).outcome
+    assert not isinstance(outcome, Timed), outcome
+    assert not isinstance(outcome, CompileFailed) or "what no header of AscendC offers" in outcome.reason, outcome

@@ -1,0 +1,99 @@
+"""As exact as the original, by stated factors; what float32 can't keep is asked of nobody."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ascendopt_tune.chip import load_chip
+from ascendopt_tune.evaluate.accuracy import FACTORS, Errors, differences, limits, too_inaccurate, unit
+from ascendopt_tune.evaluate.compare import Tolerance, compare, wrong_elements
+from ascendopt_tune.evaluate.verdict import least_us
+
+WIDE = Tolerance(1e-2, 1e-2, 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_a_unit_is_the_distance_to_the_next_number(dtype: type) -> None:
+    values = np.asarray([1.0, 1.5, 2.0, 0.3, -7.0, 1e-3], dtype)
+    step = unit(values)
+    assert step is not None
+    away = values.astype(np.float64) + np.sign(values.astype(np.float64)) * step
+    np.testing.assert_array_equal(away.astype(dtype).astype(np.float64), away)  # a number of the dtype
+    halfway = values.astype(np.float64) + np.sign(values.astype(np.float64)) * step * 0.49
+    np.testing.assert_array_equal(halfway.astype(dtype), values)  # and nothing between
+
+
+def test_integers_have_no_units() -> None:
+    assert differences(np.int8([1]), np.int8([2]), None) is None
+
+
+def test_errors_are_counted_beyond_their_leeway() -> None:
+    expected = np.ones(1000, np.float32)
+    got = expected.copy()
+    got[:10] += np.float32(2.0**-20)  # 8 units
+    text, errors = compare("y", got, expected, WIDE)
+    assert text is None
+    assert errors == Errors(8.0, 0.08, (64 * 10 / 1000) ** 0.5)
+    leeway = np.zeros(1000, np.float32)
+    leeway[:5] = 2.0**-20
+    leeway[5:10] = np.inf
+    assert compare("y", got, expected, WIDE, leeway=leeway)[1] == Errors()
+
+
+def test_leeway_widens_the_tolerance_and_infinite_leeway_says_nothing() -> None:
+    expected, leeway = np.float32([0.0, 1.0, 2.0]), np.float32([0.5, 0.0, np.inf])
+    got = np.float32([0.4, 1.0, np.nan])
+    assert not wrong_elements(got, expected, Tolerance(1e-5, 1e-5), leeway).any()
+    assert wrong_elements(got, expected, Tolerance(1e-5, 1e-5)).tolist() == [True, False, True]
+
+
+def test_a_rounded_integer_may_lie_on_the_other_side_of_a_half_only() -> None:
+    expected, leeway = np.int8([10, 10, 10]), np.float32([1, 1, 0])
+    assert wrong_elements(np.int8([11, 12, 11]), expected, Tolerance(), leeway).tolist() == [False, True, True]
+
+
+def test_a_candidate_may_be_worse_than_the_baseline_by_the_factors() -> None:
+    bad = Errors(2000.0, 100.0, 300.0)
+    limit = limits("float32", 1 << 20, bad)
+    assert limit == Errors(FACTORS[0] * 2000.0, FACTORS[1] * 100.0, FACTORS[2] * 300.0)
+    assert too_inaccurate("y", Errors(19000.0, 199.0, 599.0), limit) is None
+    text = too_inaccurate("y", Errors(0.0, 201.0, 0.0), limit)
+    assert text is not None
+    assert "output y is less accurate than the original's: its mean error is 201 units" in text
+
+
+def test_an_exact_baseline_forbids_no_other_order_of_rounding() -> None:
+    for dtype in ("float16", "bfloat16", "float32"):
+        limit = limits(dtype, 1 << 20, Errors())
+        assert limit is not None
+        assert limit.largest >= 2
+        few = limits(dtype, 3, Errors())
+        assert few is not None
+        assert few.mean >= 1  # one of three elements may be off
+    assert limits("int8", 3, Errors()) is None
+
+
+def test_rounding_once_too_often_shows_in_the_mean() -> None:
+    """x * g with the product of two roundings: of a wide tolerance nothing is left."""
+    rng = np.random.default_rng(0)
+    x, g = rng.standard_normal((2, 100000)).astype(np.float16)
+    scale = np.float32(1.7)
+    exact = (x.astype(np.float64) * np.float64(scale) * g.astype(np.float64)).astype(np.float16)
+    once = (x.astype(np.float32) * scale * g.astype(np.float32)).astype(np.float16)
+    twice = (x.astype(np.float32) * scale).astype(np.float16).astype(np.float32) * g.astype(np.float32)
+    text, baseline = compare("y", once, exact, WIDE)
+    assert text is None
+    text, found = compare("y", twice.astype(np.float16), exact, WIDE)
+    assert text is None
+    limit = limits("float16", exact.size, baseline)
+    assert limit is not None
+    assert too_inaccurate("y", found, limit) is not None
+
+
+def test_no_launch_is_faster_than_an_empty_one_that_writes_the_outputs() -> None:
+    chip = load_chip("ascend910b2")
+    empty, large = least_us(chip, 0), least_us(chip, 1 << 30)
+    assert 0 < empty < 2
+    assert 100 < large - empty < 1000  # a GB at some TB/s

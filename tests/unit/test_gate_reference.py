@@ -1,0 +1,79 @@
+"""What is expected: the reference's formula in float64, whatever precision the reference itself chose."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
+import torch
+
+from ascendopt_tune.arguments import Array, numpy_dtype
+from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
+from ascendopt_tune.evaluate.reference import formula
+from ascendopt_tune.operator import Operator
+from ascendopt_tune.registry import load_operator
+
+
+def close(plain: Array, exact: Array, leeway: Array) -> Array:
+    return np.asarray(~wrong_elements(exact, plain, tolerance("float32", {}), leeway))
+
+
+def expected(operator: Operator, *inputs: Array, dtype: str = "float32") -> tuple[Array, Array]:
+    case = Case((), (TensorSpec(dtype, inputs[0].shape),))
+    found = formula(operator, case, inputs, 0, close)
+    (values,), (leeway,) = found.expected, found.leeway
+    assert isinstance(values, np.ndarray)
+    assert isinstance(leeway, np.ndarray)
+    return values, leeway
+
+
+def operator_of(reference: object) -> Operator:
+    return dataclasses.replace(load_operator("silu"), reference=reference)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_it_is_the_formula_in_float64_rounded_once(dtype: str) -> None:
+    x = np.random.default_rng(0).standard_normal((7, 33)).astype(numpy_dtype(dtype))
+    values, leeway = expected(load_operator("silu"), x, dtype=dtype)
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(values, (wide / (1 + np.exp(-wide))).astype(numpy_dtype(dtype)))
+    relative = leeway / np.abs(wide / (1 + np.exp(-wide)))
+    assert np.median(relative) > 1e-8  # what float32 arithmetic loses, and not much more
+    assert relative.max() < 1e-5
+
+
+def test_float32_inside_a_reference_is_no_limit() -> None:
+    x = np.float32([[1.0, 1e-9, -1.0]])
+    plain = operator_of(lambda x: x.to(torch.float32).sum(-1, keepdim=True).expand(1, 3).to(dtype=torch.float32))
+    values, leeway = expected(plain, x)
+    assert abs(values[0, 0] - 1e-9) < 1e-15
+    assert leeway[0, 0] > 1e-8  # the sum cancels: nobody can be held to it
+
+
+def test_where_the_reference_means_its_precision_it_is_taken_at_its_word() -> None:
+    x = np.float32([1.0, 2.0, 3.0])
+    lowest = operator_of(lambda x: torch.where(x > 1.5, x, torch.finfo(x.dtype).min))
+    values, leeway = expected(lowest, x)
+    np.testing.assert_array_equal(values, np.float32([np.finfo(np.float32).min, 2, 3]))
+    assert np.isnan(leeway).tolist() == [True, False, False]
+
+
+def test_integers_on_a_half_may_be_rounded_to_either_side() -> None:
+    x = np.float32([0.5, 1.5, 0.3, -2.5, 2.4999])
+    rounded = operator_of(lambda x: (x.float() * 1.0).round().to(torch.int8))
+    values, leeway = expected(rounded, x, dtype="int8")
+    assert values.tolist() == [0, 2, 0, -2, 2]
+    assert leeway.tolist() == [1, 1, 0, 1, 0]
+
+
+def test_a_reference_that_looks_at_bits_is_taken_as_it_is() -> None:
+    x = np.asarray([1.0, 2.0], ml_dtypes.bfloat16)
+    signs = operator_of(lambda x: (x.view(torch.int16) & 0x7F80).view(torch.bfloat16))
+    values, leeway = expected(signs, x, dtype="bfloat16")
+    np.testing.assert_array_equal(values, x)
+    assert not leeway.any()
