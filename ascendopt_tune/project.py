@@ -12,7 +12,8 @@ from pathlib import Path
 
 from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 from .errors import OperatorError
-from .operator import DirectLaunch, Operator, Pair
+from .files import read_plain
+from .operator import SOURCE_LIMIT, DirectLaunch, Operator, Pair
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -153,7 +154,7 @@ def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, s
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(errors="replace")
+        return read_plain(file, SOURCE_LIMIT).decode(errors="replace")
     except OSError as e:
         raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
 

@@ -134,8 +134,8 @@ KERNEL_ATTACKS: dict[str, tuple[str, str, type[Outcome], str]] = {
     "copy to the host": (
         "void* (*volatile copy)(void*, const void*, size_t) = memcpy; long word = 0; copy((void*)(1 << 22), &word, 8);",
         '#include <cstring>',
-        OutOfBounds,
-        "through a pointer",
+        CompileFailed,
+        "a call through a pointer",
     ),
     "endless loop": ("for (volatile int i = 0;; i = i + 1) {}", "", TimedOut, "did not end"),
     "endless recursion": (

@@ -30,6 +30,9 @@ struct Options {
   // header, which compilers then don't accept.
   std::string preamble;
   bool auto_sync = true;  // CANN's default
+  // Where the compiler lists every function it makes machine code of, after it has put in the checks of addresses: a
+  // file, and another with a 0 behind its name for functions that are not optimized. Empty: nowhere.
+  std::string listing;
 };
 
 // False with `error` set to a sentence that names the first option that is not understood.
