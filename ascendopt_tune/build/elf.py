@@ -44,6 +44,7 @@ class Symbol:
     name: str
     type: int
     section: int | None
+    address: int
     bytes: int
 
 
@@ -100,9 +101,9 @@ def _read(binary: bytes) -> Object:
 
 
 def _symbols(table: bytes, strings: bytes) -> Iterator[Symbol]:
-    for name, info, _, where, _, size in struct.iter_unpack("<IBBHQQ", table):
+    for name, info, _, where, address, size in struct.iter_unpack("<IBBHQQ", table):
         section = None if where == _SHN_UNDEF or where >= _SHN_RESERVED else where
-        yield Symbol(_text(strings, name) if name else "", info & 15, section, size)
+        yield Symbol(_text(strings, name) if name else "", info & 15, section, address, size)
 
 
 def _text(strings: bytes, at: int) -> str:

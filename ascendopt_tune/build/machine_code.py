@@ -32,7 +32,7 @@ _X86_64 = re.compile(
     "|".join(
         (
             rf"(mov|add|sub|and|or|xor|cmp|test|adc|sbb|neg|not|inc|dec|i?mul|i?div|sh[lr]|sa[lr]|ro[lr]|rc[lr]){_WIDTH}",
-            rf"(shld|shrd|lea|bt|bts|btr|btc|bsf|bsr|bswap|push|pop|call|ret|leave|jmp){_WIDTH}",
+            rf"(shld|shrd|lea|bt|bts|btr|btc|bsf|tzcnt|bsr|bswap|push|pop|call|ret|leave|jmp){_WIDTH}",
             r"movabs|movs[bwl][wlq]|movz[bwl][wlq]|cmov\w+|set\w+|j\w+|cltq|cqto|cltd|cwtl|cwtd|cbtw|ctw|nop[wl]?|endbr64|ud2",
             r"mov(ss|sd|[au]ps|[au]pd|dqa|dqu|d|q|hlps|lhps|[hl]p[sd]|mskp[sd])",
             r"(add|sub|mul|div|min|max|sqrt|andn?|or|xor|cmp\w*|ucomi|comi|unpck[hl]|shuf|round)[sp][sd]",
@@ -45,13 +45,14 @@ _X86_64 = re.compile(
 )
 _STRINGS = re.compile(r"rep (stos|movs)")  # a structure copied or cleared; the check before covers all of it
 _PREFIXES = re.compile(r"(?:(?:data16|cs|notrack|bnd|repz (?=ret)|rep (?=ret)) ?)+")
-_LINE = re.compile(r"^ +[0-9a-f]+:\t(.*)$", re.MULTILINE)
+_PADDING = re.compile(r"(?:(?:data16|cs) )*(?:nop[wl]?.*|xchg +%ax,%ax|ret)|int3|")
+_LINE = re.compile(r"^ +([0-9a-f]+):\t(.*)$", re.MULTILINE)
 _STACK_POINTER = re.compile(r"(?:^|,)%[er]?spl?$")
 _STACK_BY = re.compile(r"\$-?0x([0-9a-f]+),%rsp")
 _STACK_TO = re.compile(r"-0x[0-9a-f]{1,5}\(%(?:rbp|r10)\),%rsp|\$0xf{13,}[0-9a-f]{2,3},%rsp")
 
 
-def refused_instructions(binary: bytes) -> list[str]:
+def refused_instructions(kernel: elf.Object, binary: bytes) -> list[str]:
     """What the object's instructions do and may not, in words. Raises ToolchainError without a disassembler."""
     if binary[18:20] != b"\x3e\x00":  # EM_X86_64
         return []
@@ -61,8 +62,15 @@ def refused_instructions(binary: bytes) -> list[str]:
         file.flush()
         command = [_disassembler(), "-d", "--no-show-raw-insn", "-j", ".text", file.name]
         text = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout
+    functions = [range(s.address, s.address + s.bytes) for s in kernel.symbols if s.type == elf.FUNCTION]
+    within = range(0)
     for match in _LINE.finditer(text):
-        for finding in _wrong(match[1].split("#")[0].strip()):
+        address, line = int(match[1], 16), match[2].split("#")[0].strip()
+        if address not in within:
+            within = next((f for f in functions if address in f), range(0))
+        if address not in within and not _PADDING.fullmatch(line):
+            found["machine code outside of its functions"] = None
+        for finding in _wrong(line):
             found[finding] = None
     return list(found)[:_SHOWN]
 
@@ -88,7 +96,11 @@ def _in_bounds(name: str, operands: str) -> bool:
     if name in ("lea", "and"):
         return _STACK_TO.fullmatch(operands) is not None
     size = _STACK_BY.fullmatch(operands)
-    return name.startswith(("add", "sub")) and size is not None and int(size[1], 16) <= FRAME_LIMIT
+    return name.startswith(("add", "sub")) and size is not None and abs(_signed(int(size[1], 16))) <= FRAME_LIMIT
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
 
 
 @functools.cache
@@ -109,7 +121,7 @@ _BUILTIN = re.compile(r"\b__(?:builtin|sync|atomic)_\w+(?= \()")
 #: Builtins that store nothing, or are checked: the compiler's checks are before them, or the linker wraps them.
 _CHECKED = re.compile(
     r"__builtin_(?:memcpy|memmove|memset|unreachable|trap|expect\w*|constant_p|object_size|prefetch|eh_pointer|eh_filter"
-    r"|unwind_resume|frame_address|return_address|assume_aligned|is_constant_evaluated|launder"
+    r"|unwind_resume|eh_copy_values|cxa_end_cleanup|__asan_handle_no_return|frame_address|return_address|assume_aligned|is_constant_evaluated|launder"
     r"|(?:clz|ctz|ffs|popcount|parity|clrsb)(?:l|ll|imax)?|bswap\d+|abort"
     r"|(?:huge_val|inf|nans?|signbit|is(?:nan|inf_sign|inf|finite|normal|greater|greaterequal|less|lessequal|lessgreater"
     r"|unordered)|fpclassify|copysign|f?abs|labs|llabs|sqrt|floor|ceil|trunc|round|roundeven|rint|nearbyint|l?lrint"
@@ -117,7 +129,9 @@ _CHECKED = re.compile(
     r"|hypot|[lt]gamma|ldexp|scalbl?n|remainder|modf|frexp|sincos|cexpi)(?:[fl]|f16|f32|f64|f128|f32x|f64x)?)"
 )
 _COMPLEX = re.compile(r"(?:REALPART|IMAGPART)_EXPR <(?!\w+(?:\(D\))?>)")
-_OWN_OPTIONS = re.compile(r"__attribute__\(\(.*\b(?:optimize|target\w*|no_sanitize\w*|naked|no_instrument\w*) ?[(,)]")
+_OWN_OPTIONS = re.compile(
+    r"^__attribute__\(\(.*\b(?:optimize|target\w*|no_sanitize\w*|naked|no_instrument\w*) ?[(,)]", re.MULTILINE
+)
 _ENTRY = re.compile(r"_ZN4vnpu5EntryIX.*EE4callEPPv")  # reads what a launch passes, which is not the kernel's
 
 
@@ -130,11 +144,10 @@ def outside_the_listing(kernel: elf.Object, listing: str) -> list[str]:
         listed.add(head[1])
         for finding in _unchecked(listing[head.end() : following.start() if following else len(listing)]):
             found[finding] = None
-    text = [i for i, s in enumerate(kernel.sections) if s.name == ".text"]
-    for symbol in kernel.symbols:
-        if symbol.type == elf.FUNCTION and symbol.section in text and symbol.name not in listed:
-            if _ENTRY.fullmatch(symbol.name):
-                continue
+    functions = [s for s in kernel.symbols if s.type == elf.FUNCTION and s.section is not None]
+    places = {s.address for s in functions if s.name in listed or _ENTRY.fullmatch(s.name)}
+    for symbol in functions:
+        if symbol.address not in places:  # a constructor has two names, of which one is listed
             found[f"the function {symbol.name}, which its compiler didn't check"] = None
     return list(found)[:_SHOWN]
 
@@ -147,7 +160,7 @@ def _unchecked(body: str) -> Iterator[str]:
         yield "a part of a complex number in memory"
     if "__asm__" in body:
         yield "machine code of its own"
-    if _OWN_OPTIONS.search(body.split("{", 1)[0]):
+    if _OWN_OPTIONS.search(body):
         yield "a function with compiler options of its own (optimize, target)"
     if "_ZN4vnpu" in body:
         yield "inner functions of the virtual NPU"

@@ -28,7 +28,8 @@ _PLAIN = frozenset(("__cxa_pure_virtual", *GUARD_FUNCTIONS, *_LIBM, *(f"{name}f"
 _PERSONALITY = "__gxx_personality_v0"
 #: libgcc's arithmetic: conversions between types of numbers, wide products and quotients.
 _ARITHMETIC = re.compile(
-    r"__(?:(?:extend|trunc|float|floatun|fix|fixuns)[hsdtxbi]f?[hsdtxbi][if]2?|u?(?:div|mod|mul)[dt]i3)"
+    r"__(?:(?:extend|trunc|float|floatun|fix|fixuns)[hsdtxbi][fi][hsdtxbi][if]2?|(?:float|floatun)[dt]i[hsdtxb]f"
+    r"|u?(?:div|mod|mul|divmod)[dt]i[34]|(?:popcount|clz|ctz|ffs|parity|clrsb|bswap)[sdt]i2)"
 )
 _VNPU = re.compile(r"_ZN4vnpu(\d+)(\w+)")
 _POINTER_RELOCATIONS = {1, 257}  # R_X86_64_64, R_AARCH64_ABS64: an address in data, as exception tables have it
@@ -53,7 +54,7 @@ def violations(binary: bytes, listing: str | None = None) -> list[str]:
     """
     kernel = elf.read(binary)
     found = [text for rule in _RULES for text in rule(kernel)]
-    found += refused_instructions(binary)
+    found += refused_instructions(kernel, binary)
     if listing is not None:
         found += outside_the_listing(kernel, listing)
     return found

@@ -39,7 +39,7 @@ _SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
                 "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes", "-fno-omit-frame-pointer",
-                "-fno-jump-tables", "-fno-stack-protector")  # fmt: skip
+                "-fno-jump-tables", "-fno-stack-protector", "-fno-ident")  # fmt: skip
 # g++ alone has all of them: every load and store of a kernel's own code as a call, see vnpu/core/guard.h.
 GUARD_FLAGS = ("-fsanitize=kernel-address", "--param=asan-instrumentation-with-call-threshold=0",
                "--param=asan-stack=0", "--param=asan-globals=0")  # fmt: skip

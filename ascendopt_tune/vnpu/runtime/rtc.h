@@ -41,6 +41,10 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 // The kernels defined in preprocessed text: functions marked __global__ at namespace scope that are no templates.
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
 
+// The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that
+// no compiler has seen; "" when there is none.
+std::string assembled(const std::string& preprocessed);
+
 // Sentences about errors in the compiler's log that mean an API this toolkit does not cover; "" when there are none.
 std::string explain(const std::string& log);
 

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 // Precompiled headers are accepted only when built with the same flags; build/toolkit.py repeats this list.
 // -ffp-contract, -fno-strict-aliasing: scalar arithmetic and pointer casts mean what they mean on the device.
-// The last three keep machine code plain enough to be checked: core/guard.cpp finds return addresses by frame pointers,
-// and no jump or call goes where a register says (build/object.py).
+// The last four keep machine code plain enough to be checked: core/guard.cpp finds return addresses by frame pointers,
+// no jump or call goes where a register says (build/machine_code.py), and no text goes to the assembler as it is.
 const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-O1",
                                          "-g1",
@@ -36,7 +36,8 @@ const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-Wno-attributes",
                                          "-fno-omit-frame-pointer",
                                          "-fno-jump-tables",
-                                         "-fno-stack-protector"};
+                                         "-fno-stack-protector",
+                                         "-fno-ident"};
 
 // Every load and store of a kernel's own code becomes a call that core/guard.cpp answers. Only g++ has all of it.
 const std::vector<std::string> kGuardFlags = {"-fsanitize=kernel-address",
@@ -253,7 +254,13 @@ int compile(Program* program, const Options& options) {
     return code;
   };
   if (status != 0) return failed(ACL_ERROR_RTC_COMPILATION);
-  std::vector<Kernel> kernels = find_kernels(read_file(preprocessed));
+  const std::string expanded = read_file(preprocessed);
+  const std::string attribute = guarded ? assembled(expanded) : "";
+  if (!attribute.empty()) {
+    program->log = program->name + ": error: the attribute " + attribute + " is not for kernels\n";
+    return ACL_ERROR_RTC_COMPILATION;
+  }
+  std::vector<Kernel> kernels = find_kernels(expanded);
   kernels.insert(kernels.end(), program->expressions.begin(), program->expressions.end());
 
   // Second pass: the same text with one export per kernel behind it.
