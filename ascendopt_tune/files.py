@@ -18,6 +18,10 @@ from typing import Any
 
 from .errors import CacheError
 
+#: What code raises that is given a document of another form than the one it reads: fields that are missing, of another
+#: type or out of range, nested without end.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:

@@ -164,8 +164,8 @@ _OPERATORS = re.compile(rb"(?:[-+!~*&?:]\s*|if\s*\(\w*\)\s*|else\s+|#if.*\n){409
 
 
 def _too_deep(data: bytes) -> bool:
-    """Whether brackets, or operators of one operand, are nested deeper than anybody nests them: queries of the tree take
-    time by the square of its depth. ``<`` is mostly a comparison, so many may be open."""
+    """Whether brackets, or operators of one operand, are nested deeper than anybody nests them: queries of the tree
+    take time by the square of its depth. ``<`` is mostly a comparison, so many may be open."""
     limits = dict(zip(b"({[<", (_DEPTH, _DEPTH, _DEPTH, 8 * _DEPTH), strict=True))
     if _OPERATORS.search(data) is not None:
         return True

@@ -16,6 +16,7 @@ from .. import claim
 from ..cache import Cache, CacheWarning, Summary
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
+from ..files import MALFORMED
 from . import archive, trust
 from .bundle import is_bundle, open_bundle
 
@@ -55,11 +56,12 @@ def verify(cache: Cache) -> Iterator[Finding]:
 def _problem(folder: Path) -> str | None:
     try:
         found = Entry.from_files(folder_reader(folder))
+        own = found.key.hash
     except CacheError as error:
         return str(error)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         return f"entry.json does not have the expected fields ({error!r})."
-    return None if found.key.hash == folder.name else "the folder's name is not its key's hash."
+    return None if own == folder.name else "the folder's name is not its key's hash."
 
 
 def merge(source: Path, cache: Cache) -> tuple[int, int]:

@@ -14,8 +14,9 @@ SPEC = TensorSpec("float32", (8, 100))
 #: What a hostile tiling program includes.
 HEADERS = "".join(
     f"#include <{name}>\n"
-    for name in ("fcntl.h", "pthread.h", "sched.h", "signal.h", "sys/file.h", "sys/mman.h", "sys/prctl.h", "sys/ptrace.h",
-                 "sys/resource.h", "sys/shm.h", "sys/socket.h", "sys/stat.h", "sys/syscall.h", "sys/uio.h", "unistd.h")
+    for name in ("fcntl.h", "pthread.h", "sched.h", "signal.h", "sys/file.h", "sys/mman.h", "sys/prctl.h",
+                 "sys/ptrace.h", "sys/resource.h", "sys/shm.h", "sys/socket.h", "sys/stat.h", "sys/syscall.h",
+                 "sys/uio.h", "unistd.h")
 )  # fmt: skip
 
 

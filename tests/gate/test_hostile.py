@@ -200,7 +200,8 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
     "memory of others": (
         "char c; iovec a{&c, 1}, b{&c, 1}; if (process_vm_readv(@VICTIM@, &a, 1, &b, 1, 0) >= 0 "
         "|| process_vm_writev(@VICTIM@, &a, 1, &b, 1, 0) >= 0 || syscall(SYS_pidfd_open, @VICTIM@, 0) >= 0 "
-        "|| syscall(SYS_kcmp, getpid(), @VICTIM@, 0, 0, 0) >= 0 || syscall(SYS_move_pages, @VICTIM@, 0, 0, 0, 0, 0) >= 0 "
+        "|| syscall(SYS_kcmp, getpid(), @VICTIM@, 0, 0, 0) >= 0 "
+        "|| syscall(SYS_move_pages, @VICTIM@, 0, 0, 0, 0, 0) >= 0 "
         f"|| ptrace(PTRACE_SEIZE, @VICTIM@, 0, 0) == 0) {_TRAP}", Timed, ""),
     "the sight of others": (
         "int seen = 0; for (int pid = 1; pid < 1 << 16; pid++) if (kill(pid, 0) == 0) seen++; "
@@ -216,7 +217,8 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
         f"if (syscall(call, 0, 0, 0, 0, 0) >= 0 || errno != EPERM) {_TRAP}", Timed, ""),
     "a life of its own": (
         f"if (setsid() >= 0 || setpgid(0, 0) == 0 || prctl(PR_SET_PDEATHSIG, 0) == 0) {_TRAP} "
-        "for (int n = 1; n < 65; n++) signal(n, SIG_IGN); for (volatile int i = 0;; i = i + 1) {}", TimedOut, "did not end"),
+        "for (int n = 1; n < 65; n++) signal(n, SIG_IGN); for (volatile int i = 0;; i = i + 1) {}",
+        TimedOut, "did not end"),
     "a pipe in place of a file": (
         f'if (mkfifo("log", 0600) == 0 || mkfifo("@TARGET@", 0600) == 0 || symlink("/dev/zero", "x") == 0) {_TRAP}',
         Timed, ""),
