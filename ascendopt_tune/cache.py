@@ -382,7 +382,10 @@ class Cache:
             elif not _exchange(work, folder):
                 os.rename(folder, work / "replaced")
                 os.rename(work, folder)
-            _sync(folder.parent)
+            for place in (folder.parent, folder.parent.parent, self.root):  # a folder's name is in the one above
+                _sync(place)
+            with suppress(OSError):
+                _sync(self.root.parent)
         shutil.rmtree(folder / "replaced", ignore_errors=True)
 
     def _sweep(self) -> None:

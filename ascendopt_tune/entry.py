@@ -262,6 +262,7 @@ class Entry:
         provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
         provenance["cases"] = tuple(provenance.get("cases", ()))
         provenance["moves"] = tuple(tuple(m) for m in provenance.get("moves", ()))
+        str(Case.from_json(document["key"]["case"]))  # it is one
         return Entry(
             key=typed(Key.from_json(document["key"])),
             pair=Pair(sources["tiling"], sources["kernel"]),

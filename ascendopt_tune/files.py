@@ -96,9 +96,17 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def parse_toml(data: bytes) -> dict[str, Any]:
-    """The document. Raises ValueError for everything that is none, nesting too deep to be read among it."""
+_TOML_BYTES = 4 << 20
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document in a file.
+
+    Raises:
+        OSError: as :func:`read_plain`.
+        ValueError: it is no TOML, or nested too deeply to be read.
+    """
     try:
-        return tomllib.loads(data.decode())
+        return tomllib.loads(read_plain(path, _TOML_BYTES).decode())
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
