@@ -70,6 +70,14 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = False) -> N
         file.write_bytes(data)
 
 
+def resolved(path: Path) -> Path:
+    """The absolute path without links. Raises OSError for links in a circle, or the home of a user there isn't."""
+    try:
+        return path.expanduser().resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, str(error), str(path)) from None
+
+
 def read_plain(path: Path, limit: int) -> bytes:
     """The bytes of a file. A pipe or device in its place is not waited for, and no more than ``limit`` bytes are read.
 
@@ -96,6 +104,8 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+#: What people and programs write by hand or line by line: settings, tables, journals.
+TEXT_BYTES = 1 << 30
 _TOML_BYTES = 4 << 20
 
 

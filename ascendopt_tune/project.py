@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 from .errors import OperatorError
-from .files import read_plain
+from .files import read_plain, resolved
 from .operator import SOURCE_LIMIT, DirectLaunch, Operator, Pair
 
 _SHOWN = 4  # operators that a message names
@@ -38,7 +38,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     Raises:
         OperatorError: no such folder, no kernel, no host sources, or several kernels and none called as the folder.
     """
-    root = folder.expanduser().resolve()
+    root = resolved(folder)
     if not root.is_dir():
         raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
     for part in ("op_host", "op_kernel"):
@@ -95,7 +95,7 @@ def load_direct(
     Raises:
         OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1.
     """
-    file = kernel_file.expanduser().resolve()
+    file = resolved(kernel_file)
     if not file.is_file():
         raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
     if block_dim < 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -16,7 +15,7 @@ from .. import claim
 from ..cache import Cache, CacheWarning, Summary
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
-from ..files import MALFORMED
+from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain
 from . import archive, trust
 from .bundle import is_bundle, open_bundle
 
@@ -182,8 +181,8 @@ def remove(cache: Cache, found: Garbage) -> None:
 def _subject(remark: Path) -> str | None:
     """The hash of the key whose result a remark (torch_ops/guard.py) is about; None for what can't be read."""
     try:
-        return str(json.loads(remark.read_text())["entry"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(parse_json(read_plain(remark, TEXT_BYTES))["entry"])
+    except (OSError, *MALFORMED):
         return None
 
 

@@ -360,6 +360,11 @@ def test_work_through_pointers_is_ordered_and_costs_time(gate: Gate) -> None:
     outcome = gate.evaluate(gate.operator.baseline.with_kernel(KERNEL, text.replace(between, touched))).outcome
     assert isinstance(outcome, Hazard)
     assert "a store through a pointer" in outcome.reason
+    # The compiler checks the load only; the store is seen by what it leaves.
+    doubled = between + "    *(DTYPE_X*)xLocal.GetPhyAddr() *= 2;\n"
+    outcome = gate.evaluate(gate.operator.baseline.with_kernel(KERNEL, text.replace(between, doubled))).outcome
+    assert isinstance(outcome, Hazard)
+    assert "a store through a pointer" in outcome.reason
 
 
 def test_the_next_candidate_is_evaluated_as_ever(gate: Gate) -> None:

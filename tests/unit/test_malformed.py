@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+import signal
 import sys
 import tarfile
 import tempfile
@@ -28,9 +29,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune import arguments, chip, cli, registry
+from ascendopt_tune import arguments, chip, cli, cmake_lists, msprof, project, registry
 from ascendopt_tune.bank import exchange
+from ascendopt_tune.bank.bank import read_records
 from ascendopt_tune.cache import Cache, CacheWarning
+from ascendopt_tune.cli import bank_build
 from ascendopt_tune.deploy import archive, manifest, upkeep
 from ascendopt_tune.deploy.bundle import MANIFEST, open_bundle, write_bundle
 from ascendopt_tune.entry import ENTRY_FILE, Entry, canonical, sha256
@@ -391,6 +394,48 @@ def command_line(data: st.DataObject, folder: Path) -> None:
         sys.argv = argv
     assert ended.value.code in (0, 1, 2), line
     assert "Traceback" not in said.getvalue(), line
+
+
+#: A file's name, and who reads it in a folder.
+READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "manifest": ("m.toml", lambda f: manifest.read_manifest(f / "m.toml")),
+    "op.toml": ("op.toml", lambda f: registry.read_settings(f / "op.toml")),
+    "chip": ("own.toml", lambda f: chip.load_chip(str(f / "own.toml"))),
+    "plan": ("plan.toml", lambda f: bank_build._planned(f / "plan.toml")),
+    "journal": ("journal", lambda f: read_journal(f / "journal")),
+    "arrays": ("a.npz", lambda f: arguments.load_arrays(f / "a.npz")),
+    "tensors": ("a.safetensors", lambda f: arguments.load_arrays(f / "a.safetensors")),
+    "bank": ("b.jsonl", lambda f: exchange.read_any(f / "b.jsonl")),
+    "bank's records": ("b.jsonl", lambda f: read_records(f / "b.jsonl")),
+    "bundle": (MANIFEST, lambda f: open_bundle(f).rows),
+    "archive": ("b.tar.gz", lambda f: archive.unpack(f / "b.tar.gz", f / "out")),
+    "kernel": ("k.cpp", lambda f: project.load_direct(f / "k.cpp", "k", 1)),
+    "CMake": ("CMakeLists.txt", lambda f: cmake_lists.read_build_rules(f)),
+    "profile": ("OpBasicInfo.csv", lambda f: msprof.read(f)),
+}
+
+
+@pytest.mark.parametrize("what", ["pipe", "zeros", "folder", "loop", "socket", "deep"])
+@pytest.mark.parametrize("reader", READERS)
+def test_something_else_in_a_files_place(tmp_path: Path, reader: str, what: str) -> None:
+    name, read = READERS[reader]
+    place = tmp_path / name
+    if what == "pipe":
+        os.mkfifo(place)
+    elif what in ("zeros", "loop"):
+        place.symlink_to("/dev/zero" if what == "zeros" else place)
+    elif what == "folder":
+        place.mkdir()
+    elif what == "socket":
+        os.mknod(place, 0o140600)
+    else:
+        place.write_text(("x = " if name.endswith(".toml") else "") + DEEP)
+    signal.alarm(60)  # nothing is waited for
+    try:
+        with refused():
+            read(tmp_path)
+    finally:
+        signal.alarm(0)
 
 
 def test_there_are_enough_cases() -> None:
