@@ -44,12 +44,13 @@ _X86_64 = re.compile(
     )
 )
 _STRINGS = re.compile(r"rep (stos|movs)")  # a structure copied or cleared; the check before covers all of it
-_PREFIXES = re.compile(r"(?:(?:data16|cs|notrack|bnd|repz (?=ret)|rep (?=ret)) ?)+")
-_PADDING = re.compile(r"(?:(?:data16|cs) )*(?:nop[wl]?.*|xchg +%ax,%ax|ret)|int3|")
+_PREFIXES = re.compile(r"^(?:(?:data16|cs|notrack|bnd|repz(?= ret)|rep(?= ret)) )+")
+_PADDING = re.compile(r"(?:(?:data16|cs) )*(?:nop[wl]?.*|xchg +%ax,%ax|ret)|")
 _LINE = re.compile(r"^ +([0-9a-f]+):\t(.*)$", re.MULTILINE)
 _STACK_POINTER = re.compile(r"(?:^|,)%[er]?spl?$")
 _STACK_BY = re.compile(r"\$-?0x([0-9a-f]+),%rsp")
-_STACK_TO = re.compile(r"-0x[0-9a-f]{1,5}\(%(?:rbp|r10)\),%rsp|\$0xf{13,}[0-9a-f]{2,3},%rsp")
+_STACK_TO = re.compile(r"-?0x([0-9a-f]{1,5})\(%(?:rbp|rsp|r10)\),%rsp")
+_STACK_ALIGNED = re.compile(r"\$0xf{13,}[0-9a-f]{2,3},%rsp")
 
 
 def refused_instructions(kernel: elf.Object, binary: bytes) -> list[str]:
@@ -76,6 +77,8 @@ def refused_instructions(kernel: elf.Object, binary: bytes) -> list[str]:
 
 
 def _wrong(line: str) -> Iterator[str]:
+    if _PADDING.fullmatch(line):
+        return
     plain = _PREFIXES.sub("", line)
     name, _, operands = plain.partition(" ")
     operands = operands.split("<")[0].strip()
@@ -93,8 +96,11 @@ def _wrong(line: str) -> Iterator[str]:
 
 def _in_bounds(name: str, operands: str) -> bool:
     """Whether the stack pointer moves by a number, within a frame's limit, or back to where the frame says."""
-    if name in ("lea", "and"):
-        return _STACK_TO.fullmatch(operands) is not None
+    if name == "and":
+        return _STACK_ALIGNED.fullmatch(operands) is not None
+    if name == "lea":
+        moved = _STACK_TO.fullmatch(operands)
+        return moved is not None and int(moved[1], 16) <= FRAME_LIMIT
     size = _STACK_BY.fullmatch(operands)
     return name.startswith(("add", "sub")) and size is not None and abs(_signed(int(size[1], 16))) <= FRAME_LIMIT
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Reading what a kernel object refers to. Real kernels are in tests/gate/test_hostile.py."""
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from ascendopt_tune.build.elf import read
+from ascendopt_tune.build.machine_code import _wrong
 from ascendopt_tune.build.object import violations
 
 
@@ -65,3 +67,30 @@ def test_sections_and_what_is_no_object() -> None:
     for end in range(64, len(binary) - 64, 7):  # the last header is all zeros
         with pytest.raises(ValueError, match="damaged"):
             read(binary[:end])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["mov %rax,0x8(%rbx)", "sub $0xe8,%rsp", "sub $0xffffffffffffff80,%rsp", "add $0x10,%rsp", "lea -0x10(%rsp),%rsp",
+     "lea -0x28(%rbp),%rsp", "and $0xffffffffffffffe0,%rsp", "mov %rsp,%rbp", "mov %rbp,%rsp", "leave", "push %rsp",
+     "call 1030 <__asan_store4_noabort@plt>", "jmp 1180 <k+0x20>", "repz ret", "rep stos %rax,%es:(%rdi)", "ret",
+     "rep movsq %ds:(%rsi),%es:(%rdi)", "cvttss2si %xmm0,%rax", "movss 0x10(%rip),%xmm1", "data16 cs nopw 0x0(%rax)",
+     "cmovne %eax,%ebx", "pxor %xmm0,%xmm0", "idivl 0x8(%rsp)", "endbr64", "xchg %ax,%ax", "ud2", "movabs $0x3ff0000000000000,%rax"],
+)  # fmt: skip
+def test_plain_instructions_pass(line: str) -> None:
+    assert list(_wrong(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [("syscall", "instruction syscall"), ("call *%rax", "through a pointer"), ("jmp *0x8(%rbx)", "through a pointer"),
+     ("notrack jmp *%rax", "through a pointer"), ("sub %rax,%rsp", "frame"), ("mov %rax,%rsp", "frame"),
+     ("lea (%rax),%rsp", "frame"), ("lea -0x10(%rax),%rsp", "frame"), ("sub $0x400000,%rsp", "frame"), ("pop %rsp", "frame"),
+     ("xchg %rax,%rsp", "xchg"), ("movntps %xmm0,(%rdi)", "movntps"), ("vmovaps %ymm0,(%rdi)", "vmovaps"),
+     ("mov %fs:0x28,%rax", "memory of its thread"), ("lock addl $0x1,(%rdi)", "lock"), ("int3", "int3"), ("rdtsc", "rdtsc"),
+     ("maskmovdqu %xmm1,%xmm0", "maskmovdqu"), ("fxsave (%rdi)", "fxsave"), ("wrfsbase %rax", "wrfsbase"),
+     ("xsave (%rdi)", "xsave"), ("cpuid", "cpuid"), ("(bad)", "bad"), ("int $0x80", "int"), ("clflush (%rdi)", "clflush"),
+     ("ldmxcsr (%rdi)", "ldmxcsr"), ("in (%dx),%al", "in"), ("movnti %eax,(%rdi)", "movnti"), ("mov %eax,%gs", "thread")],
+)  # fmt: skip
+def test_others_are_named(line: str, word: str) -> None:
+    assert any(word in text for text in _wrong(line)), list(_wrong(line))
