@@ -90,9 +90,7 @@ class Evaluator:
             HostProgramError: it doesn't compile or crashes; the text has the user's file and line.
         """
         pair = pair or operator.baseline
-        too_large = pair.oversize()
-        if too_large is not None:
-            raise HostProgramError(f"{operator.name}: {too_large}")
+        _check_size(operator, pair)
         key = (str(operator.root), pair.tiling_hash)
         if key not in self._descriptions:
             self._descriptions[key] = self._ask("describe", operator, pair, self.chip).result()
@@ -118,9 +116,7 @@ class Evaluator:
         Raises:
             HostProgramError: it doesn't compile, or refuses.
         """
-        too_large = request.pair.oversize()
-        if too_large is not None:
-            raise HostProgramError(f"{request.operator.name}: {too_large}")
+        _check_size(request.operator, request.pair)
         key = _tiling_key(request)
         if key not in self._tiled:
             self._tiled[key] = self._like_another(request) or self._run(request)
@@ -260,6 +256,13 @@ class Evaluator:
             "workers": self.workers,
         }
         return Connection(config, self.folder)
+
+
+def _check_size(operator: Operator, pair: Pair) -> None:
+    """Raises HostProgramError for sources that are too large to be read."""
+    too_large = pair.oversize()
+    if too_large is not None:
+        raise HostProgramError(f"{operator.name}: {too_large}")
 
 
 def _tiling_key(request: EvaluateRequest) -> tuple[object, ...]:

@@ -130,13 +130,13 @@ REFUSED_AT_BUILD: dict[str, tuple[str, str, str]] = {
         "if (mmap) mmap(0, 4096, 7, 34, -1, 0);",
         'extern "C" __attribute__((weak)) void* mmap(void*, unsigned long, int, int, int, long);', "the function mmap"),
     "starts another stream": (
-        "void* s; aclrtCreateStream(&s);", 'extern "C" int aclrtCreateStream(void**);', "the function aclrtCreateStream"),
+        "void* s; aclrtCreateStream(&s);", 'extern "C" int aclrtCreateStream(void**);', "aclrtCreateStream"),
     "pins its data in the cache": (
         "aclrtSetStreamAttribute(x, 1, y);", 'extern "C" int aclrtSetStreamAttribute(void*, int, void*);',
-        "the function aclrtSetStreamAttribute"),
+        "aclrtSetStreamAttribute"),
     "asks for another time": (
         "aclrtEventElapsedTime((float*)y, x, x);",
-        'extern "C" int aclrtEventElapsedTime(float*, void*, void*);', "the function aclrtEventElapsedTime"),
+        'extern "C" int aclrtEventElapsedTime(float*, void*, void*);', "aclrtEventElapsedTime"),
     "allocates": ("volatile char* p = (char*)__builtin_malloc(64); p[0] = 1;", "", "malloc"),
     "throws": ("throw 1;", "", "__cxa_"),
     "needs a lot of the compiler": (
