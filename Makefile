@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery sanitize bench-vnpu bench-dispatch \
-	bank calibrate-battery dsl-battery check format wheel-check clean
+.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
+	bench-dispatch bank calibrate-battery dsl-battery check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,9 @@ gate-battery: $(VENV)/installed-test  ## Wrong and right variants through the ga
 
 survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and workers, 80,000 cache operations; many minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival
+
+fuzz-battery: $(VENV)/installed-test  ## 2,500 malformed files, archives and command lines; minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/unit/test_malformed.py
 
 calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU plays, calibrated; half an hour.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/calibrate/test_battery.py

@@ -6,7 +6,6 @@ parameter are ``NAME.0``, ``NAME.1``, ... A scalar tensor is ``DTYPE[]``; ``DTYP
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -18,7 +17,7 @@ import numpy as np
 
 from .case import DTYPES, Argument, AttrValue, Case, TensorSpec
 from .errors import CaseError
-from .files import replacing
+from .files import parse_json, replacing
 from .operator import AttrDef, Operator, ParamDef, Signature
 
 Array = np.ndarray[Any, Any]
@@ -112,7 +111,7 @@ def parse_attrs(texts: Iterable[str], signature: Signature | None) -> dict[str, 
 
 def _untyped(value: str) -> AttrValue:
     try:
-        parsed = json.loads(value)
+        parsed = parse_json(value)
     except ValueError:
         return value
     return tuple(parsed) if isinstance(parsed, list) else parsed
@@ -142,9 +141,11 @@ def load_arrays(path: Path) -> dict[str, Array]:
     Raises:
         CaseError: no such file, another kind of file, or one that can't be read.
     """
+    if path.exists() and not path.is_file():
+        raise CaseError(f"{path} is no plain file.", "Give an .npz or .safetensors file.")
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 return {k: archive[k] for k in archive.files}
         if path.suffix == ".safetensors":
             from safetensors.numpy import load_file

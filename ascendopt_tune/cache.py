@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -53,6 +52,7 @@ from .entry import (
 )
 from .errors import CacheError
 from .explanation import Difference, Explanation, differences
+from .files import MALFORMED, parse_json
 from .operator import Signature
 from .settings import settings
 
@@ -62,7 +62,7 @@ _ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "si
 _INDEX_WAIT_S = 10.0  # writers come one by one, under the lock; only a reader of a moment can be in the way
 _STALE_S = 3600.0  # a temporary folder older than this belongs to no living writer
 _CLOCK_TICK_NS = 50_000_000  # coarser than any file system's time stamps on Linux
-_INDEX_TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, ValueError, CacheError)
+_INDEX_TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, CacheError, *MALFORMED)
 
 
 class CacheWarning(UserWarning):
@@ -88,7 +88,7 @@ class JsonDisk(diskcache.Disk):  # type: ignore[misc]
     def fetch(self, mode: int, filename: object, value: object, read: bool) -> Any:
         if mode != diskcache.core.MODE_RAW or not isinstance(value, str):
             raise CacheError("the index holds a value that is not JSON text.")
-        return restore(json.loads(value))
+        return restore(parse_json(value))
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Cache:
             trust.check_owner(layer)
             if not is_bundle(layer):
                 return True
-            bundle = open_bundle(layer)
+            bundle = open_bundle(layer)  # its bytes: they are read as a manifest when they are trusted
             reason = trust.why_untrusted(bundle, settings().trust)
             if reason is not None:
                 raise CacheError(
@@ -272,6 +272,7 @@ class Cache:
                     f"Set ASCENDOPT_TRUST=sha256:{bundle.digest} if it is yours, or rebuild and check what it holds: "
                     f"ascendopt-tune cache import {layer}.",
                 )
+            bundle.rows  # noqa: B018  # now, so that a damaged one is told here
             return bundle
         except (CacheError, OSError) as error:
             warnings.warn(f"cache layer {layer} is ignored: {error}", CacheWarning, stacklevel=5)
@@ -330,9 +331,10 @@ class Cache:
     def _load(self, folder: Path, read: Callable[[str], bytes] | None = None) -> Entry:
         try:
             entry = Entry.from_files(read or folder_reader(folder))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            own = entry.key.hash
+        except MALFORMED as error:
             raise CacheError(f"{ENTRY_FILE} does not have the expected fields ({error}).") from error
-        if entry.key.hash != folder.name:
+        if own != folder.name:
             raise CacheError(f"{ENTRY_FILE} belongs to another key, {entry.key.hash[:12]}.")
         return entry
 
@@ -380,7 +382,10 @@ class Cache:
             elif not _exchange(work, folder):
                 os.rename(folder, work / "replaced")
                 os.rename(work, folder)
-            _sync(folder.parent)
+            for place in (folder.parent, folder.parent.parent, self.root):  # a folder's name is in the one above
+                _sync(place)
+            with suppress(OSError):
+                _sync(self.root.parent)
         shutil.rmtree(folder / "replaced", ignore_errors=True)
 
     def _sweep(self) -> None:
@@ -509,7 +514,7 @@ def _read_row(folder: Path) -> dict[str, Any] | None:
             "signature": document["signature"],
             **(found.to_json() if (found := Interval.from_json(document)) is not None else {}),
         }
-    except (AttributeError, KeyError, TypeError, ValueError, CacheError):
+    except (*MALFORMED, CacheError):
         return None
 
 

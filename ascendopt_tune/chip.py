@@ -7,7 +7,6 @@ the writable cache, so that results that were found with it can be told, and rea
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,10 +14,11 @@ from pathlib import Path
 
 from . import paths
 from .errors import CaseError
-from .files import write_whole
+from .files import MALFORMED, read_plain, read_toml, write_whole
 
 CHIPS_FOLDER = Path(__file__).resolve().parent / "vnpu" / "chips"
 DEFAULT_CHIP = "ascend910b2"
+_FILE_BYTES = 4 << 20
 _ENDING = ".toml"
 
 
@@ -81,8 +81,14 @@ def load_chip(name: str) -> Chip:
 
 def _keep(file: Path) -> str:
     """Keeps a copy of a chip file; the name that the copy is known by."""
-    document, content = _document(file), file.read_bytes()
-    parent = document.get("chip", {}).get("inherits")
+    document, content = _document(file), read_plain(file, _FILE_BYTES)
+    try:
+        parent = _inherited(document)
+        list(_numbers(document))
+    except MALFORMED as e:
+        raise CaseError(
+            f"the chip file {file} has other values than a chip's: {e!r:.200}.", "Correct it, or calibrate again."
+        ) from None
     whole = content + (CHIPS_FOLDER / f"{parent}{_ENDING}").read_bytes() if parent else content
     name = f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:8]}"
     if file.parent == kept_folder():
@@ -103,7 +109,26 @@ def _named(name: str) -> Chip:
         document, file = _document(own), own
     else:
         raise CaseError(f"unknown chip {name!r}.", f"Known chips: {', '.join(chip_names())}; or a file.toml.")
+    try:
+        return _made(name, document, file)
+    except MALFORMED as e:
+        raise CaseError(
+            f"the chip file {file or name} has other values than a chip's: {e!r:.200}.",
+            "Correct it, or calibrate again.",
+        ) from None
+
+
+def _inherited(document: Mapping[str, Mapping[str, object]]) -> str | None:
+    """The chip whose numbers the document begins with. Raises ValueError for what is none."""
     parent = document.get("chip", {}).get("inherits")
+    known = {p.relative_to(CHIPS_FOLDER).as_posix().removesuffix(_ENDING) for p in CHIPS_FOLDER.rglob(f"*{_ENDING}")}
+    if parent is not None and parent not in known:
+        raise ValueError(f"inherits = {parent!r:.80}, which is no chip")
+    return str(parent) if parent is not None else None
+
+
+def _made(name: str, document: dict[str, dict[str, object]], file: Path | None) -> Chip:
+    parent = _inherited(document)
     documents = [_document(CHIPS_FOLDER / f"{parent}{_ENDING}")] if parent else []
     values: dict[str, str | int | float] = {}
     constants: dict[str, Constant] = {}
@@ -118,12 +143,12 @@ def _named(name: str) -> Chip:
 
 def _document(file: Path) -> dict[str, dict[str, object]]:
     try:
-        document: dict[str, dict[str, object]] = tomllib.loads(file.read_text())
-    except (OSError, UnicodeDecodeError) as e:
+        document: dict[str, dict[str, object]] = read_toml(file)
+    except OSError as e:
         raise CaseError(
             f"the chip file {file} can't be read: {e}.", "Name a chip, or a TOML file that exists."
         ) from None
-    except tomllib.TOMLDecodeError as e:
+    except ValueError as e:
         raise CaseError(f"the chip file {file} is no TOML: {e}.", "Correct it, or calibrate again.") from None
     return document
 

@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .files import read_plain
+
+_FILE_BYTES = 4 << 20
 # Libraries of the host side whose sources we want; ``opapi`` (hand-written aclnn interfaces) is not among them.
 _HOST_TARGETS = ("optiling", "opsproto", "op_host_aclnn", "op_host_aclnnInner", "op_host_aclnnExc")
 _STATEMENT = re.compile(r"(?P<name>\w+)\s*\((?P<body>[^()]*)\)")
@@ -81,7 +84,7 @@ def _variables(folder: Path) -> dict[str, str]:
 def _statements(file: Path) -> Iterator[tuple[str, list[str]]]:
     """(name, words) of each statement, comments dropped."""
     try:
-        text = file.read_text(errors="replace")
+        text = read_plain(file, _FILE_BYTES).decode(errors="replace")
     except OSError:
         return
     text = re.sub(r"#[^\n]*", "", text)

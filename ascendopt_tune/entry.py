@@ -11,20 +11,22 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from .build.host import TilingResult
 from .case import Argument, AttrValue, Case
 from .chip import chip_key
 from .clocks import Interval, speedup_text
 from .errors import CacheError
+from .files import MALFORMED, parse_json, read_plain
 from .operator import AttrDef, Operator, Pair, ParamDef, Signature
 from .profile import Profile
 
 SCHEMA = 1  # of the key and of entry.json; a new number makes every older entry a miss
 ENTRY_FILE = "entry.json"
+FILE_BYTES = 256 << 20  # of one file of an entry; a compiled kernel has megabytes at most
 _HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".inl"})
 
 
@@ -236,9 +238,17 @@ class Entry:
         """The entry whose files ``read`` returns by relative path.
 
         Raises:
-            CacheError: a file is missing, altered or truncated; the text names it.
+            CacheError: a file is missing, altered or truncated, or ``entry.json`` has other fields than it should; the
+                text names it.
         """
         document = read_document(read)
+        try:
+            return Entry._of(document, read)
+        except MALFORMED as error:
+            raise CacheError(f"{ENTRY_FILE} does not have the expected fields ({error}).") from error
+
+    @staticmethod
+    def _of(document: Mapping[str, Any], read: Callable[[str], bytes]) -> Entry:
         contents: dict[str, bytes] = {}
         for name, digest in document["files"].items():
             contents[name] = _read(read, _inside(name))
@@ -252,34 +262,58 @@ class Entry:
         provenance = {**document["provenance"], "changes": tuple(document["provenance"]["changes"])}
         provenance["cases"] = tuple(provenance.get("cases", ()))
         provenance["moves"] = tuple(tuple(m) for m in provenance.get("moves", ()))
+        str(Case.from_json(document["key"]["case"]))  # it is one
         return Entry(
-            key=Key.from_json(document["key"]),
+            key=typed(Key.from_json(document["key"])),
             pair=Pair(sources["tiling"], sources["kernel"]),
             binary=contents["kernel.bin"],
             kernel_name=document["kernel_name"],
-            tiling=TilingResult(data=contents["tiling.bin"], **launch),
-            baseline=Profile.from_json(document["baseline"]),
-            best=Profile.from_json(document["best"]),
-            provenance=Provenance(**provenance),
+            tiling=typed(TilingResult(data=contents["tiling.bin"], **launch)),
+            baseline=_measured(Profile.from_json(document["baseline"])),
+            best=_measured(Profile.from_json(document["best"])),
+            provenance=typed(Provenance(**provenance)),
             signature=signature_from_json(document["signature"]),
             interval=Interval.from_json(document),
         )
 
 
+_SIMPLE: dict[str, tuple[type, ...]] = {
+    "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "bytes": (bytes,),
+}  # fmt: skip
+T = TypeVar("T")
+
+
+def typed(value: T) -> T:
+    """The dataclass, if its fields of simple types hold values of them. Raises ValueError."""
+    for f in fields(value):  # type: ignore[arg-type]
+        wanted, found = _SIMPLE.get(str(f.type)), getattr(value, f.name)
+        if wanted is not None and (not isinstance(found, wanted) or (isinstance(found, bool) and wanted != (bool,))):
+            raise ValueError(f"{f.name} = {found!r:.40} is no {f.type}")
+    return value
+
+
+def _measured(profile: Profile) -> Profile:
+    if not 0 < typed(profile).task_duration_us < math.inf:
+        raise ValueError(f"task_duration_us = {profile.task_duration_us!r}")
+    return profile
+
+
 def read_document(read: Callable[[str], bytes]) -> dict[str, Any]:
     """``entry.json`` alone, checked against its own digest. Raises CacheError."""
     try:
-        document = json.loads(_read(read, ENTRY_FILE))
+        document = parse_json(_read(read, ENTRY_FILE))
         digest = document.pop("digest")
-    except (ValueError, KeyError, AttributeError):
+        found = sha256(canonical(document).encode())
+        restored = dict(restore(document))
+    except MALFORMED:
         raise CacheError(f"{ENTRY_FILE} is truncated or not JSON.") from None
-    if sha256(canonical(document).encode()) != digest:
+    if found != digest:
         raise CacheError(f"{ENTRY_FILE} is altered: its digest is not the recorded one.")
-    return dict(restore(document))
+    return restored
 
 
 def folder_reader(folder: Path) -> Callable[[str], bytes]:
-    return lambda name: (folder / name).read_bytes()
+    return lambda name: read_plain(folder / name, FILE_BYTES)
 
 
 def _read(read: Callable[[str], bytes], name: str) -> bytes:

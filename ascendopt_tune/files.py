@@ -1,15 +1,26 @@
-"""Files that are there whole or not at all, whatever happens while they are written; and room for them."""
+"""Files that are there whole or not at all, whatever happens while they are written; room for them; and reading what
+somebody else may have put in a file's place.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import shutil
+import stat
+import tomllib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from .errors import CacheError
+
+#: What code raises that is given a document of another form than the one it reads: fields that are missing, of another
+#: type or out of range, nested without end.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @contextmanager
@@ -57,3 +68,55 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = False) -> N
     data = content.encode() if isinstance(content, str) else content
     with replacing(path, durable=durable) as file:
         file.write_bytes(data)
+
+
+def resolved(path: Path) -> Path:
+    """The absolute path without links. Raises OSError for links in a circle, or the home of a user there isn't."""
+    try:
+        return path.expanduser().resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, str(error), str(path)) from None
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """The bytes of a file. A pipe or device in its place is not waited for, and no more than ``limit`` bytes are read.
+
+    Raises:
+        OSError: it can't be read, is no plain file, or has more than ``limit`` bytes; ``strerror`` tells.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(number, "it is no plain file", str(path))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
+    return data
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The document. Raises ValueError for everything that is none, nesting too deep to be read among it."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+#: What people and programs write by hand or line by line: settings, tables, journals.
+TEXT_BYTES = 1 << 30
+_TOML_BYTES = 4 << 20
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document in a file.
+
+    Raises:
+        OSError: as :func:`read_plain`.
+        ValueError: it is no TOML, or nested too deeply to be read.
+    """
+    try:
+        return tomllib.loads(read_plain(path, _TOML_BYTES).decode())
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import ProfileError
+from .files import TEXT_BYTES, read_plain
 from .profile import Profile
 
 _BASIC, _PIPES, _SUMMARY = "OpBasicInfo", "PipeUtilization", "op_summary"
@@ -251,7 +252,7 @@ class _Row:
 
 def _rows(file: Path) -> list[_Row]:
     try:
-        text = file.read_text(encoding="utf-8-sig", errors="replace")
+        text = read_plain(file, TEXT_BYTES).decode("utf-8-sig", errors="replace")
     except OSError as error:
         raise ProfileError(f"{file} can't be read: {error.strerror or error}.", "Check the file.") from error
     lines = [[cell.strip() for cell in cells] for cells in csv.reader(text.splitlines())]

@@ -63,6 +63,10 @@ class Signature:
         return f"{self.op_type}({', '.join(parts)}) -> {', '.join(p.name for p in self.outputs)}"
 
 
+#: Characters of all sources of a pair: what every step, from reading to compiling, gets through in seconds.
+SOURCE_LIMIT = 4 << 20
+
+
 @dataclass(frozen=True)
 class Pair:
     """(tiling program, kernel program) as sources: path relative to the operator folder -> text."""
@@ -88,6 +92,13 @@ class Pair:
     @property
     def hash(self) -> str:
         return hashlib.sha256((self.tiling_hash + self.kernel_hash).encode()).hexdigest()
+
+    def oversize(self) -> str | None:
+        """Why the sources are too large to be looked at, or None. No operator of CANN has a tenth of the limit."""
+        size = sum(map(len, (*self.tiling.values(), *self.kernel.values())))
+        if size <= SOURCE_LIMIT:
+            return None
+        return f"its sources have {size >> 20} MiB; at most {SOURCE_LIMIT >> 20} MiB are compiled."
 
     def with_tiling(self, path: str, text: str) -> Pair:
         return replace(self, tiling={**self.tiling, path: text})

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 from .errors import OperatorError
-from .operator import DirectLaunch, Operator, Pair
+from .files import read_plain, resolved
+from .operator import SOURCE_LIMIT, DirectLaunch, Operator, Pair
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -37,7 +38,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     Raises:
         OperatorError: no such folder, no kernel, no host sources, or several kernels and none called as the folder.
     """
-    root = folder.expanduser().resolve()
+    root = resolved(folder)
     if not root.is_dir():
         raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
     for part in ("op_host", "op_kernel"):
@@ -94,7 +95,7 @@ def load_direct(
     Raises:
         OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1.
     """
-    file = kernel_file.expanduser().resolve()
+    file = resolved(kernel_file)
     if not file.is_file():
         raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
     if block_dim < 1:
@@ -153,7 +154,7 @@ def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, s
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(errors="replace")
+        return read_plain(file, SOURCE_LIMIT).decode(errors="replace")
     except OSError as e:
         raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
 

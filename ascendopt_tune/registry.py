@@ -16,7 +16,6 @@ dynamic parameter, None for an absent one); it returns a tensor or a tuple. It i
 from __future__ import annotations
 
 import importlib.util
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,22 +23,25 @@ from typing import Any
 
 from . import paths
 from .errors import OperatorError
+from .files import read_toml
 from .operator import Operator
 from .project import load_project
 
 _KEYS = {
-    "name",
-    "entry",
-    "torch_op",
-    "summary",
-    "options",
-    "specials",
-    "tolerance",
-    "domain",
-    "initial",
-    "bucket",
-    "case",
+    "name": str,
+    "entry": str,
+    "torch_op": str,
+    "summary": str,
+    "options": dict,
+    "specials": bool,
+    "tolerance": dict,
+    "domain": dict,
+    "initial": dict,
+    "bucket": dict,
+    "case": list,
 }
+#: What the tables and the list hold.
+_INNER = {"tolerance": dict, "domain": dict, "options": list, "initial": int | float, "case": dict}
 
 
 def operator_names() -> list[str]:
@@ -87,12 +89,19 @@ def read_settings(file: Path) -> Mapping[str, Any]:
         OperatorError: no TOML, or a key this version doesn't know.
     """
     try:
-        settings = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as e:
+        settings = read_toml(file)
+    except (OSError, ValueError) as e:
         raise OperatorError(f"{file} can't be read: {e}.", "Correct it; its keys are listed in CONTRIBUTING.md.") from e
-    unknown = sorted(set(settings) - _KEYS)
+    unknown = sorted(set(settings) - set(_KEYS))
     if unknown:
         raise OperatorError(f"{file} has the unknown key {unknown[0]!r}.", f"Known keys: {', '.join(sorted(_KEYS))}.")
+    for name, value in settings.items():
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        kind = _INNER.get(name, object)
+        if not isinstance(value, _KEYS[name]) or not all(isinstance(v, kind) for v in inner):
+            raise OperatorError(
+                f"{file}: {name} = {value!r:.80} is not what this key holds.", "The registry's own op.toml show it."
+            )
     return settings
 
 

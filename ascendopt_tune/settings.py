@@ -67,6 +67,7 @@ class Settings:
     vllm_ascend: Path | None = None
     reference: Path | None = None
     measurements: Path | None = None
+    testfloat: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,13 @@ VARIABLES: tuple[Variable, ...] = (
         _path,
         "A table of published measurements (CSV), each row of which has to be repeated or left out for a reason.",
         "the table that ships with the package",
+        tests_only=True,
+    ),
+    Variable(
+        "testfloat",
+        _path,
+        "Berkeley TestFloat's program `testfloat_gen`, whose vectors casts and arithmetic have to reproduce.",
+        "its tests are skipped",
         tests_only=True,
     ),
 )

@@ -157,11 +157,40 @@ def _without_macros(data: bytes) -> bytes:
     return bytes(out)
 
 
+_READ_BYTES = 1 << 20
+_DEPTH = 256  # what the C++ standard recommends that compilers allow
+_BRACKETS = re.compile(rb"[][(){}<>]")
+_OPERATORS = re.compile(rb"(?:[-+!~*&?:]\s*|if\s*\(\w*\)\s*|else\s+|#if.*\n){4096}")
+
+
+def _too_deep(data: bytes) -> bool:
+    """Whether brackets, or operators of one operand, are nested deeper than anybody nests them: queries of the tree
+    take time by the square of its depth. ``<`` is mostly a comparison, so many may be open."""
+    limits = dict(zip(b"({[<", (_DEPTH, _DEPTH, _DEPTH, 8 * _DEPTH), strict=True))
+    if _OPERATORS.search(data) is not None:
+        return True
+    if all(data.count(bracket) <= limit for bracket, limit in limits.items()):
+        return False
+    opened = dict.fromkeys(limits, 0)
+    closing = dict(zip(b")}]>", b"({[<", strict=True))
+    for match in _BRACKETS.finditer(data):
+        bracket = data[match.start()]
+        if bracket in opened:
+            opened[bracket] += 1
+            if opened[bracket] > limits[bracket]:
+                return True
+        else:
+            opened[closing[bracket]] -= opened[closing[bracket]] > 0
+    return False
+
+
 @lru_cache(maxsize=32)  # what proposes a text looks at it first, and what evaluates it once more
 def parse(path: str, text: str) -> SourceFile:
-    """The file with its syntax tree; never fails, since tree-sitter recovers from what it can't read."""
+    """The file with its syntax tree; never fails, since tree-sitter recovers from what it can't read. What is nested
+    too deeply or too long for any hand to have written it has an empty tree: nobody looks for anything in it."""
     data = text.encode()
-    return SourceFile(path, data, Parser(LANGUAGE).parse(_without_macros(data)))
+    read = b"" if len(data) > _READ_BYTES or _too_deep(data) else _without_macros(data)
+    return SourceFile(path, data, Parser(LANGUAGE).parse(read))
 
 
 def syntax_errors(source: SourceFile) -> int:

@@ -13,7 +13,6 @@ the user's cache layers and what ships with the project.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import warnings
 from collections import Counter
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from .. import paths
 from ..errors import BankError
+from ..files import TEXT_BYTES, parse_json, read_plain
 from ..settings import settings
 from .embedding import Embedder, LocalEmbedder, OpenAIEmbedder
 from .experience import Experience, Use, line_of, newer, record_of
@@ -89,7 +89,7 @@ def read_records(path: Path) -> Records:
         BankError: the file can't be read, or no line of it is a record.
     """
     try:
-        data = path.read_bytes() if path.exists() else b""
+        data = read_plain(path, TEXT_BYTES) if path.exists() else b""
     except OSError as error:
         raise BankError(f"the bank {path} can't be read: {error.strerror}.", "Check its permissions.") from error
     experiences: dict[str, Experience] = {}
@@ -100,7 +100,7 @@ def read_records(path: Path) -> Records:
         if not line.strip():
             continue
         try:
-            record = record_of(json.loads(line))
+            record = record_of(parse_json(line))
         except (ValueError, BankError) as error:
             if number == len(lines) > 1:
                 break  # no line break: torn, or being written

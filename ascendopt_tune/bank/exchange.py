@@ -7,13 +7,12 @@ them here: they serve a reader, or a language model, and count as no validated e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import BankError
-from ..files import write_whole
+from ..files import TEXT_BYTES, parse_json, read_plain, write_whole
 from .bank import Records, read_records
 from .experience import Experience, Provenance, line_of
 
@@ -33,7 +32,7 @@ def read_any(path: Path) -> Records:
     try:
         with path.open("rb") as file:
             is_list = file.read(4096).lstrip().startswith(b"[")
-        document = json.loads(path.read_bytes()) if is_list else None
+        document = parse_json(read_plain(path, TEXT_BYTES)) if is_list else None
     except (OSError, ValueError) as error:
         raise BankError(f"{path} can't be read: {error}.", "Check the file.") from error
     return read_records(path) if document is None else points(document, path.name)

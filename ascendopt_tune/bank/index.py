@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..entry import canonical, sha256
-from ..files import write_whole
+from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain, write_whole
 from .embedding import Embedder, Vectors
+
+_VECTOR_BYTES = 16 << 30
 
 
 def _faiss() -> Any:
@@ -76,13 +77,13 @@ def _load(folder: Path | None, embedder: Embedder) -> tuple[Any, dict[str, Any]]
         return None
     vectors, sidecar = _files(folder, embedder)
     try:
-        document = json.loads(sidecar.read_text())
-        data = vectors.read_bytes()
+        document = parse_json(read_plain(sidecar, TEXT_BYTES))
+        data = read_plain(vectors, _VECTOR_BYTES)
         if document["sha256"] != sha256(data):
             return None  # one of the two is from another moment
         index = _faiss().deserialize_index(np.frombuffer(data, dtype=np.uint8))
         whole = index.ntotal == len(document["hashes"]) and {"digest", "state"} <= document.keys()
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError):
+    except (OSError, RuntimeError, *MALFORMED):
         return None
     return (index, document) if whole else None
 

@@ -38,14 +38,29 @@ _SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
-                "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes")  # fmt: skip
+                "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes", "-fno-omit-frame-pointer",
+                "-fno-jump-tables", "-fno-stack-protector", "-fno-ident")  # fmt: skip
 # g++ alone has all of them: every load and store of a kernel's own code as a call, see vnpu/core/guard.h.
 GUARD_FLAGS = ("-fsanitize=kernel-address", "--param=asan-instrumentation-with-call-threshold=0",
                "--param=asan-stack=0", "--param=asan-globals=0")  # fmt: skip
 #: What libvnpu.so answers the compiler's checks with; kernel binaries refer to it.
 GUARD_FUNCTIONS = (
     *(f"__asan_{kind}{size}_noabort" for kind in ("load", "store") for size in (1, 2, 4, 8, 16, "N")),
-    *(f"__wrap_{name}" for name in ("memcpy", "memmove", "memset")),
+    *(
+        f"__wrap_{name}"
+        for name in (
+            "memcpy",
+            "memmove",
+            "memset",
+            "modf",
+            "modff",
+            "frexp",
+            "frexpf",
+            "sincos",
+            "sincosf",
+            "_Unwind_Resume",
+        )
+    ),
     "__asan_handle_no_return",
 )
 # The library every kernel binary and host program needs, and those torch_npu looks up by name.

@@ -23,6 +23,7 @@ from ..build.kernel import TILING_MACROS
 from ..chip import Chip
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
+from ..files import TEXT_BYTES, read_plain
 from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
 
 _TURNS = 200  # of the holding kernel, to see how long one takes
@@ -213,10 +214,14 @@ class Measurements:
     def __init__(self, path: Path, device: Mapping[str, str]) -> None:
         self._path, self._device = path, dict(device)
         self.done: dict[str, Measured] = {}
-        lines = path.read_text().splitlines() if path.exists() else []
+        try:
+            text = read_plain(path, TEXT_BYTES).decode() if path.exists() else ""
+        except (OSError, ValueError) as error:
+            raise CaseError(f"the measurements {path} can't be read: {error}.", "Name another file.") from error
+        lines = text.splitlines()
         if lines:
             self._read(lines)
-            if not path.read_text().endswith("\n"):  # it was interrupted while it wrote
+            if not text.endswith("\n"):  # it was interrupted while it wrote
                 self._write("\n")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from ..chip import load_chip
 from ..errors import AscendOptError, CaseError, OperatorError, SettingsError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.screen import open_evaluator
+from ..files import MALFORMED, read_toml
 from ..llm.client import Client
 from ..llm.endpoint import Endpoint
 from ..operator import Operator
@@ -216,9 +216,9 @@ def _named(ops: Sequence[str], registry: bool, cases: Sequence[str], chip: str) 
 def _planned(path: Path) -> Given:
     """A plan's rows. Raises CaseError when the file is no plan."""
     try:
-        units = tomllib.loads(path.read_text())["unit"]
+        units = read_toml(path)["unit"]
         return [(u["op"], chip, case) for u in units for chip in u["chips"] for case in u["cases"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *MALFORMED) as error:
         raise CaseError(f"the plan {path} can't be read: {error!r}.", "docs/bank.md shows one.") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
+import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from .. import paths
 from ..build import toolkit as toolkits
 from ..chip import chip_names, load_chip
 from ..errors import AscendOptError
+from ..evaluate import sandbox
 from ..llm.endpoint import Endpoint
 from ..report.text import json_text
 from ..settings import settings
@@ -42,6 +44,23 @@ def _compiler() -> Finding:
         return Finding("host compiler", "error", e.message, e.hint)
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     return Finding("host compiler", "ok", f"{path}: {version.splitlines()[0] if version else 'unknown version'}")
+
+
+def _disassembler() -> Finding:
+    path = shutil.which("objdump")
+    if path is None:
+        return Finding(
+            "objdump", "error", "not on PATH", "Install binutils: kernels are looked at before they are loaded."
+        )
+    return Finding("objdump", "ok", path)
+
+
+def _sandbox() -> Finding:
+    """What confines candidates here (docs/gate.md)."""
+    found = sandbox.protections()
+    whole = any(p.startswith("landlock") for p in found) and "seccomp" in found
+    text = ", ".join(found) or "none"
+    return Finding("sandbox", "ok" if whole else "missing", text, "docs/gate.md says what is off without the others.")
 
 
 def _virtual_toolkit() -> Finding:
@@ -144,6 +163,8 @@ def findings() -> list[Finding]:
     return [
         Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}"),
         _compiler(),
+        _disassembler(),
+        _sandbox(),
         _virtual_toolkit(),
         _cann(),
         _devices(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from .. import arguments, paths
 from ..case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
-from ..files import check_space
+from ..files import MALFORMED, check_space, read_toml
 from ..operator import Operator, Signature
 from ..project import kernels_in, load_direct
 from ..registry import load_folder, load_operator, operator_names
@@ -264,7 +263,7 @@ def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple
         CaseError: the file can't be read or has no case, or a case doesn't fit the operator; the text says which.
     """
     try:
-        tables = tomllib.loads(file.read_text()).get("case", [])
+        tables = read_toml(file).get("case", [])
     except (OSError, ValueError) as e:
         raise CaseError(f"--cases {file} can't be read: {e}.", "It needs [[case]] tables as in op.toml.") from e
     if operator.direct is not None or not tables:
@@ -272,13 +271,18 @@ def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple
         raise CaseError(f"--cases {what}.", "Give one case with --input instead.")
     subjects, weights = [], []
     for number, table in enumerate(tables, start=1):
+        if not isinstance(table, dict):
+            raise CaseError(f"case {number} of {file} is no table.", "Write [[case]] tables as in op.toml.")
         unknown = sorted(set(table) - {"inputs", "outputs", "attrs", "weight", "name"})
         weight = table.get("weight", 1)
         if unknown or not isinstance(weight, (int, float)) or not weight > 0:
             what = f"has an unknown name {unknown[0]!r}" if unknown else f"has the weight {weight!r}"
             raise CaseError(f"case {number} of {file} {what}.", "Give inputs, outputs, attrs, and a weight above 0.")
-        attrs = [f"{name}={_attr_text(value)}" for name, value in table.get("attrs", {}).items()]
-        tensors = {part: [f"{n}={t}" for n, t in table.get(part, {}).items()] for part in ("inputs", "outputs")}
+        try:
+            attrs = [f"{name}={_attr_text(value)}" for name, value in table.get("attrs", {}).items()]
+            tensors = {part: [f"{n}={t}" for n, t in table.get(part, {}).items()] for part in ("inputs", "outputs")}
+        except MALFORMED as e:
+            raise CaseError(f"case {number} of {file} can't be read: {e}.", "Its parts are tables.") from e
         try:
             subjects.append(
                 make_subject(

@@ -10,13 +10,15 @@ import gzip
 import os
 import shutil
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
-from ..entry import Entry, folder_reader
+from ..entry import ENTRY_FILE, Entry, folder_reader, read_document
 from ..errors import CacheError
-from ..files import replacing
+from ..files import MALFORMED, replacing
 from ..scratch import Scratch
 from . import trust
 from .bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
@@ -94,8 +96,7 @@ def opened(source: Path) -> Iterator[Bundle]:
     if source.is_dir():
         yield open_bundle(source)
         return
-    if not source.is_file():
-        raise CacheError(f"there is no bundle {source}.", "Give a bundle's folder or archive (.tar.gz).")
+    _need_file(source)
     with Scratch(prefix="ascendopt-bundle-") as folder:
         _unpack(source, folder)
         yield open_bundle(folder)
@@ -103,6 +104,7 @@ def opened(source: Path) -> Iterator[Bundle]:
 
 def unpack(source: Path, target: Path) -> Bundle:
     """Unpacks the archive to the new folder ``target``. Raises CacheError as :func:`opened`."""
+    _need_file(source)
     if target.exists():
         raise CacheError(f"{target} exists.", "Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,11 +114,30 @@ def unpack(source: Path, target: Path) -> Bundle:
     return open_bundle(target)
 
 
+def _need_file(source: Path) -> None:
+    if not source.is_file():  # a pipe would be waited for
+        raise CacheError(f"there is no bundle {source}.", "Give a bundle's folder or archive (.tar.gz).")
+
+
+class _Pieces:
+    """A file that is read in pieces of an ordinary size: a header may claim any for itself."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= MAX_FILE_BYTES:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._file.read(size)
+
+
 def _unpack(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     files = total = 0
+    listed: set[tuple[str, ...]] | None = None
     try:
-        with gzip.open(source) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
+        with gzip.open(source) as packed, tarfile.open(fileobj=cast(IO[bytes], _Pieces(packed)), mode="r:") as archive:
             for member in archive:
                 name = _checked(source, member)
                 files, total = files + 1, total + member.size
@@ -126,6 +147,14 @@ def _unpack(source: Path, target: Path) -> None:
                     raise CacheError(
                         f"{source} is too large: more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB unpacked."
                     )
+                if files > 1 and listed is None:
+                    listed = _listed(open_bundle(target))
+                if (
+                    listed is not None
+                    and name not in (MANIFEST, SIGNATURE)
+                    and PurePosixPath(name).parts[1:3] not in listed
+                ):
+                    raise CacheError(f"{source}: {MANIFEST} doesn't list {name}.", "It is refused; nothing was kept.")
                 place = target / name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 content = archive.extractfile(member)
@@ -136,7 +165,7 @@ def _unpack(source: Path, target: Path) -> None:
                 pass
     except FileExistsError as error:
         raise CacheError(f"{source} holds {error.filename} twice.") from error
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, OSError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, OSError, *MALFORMED) as error:
         raise CacheError(
             f"{source} is truncated or no archive ({error}).", "Copy it again from where it was made."
         ) from error
@@ -164,16 +193,22 @@ def _checked(source: Path, member: tarfile.TarInfo) -> str:
 
 def check(bundle: Bundle) -> None:
     """Raises CacheError unless the folder holds just what its manifest lists, every file unaltered."""
-    listed = {(name, row.hash) for name, rows in bundle.rows.items() for row in rows}
-    for place in sorted((bundle.root / "entries").glob("*/*")):
-        if (place.parent.name, place.name) not in listed:
-            raise CacheError(f"{place} is not in {MANIFEST}.", "It was added later, or the manifest is another one's.")
+    listed = _listed(bundle)
+    known = {bundle.root / MANIFEST, bundle.root / SIGNATURE}
     for name, key in sorted(listed):
         folder = bundle.root / "entries" / name / key
         try:
             bundle.check(folder)
             Entry.from_files(folder_reader(folder))
+            known |= {folder / ENTRY_FILE, *(folder / n for n in read_document(folder_reader(folder))["files"])}
         except CacheError as error:
             raise CacheError(f"{folder}: {error.message}", error.hint) from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise CacheError(f"{folder}: entry.json does not have the expected fields ({error}).") from error
+    for place in sorted(p for p in bundle.root.rglob("*") if p not in known and (p.is_symlink() or not p.is_dir())):
+        raise CacheError(
+            f"{place} is listed neither in {MANIFEST} nor in an {ENTRY_FILE}.",
+            "It was added later, or the manifest is another one's.",
+        )
+
+
+def _listed(bundle: Bundle) -> set[tuple[str, ...]]:
+    return {(name, row.hash) for name, rows in bundle.rows.items() for row in rows}

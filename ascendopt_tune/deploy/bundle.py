@@ -13,7 +13,7 @@ machine, so the same entries make the same bytes.
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import shutil
 import tempfile
@@ -22,12 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..entry import ENTRY_FILE, Entry, Key, canonical, folder_reader, read_document, sha256
+from ..entry import ENTRY_FILE, FILE_BYTES, Entry, Key, canonical, folder_reader, read_document, sha256
 from ..errors import CacheError
-from ..files import write_whole
+from ..files import MALFORMED, parse_json, read_plain, write_whole
 
 MANIFEST, SIGNATURE = "bundle.json", "bundle.sig"
 SCHEMA = 1
+MANIFEST_BYTES = 512 << 20  # a million entries
+_SIGNATURE_BYTES = 64 << 10
 _AGAIN = "Copy it again from where it was made."
 
 
@@ -43,19 +45,42 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened bundle: its manifest, parsed. Entries are read, and checked, when they are asked for.
-
-    ``rows`` are by the operator's folder name; ``about`` says chips, targets and tools.
+    """An opened bundle: the bytes of its manifest, which are parsed when :attr:`rows` are asked for first, so that who
+    trusts only a digest or a signature has asked for it before. Entries are read, and checked, when they are asked for.
     """
 
     root: Path
     digest: str
     manifest_bytes: bytes = field(repr=False)
     signature: bytes | None = field(repr=False)
-    about: Mapping[str, Any]
-    rows: Mapping[str, Sequence[Row]] = field(repr=False)
     _calls: dict[str, dict[str, list[str]]] = field(default_factory=dict, repr=False)
     _digests: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @functools.cached_property
+    def _document(self) -> tuple[Mapping[str, Any], Mapping[str, Sequence[Row]]]:
+        path = self.root / MANIFEST
+        try:
+            document = parse_json(self.manifest_bytes)
+            if document["schema"] != SCHEMA:
+                raise CacheError(
+                    f"{path} has schema {document['schema']!r:.40}, this version reads {SCHEMA}.",
+                    "Prebuild it with this version of ascendopt_tune.",
+                )
+            rows = {_plain(name): [_row(row) for row in found] for name, found in document["entries"].items()}
+            about = {name: [str(v) for v in document["about"][name]] for name in ("chips", "targets", "toolkits")}
+        except MALFORMED as error:
+            raise CacheError(f"{path} is truncated or no manifest ({error}).", _AGAIN) from error
+        return about, rows
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Chips, targets and toolkits of its results. Raises CacheError for a damaged manifest."""
+        return self._document[0]
+
+    @property
+    def rows(self) -> Mapping[str, Sequence[Row]]:
+        """By the operator's folder name. Raises CacheError for a damaged manifest, or one of another schema."""
+        return self._document[1]
 
     def __len__(self) -> int:
         return sum(len(rows) for rows in self.rows.values())
@@ -89,7 +114,7 @@ class Bundle:
             raise CacheError(f"{MANIFEST} doesn't list it.", _AGAIN)
 
         def read(name: str) -> bytes:
-            data = (folder / name).read_bytes()
+            data = read_plain(folder / name, FILE_BYTES)
             if name == ENTRY_FILE and sha256(data) != wanted:
                 raise CacheError(f"{ENTRY_FILE} is altered: its sha256 is not the one in {MANIFEST}.", _AGAIN)
             return data
@@ -99,40 +124,38 @@ class Bundle:
     def was_replaced(self) -> bool:
         """Whether there is another manifest now, or none."""
         try:
-            return (self.root / MANIFEST).read_bytes() != self.manifest_bytes
+            return read_plain(self.root / MANIFEST, MANIFEST_BYTES) != self.manifest_bytes
         except OSError:
             return True
 
 
 def is_bundle(root: Path) -> bool:
-    return (root / MANIFEST).is_file()
+    return os.path.lexists(root / MANIFEST)
 
 
 def open_bundle(root: Path) -> Bundle:
-    """The bundle in folder ``root``; nothing but the manifest is read.
+    """The bundle in folder ``root``; nothing but the manifest and its signature are read, and neither is parsed.
 
     Raises:
-        CacheError: no manifest, one of another schema, or a damaged one.
+        CacheError: no manifest, or one that can't be read.
     """
     path = root / MANIFEST
     try:
-        data = path.read_bytes()
-        signature = (root / SIGNATURE).read_bytes() if (root / SIGNATURE).is_file() else None
-        document = json.loads(data)
-        if document["schema"] != SCHEMA:
-            raise CacheError(
-                f"{path} has schema {document['schema']}, this version reads {SCHEMA}.",
-                "Prebuild it with this version of ascendopt_tune.",
-            )
-        rows = {_plain(name): [Row._make(row) for row in found] for name, found in document["entries"].items()}
-        for row in (row for found in rows.values() for row in found):
-            if len(row.hash) != 64 or not row.hash.isalnum():
-                raise ValueError(f"{row.hash!r} is no key hash")
-        return Bundle(root, sha256(data), data, signature, document["about"], rows)
+        data = read_plain(path, MANIFEST_BYTES)
+        signed = os.path.lexists(root / SIGNATURE)
+        signature = read_plain(root / SIGNATURE, _SIGNATURE_BYTES) if signed else None
     except OSError as error:
-        raise CacheError(f"{path} can't be read: {error.strerror or error}.", _AGAIN) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CacheError(f"{path} is truncated or no manifest ({error}).", _AGAIN) from error
+        raise CacheError(f"{error.filename or path} can't be read: {error.strerror or error}.", _AGAIN) from error
+    return Bundle(root, sha256(data), data, signature)
+
+
+def _row(values: Sequence[Any]) -> Row:
+    row = Row._make(values)
+    if not all(isinstance(text, str) for text in row[:3]) or not all(type(t) in (int, float) for t in row[3:]):
+        raise ValueError(f"{row!r:.80} is no row")
+    if len(row.hash) != 64 or not row.hash.isalnum():
+        raise ValueError(f"{row.hash!r:.80} is no key hash")
+    return row
 
 
 def _plain(name: str) -> str:
@@ -167,7 +190,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
             about["targets"].add(key.target)
             about["toolkits"].add(key.toolkit)
             times = (float(document[name]["task_duration_us"]) for name in ("baseline", "best"))
-            row = Row(key.hash, key.call, sha256((place / ENTRY_FILE).read_bytes()), *times)
+            row = Row(key.hash, key.call, sha256(folder_reader(place)(ENTRY_FILE)), *times)
             rows.setdefault(folder.parent.name, []).append(row)
         manifest = {"schema": SCHEMA, "about": {k: sorted(v) for k, v in about.items()}, "entries": rows}
         data = canonical(manifest).encode() + b"\n"
@@ -190,7 +213,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
 def _copy(folder: Path, place: Path) -> None:
     """Copies an entry unless it is there: entries are never changed in place, so equal entry.json are equal entries."""
     try:
-        if (folder / ENTRY_FILE).read_bytes() == (place / ENTRY_FILE).read_bytes():
+        if folder_reader(folder)(ENTRY_FILE) == folder_reader(place)(ENTRY_FILE):
             return
     except FileNotFoundError:
         pass

@@ -16,6 +16,7 @@ from ..case import Case
 from ..clocks import interval
 from ..entry import Entry, Key, folder_reader
 from ..errors import AscendOptError, CacheError
+from ..files import MALFORMED
 from ..operator import Operator
 from ..outcome import Timed
 from . import archive, trust
@@ -76,11 +77,11 @@ def _import(
         entry = Entry.from_files(folder_reader(folder))
         if entry.key.hash != folder.name:
             raise CacheError(f"{folder.name[:12]} holds the result of another key.")
-    except (KeyError, TypeError, ValueError) as error:
+        case = entry.case
+    except MALFORMED as error:
         return Imported(folder.parent.name, "", folder.name, "refused", f"entry.json: {error!r}")
     except CacheError as error:
         return Imported(folder.parent.name, "", folder.name, "refused", str(error))
-    case = entry.case
     if cache.get(entry.key) is not None:
         return Imported(entry.key.operator, str(case), folder.name, "present")
     if operators is None:

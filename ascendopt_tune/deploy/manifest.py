@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import Any
 
 from ..chip import load_chip
 from ..errors import CaseError, OperatorError
+from ..files import MALFORMED, parse_json, read_plain, read_toml
 from ..operator import Operator
 from ..registry import load_folder, load_operator, operator_names
 from ..settings import TARGETS, settings
@@ -38,6 +38,9 @@ from ..settings import TARGETS, settings
 _TOP = {"chips": list, "target": str, "budget": int, "seed": int, "recorded": list, "operator": list}
 _OPERATOR = {"source": str, "chips": list, "budget": int, "cases": str, "case": list}
 _CASE = {"inputs": dict, "outputs": dict, "attrs": dict, "grid": dict}
+
+
+_CALLS_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -77,15 +80,20 @@ def read_manifest(path: Path) -> list[Wish]:
         CaseError: an unknown chip or placeholder, or a grid that is none.
     """
     try:
-        document = tomllib.loads(path.read_text())
+        document = read_toml(path)
     except OSError as error:
         raise OperatorError(f"{path} can't be read: {error.strerror or error}.", "Give a manifest in TOML.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise OperatorError(f"{path} is no TOML: {error}.", "Correct it there.") from error
     _known(path, "", document, _TOP)
     wishes: dict[str, Wish] = {}
-    for wish in _wishes(path, document):
-        wishes.setdefault(json.dumps([wish.source, wish.chip, wish.call.__dict__], sort_keys=True), wish)
+    try:
+        for wish in _wishes(path, document):
+            wishes.setdefault(json.dumps([wish.source, wish.chip, wish.call.__dict__], sort_keys=True), wish)
+    except MALFORMED as error:
+        raise OperatorError(
+            f"{path} has a value of another kind than its key holds: {error}.", "docs/deploy.md shows a manifest."
+        ) from error
     if not wishes:
         raise OperatorError(f"{path} asks for nothing.", "Add an [[operator]] with cases, or `recorded` calls.")
     return list(wishes.values())
@@ -154,11 +162,11 @@ def _filled(path: Path, where: str, tensors: Mapping[str, str], chosen: Mapping[
 def _recorded(path: Path) -> Iterator[tuple[str, Call]]:
     """Calls as ``aot.record`` writes them: ``{"calls": [{"operator", "inputs", "written", "attrs", "count"}]}``."""
     try:
-        calls = json.loads(path.read_text())["calls"]
+        calls = parse_json(read_plain(path, _CALLS_BYTES))["calls"]
         for call in sorted(calls, key=lambda c: -c.get("count", 1)):
             parts = (call.get(part, {}) for part in ("outputs", "attrs", "written"))
             yield _source(path, call["operator"]), Call(call["inputs"], *parts)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *MALFORMED) as error:
         raise CaseError(f"the recorded calls {path} can't be read: {error!r}.", "Record them again.") from error
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CacheError
-from ..files import write_whole
+from ..files import MALFORMED, parse_json, write_whole
 from .bundle import MANIFEST, SIGNATURE, Bundle
 
 _DIGEST = "sha256:"
@@ -108,11 +108,11 @@ def _signed_by(bundle: Bundle, signature: bytes, public_key: Path) -> bool:
 
 def _raw(signature: bytes) -> bytes:
     try:
-        document = json.loads(signature)
+        document = parse_json(signature)
         if document["algorithm"] != "ed25519":
             raise CacheError(f"{SIGNATURE} is of algorithm {document['algorithm']!r}, known is ed25519.")
         return base64.b64decode(document["signature"], validate=True)
-    except (ValueError, KeyError, TypeError) as error:
+    except MALFORMED as error:
         raise CacheError(f"{SIGNATURE} can't be read: {error}.", "Have the bundle signed again.") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -16,6 +15,7 @@ from .. import claim
 from ..cache import Cache, CacheWarning, Summary
 from ..entry import Entry, folder_reader
 from ..errors import CacheError
+from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain
 from . import archive, trust
 from .bundle import is_bundle, open_bundle
 
@@ -55,11 +55,12 @@ def verify(cache: Cache) -> Iterator[Finding]:
 def _problem(folder: Path) -> str | None:
     try:
         found = Entry.from_files(folder_reader(folder))
+        own = found.key.hash
     except CacheError as error:
         return str(error)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         return f"entry.json does not have the expected fields ({error!r})."
-    return None if found.key.hash == folder.name else "the folder's name is not its key's hash."
+    return None if own == folder.name else "the folder's name is not its key's hash."
 
 
 def merge(source: Path, cache: Cache) -> tuple[int, int]:
@@ -180,8 +181,8 @@ def remove(cache: Cache, found: Garbage) -> None:
 def _subject(remark: Path) -> str | None:
     """The hash of the key whose result a remark (torch_ops/guard.py) is about; None for what can't be read."""
     try:
-        return str(json.loads(remark.read_text())["entry"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(parse_json(read_plain(remark, TEXT_BYTES))["entry"])
+    except (OSError, *MALFORMED):
         return None
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from ..build.host import HostDescription, HostProgram, TilingResult, compile_host, find_host
 from ..build.kernel import KernelUnit, kernel_unit
+from ..build.machine_code import read_listing
+from ..build.object import rules_version, violations
 from ..build.toolkit import Toolkit, host_compiler, virtual
 from ..case import Case
 from ..device.acl import Acl
@@ -23,7 +25,6 @@ from ..operator import Operator, Pair, Signature
 from .limits import Confinement, Limits, Stopped, run_confined
 from .protocol import TOOL_FOLDERS
 from .sandbox import system_folders
-from .symbols import violations
 
 _COMPILER_MEMORY = 8 << 30  # bytes of address space for one compiler process
 _COMPILER_FILES = 1 << 30  # bytes of one file a compiler writes
@@ -88,7 +89,7 @@ class Builder:
         else:
 
             def task() -> None:
-                write_whole(binary, Acl(self.toolkit).compile(unit.source, unit.name, unit.options))
+                write_whole(binary, self._checked(operator, unit))
 
             how = self._compiler(operator, out)
             built = run_confined(task, how, "compiling the kernel")
@@ -96,18 +97,34 @@ class Builder:
                 return built
             if not binary.exists():
                 raise KernelCompileError(f"{operator.kernel_main}: the compiler gave no binary.")
-        if self.toolkit.kind == "virtual":  # a real device runs the kernel apart from everything else
-            wrong = violations(binary.read_bytes())
-            if wrong:
-                raise KernelCompileError(
-                    f"{operator.kernel_main}: the kernel uses what no header of AscendC offers: {', '.join(wrong[:5])}."
-                )
         return binary, unit.entry
+
+    def _checked(self, operator: Operator, unit: KernelUnit) -> bytes:
+        """The compiled kernel, if it is one that may be loaded. Raises KernelCompileError."""
+        if self.toolkit.kind != "virtual":  # a real device runs the kernel apart from everything else
+            return Acl(self.toolkit).compile(unit.source, unit.name, unit.options)
+        listing = self.work / "kernel-listing"
+        binary = Acl(self.toolkit).compile(unit.source, unit.name, (*unit.options, f"--vnpu-listing={listing}"))
+        guarded = "clang" not in Path(host_compiler()).name
+        wrong = violations(binary, read_listing(listing) if guarded else None)
+        if wrong:
+            raise KernelCompileError(
+                f"{operator.kernel_main}: the kernel uses what no header of AscendC offers: {', '.join(wrong[:5])}."
+            )
+        return binary
 
     def _name(self, operator: Operator, pair: Pair, unit: KernelUnit, sources: Path) -> str:
         digest = hashlib.sha256()
         plain = str(sources)  # of this evaluation; says nothing about the content
-        for text in (self.toolkit.version, unit.source, unit.name, *unit.options, unit.entry, str(operator.root)):
+        for text in (
+            self.toolkit.version,
+            rules_version(),
+            unit.source,
+            unit.name,
+            *unit.options,
+            unit.entry,
+            str(operator.root),
+        ):
             digest.update(text.replace(plain, "@").replace(str(sources.resolve()), "@").encode() + b"\0")
         digest.update(pair.kernel_hash.encode())
         for path, size, changed in _headers(operator.kernel_include_dirs):

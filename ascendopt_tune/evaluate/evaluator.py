@@ -27,7 +27,7 @@ from ..chip import DEFAULT_CHIP, load_chip
 from ..errors import CacheError, DeviceError, HostProgramError, Lost
 from ..files import check_space
 from ..operator import Operator, Pair
-from ..outcome import Crashed, Timed
+from ..outcome import CompileFailed, Crashed, Timed
 from ..scratch import Scratch
 from .connection import Connection
 from .limits import Limits
@@ -90,6 +90,7 @@ class Evaluator:
             HostProgramError: it doesn't compile or crashes; the text has the user's file and line.
         """
         pair = pair or operator.baseline
+        _check_size(operator, pair)
         key = (str(operator.root), pair.tiling_hash)
         if key not in self._descriptions:
             self._descriptions[key] = self._ask("describe", operator, pair, self.chip).result()
@@ -115,6 +116,7 @@ class Evaluator:
         Raises:
             HostProgramError: it doesn't compile, or refuses.
         """
+        _check_size(request.operator, request.pair)
         key = _tiling_key(request)
         if key not in self._tiled:
             self._tiled[key] = self._like_another(request) or self._run(request)
@@ -146,6 +148,11 @@ class Evaluator:
 
     def submit(self, request: EvaluateRequest) -> Future[EvaluationResult]:
         """Starts an evaluation. The future raises CaseError when the case doesn't fit the operator's baseline."""
+        too_large = request.pair.oversize()
+        if too_large is not None:  # nobody has to read it to know
+            answer: Future[EvaluationResult] = Future()
+            answer.set_result(EvaluationResult(CompileFailed(too_large)))
+            return answer
         return self._ask("evaluate", replace(request, tiled=self.tiled(request)))
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
@@ -249,6 +256,13 @@ class Evaluator:
             "workers": self.workers,
         }
         return Connection(config, self.folder)
+
+
+def _check_size(operator: Operator, pair: Pair) -> None:
+    """Raises HostProgramError for sources that are too large to be read."""
+    too_large = pair.oversize()
+    if too_large is not None:
+        raise HostProgramError(f"{operator.name}: {too_large}")
 
 
 def _tiling_key(request: EvaluateRequest) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ import resource
 import secrets
 import select
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,8 +50,8 @@ class Confinement:
     """Where and how one process runs. ``folder`` is its working folder and the only one it may write to, but ``write``;
     with ``read_only`` it may not even write there. It is one thread, unless it has ``tools`` or a ``device``.
 
-    ``tools``: it may start processes (compilers) and use the network no more than they do. ``device``: it talks to a
-    real NPU, whose driver maps address space freely and uses sockets of its own.
+    ``tools``: it may start processes (compilers). ``device``: it talks to a real NPU, whose driver maps address space
+    freely and uses sockets of its own.
     """
 
     folder: Path
@@ -92,10 +93,10 @@ def run_confined(
     token = secrets.token_bytes(_TOKEN)
     reader, writer = os.pipe()
     heard, replies = os.pipe()
-    log = how.folder / f"log-{secrets.token_hex(4)}"
+    log = tempfile.TemporaryFile(dir=how.folder)  # noqa: SIM115  # without a name: nothing can take its place
     pid = os.fork()
     if pid == 0:
-        _child(task, how, log, _Line(writer, heard if hear is not None else None, token))
+        _child(task, how, log.fileno(), _Line(writer, heard if hear is not None else None, token))
     os.close(writer)
     os.close(heard)
     status: int | None = None
@@ -117,7 +118,8 @@ def run_confined(
         os.close(reader)
         os.close(replies)
         _kill(pid, reaped=status is not None)
-    tail = _tail(log)
+        with log:
+            tail = _tail(log.fileno())
     if answer is None:
         return Stopped("timeout", f"{what} did not end within {how.timeout_s:g} s of wall clock.{tail}")
     if document is not None:
@@ -148,7 +150,7 @@ class _Line:
             os._exit(1)  # nobody is there any more
 
 
-def _child(task: Callable[..., Any], how: Confinement, log: Path, line: _Line) -> NoReturn:
+def _child(task: Callable[..., Any], how: Confinement, log: int, line: _Line) -> NoReturn:
     code = 70
     try:
         gc.disable()  # it ends soon
@@ -161,8 +163,7 @@ def _child(task: Callable[..., Any], how: Confinement, log: Path, line: _Line) -
         _rlimits(how)
         more = how.tools or how.device
         read, write = ([*how.read, how.folder], how.write) if how.read_only else (how.read, [how.folder, *how.write])
-        sandbox.enter(read, write, processes=how.tools, threads=more, network=more)
-        sandbox.die_with_parent(signal.SIGKILL)  # again: a change of credentials forgets it
+        sandbox.enter(read, write, processes=how.tools, threads=more, network=how.device)
         try:
             document = {"value": protocol.encode(task() if line.heard is None else task(line.tell))}
         except AscendOptError as error:
@@ -177,13 +178,12 @@ def _child(task: Callable[..., Any], how: Confinement, log: Path, line: _Line) -
         os._exit(code)
 
 
-def _redirect(log: Path, keep: Sequence[int | None]) -> None:
+def _redirect(log: int, keep: Sequence[int | None]) -> None:
     """Input from nowhere, output to ``log``; every other descriptor but those of ``keep`` is closed."""
     null = os.open(os.devnull, os.O_RDONLY)
-    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(null, 0)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) not in keep:
             with contextlib.suppress(OSError):
@@ -271,14 +271,10 @@ def _kill(pid: int, reaped: bool) -> None:
             os.waitpid(pid, 0)
 
 
-def _tail(log: Path) -> str:
-    try:
-        with open(log, "rb") as file:
-            file.seek(max(0, os.path.getsize(log) - _LOG_TAIL))
-            text = file.read().decode(errors="replace").strip()
-        log.unlink()
-    except OSError:
-        return ""
+def _tail(log: int) -> str:
+    """The end of what was printed, as a sentence."""
+    data = os.pread(log, _LOG_TAIL, max(0, os.fstat(log).st_size - _LOG_TAIL))
+    text = data.decode(errors="replace").strip()
     return f" It printed: {text}" if text else ""
 
 

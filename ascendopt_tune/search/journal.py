@@ -18,11 +18,13 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import CacheError
+from ..files import MALFORMED, parse_json, read_plain
 from ..operator import Pair
 from ..outcome import Outcome, outcome_from_json, outcome_to_json
 from .proposer import Trial
 
 SCHEMA = 2
+_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ def read_journal(path: Path) -> Recorded:
     """
     if not path.exists():
         return Recorded()
-    data = path.read_bytes()
+    try:
+        data = read_plain(path, _FILE_BYTES)
+    except OSError as error:
+        raise CacheError(f"journal {path} can't be read: {error.strerror}.", "Remove it to start afresh.") from error
     length = data.rfind(b"\n") + 1
     header: dict[str, object] = {}
     outcomes: dict[str, Outcome] = {}
@@ -59,9 +64,9 @@ def read_journal(path: Path) -> Recorded:
     facts: dict[str, Any] = {}
     for number, line in enumerate(data[:length].splitlines(), start=1):
         try:
-            doc = json.loads(line)
+            doc = parse_json(line)
             if number == 1:
-                header = doc
+                header = dict(doc)
                 if doc["schema"] != SCHEMA:
                     raise CacheError(
                         f"journal {path} has schema {doc['schema']}, this version writes {SCHEMA}.", "Remove it."
@@ -70,12 +75,12 @@ def read_journal(path: Path) -> Recorded:
                 facts[doc["fact"]] = doc["value"]
             else:
                 pairs.add(doc["pair"])
-                spent = doc["spent"]
+                spent = {name: float(value) for name, value in doc["spent"].items()}
                 if doc["launch"] is not None:
                     launches[doc["pair"]] = doc["launch"]
                 if doc["duplicate_of"] is None:
                     outcomes[doc["pair"]] = outcome_from_json(doc["outcome"])
-        except (ValueError, KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise CacheError(
                 f"journal {path}, line {number}: {error!r}.", "Remove the file to start afresh."
             ) from error

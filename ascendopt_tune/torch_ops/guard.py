@@ -23,7 +23,7 @@ import torch
 from ..cache import Entry
 from ..errors import CaseError
 from ..evaluate.compare import Tolerance, mismatch, tolerance
-from ..files import write_whole
+from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain, write_whole
 from .binding import DTYPE_NAMES
 from .launcher import Args, Kwargs, Launcher
 
@@ -151,8 +151,8 @@ class Remarks:
     def of(self, entry: Entry, original: str) -> str | None:
         """The reason why the pair is not to serve, or None. Never raises."""
         try:
-            return str(json.loads(self._file(entry, original).read_text())["reason"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return str(parse_json(read_plain(self._file(entry, original), TEXT_BYTES))["reason"])
+        except (OSError, *MALFORMED):
             return None
 
     def add(self, entry: Entry, original: str, reason: str) -> None:

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 
 import pytest
+from hostile import DATA, HEADERS, HOST, KERNEL, SPEC, attack, attack_host
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.evaluate.trials import Trials
 from ascendopt_tune.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, TimedOut
 from ascendopt_tune.project import load_project
-
-DATA = Path(__file__).parents[1] / "vnpu" / "data_evaluate"
-KERNEL, HOST = "op_kernel/twice.cpp", "op_host/twice.cpp"
-SPEC = TensorSpec("float32", (8, 100))
-
-
-@pytest.fixture(scope="module")
-def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
-    with Evaluator(
-        toolkit.virtual(), limits=Limits(run_s=3, memory_bytes=2 << 30), build_dir=tmp_path_factory.mktemp("build")
-    ) as evaluator:
-        gate = Gate(load_project(DATA / "twice", ["--cce-auto-sync=off"]), Case((SPEC,), (SPEC,)), evaluator)
-        gate.trials()
-        yield gate
-
-
-def attack(gate: Gate, code: str, declarations: str = "") -> Outcome:
-    """The outcome of the kernel with ``code`` run by core 0 before its work."""
-    text = gate.operator.baseline.kernel[KERNEL]
-    text = text.replace("using namespace AscendC;", "using namespace AscendC;\n" + declarations)
-    text = text.replace("  TPipe pipe;\n", "  if (GetBlockIdx() == 0) { " + code + " }\n  TPipe pipe;\n")
-    return gate.evaluate(gate.operator.baseline.with_kernel(KERNEL, text)).outcome
-
-
-def attack_host(gate: Gate, code: str) -> Outcome:
-    line = "  TwiceTilingData tiling;\n"
-    text = _HEADERS + gate.operator.baseline.tiling[HOST].replace(line, f"  {code}\n{line}")
-    return gate.evaluate(gate.operator.baseline.with_tiling(HOST, text)).outcome
 
 
 def processes_below(folder: Path) -> list[str]:
@@ -135,8 +108,8 @@ KERNEL_ATTACKS: dict[str, tuple[str, str, type[Outcome], str]] = {
     "copy to the host": (
         "void* (*volatile copy)(void*, const void*, size_t) = memcpy; long word = 0; copy((void*)(1 << 22), &word, 8);",
         '#include <cstring>',
-        OutOfBounds,
-        "through a pointer",
+        CompileFailed,
+        "a call through a pointer",
     ),
     "endless loop": ("for (volatile int i = 0;; i = i + 1) {}", "", TimedOut, "did not end"),
     "endless recursion": (
@@ -217,14 +190,44 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
         Crashed,
         "exit(0)",
     ),
+    "limits of others": (
+        "rlimit one{1, 1}; for (int pid : {@PID@, @VICTIM@, 1}) "
+        f"if (pid != getpid() && prlimit(pid, RLIMIT_NOFILE, &one, nullptr) == 0) {_TRAP}", Timed, ""),
+    "turns of others": (
+        "cpu_set_t set; CPU_ZERO(&set); CPU_SET(0, &set); sched_param p{}; "
+        "if (sched_setaffinity(@VICTIM@, sizeof(set), &set) == 0 || sched_setscheduler(@VICTIM@, SCHED_IDLE, &p) == 0 "
+        "|| setpriority(PRIO_PROCESS, @VICTIM@, 19) == 0 || setpriority(PRIO_USER, 0, 19) == 0 "
+        f"|| syscall(SYS_ioprio_set, 1, @VICTIM@, 3 << 13) == 0) {_TRAP}", Timed, ""),
+    "memory of others": (
+        "char c; iovec a{&c, 1}, b{&c, 1}; if (process_vm_readv(@VICTIM@, &a, 1, &b, 1, 0) >= 0 "
+        "|| process_vm_writev(@VICTIM@, &a, 1, &b, 1, 0) >= 0 || syscall(SYS_pidfd_open, @VICTIM@, 0) >= 0 "
+        "|| syscall(SYS_kcmp, getpid(), @VICTIM@, 0, 0, 0) >= 0 "
+        "|| syscall(SYS_move_pages, @VICTIM@, 0, 0, 0, 0, 0) >= 0 "
+        f"|| ptrace(PTRACE_SEIZE, @VICTIM@, 0, 0) == 0) {_TRAP}", Timed, ""),
+    "the sight of others": (
+        "int seen = 0; for (int pid = 1; pid < 1 << 16; pid++) if (kill(pid, 0) == 0) seen++; "
+        f"if (seen != 0 || kill(-1, 9) == 0 || killpg(0, 9) == 0) {_TRAP}", Timed, ""),
+    "interfaces of the kernel": (
+        "char buffer[256] = {}; for (long call : {SYS_io_uring_setup, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, "
+        "SYS_keyctl, SYS_add_key, SYS_request_key, SYS_io_setup, SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open, "
+        "SYS_init_module, SYS_kexec_load, SYS_swapon, SYS_acct, SYS_fanotify_init, SYS_name_to_handle_at}) "
+        f"if (syscall(call, 1, buffer, 0, 0, 0) >= 0 || errno != EPERM) {_TRAP}", Timed, ""),
+    "namespaces and mounts": (
+        "for (long call : {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_chroot, SYS_pivot_root, SYS_open_tree, "
+        "SYS_fsopen, SYS_sethostname, SYS_settimeofday, SYS_personality, SYS_reboot}) "
+        f"if (syscall(call, 0, 0, 0, 0, 0) >= 0 || errno != EPERM) {_TRAP}", Timed, ""),
+    "a life of its own": (
+        f"if (setsid() >= 0 || setpgid(0, 0) == 0 || prctl(PR_SET_PDEATHSIG, 0) == 0) {_TRAP} "
+        "for (int n = 1; n < 65; n++) signal(n, SIG_IGN); for (volatile int i = 0;; i = i + 1) {}",
+        TimedOut, "did not end"),
+    "a pipe in place of a file": (
+        f'if (mkfifo("log", 0600) == 0 || mkfifo("@TARGET@", 0600) == 0 || symlink("/dev/zero", "x") == 0) {_TRAP}',
+        Timed, ""),
+    "locks of others": (
+        'int fd = open("/proc/self/exe", O_RDONLY); fd = fd >= 0 ? fd : open("/usr/bin/env", O_RDONLY); '
+        f"if (flock(fd, LOCK_EX | LOCK_NB) == 0) {_TRAP}", Timed, ""),
     "refusal": ("return ge::GRAPH_FAILED;", LaunchFailed, "refused"),
 }  # fmt: skip
-_HEADERS = "".join(
-    f"#include <{name}>\n"
-    for name in ("fcntl.h", "pthread.h", "sys/mman.h", "sys/ptrace.h", "sys/shm.h", "sys/socket.h", "sys/stat.h",
-                 "signal.h",
-                 "unistd.h")
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TILING_ATTACKS)
@@ -233,11 +236,17 @@ def test_tiling_programs(gate: Gate, name: str, tmp_path: Path) -> None:
     secret, target, cache = tmp_path / "secret", tmp_path / "target", gate._evaluator.build_dir
     secret.write_text("key")
     before = sorted(p.name for p in cache.iterdir())
-    places = {"@SECRET@": secret, "@TARGET@": target, "@CACHE@": cache, "@PID@": os.getpid()}
+    victim = subprocess.Popen(["sleep", "600"])
+    mine = [resource.prlimit(pid, resource.RLIMIT_NOFILE) for pid in (os.getpid(), victim.pid)]
+    places = {"@SECRET@": secret, "@TARGET@": target, "@CACHE@": cache, "@PID@": os.getpid(), "@VICTIM@": victim.pid}
     for mark, place in places.items():
         code = code.replace(mark, str(place))
     started = time.monotonic()
     outcome = attack_host(gate, code)
+    assert victim.poll() is None
+    assert [resource.prlimit(pid, resource.RLIMIT_NOFILE) for pid in (os.getpid(), victim.pid)] == mine
+    victim.kill()
+    victim.wait()
     assert isinstance(outcome, kind), outcome
     assert isinstance(outcome, Timed) or word in outcome.reason
     assert isinstance(outcome, Timed) or len(outcome.reason) < 5000
@@ -259,7 +268,7 @@ def test_tiling_programs(gate: Gate, name: str, tmp_path: Path) -> None:
     ids=["exit", "endless loop", "fork and socket"],
 )
 def test_static_initializers_of_tiling_programs(gate: Gate, code: str, kind: type[Outcome]) -> None:
-    text = _HEADERS + gate.operator.baseline.tiling[HOST].replace(
+    text = HEADERS + gate.operator.baseline.tiling[HOST].replace(
         "namespace optiling {", f"{code}\nnamespace optiling {{"
     )
     outcome = gate.evaluate(gate.operator.baseline.with_tiling(HOST, text)).outcome
@@ -283,6 +292,37 @@ def test_compilers_read_no_file_of_the_user(gate: Gate, tmp_path: Path, part: st
     outcome = gate.evaluate(pair).outcome
     assert isinstance(outcome, CompileFailed), outcome
     assert "the_users_own_key" not in outcome.reason + outcome.log
+
+
+@pytest.mark.parametrize("mib", [5, 50, 200])
+@pytest.mark.parametrize("part", ["kernel", "tiling"])
+def test_sources_without_end(gate: Gate, part: str, mib: int) -> None:
+    base, line = gate.operator.baseline, "static const int n = 1;\n"
+    text = line + " " * (mib << 20)
+    started = time.monotonic()
+    outcome = gate.evaluate(
+        base.with_kernel(KERNEL, text) if part == "kernel" else base.with_tiling(HOST, text)
+    ).outcome
+    assert isinstance(outcome, CompileFailed)
+    assert f"{mib} MiB; at most" in outcome.reason
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("part", ["kernel", "tiling"])
+@pytest.mark.parametrize("deep", ["(", "{", "#if 1\n", "T<"])
+def test_sources_nested_without_end(gate: Gate, part: str, deep: str) -> None:
+    base = gate.operator.baseline
+    text = "static int n = " * ("{" not in deep and "if" not in deep) + deep * 5_000
+    started = time.monotonic()
+    pair = (
+        base.with_kernel(KERNEL, base.kernel[KERNEL] + text)
+        if part == "kernel"
+        else base.with_tiling(HOST, base.tiling[HOST] + text)
+    )
+    outcome = gate.evaluate(pair).outcome
+    assert isinstance(outcome, CompileFailed), outcome
+    assert len(outcome.reason) < 20_000
+    assert time.monotonic() - started < 120
 
 
 def test_expected_outputs_are_out_of_reach(gate: Gate) -> None:
@@ -319,6 +359,11 @@ def test_work_through_pointers_is_ordered_and_costs_time(gate: Gate) -> None:
     between = "    Add(yLocal, xLocal, xLocal, count);\n"
     touched = between + "    *(DTYPE_X*)yLocal.GetPhyAddr() = 0;\n"
     outcome = gate.evaluate(gate.operator.baseline.with_kernel(KERNEL, text.replace(between, touched))).outcome
+    assert isinstance(outcome, Hazard)
+    assert "a store through a pointer" in outcome.reason
+    # The compiler checks the load only; the store is seen by what it leaves.
+    doubled = between + "    *(DTYPE_X*)xLocal.GetPhyAddr() *= 2;\n"
+    outcome = gate.evaluate(gate.operator.baseline.with_kernel(KERNEL, text.replace(between, doubled))).outcome
     assert isinstance(outcome, Hazard)
     assert "a store through a pointer" in outcome.reason
 

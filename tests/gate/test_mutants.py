@@ -18,10 +18,10 @@ from mutants import Mutant, mutants
 
 from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
+from ascendopt_tune.build.elf import read
 from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Checked, Gate
-from ascendopt_tune.evaluate.symbols import section
 from ascendopt_tune.operator import Operator
 from ascendopt_tune.outcome import Outcome, Timed
 from ascendopt_tune.registry import load_operator
@@ -131,7 +131,7 @@ class Bench:
 
     @staticmethod
     def _launch(checked: Checked) -> tuple[object, ...]:
-        code = tuple(section(checked.binary, name) for name in (".text", ".rodata", ".data"))
+        code = tuple(read(checked.binary).section(name) for name in (".text", ".rodata", ".data"))
         return code, checked.tiling
 
 

@@ -450,8 +450,14 @@ def test_a_read_only_root(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     # Simulated, because permissions mean nothing to root, who may run these tests.
-    for name in ("open", "rename", "mkdir", "chmod"):
+    for name in ("rename", "mkdir", "chmod"):
         monkeypatch.setattr(cache_module.os, name, refuse)
+    open_any = os.open
+
+    def open_to_read(path: Any, flags: int, *mode: int, **place: int) -> int:
+        return refuse() if flags & (os.O_WRONLY | os.O_RDWR) else open_any(path, flags, *mode, **place)
+
+    monkeypatch.setattr(cache_module.os, "open", open_to_read)
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert cache.get(key()) == entry()
     with pytest.raises(CacheError, match=r"Read-only file system\. .* make it writable"):

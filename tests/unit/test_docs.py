@@ -49,3 +49,15 @@ def test_the_life_of_a_datacopy_names_what_exists() -> None:
 
 def test_no_placeholder_is_left_in_the_readme() -> None:
     assert "DEMO_OUTPUT" not in (ROOT / "README.md").read_text()
+
+
+def test_what_others_have_met_has_a_test() -> None:
+    """Every row of the table in docs/gate.md names tests that are there."""
+    page = (ROOT / "docs" / "gate.md").read_text()
+    rows = page[page.index("| kind | seen in") :].splitlines()[2:]
+    source = "".join(p.read_text() for p in (ROOT / "tests" / "gate").glob("test_*.py"))
+    assert len(rows) >= 14
+    for row in rows:
+        names = re.findall(r"`(test_\w+)`", row.split("|")[-2])
+        assert names, row
+        assert all(f"def {name}(" in source for name in names), row

@@ -7,6 +7,8 @@ import os
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -198,3 +200,58 @@ def test_what_hearing_raises_ends_the_task(tmp_path: Path) -> None:
         run_confined(task, Confinement(folder=tmp_path, timeout_s=30, memory_bytes=1 << 30), "the task", hear)
     assert time.monotonic() - started < 10
     assert not Path(f"/proc/{str(raised.value).split()[1].rstrip('.')}").exists()
+
+
+def test_no_call_reaches_another_process(tmp_path: Path) -> None:
+    """Without namespaces as well, which a machine may not give."""
+    victim = subprocess.Popen(["sleep", "600"])
+    calls: dict[str, Callable[[int], object]] = {
+        "prlimit": lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (1, 1)),
+        "prlimit, to read": lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE),
+        "kill": lambda pid: os.kill(pid, 0),
+        "affinity": lambda pid: os.sched_setaffinity(pid, {0}),
+        "scheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0)),
+        "priority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        "priority of a user": lambda pid: os.setpriority(os.PRIO_USER, 0, 19),
+        "group": lambda pid: os.getpgid(pid),
+        "pidfd": lambda pid: os.pidfd_open(pid),
+        "session": lambda pid: os.setsid(),
+    }
+
+    def tried() -> dict[str, str]:
+        found = {}
+        for name, call in calls.items():
+            try:
+                call(victim.pid)
+                found[name] = "allowed"
+            except PermissionError:
+                found[name] = "refused"
+        return found
+
+    try:
+        assert run(tried, tmp_path) == dict.fromkeys(calls, "refused")
+        assert run(lambda: os.sched_getaffinity(0) == os.sched_getaffinity(os.getpid()), tmp_path) is True
+        assert run(lambda: resource.prlimit(0, resource.RLIMIT_CORE)[0], tmp_path) == 0
+        assert victim.poll() is None
+        assert resource.prlimit(victim.pid, resource.RLIMIT_NOFILE)[0] > 1
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_namespaces_hide_other_processes() -> None:
+    """Where the machine gives them; told where not."""
+    script = """
+import os
+from ascendopt_tune.evaluate import sandbox
+given = sandbox.isolate()
+if os.fork() == 0:
+    print(*given, os.getppid(), sum(os.path.exists(f"/proc/{pid}") and not os.kill(pid, 0) for pid in (os.getpid(),)))
+    os._exit(0)
+os.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    *given, parent, itself = done.stdout.split() or ["", "", ""]
+    if "process" not in given:
+        pytest.skip("this machine gives no process namespace")
+    assert (parent, itself) == ("0", "1")  # the parent can't be named from inside

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "../semantics/float16.h"
+#include "guard.h"
 #include "vector.h"
 
 namespace vnpu {
@@ -201,6 +202,7 @@ void load_tiling(void* dst, const void* src, uint32_t bytes) {
   const void* pc = VNPU_PC;
   Core& c = core();
   c.check_gm(pieces(src, bytes, 1, 0), false, "GET_TILING_DATA", pc, "tiling data");
+  guard_own(dst, bytes, pc);
   std::memcpy(dst, src, bytes);
   c.trace.tiling = true;
   c.scalar(ScalarKind::GmMiss);

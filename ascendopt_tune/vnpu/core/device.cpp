@@ -59,7 +59,7 @@ void** system_workspace() { return &core().system_workspace; }
 void print(const char* format, ...) {
   core().needs_turn("printf", VNPU_PC);
   for (const char* p = strchr(format, '%'); p != nullptr; p = strchr(p, '%')) {
-    p += 1 + strspn(p + 1, "#0- +'.*123456789hljztL");
+    p += 1 + strspn(p + 1, "#0- +'.*$123456789hljztLqZI");
     if (*p == 'n') misuse("printf", "%n would write to memory");
     if (*p != '\0') p++;
   }

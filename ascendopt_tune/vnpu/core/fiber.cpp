@@ -15,7 +15,10 @@
 namespace vnpu {
 namespace {
 
-constexpr size_t kStackBytes = 8 << 20;  // a kernel's stack; host compilers spill more than the device's 32 KB
+constexpr size_t kStackBytes = 9 << 20;  // a kernel's stack; host compilers spill more than the device's 32 KB
+// Its end, where nothing may lie: larger than any frame that a kernel may have (build/machine_code.py), so that no call
+// steps over it into memory of others.
+constexpr size_t kGuardBytes = 1 << 20;
 
 // The turn that this thread is giving a fiber.
 struct Turn {
@@ -54,7 +57,7 @@ void fiber_main() {
   Fiber& f = turn->fiber;
   try {
     turn->task.kernel.entry(turn->task.args);
-    f.core->finish();
+    core().finish();
   } catch (const KernelError& e) {
     f.error = std::make_unique<KernelError>(e);
   }
@@ -77,7 +80,7 @@ Seats& seats() {
 Seat::Seat() {
   stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stack == MAP_FAILED) throw std::bad_alloc();
-  mprotect(stack, 4096, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
+  mprotect(stack, kGuardBytes, PROT_NONE);  // an endless recursion faults here instead of in another core's stack
 }
 
 Seat::~Seat() { munmap(stack, kStackBytes); }
@@ -110,7 +113,8 @@ void Fiber::sit_down(int index, const Task& task) {
 void Fiber::stand_up() {
   if (!seat) return;
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(static_cast<char*>(seat->stack) + 4096, kStackBytes - 4096);  // frames left behind
+  __asan_unpoison_memory_region(static_cast<char*>(seat->stack) + kGuardBytes,
+                                kStackBytes - kGuardBytes);  // frames left behind
 #endif
   if (core) core->leave_memory();
   const std::lock_guard lock(seats().mutex);

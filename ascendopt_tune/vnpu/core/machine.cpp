@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "guard.h"
 #include "own_clock.h"
 
 namespace vnpu {
@@ -28,7 +29,11 @@ const char* pipe_name(Pipe pipe) {
   return names[static_cast<int>(pipe)];
 }
 
-Core& core() { return *current; }
+Core& core() {
+  if (guard_unsettled()) guard_settle();
+  return *current;
+}
+Core& core_unsettled() { return *current; }
 void set_current_core(Core* c) { current = c; }
 
 uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill) {

@@ -30,6 +30,9 @@ struct Options {
   // header, which compilers then don't accept.
   std::string preamble;
   bool auto_sync = true;  // CANN's default
+  // Where the compiler lists every function it makes machine code of, after it has put in the checks of addresses: a
+  // file, and another with a 0 behind its name for functions that are not optimized. Empty: nowhere.
+  std::string listing;
 };
 
 // False with `error` set to a sentence that names the first option that is not understood.
@@ -37,6 +40,10 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 
 // The kernels defined in preprocessed text: functions marked __global__ at namespace scope that are no templates.
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
+
+// The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that
+// no compiler has seen; "" when there is none.
+std::string assembled(const std::string& preprocessed);
 
 // Sentences about errors in the compiler's log that mean an API this toolkit does not cover; "" when there are none.
 std::string explain(const std::string& log);

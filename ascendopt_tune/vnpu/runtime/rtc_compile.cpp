@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 // Precompiled headers are accepted only when built with the same flags; build/toolkit.py repeats this list.
 // -ffp-contract, -fno-strict-aliasing: scalar arithmetic and pointer casts mean what they mean on the device.
+// The last four keep machine code plain enough to be checked: core/guard.cpp finds return addresses by frame pointers,
+// no jump or call goes where a register says (build/machine_code.py), and no text goes to the assembler as it is.
 const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-O1",
                                          "-g1",
@@ -31,13 +33,18 @@ const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-ffunction-sections",
                                          "-ffp-contract=off",
                                          "-fno-strict-aliasing",
-                                         "-Wno-attributes"};
+                                         "-Wno-attributes",
+                                         "-fno-omit-frame-pointer",
+                                         "-fno-jump-tables",
+                                         "-fno-stack-protector",
+                                         "-fno-ident"};
 
 // Every load and store of a kernel's own code becomes a call that core/guard.cpp answers. Only g++ has all of it.
 const std::vector<std::string> kGuardFlags = {"-fsanitize=kernel-address",
                                               "--param=asan-instrumentation-with-call-threshold=0",
                                               "--param=asan-stack=0", "--param=asan-globals=0"};
-const std::vector<std::string> kGuardLinkFlags = {"-Wl,--wrap=memcpy", "-Wl,--wrap=memmove", "-Wl,--wrap=memset"};
+const char* const kWrapped[] = {"memcpy", "memmove", "memset", "modf",    "modff",
+                                "frexp",  "frexpf",  "sincos", "sincosf", "_Unwind_Resume"};
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
@@ -178,6 +185,8 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
         *error = "aclrtc: option " + option + ": the only architecture modelled is dav-2201";
         return false;
       }
+    } else if (starts_with(option, "--vnpu-listing=")) {
+      translated->listing = option.substr(strlen("--vnpu-listing="));
     } else if (option == "--cce-auto-sync=on" || option == "--cce-auto-sync") {
       translated->auto_sync = true;
     } else if (option == "--cce-auto-sync=off") {
@@ -245,7 +254,13 @@ int compile(Program* program, const Options& options) {
     return code;
   };
   if (status != 0) return failed(ACL_ERROR_RTC_COMPILATION);
-  std::vector<Kernel> kernels = find_kernels(read_file(preprocessed));
+  const std::string expanded = read_file(preprocessed);
+  const std::string attribute = guarded ? assembled(expanded) : "";
+  if (!attribute.empty()) {
+    program->log = program->name + ": error: the attribute " + attribute + " is not for kernels\n";
+    return ACL_ERROR_RTC_COMPILATION;
+  }
+  std::vector<Kernel> kernels = find_kernels(expanded);
   kernels.insert(kernels.end(), program->expressions.begin(), program->expressions.end());
 
   // Second pass: the same text with one export per kernel behind it.
@@ -256,9 +271,13 @@ int compile(Program* program, const Options& options) {
   const fs::path binary = folder.path() / "aclrtc_kernel.so";
   std::vector<std::string> command = base;
   command.insert(command.end(),
-                 {source.string(), "-o", binary.string(), "-shared", "-Wl,--gc-sections", "-Wl,--no-undefined",
-                  "-Wl,-z,relro,-z,now", "-L" + (prefix / "lib64").string(), "-lvnpu"});
-  if (guarded) command.insert(command.end(), kGuardLinkFlags.begin(), kGuardLinkFlags.end());
+                 {source.string(), "-o", binary.string(), "-shared", "-nostartfiles", "-Wl,--gc-sections",
+                  "-Wl,--no-undefined", "-Wl,-z,relro,-z,now", "-L" + (prefix / "lib64").string(), "-lvnpu"});
+  for (const char* name : kWrapped)
+    if (guarded) command.push_back(std::string("-Wl,--wrap=") + name);
+  if (guarded && !options.listing.empty())
+    command.insert(command.end(),
+                   {"-fdump-tree-asan=" + options.listing, "-fdump-tree-asan0=" + options.listing + "0"});
   // Only kernels are looked for in a binary: what else the file defines (host code beside them) goes where no kernel
   // needs it.
   const fs::path visible = folder.path() / "aclrtc_exports";

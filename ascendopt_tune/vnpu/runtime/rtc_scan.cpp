@@ -15,9 +15,22 @@ const char* const kMark = "VNPU_GLOBAL_MARK";
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+// __section__
+bool in_underscores(const std::string& word) {
+  return word.size() > 4 && word.compare(0, 2, "__") == 0 && word.compare(word.size() - 2, 2, "__") == 0;
+}
+
+// Whether a raw string literal begins at `i`: R"( with or without an encoding in front.
+bool raw_literal(const std::string& text, size_t i) {
+  if (i > 0 && word_char(text[i - 1])) return false;
+  for (const char* prefix : {"R\"", "u8R\"", "uR\"", "UR\"", "LR\""})
+    if (text.compare(i, strlen(prefix), prefix) == 0) return true;
+  return false;
+}
+
 // Tokens of preprocessed C++: words, and single punctuation characters. Line markers and character and string literals
-// are dropped, except the linkage "C".
-std::vector<std::string> tokenize(const std::string& text) {
+// are dropped, except the linkage "C"; with `literals` every one is a token "".
+std::vector<std::string> tokenize(const std::string& text, bool literals = false) {
   std::vector<std::string> tokens;
   size_t i = 0;
   bool line_start = true;
@@ -30,16 +43,20 @@ std::vector<std::string> tokenize(const std::string& text) {
       ++i;
     } else if (c == '#' && line_start) {
       while (i < text.size() && text[i] != '\n') ++i;
-    } else if (c == 'R' && text.compare(i + 1, 1, "\"") == 0 && (i == 0 || !word_char(text[i - 1]))) {
-      const size_t open = text.find('(', i);
+    } else if (raw_literal(text, i)) {
+      if (literals) tokens.emplace_back("\"\"");
+      const size_t quote = text.find('"', i), open = text.find('(', i);
       if (open == std::string::npos) break;
-      const std::string close = ")" + text.substr(i + 2, open - i - 2) + "\"";
+      const std::string close = ")" + text.substr(quote + 1, open - quote - 1) + "\"";
       const size_t end = text.find(close, open);
       i = end == std::string::npos ? text.size() : end + close.size();
     } else if (c == '"' || c == '\'') {
       size_t end = i + 1;
       while (end < text.size() && text[end] != c) end += text[end] == '\\' ? 2 : 1;
-      if (text.compare(i, end + 1 - i, "\"C\"") == 0) tokens.emplace_back("\"C\"");
+      if (text.compare(i, end + 1 - i, "\"C\"") == 0)
+        tokens.emplace_back("\"C\"");
+      else if (literals && c == '"')
+        tokens.emplace_back("\"\"");
       i = end + 1;
     } else if (word_char(c)) {
       size_t end = i;
@@ -139,6 +156,24 @@ std::vector<Kernel> find_kernels(const std::string& preprocessed) {
     if (statement == tokens.end()) break;
   }
   return kernels;
+}
+
+std::string assembled(const std::string& preprocessed) {
+  static const std::set<std::string> attributes = {"section", "weakref", "symver",
+                                                   "alias",   "ifunc",   "patchable_function_entry"};
+  static const std::set<std::string> encodings = {"u8", "u", "U", "L"};
+  const std::vector<std::string> tokens = tokenize(preprocessed, true);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    std::string word = tokens[i];
+    if (in_underscores(word)) word = word.substr(2, word.size() - 4);
+    if (attributes.count(word) == 0) continue;
+    size_t next = i + 1;
+    while (next < tokens.size() && tokens[next] == "(") ++next;
+    if (next == i + 1) continue;
+    if (next < tokens.size() && encodings.count(tokens[next]) != 0) ++next;
+    if (next < tokens.size() && tokens[next][0] == '"') return word;
+  }
+  return "";
 }
 
 std::string explain(const std::string& log) {

@@ -1,0 +1,24 @@
+"""The gate of a small operator, for tests that attack it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hostile import DATA, SPEC
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.case import Case
+from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.project import load_project
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    with Evaluator(
+        toolkit.virtual(), limits=Limits(run_s=3, memory_bytes=2 << 30), build_dir=tmp_path_factory.mktemp("build")
+    ) as evaluator:
+        gate = Gate(load_project(DATA / "twice", ["--cce-auto-sync=off"]), Case((SPEC,), (SPEC,)), evaluator)
+        gate.trials()
+        yield gate
