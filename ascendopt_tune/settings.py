@@ -40,6 +40,7 @@ class Settings:
     budget: int = 40
     disable: bool = False
     shadow: int = 1
+    check_every: int = 1000
     reuse: bool = True
     fast_path: bool = True
     lazy_share: float = 0.5
@@ -116,6 +117,12 @@ def _flag(text: str) -> bool:
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("a whole number >= 1")
+    return int(text)
+
+
+def _count_or_none(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("a whole number >= 0")
     return int(text)
 
 
@@ -202,6 +209,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("disable", _flag, "The kill switch: every tuned call runs the original."),
     Variable(
         "shadow", _count, "So many first calls of every shape run the original, too, and their results are compared."
+    ),
+    Variable(
+        "check_every",
+        _count_or_none,
+        "In service one call in so many of every shape is compared with the original, off the critical path and, at "
+        "first, more often (docs/runtime.md); 0: none.",
     ),
     Variable(
         "reuse",

@@ -14,6 +14,9 @@ from typing import Any
 
 import torch
 
+from . import faults
+from .devices import Hosts, same_device
+
 Kernel = Callable[..., Any]
 
 #: Calls so far by operator: work that took place on the CPU, and that no modelled time stands for.
@@ -55,8 +58,11 @@ def run_on_cpu(op: Any) -> Kernel:
     takes_generator = any(parameter == "generator" for parameter, _ in parameters)
     random = takes_generator or torch.Tag.nondeterministic_seeded in op.tags
     tensors = {i for i, (_, kind) in enumerate(parameters) if kind == "Tensor"}
+    hosts = Hosts.of(schema)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        same_device(schema.name, args, kwargs, hosts)
+        faults.look()
         calls[name] += 1
         call = _Call()
         device = kwargs.get("device")
@@ -102,6 +108,8 @@ class _Call:
         if isinstance(value, torch.Tensor):
             if value.device.type != "npu":
                 return value
+            if faults.lost:
+                faults.refuse(value)
             inside = alias(value)
             self._aliases[id(inside)] = (inside, value)
             return inside

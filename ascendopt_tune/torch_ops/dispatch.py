@@ -31,14 +31,16 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from ..cache import Entry
 from ..errors import AscendOptError, CaseError
 from ..operator import Operator
-from ..settings import DISABLE, disabled
+from ..settings import DISABLE, disabled, settings
 from . import keys, recording
 from .described import CallDescription
 from .fast_path import CallForm, FastTable
-from .guard import Probation, SlowerError, tensors_in
+from .faults import KernelFault, LostError, on_loss
+from .guard import Probation, SlowerError, poison, tensors_in
 from .launcher import Launcher, UnfitError
 from .policy import scoped
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
+from .sampling import Sample, next_due, sampler
 
 __all__ = ["Options", "Original", "Served", "TunedOp"]
 
@@ -130,7 +132,13 @@ class TunedOp:
             except CaseError as error:
                 return self._cannot_take(error, original, args, kwargs)
             choice = table.get(key)
-            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+            if (
+                choice.__class__ is not Launcher
+                or choice.calls >= choice.due
+                or _KILL in _environment
+                or scope() is not None
+                or self._slow
+            ):
                 return self._serve(key, choice, original, args, kwargs)
             try:
                 result = choice.go(args, kwargs)
@@ -153,7 +161,13 @@ class TunedOp:
             except CaseError as error:
                 return self._cannot_take(error, functools.partial(original, keyset), args, kwargs)
             choice = table.get(key)
-            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+            if (
+                choice.__class__ is not Launcher
+                or choice.calls >= choice.due
+                or _KILL in _environment
+                or scope() is not None
+                or self._slow
+            ):
                 return self._serve(key, choice, functools.partial(original, keyset), args, kwargs)
             try:
                 result = choice.go(args, kwargs)
@@ -186,7 +200,12 @@ class TunedOp:
     def off(self, value: bool) -> None:
         self._off = value
         self._slow = value or self.options.policy == "off"
-        if value and self._fast is not None:
+        if value:
+            self.leave_fast_path()
+
+    def leave_fast_path(self) -> None:
+        """Hits are served in Python from now on."""
+        if self._fast is not None:
             with self._lock:
                 for choice in list(self._table.values()):
                     if isinstance(choice, Launcher):
@@ -321,7 +340,13 @@ class TunedOp:
             return original(*args, **kwargs)
         if isinstance(choice, Launcher):
             try:
-                result = choice.go(args, kwargs)
+                sample = self._sample(key, choice, original, args, kwargs)
+                if sample is None:
+                    result = choice.go(args, kwargs)
+                else:
+                    results = choice.run(args, kwargs, poison)
+                    sample.launched(results, args, kwargs)
+                    result = choice.packed(results)
             except Exception as error:
                 self._failed(key, choice, error)
                 return original(*args, **kwargs)
@@ -339,6 +364,24 @@ class TunedOp:
         if isinstance(choice, Probation):
             return self._both_serve(key, choice, original, args, kwargs)
         return self._serve_original(choice, original, args, kwargs)
+
+    def _sample(
+        self, key: Hashable, launcher: Launcher, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> Sample | None:
+        """The call's sample, if it is due and can be had."""
+        calls = launcher.served()
+        if calls < launcher.sample_at or not sampler.idle:
+            return None
+        if torch.npu.is_current_stream_capturing():  # type: ignore[attr-defined]
+            return None
+        launcher.schedule(next_due(calls, settings().check_every))
+
+        def caught(reason: str) -> None:
+            log.error("%s: the tuned pair is taken out of service: %s", self.name, reason)
+            with self._lock:
+                self._quarantine(key, launcher, f"quarantined: {reason}")
+
+        return Sample.of(launcher, original, self._resolver.settings, caught, args, kwargs)
 
     def _first_call(
         self,
@@ -391,7 +434,7 @@ class TunedOp:
             self._count(choice)
             if isinstance(error, UnfitError):
                 return expected
-            if isinstance(error, SlowerError):
+            if isinstance(error, (SlowerError, KernelFault)):
                 self._resolver.remarks(store()).add(probation.launcher.entry, self._resolver.label, choice.reason)
             self._replace(key, choice)
             return expected
@@ -408,6 +451,7 @@ class TunedOp:
         launcher.prepare()
         schema = self.original if isinstance(self.original, torch._C.FunctionSchema) else None
         launcher.form = CallForm.of(schema, args, kwargs, launcher.device)
+        launcher.schedule(next_due(0, settings().check_every))
         with self._lock:
             self._replace(key, launcher)
             launcher.serving = True
@@ -482,17 +526,28 @@ class TunedOp:
         return Original("fallbacks", reason)
 
     def _failed(self, key: Hashable, launcher: Launcher, error: Exception) -> None:
-        """A launch that didn't happen. What the tensors are to blame for is not held against the pair."""
+        """A launch that didn't happen, or whose kernel failed. What the tensors are to blame for is not held against
+        the pair. Raises the error where the original can't serve: its inputs are lost."""
+        if isinstance(error, LostError):
+            raise error
         choice = self._refused(error)
         self._count(choice)
         if isinstance(error, UnfitError):
             return
+        fault = isinstance(error, KernelFault)
         with self._lock:
             launcher.failures += 1
-            if launcher.failures >= MAX_FAILURES and self._table.get(key) is launcher:
-                reason = f"quarantined after {MAX_FAILURES} failures: {choice.reason}"
-                self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
-                self._replace(key, Original("fallbacks", reason))
+            if fault or launcher.failures >= MAX_FAILURES:
+                what = "a kernel fault" if fault else f"{MAX_FAILURES} failures"
+                self._quarantine(key, launcher, f"quarantined after {what}: {choice.reason}")
+        if fault and launcher.in_place:
+            raise error
+
+    def _quarantine(self, key: Hashable, launcher: Launcher, reason: str) -> None:
+        """The original serves the case from now on, in other processes, too."""
+        self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
+        if self._table.get(key) is launcher:
+            self._replace(key, Original("fallbacks", reason))
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
@@ -514,4 +569,11 @@ def _forked() -> None:
         op._forked()
 
 
+def _leave_fast_path() -> None:
+    """C++ doesn't look whether a tensor is lost."""
+    for op in list(_instances):
+        op.leave_fast_path()
+
+
 os.register_at_fork(after_in_child=_forked)
+on_loss.append(_leave_fast_path)

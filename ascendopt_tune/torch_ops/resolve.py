@@ -193,6 +193,11 @@ class Resolver:
         operator = self._load()
         return operator.name if operator.name in operator_names() else str(operator.root)
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The operator's op.toml. Raises OperatorError."""
+        return self._load().settings
+
     @staticmethod
     def remarks(store: Cache) -> Remarks:
         return Remarks(store.root / "remarks")
