@@ -41,6 +41,8 @@ class Settings:
     disable: bool = False
     shadow: int = 1
     check_every: int = 1000
+    invariant: bool = False
+    accept_unfinished: bool = False
     reuse: bool = True
     fast_path: bool = True
     lazy_share: float = 0.5
@@ -215,6 +217,17 @@ VARIABLES: tuple[Variable, ...] = (
         _count_or_none,
         "In service one call in so many of every shape is compared with the original, off the critical path and, at "
         "first, more often (docs/runtime.md); 0: none.",
+    ),
+    Variable(
+        "invariant",
+        _flag,
+        "Only pairs are accepted and served whose results are the baseline's bit for bit: none depends on what was "
+        "tuned (docs/serving.md).",
+    ),
+    Variable(
+        "accept_unfinished",
+        _flag,
+        "Warm-up, tune and prebuild answer from a cached result whose search was not finished, too; else it goes on.",
     ),
     Variable(
         "reuse",

@@ -89,6 +89,12 @@ ChipName = Annotated[
 Target = Annotated[
     str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
 ]
+AcceptUnfinished = Annotated[
+    bool,
+    typer.Option(
+        "--accept-unfinished", help="Answer from cached results whose search was not finished, too; else it goes on."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 

@@ -18,7 +18,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..outcome import CompileFailed, LaunchFailed, Timed
-from ..report.text import failure_text, json_text, print_case, print_profile, profile_table
+from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
 from ..settings import settings
 from . import failure, options
@@ -140,7 +140,7 @@ def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: C
     if isinstance(result.outcome, Timed):
         console.print(profile_table(evaluator.toolkit.target, {"as written": result.outcome.profile}))
         if subject.reference == "baseline":
-            print(f"{result.checks} outputs repeated (there is no reference to compare them with), no hazard")
+            print(f"{result.checks} outputs, {ITSELF_ONLY}; no hazard")
         else:
             print(f"{result.checks} outputs compared with {subject.reference}, no hazard")
         if note := waves_note(result.outcome.profile, load_chip(evaluator.chip)):

@@ -123,6 +123,11 @@ def tune(
             "--resume", help="Go on with a run that was killed, or that Ctrl-C or a limit ended; same options."
         ),
     ] = False,
+    accept_unfinished: options.AcceptUnfinished = False,
+    invariant: Annotated[
+        bool,
+        typer.Option("--invariant", help="Only pairs whose results are bit for bit those of the pair as written."),
+    ] = False,
     cold: Annotated[
         bool, typer.Option("--cold", help="Don't begin with what the cache has of other shapes, chips and operators.")
     ] = False,
@@ -141,7 +146,7 @@ def tune(
     """Tune an operator for one case: search, check, measure, confirm, and keep the best pair in the cache.
 
     Without inputs, the first case of its op.toml is tuned; with --cases one pair for all cases of a file. A case that
-    the cache has is answered from it.
+    the cache has is answered from it; a search that Ctrl-C or a limit ended goes on.
     """
     now = settings()
     options.check_cache_folder()
@@ -154,6 +159,8 @@ def tune(
             "The file names inputs, outputs and attributes; --record and --json have all cases.",
         )
     operator = options.find_operator(op, kernel, entry, block_dim, define)
+    if invariant or now.invariant:
+        operator = operator.invariantly()
     toolkit = find(target or now.target)
     chip = chip or now.chip
     try:
@@ -178,6 +185,7 @@ def tune(
                 workers=workers or now.workers,
                 retune=retune,
                 resume=resume,
+                accept_unfinished=accept_unfinished or now.accept_unfinished,
                 limits=Limits(max_seconds, max_tokens, max_money),
                 schedule=schedule.value,
                 steps=options.parse_steps(steps),

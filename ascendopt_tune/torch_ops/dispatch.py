@@ -28,16 +28,20 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from ..cache import Entry
+from ..cache import Entry, Key
 from ..errors import AscendOptError, CaseError
 from ..operator import Operator
+from ..search.budget import Limits
 from ..settings import DISABLE, disabled, settings
+from ..tuner import ProgressCallback
 from . import keys, recording
+from .cases import CaseCount, CaseStatus, text_of
 from .described import CallDescription
 from .fast_path import CallForm, FastTable
 from .faults import KernelFault, LostError, on_loss
 from .guard import Probation, SlowerError, poison, tensors_in
 from .launcher import Launcher, UnfitError
+from .lazy import moving_us
 from .policy import scoped
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
 from .sampling import Sample, next_due, sampler
@@ -105,6 +109,7 @@ class TunedOp:
         self._served = Served()
         self._resolver = Resolver(name, operator, original, self.options, below_autograd)
         self._table: dict[Hashable, Launcher | Probation | Original] = {}
+        self._counts: dict[Hashable, CaseCount] = {}
         self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
         self._fast: FastTable | None = None
@@ -240,16 +245,23 @@ class TunedOp:
             for key in list(self._table):
                 self._replace(key, None)
 
-    def resolve_ahead(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None) -> str:
+    def resolve_ahead(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None, anew: bool = False
+    ) -> str:
         """Has these arguments' case served from now on, if it can be: looks up, tunes as the policy says, loads, and
         compares, with as many calls of both as that takes. Returns what serves: ``tuned``, ``original`` (the user's own
         pair is the best), ``missing``, or the reason why the original does.
 
         Args:
             original: the kernel, for an operator whose kernel is handed over call by call.
+            anew: what serves so far is looked up again, because there may be a better result.
         """
         function = original or self.original
         key = self._key(args, kwargs)
+        if anew:
+            with self._lock:
+                self._prepared.pop(self._resolver.name_of(args, kwargs), None)
+                self._replace(key, None)
         for _ in range(100):
             choice = self._table.get(key)
             if isinstance(choice, Launcher):
@@ -267,9 +279,47 @@ class TunedOp:
                 return "missing"
         return "missing"
 
+    def tune_ahead(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        original: Any,
+        limits: Limits,
+        progress: ProgressCallback | None = None,
+    ) -> Entry:
+        """Tunes these arguments' case, or goes on with it, within ``limits``; what serves stays as it is.
+
+        Raises AscendOptError for a call that can't be tuned, OutOfTime when the time is over before anything is found.
+        """
+        with self._lock:
+            return self._resolver.tune(original or self.original, args, kwargs, limits, progress)
+
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
         return self._resolver.describe(args, kwargs)
+
+    def cases(self) -> list[tuple[CaseStatus, Key | None]]:
+        """Every case that was met, and, of those that are missing, what was looked up."""
+        table, counts = dict(self._table), dict(self._counts)
+        out: list[tuple[CaseStatus, Key | None]] = []
+        for key in {**table, **counts}:
+            choice, count = table.get(key), counts.get(key) or CaseCount("", 0.0)
+            text, hits, us, looked_up = count.case, count.hits, count.us, None
+            source, why = "original", ""
+            if isinstance(choice, (Launcher, Probation)):
+                launcher = choice if isinstance(choice, Launcher) else choice.launcher
+                source = "tuned" if choice is launcher else "probation"
+                entry = launcher.entry
+                hits += launcher.served() if choice is launcher else 0
+                text, us = text or str(entry.case), entry.baseline.task_duration_us
+                why = f"{entry.speedup_text}, {entry.provenance.search_text}"
+            elif isinstance(choice, Original):
+                source = {"kept": "kept", "misses": "missing"}.get(choice.kind, "original")
+                why, looked_up = choice.reason, choice.key
+                if choice.wanted is not None and choice.wanted.job is not None:
+                    why, looked_up = f"{why}; in the background: {choice.wanted.job.state}", None
+            out.append((CaseStatus(self.name, text, source, hits, count.misses, why, us), looked_up))
+        return out
 
     def speedups(self) -> dict[str, str]:
         """By case, what the tuned pairs that serve now were found to gain."""
@@ -406,8 +456,12 @@ class TunedOp:
                 choice = self._resolver.resolve(original, args, kwargs)
             except Exception as error:
                 choice = self._refused(error)
+            count = self._counts.get(key)
+            if count is None:
+                size = sum(t.nbytes for t in tensors_in((*args, *kwargs.values())))
+                count = self._counts[key] = CaseCount(text_of(args, kwargs), moving_us(size, settings().chip))
             if isinstance(choice, Original):
-                choice.scope = scoped.get()
+                choice.scope, choice.case = scoped.get(), count
             if isinstance(choice, Original) and choice.kind == "misses":
                 pause = LOOK_AGAIN_S
                 if before is not None and before.kind == "misses":
@@ -440,6 +494,8 @@ class TunedOp:
             return expected
         self._served.hits += 1
         self._served.compared += 1
+        if key in self._counts:
+            self._counts[key].hits += 1
         if probation.passed:
             self.enter_service(key, probation.launcher, args, kwargs)
         return expected
@@ -462,11 +518,7 @@ class TunedOp:
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """The original, whatever the table says; the case is reported."""
-        shapes = " ".join(
-            f"{str(v.dtype).removeprefix('torch.')}{list(v.shape)}".replace(" ", "")
-            for v in (*args, *kwargs.values())
-            if isinstance(v, torch.Tensor)
-        )
+        shapes = text_of(args, kwargs)
         if not self._served.captured[shapes]:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
         self._served.captured[shapes] += 1
@@ -483,6 +535,8 @@ class TunedOp:
         self, choice: Original, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         self._count(choice)
+        if choice.case is not None:
+            choice.case.misses += 1
         result = original(*args, **kwargs)
         if choice.wanted is not None:
             choice.calls += 1
@@ -502,6 +556,8 @@ class TunedOp:
             if self._fast is not None:
                 self._fast.remove(before)
             self._served.hits += before.served()
+            if key in self._counts:
+                self._counts[key].hits += before.served()
             self._served.fast += before.served_fast()
             self._served.saved_us += before.served() * _saving_us(before)
             before.calls, before.fast = 0, None
@@ -511,6 +567,7 @@ class TunedOp:
         if len(self._table) >= MAX_KEYS:
             for old in [k for k, c in self._table.items() if isinstance(c, Original)]:
                 del self._table[old]
+                self._counts.pop(old, None)
         self._table[key] = choice
 
     def _count(self, choice: Original) -> None:
@@ -547,7 +604,7 @@ class TunedOp:
         """The original serves the case from now on, in other processes, too."""
         self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
         if self._table.get(key) is launcher:
-            self._replace(key, Original("fallbacks", reason))
+            self._replace(key, Original("fallbacks", reason, case=self._counts.get(key)))
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
