@@ -26,6 +26,7 @@ class ParamDef:
     kind: str = "required"
     formats: tuple[str, ...] = ()
     value_depend: bool = False
+    shape_from_kernel: bool = False  # the kernel decides the output's shape, and tells it
     init_values: tuple[float, ...] = ()
 
 

@@ -91,8 +91,12 @@ def load_direct(
     The pair's kernel is the file and what it includes from its own folder downwards; a host ``main`` and ``<<<>>>``
     launches in it are left as they are.
 
+    Args:
+        entry: the ``__global__`` function; one that is a template with its arguments, ``scale<half>``.
+
     Raises:
-        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1.
+        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1; template
+            arguments that are missing, or too many.
     """
     file = kernel_file.expanduser().resolve()
     if not file.is_file():
@@ -101,7 +105,8 @@ def load_direct(
         raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel needs.")
     files = _with_includes(file.parent, file.name)
     found = _entries(files[file.name])
-    if entry not in found:
+    base, _, arguments = entry.partition("<")
+    if base not in found:
         known = f"Its kernels: {', '.join(found)}." if found else "It has no __global__ function."
         raise OperatorError(f"{file} has no kernel called {entry!r}.", known)
     return Operator(
@@ -111,7 +116,11 @@ def load_direct(
         kernel_main=file.name,
         baseline=Pair(tiling={}, kernel=files),
         kernel_include_dirs=(file.parent,),
-        direct=DirectLaunch(block_dim, tuple(defines), _parameters(files[file.name], entry)),
+        direct=DirectLaunch(
+            block_dim,
+            tuple(defines),
+            _parameters(files[file.name], base, [a.strip() for a in arguments.rstrip("> ").split(",") if a.strip()]),
+        ),
     )
 
 
@@ -135,13 +144,21 @@ def kernels_in(kernel_file: Path) -> dict[str, int | None]:
     return found
 
 
-def _parameters(text: str, entry: str) -> tuple[tuple[str, str], ...]:
-    """(name, C type) of the kernel's parameters, as written in its definition."""
+def _parameters(text: str, entry: str, arguments: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """(name, C type) of the kernel's parameters, as written in its definition; a template's with its arguments."""
+    template = re.search(
+        rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{re.escape(entry)}\s*\(", _COMMENT.sub(" ", text)
+    )
+    names = [part.partition("=")[0].split()[-1] for part in template[1].split(",")] if template else []
+    if len(arguments) > len(names) or (names and not arguments):
+        wanted = f"is a template <{template[1].strip()}>" if template else "is no template"
+        raise OperatorError(f"{entry} {wanted}.", f"Name it as --entry '{entry}{'<...>' if template else ''}'.")
     match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(_COMMENT.sub(" ", text)))
     found = []
     for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
         words = re.findall(r"\w+|\*", part.partition("=")[0])
         words = [w for w in words if not w.startswith("__")]  # address qualifiers
+        words[:-1] = [dict(zip(names, arguments, strict=False)).get(w, w) for w in words[:-1]]
         found.append((words[-1], " ".join(words[:-1])))
     return tuple(found)
 

@@ -54,6 +54,7 @@ class TilingResult:
     ``workspace_bytes`` is the sum of the sizes it asked for; ``data`` the tiling bytes as the kernel reads them;
     ``schedule_mode`` 1 asks that all cores run at once. ``initial_values``: what each output is filled with before the
     kernel runs, None where nothing is promised (OpDef's InitValue, for a tiling function that calls SetNeedAtomic).
+    ``tells_shapes``: the kernel decides outputs' shapes (OutputShapeDependOnCompute), and has a parameter for them.
     """
 
     block_dim: int
@@ -62,6 +63,7 @@ class TilingResult:
     data: bytes
     schedule_mode: int = 0
     initial_values: tuple[float | None, ...] = ()
+    tells_shapes: bool = False
 
 
 class HostProgram:
@@ -179,6 +181,7 @@ class HostProgram:
                 workspace_bytes=sum(lib.vnpu_ctx_workspace(handle, i) for i in range(count)),
                 data=ctypes.string_at(lib.vnpu_ctx_tiling_data(handle), size),
                 schedule_mode=lib.vnpu_ctx_schedule_mode(handle),
+                tells_shapes=any(p.shape_from_kernel for p in signature.outputs),
                 initial_values=_initial_values(signature, case) if lib.vnpu_ctx_need_atomic(handle) else (),
             )
 

@@ -64,6 +64,20 @@ _RESERVED = """\
 #undef __REDIRECT_NTHNL
 #endif
 """
+# Kernels include <iostream> for prints they no longer have: its declarations, without the object that sets streams up
+# when a library is loaded. Who does print in a kernel is told of std::cout.
+_NO_STREAMS = """\
+#if defined(__VNPU__)
+#include <istream>
+#include <ostream>
+#define _GLIBCXX_IOSTREAM 1
+#define _LIBCPP_IOSTREAM
+namespace std {
+extern istream cin;
+extern ostream cout, cerr, clog;
+}
+#endif
+"""
 # The host's headers that need those words themselves; files for direct launch bring host code with them.
 _HOST_HEADERS = "#include <cwchar>\n#include <pthread.h>"
 
@@ -154,12 +168,18 @@ def kernel_unit(
     write_files(operator, dict(pair.kernel), work_dir)
     main = (work_dir / operator.kernel_main).resolve()
     includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
-    head = ['#include "kernel_operator.h"', _HOST_CODE]
+    head = ['#include "kernel_operator.h"', _HOST_CODE, _NO_STREAMS]
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        source = "\n".join([*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""])
-        return KernelUnit(source, f"{operator.name}.cpp", tuple(options), operator.entry)
+        lines = [*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""]
+        entry = operator.entry
+        if "<" in entry:  # what is launched is a function that calls the template with its arguments
+            entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")
+            parameters = ", ".join(f"{kind} {name}" for name, kind in operator.direct.parameters)
+            call = f"{operator.entry}({', '.join(name for name, _ in operator.direct.parameters)});"
+            lines.append(f'extern "C" __global__ __aicore__ void {entry}({parameters}) {{ {call} }}\n')
+        return KernelUnit("\n".join(lines), f"{operator.name}.cpp", tuple(options), entry)
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:

@@ -57,10 +57,14 @@ def tune(
     entry: options.Entry = None,
     block_dim: options.BlockDim = None,
     define: options.Define = [],  # noqa: B006
+    include: options.IncludeDir = [],  # noqa: B006
+    in_place: options.InPlace = [],  # noqa: B006
     input: options.Input = [],  # noqa: B006
     inputs: options.Inputs = None,
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
+    format: options.Format = [],  # noqa: B006
+    domain: options.Domain = [],  # noqa: B006
     outputs: options.Outputs = None,
     cases: Annotated[
         Path | None,
@@ -158,7 +162,7 @@ def tune(
             "--cases goes with no other option about a case, and not with --outputs, --report and --story.",
             "The file names inputs, outputs and attributes; --record and --json have all cases.",
         )
-    operator = options.find_operator(op, kernel, entry, block_dim, define)
+    operator = options.find_operator(op, kernel, entry, block_dim, define, include, in_place)
     if invariant or now.invariant:
         operator = operator.invariantly()
     toolkit = find(target or now.target)
@@ -171,8 +175,10 @@ def tune(
                     subjects, weights = options.make_subjects(operator, evaluator, cases)
                 else:
                     subject = options.make_subject(
-                        operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
-                    )
+                        operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs,
+                        format=format, domain=domain,
+                    )  # fmt: skip
+                    operator = subject.operator
                     subjects, weights = [subject], [1.0]
             subject = subjects[0]
             results = tune_cases(

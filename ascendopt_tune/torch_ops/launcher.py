@@ -76,6 +76,8 @@ class Launcher:
     def __init__(self, acl: Acl, entry: Entry, plan: Plan, device: torch.device) -> None:
         import torch_npu
 
+        if entry.tiling.tells_shapes:
+            raise CaseError("the kernel decides its outputs' shapes, which is not served.")
         self.entry, self.plan = entry, plan
         #: Calls served. Kept here by the dispatcher, as is the number of launches that failed.
         self.calls = 0
