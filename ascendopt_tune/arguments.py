@@ -291,6 +291,9 @@ def build_case(
             raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
     attr_items = tuple(sorted(values.items()))
     out_args = collect(signature.outputs, outputs, "output", signature.op_type)
+    by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
+    # An output that is called as an input is that input's memory, whatever a shape function says.
+    out_args = [given or by_name.get(p.name) for p, given in zip(signature.outputs, out_args, strict=True)]
     missing = _missing(signature, out_args)
     if missing and infer is not None and signature.has_infer_shape:
         inferred = infer(in_args, attr_items)
@@ -303,7 +306,6 @@ def build_case(
             f"the shape of {names} can't be inferred: {signature.op_type} has no InferShape for it.",
             f"Give --output {first}=DTYPE[d0,d1,...].",
         )
-    by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
     unknown = [name for name in in_place if name not in by_name]
     if unknown:
         raise CaseError(f"in_place names {', '.join(unknown)}, which {signature.op_type} has no input for.")

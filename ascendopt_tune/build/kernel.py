@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..case import DTYPES, Case
 from ..operator import Operator, Pair, Signature
+from ..project import parameters_of, template_parameters
 from .host import TilingResult, TilingStruct, dtype_column
 
 _GE_DTYPE = {
@@ -188,4 +189,15 @@ def kernel_unit(
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")
+    template = template_parameters(pair.kernel[operator.kernel_main], operator.entry)
+    if template:  # its arguments are in the key (ascendc/host_api/tiling/template_argument.h)
+        values = [
+            f"static_cast<{kind}>(ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL))"
+            for i, (kind, _) in enumerate(template)
+        ]
+        taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)
+        declared = ", ".join(f"{kind} {name}" for name, kind in taken)
+        call = f"{operator.entry}<{', '.join(values)}>({', '.join(name for name, _ in taken)});"
+        head.append(f'extern "C" __global__ __aicore__ void {entry}_template({declared}) {{ {call} }}\n')
+        entry += "_template"
     return KernelUnit("\n".join(head), f"{operator.name}.cpp", tuple(options), entry)

@@ -23,7 +23,7 @@ _LEAST_S = 1.0  # a part is not begun when less than this is left, or than its e
 SPENT = "not tuned: the budget was spent"
 
 
-@dataclass
+@dataclass(eq=False)
 class Work:
     """A case to be tuned. ``weight_us``: device time of all its calls in a run, modelled or estimated from its bytes.
 
@@ -102,10 +102,10 @@ def _part(work: Work, budget: int, until: float | None) -> bool:
     work.tuned |= item.op.served.tuned > tuned
     if work.entry is not None:
         made = work.entry.provenance
-        if made.ended == "interrupted" and item.op.served.tuned > tuned:
+        if item.op.served.tuned == tuned or made.finished(budget):  # found, or at its end
+            return True
+        if made.ended == "interrupted":
             raise Interrupted
         work.evaluation_s = seconds / max(made.evaluations - spent, 1)
-        if made.finished(budget):
-            return True
     work.promise = work.weight_us * max(work.saved - before, _FLOOR) / seconds
     return False

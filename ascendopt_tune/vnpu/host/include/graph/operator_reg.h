@@ -26,4 +26,4 @@ struct OperatorDeclaration {
 #define ATTR(name, ...) Clause()
 #define REQUIRED_ATTR(name, ...) Clause()
 #define DATATYPE(name, ...) Clause()
-#define OP_END_FACTORY_REG(type) Clause()
+#define OP_END_FACTORY_REG(type) Clause();
