@@ -47,6 +47,9 @@ _LIST_ELEMENTS: dict[str, Any] = {
 }
 
 
+_PLAIN_STRUCT_BYTES = 1 << 16
+
+
 @dataclass(frozen=True)
 class TilingResult:
     """What a tiling function decided.
@@ -160,7 +163,8 @@ class HostProgram:
                 f"operator {signature.op_type} has no tiling function.",
                 "Register one with AICore().SetTiling(...) or IMPL_OP_OPTILING, or launch the kernel directly.",
             )
-        capacity = max((s.size for s in description.tiling_structs), default=0)
+        # A plain struct that both programs include is nowhere registered: there is room for any.
+        capacity = max((s.size for s in description.tiling_structs), default=_PLAIN_STRUCT_BYTES)
         attrs = dict(case.attrs)
         with _Context(self, signature, case.inputs, case.outputs, attrs, values or {}) as ctx:
             lib, handle = ctx.library, ctx.handle
