@@ -134,6 +134,30 @@ def test_a_shape_function_that_needs_values_names_output(refused: Refused, tmp_p
     assert "--output z=DTYPE[...]" in said
 
 
+def test_a_kernel_that_decides_the_output_s_shape(document: Document, tmp_path: Path) -> None:
+    """It has a parameter behind the outputs to tell the shape in: the number of axes and their lengths."""
+    root = in_place(tmp_path)
+    host, kernel = root / "op_host" / "accumulate.cpp", root / "op_kernel" / "accumulate.cpp"
+    output = 'this->Output("z").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).OutputShapeDependOnCompute();'
+    host.write_text(host.read_text().replace("    this->AICore()", f"    {output}\n    this->AICore()"))
+    text = (
+        kernel.read_text()
+        .replace("GM_ADDR y,", "GM_ADDR y, GM_ADDR z, GM_ADDR shape,")
+        .replace("__gm__ float*)x, data", "__gm__ float*)X, data")
+    )
+    first, _, last = text.rpartition("(__gm__ float*)X")
+    told = "  __gm__ uint64_t* told = (__gm__ uint64_t*)shape;\n  told[0] = 1;\n  told[1] = data.length;\n}"
+    kernel.write_text(
+        (first + "(__gm__ float*)z" + last).replace("*)X", "*)x").rstrip().removesuffix("}") + told + "\n"
+    )
+    x, y = (np.random.default_rng(seed).standard_normal((8, 64)).astype(np.float32) for seed in (1, 2))
+    np.savez(tmp_path / "in.npz", x=x, y=y)
+    case = ["--inputs", str(tmp_path / "in.npz"), "--output", "z=float32[8,64]", "--outputs", str(tmp_path / "out.npz")]
+    found = document("run", str(root), *case)
+    assert found["outcome"] == "Timed", found["reason"]
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["z"], x + y)
+
+
 @pytest.mark.parametrize("text", ["colour = 1", "in_place = 3 = 4"])
 def test_op_toml_s_keys_are_where_the_error_says(refused: Refused, tmp_path: Path, text: str) -> None:
     root = in_place(tmp_path)

@@ -5,6 +5,7 @@
 #include "base/alog_pub.h"
 #include "base/err_msg.h"
 #include "runtime2_util.h"
+#include "util/shape_util.h"
 
 // Arguments are not looked at by the format: std::string comes there, too, by the repositories' own macros.
 #define OpLogSub(module, level, name, ...) AlogRecord(module, DLOG_TYPE_DEBUG, level, __VA_ARGS__)

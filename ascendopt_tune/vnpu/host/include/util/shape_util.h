@@ -4,6 +4,8 @@
 #include <string>
 
 #include "exe_graph/runtime/shape.h"
+#include "graph/types.h"
+#include "graph/utils/type_utils.h"
 
 namespace Ops {
 namespace Base {
@@ -37,6 +39,9 @@ inline std::string ToString(const gert::Shape& shape) {
   for (size_t i = 0; i < shape.GetDimNum(); ++i) out += (i ? ", " : "") + std::to_string(shape.GetDim(i));
   return out + "]";
 }
+
+inline std::string ToString(ge::DataType dtype) { return ge::TypeUtils::DataTypeToSerialString(dtype); }
+inline std::string ToString(ge::Format format) { return ge::TypeUtils::FormatToSerialString(format); }
 
 }  // namespace Base
 }  // namespace Ops

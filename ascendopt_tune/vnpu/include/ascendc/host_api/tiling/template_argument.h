@@ -3,8 +3,8 @@
 //
 // Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
 // declared values, for booleans the value.
-// Limit of ASCENDC_TPL_SEL: which combinations are built beforehand; here every one is built when it is asked for.
-// Limit of ASCENDC_TPL_DTYPE_DECL: a kernel whose template parameter is a type can't be instantiated.
+// ASCENDC_TPL_SEL, which says what combinations are built beforehand, says nothing here: each is built when it is asked
+// for. A kernel whose template parameter is a type can't be instantiated.
 #pragma once
 #include <cstddef>
 #include <cstdint>
