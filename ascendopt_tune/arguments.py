@@ -135,6 +135,45 @@ def _typed(attr: AttrDef, value: str) -> AttrValue:
         ) from None
 
 
+def parse_domain(text: str, signature: Signature | None) -> tuple[str, dict[str, Any]]:
+    """``x=0:100`` -> the values in [0, 100]; ``x=0:`` from 0 on; ``index=x`` or ``index=x:1`` -> indices into axis 0 or
+    1 of input x; ``offsets=[0,3,8]`` -> these values. As a ``[domain]`` table of op.toml.
+
+    Raises:
+        CaseError: another spelling, or a name that is no input.
+    """
+    name, _, value = text.replace(" ", "").partition("=")
+    names = [p.name for p in signature.inputs] if signature is not None else None
+    if names is not None and name not in names:
+        raise CaseError(f"--domain {text!r} names no input.", f"Inputs: {', '.join(names) or 'none'}.")
+    first, colon, second = value.partition(":")
+    try:
+        if value.startswith("["):
+            return name, {"values": parse_json(value)}
+        if re.fullmatch(r"[A-Za-z_]\w*", first):
+            return name, {"index": first, "axis": int(second or 0)}
+        if colon and (first or second):
+            bounds = {"low": first, "high": second}
+            return name, {k: float(v) if set(v) & set(".einf") else int(v) for k, v in bounds.items() if v}
+    except ValueError:
+        pass
+    raise CaseError(
+        f"can't read the domain {text!r}.",
+        "Write NAME=LOW:HIGH, NAME=[v,v,...] or NAME=INPUT:AXIS for indices, for example index=0:99.",
+    )
+
+
+def parse_formats(texts: Iterable[str]) -> dict[str, str]:
+    """``x=NCHW`` -> {"x": "NCHW"}. Raises CaseError for another spelling."""
+    found = {}
+    for text in texts:
+        name, eq, value = text.partition("=")
+        if not eq or not re.fullmatch(r"\w+", value):
+            raise CaseError(f"can't read the format {text!r}.", "Write NAME=FORMAT, for example x=NCHW.")
+        found[name.strip()] = value
+    return found
+
+
 def load_arrays(path: Path) -> dict[str, Array]:
     """Arrays by name from an ``.npz`` or ``.safetensors`` file (the latter for bfloat16).
 
@@ -253,6 +292,9 @@ def build_case(
             raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
     attr_items = tuple(sorted(values.items()))
     out_args = collect(signature.outputs, outputs, "output", signature.op_type)
+    by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
+    # An output that is called as an input is that input's memory, whatever a shape function says.
+    out_args = [given or by_name.get(p.name) for p, given in zip(signature.outputs, out_args, strict=True)]
     missing = _missing(signature, out_args)
     if missing and infer is not None and signature.has_infer_shape:
         inferred = infer(in_args, attr_items)
@@ -265,7 +307,6 @@ def build_case(
             f"the shape of {names} can't be inferred: {signature.op_type} has no InferShape for it.",
             f"Give --output {first}=DTYPE[d0,d1,...].",
         )
-    by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))
     unknown = [name for name in in_place if name not in by_name]
     if unknown:
         raise CaseError(f"in_place names {', '.join(unknown)}, which {signature.op_type} has no input for.")

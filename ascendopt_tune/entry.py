@@ -27,6 +27,7 @@ from .profile import Profile
 SCHEMA = 1  # of the key and of entry.json; a new number makes every older entry a miss
 ENTRY_FILE = "entry.json"
 FILE_BYTES = 256 << 20  # of one file of an entry; a compiled kernel has megabytes at most
+FINISHED = ("budget", "exhausted")  # a search that ended otherwise can go on
 _HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".inl"})
 
 
@@ -131,6 +132,7 @@ def _build_document(operator: Operator) -> dict[str, object]:
         "host_sources": operator.host_sources,
         "direct": {"block_dim": direct.block_dim, "defines": direct.defines} if direct else None,
         "outside": outside.hexdigest(),
+        **({"invariant": True} if operator.invariant else {}),
     }
 
 
@@ -156,6 +158,19 @@ class Provenance:
     baseline_tiling: str = ""
     cases: tuple[str, ...] = ()  # tuned for several cases together: the hashes of their keys
     common_pair: str = ""  # the hash of their common pair; this entry's own unless the baseline is faster here
+    ended: str = ""  # why the search ended (SearchResult.stop), or "reuse": there was none; "": an older version's
+
+    def finished(self, budget: int) -> bool:
+        """Whether a search with this budget would find no more: it ended by itself, or has spent as much."""
+        return self.ended in (*FINISHED, "reuse", "") or self.evaluations >= budget
+
+    @property
+    def search_text(self) -> str:
+        """How far the search came, for people: ``40 of 40 evaluations``, ``11 of 40 evaluations, unfinished: ...``."""
+        text = f"{self.evaluations} of {self.budget} evaluations"
+        if self.ended == "exhausted":
+            return f"{text}, nothing left to try"
+        return text if self.finished(self.budget) else f"{text}, unfinished: {self.ended}"
 
 
 @dataclass(frozen=True)

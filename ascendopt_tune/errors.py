@@ -79,6 +79,10 @@ class NoWorkingCandidate(AscendOptError):
     """Nothing passed the gate, not even the baseline pair; the text counts the outcomes."""
 
 
+class OutOfTime(AscendOptError):
+    """The time a run was given is over, and it has nothing yet; its trials are in the journal."""
+
+
 class SettingsError(AscendOptError):
     """An environment variable or option has an unknown name or a bad value."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .case import AttrValue
+from .case import DTYPES, AttrValue
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class ParamDef:
     kind: str = "required"
     formats: tuple[str, ...] = ()
     value_depend: bool = False
+    shape_from_kernel: bool = False  # the kernel decides the output's shape, and tells it
     init_values: tuple[float, ...] = ()
 
 
@@ -145,6 +146,17 @@ class Operator:
     direct: DirectLaunch | None = None
     reference: Callable[..., Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # op.toml as read
+    invariant: bool = False  # see :meth:`invariantly`
+
+    def invariantly(self) -> Operator:
+        """The operator whose only right results are the baseline's, bit for bit, and whose results are cached apart.
+
+        A pair that keeps these keeps the baseline's order of reduction, so that no result depends on which case was
+        tuned, nor how.
+        """
+        exact = {"rtol": 0.0, "atol": 0.0, "ratio": 0.0}
+        settings = {**self.settings, "tolerance": dict.fromkeys(DTYPES, exact)}
+        return replace(self, reference=None, settings=settings, invariant=True)
 
     @property
     def auto_sync(self) -> bool:

@@ -26,6 +26,7 @@ _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
 _TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
 _OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
+_FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -92,8 +93,12 @@ def load_direct(
     The pair's kernel is the file and what it includes from its own folder downwards; a host ``main`` and ``<<<>>>``
     launches in it are left as they are.
 
+    Args:
+        entry: the ``__global__`` function; one that is a template with its arguments, ``scale<half>``.
+
     Raises:
-        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1.
+        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1; template
+            arguments that are missing, or too many.
     """
     file = resolved(kernel_file)
     if not file.is_file():
@@ -102,7 +107,8 @@ def load_direct(
         raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel needs.")
     files = _with_includes(file.parent, file.name)
     found = _entries(files[file.name])
-    if entry not in found:
+    base, _, arguments = entry.partition("<")
+    if base not in found:
         known = f"Its kernels: {', '.join(found)}." if found else "It has no __global__ function."
         raise OperatorError(f"{file} has no kernel called {entry!r}.", known)
     return Operator(
@@ -112,7 +118,11 @@ def load_direct(
         kernel_main=file.name,
         baseline=Pair(tiling={}, kernel=files),
         kernel_include_dirs=(file.parent,),
-        direct=DirectLaunch(block_dim, tuple(defines), _parameters(files[file.name], entry)),
+        direct=DirectLaunch(
+            block_dim,
+            tuple(defines),
+            parameters_of(files[file.name], base, _template_arguments(files[file.name], base, arguments)),
+        ),
     )
 
 
@@ -136,15 +146,36 @@ def kernels_in(kernel_file: Path) -> dict[str, int | None]:
     return found
 
 
-def _parameters(text: str, entry: str) -> tuple[tuple[str, str], ...]:
-    """(name, C type) of the kernel's parameters, as written in its definition."""
+def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
+    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others."""
+    head = rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{re.escape(entry)}\s*\("
+    found = re.search(head, _COMMENT.sub(" ", text))
+    parts = [part.partition("=")[0].split() for part in found[1].split(",")] if found else []
+    return [(" ".join(words[:-1]), words[-1]) for words in parts]
+
+
+def parameters_of(text: str, entry: str, arguments: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """(name, C type) of the kernel's parameters, as written in its definition; a template's with its arguments."""
+    names = [name for _, name in template_parameters(text, entry)]
     match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(_COMMENT.sub(" ", text)))
     found = []
     for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
         words = re.findall(r"\w+|\*", part.partition("=")[0])
         words = [w for w in words if not w.startswith("__")]  # address qualifiers
+        words[:-1] = [dict(zip(names, arguments, strict=False)).get(w, w) for w in words[:-1]]
         found.append((words[-1], " ".join(words[:-1])))
     return tuple(found)
+
+
+def _template_arguments(text: str, entry: str, given: str) -> list[str]:
+    """The arguments of ``scale<half>``. Raises OperatorError where they don't fit the kernel."""
+    arguments = [a.strip() for a in given.rstrip("> ").split(",") if a.strip()]
+    template = template_parameters(text, entry)
+    if len(arguments) > len(template) or (template and not arguments):
+        wanted = ", ".join(f"{kind} {name}" for kind, name in template)
+        text = f"is a template <{wanted}>" if template else "is no template"
+        raise OperatorError(f"{entry} {text}.", f"Name it as --entry '{entry}{'<...>' if template else ''}'.")
+    return arguments
 
 
 def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, str]:
@@ -211,7 +242,7 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     sources = [p for p in host if Path(p).suffix in _SOURCES]
     if not own:
         own = sources
-    shared += [p for p in _siblings(root, host) if p not in shared]
+    shared += [p for p in (*_siblings(root, host), *_bodies(root, host)) if p not in shared]
     for registration in (_DEFINITION, _TILING):
         texts = [*(host[p] for p in own), *map(_read, shared)]
         if not any(registration.search(t) for t in texts):
@@ -261,6 +292,28 @@ def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
             header = ((root / path).parent / included).resolve()
             if not header.is_relative_to(root) and header.is_file():
                 found |= {s: None for s in map(header.with_suffix, _SOURCES) if s.is_file()}
+    return list(found)
+
+
+def _bodies(root: Path, host: dict[str, str]) -> list[Path]:
+    """Sources of the repository's own library with functions that the host files call: what ``include/a/b.h`` of the
+    repository declares has its body in ``src/a/b.cpp`` beside that folder."""
+    folders = [folder for folder in shared_include_dirs(root) if (folder.parent / "src").is_dir()]
+    pending = [name for text in host.values() for name in _ANY_INCLUDE.findall(text)]
+    words = {word for text in host.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    seen: set[str] = set()
+    found: dict[Path, None] = {}
+    while pending:
+        name = pending.pop()
+        header = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if name in seen or header is None:
+            continue
+        seen.add(name)
+        pending += _ANY_INCLUDE.findall(_read(header))
+        folder = next(f for f in folders if header.is_relative_to(f))
+        body = (folder.parent / "src" / name).with_suffix(".cpp")
+        if body.is_file() and words & set(_FUNCTION.findall(_read(body))):
+            found[body] = None
     return list(found)
 
 

@@ -1,11 +1,13 @@
 """The operators that ship with the project: ``registry/<op>/`` in CANN's project layout, plus op.toml and reference.py.
 
-``op.toml``, all keys optional but ``summary``:
+``op.toml``, all keys optional (docs/operators.md has examples):
     name, entry, torch_op ("my_ops::rms_norm"), summary (one line)
     [options]            kernel = ["--cce-auto-sync=off"]: options of the kernel compiler
     specials = true      infinities and NaN are defined for this operator
     [tolerance.float16]  rtol, atol, ratio (share of elements that may miss both), per output dtype
-    [domain.x]           the values input x may have (see evaluate/inputs.py)
+    [domain.x]           the values input x may have (docs/operators.md)
+    [bucket]             x = ["pow2", "exact"]: which shapes share a tiling program (docs/runtime.md)
+    in_place = ["x"]     inputs that the kernel changes without the definition having an output for them
     [initial]            y = 0.0: what output y has to be filled with before a launch, where no InitValue says so
     [[case]]             inputs = {x = "float16[1024,4096]"}, attrs = {eps = 1e-6}: shapes; the first is the default
 
@@ -36,12 +38,13 @@ _KEYS = {
     "specials": bool,
     "tolerance": dict,
     "domain": dict,
+    "in_place": list,
     "initial": dict,
     "bucket": dict,
     "case": list,
 }
 #: What the tables and the list hold.
-_INNER = {"tolerance": dict, "domain": dict, "options": list, "initial": int | float, "case": dict}
+_INNER = {"tolerance": dict, "domain": dict, "options": list, "in_place": str, "initial": int | float, "case": dict}
 
 
 def operator_names() -> list[str]:
@@ -91,10 +94,15 @@ def read_settings(file: Path) -> Mapping[str, Any]:
     try:
         settings = read_toml(file)
     except (OSError, ValueError) as e:
-        raise OperatorError(f"{file} can't be read: {e}.", "Correct it; its keys are listed in CONTRIBUTING.md.") from e
+        raise OperatorError(
+            f"{file} can't be read: {e}.", "Correct it; its keys are listed in docs/operators.md."
+        ) from e
     unknown = sorted(set(settings) - set(_KEYS))
     if unknown:
-        raise OperatorError(f"{file} has the unknown key {unknown[0]!r}.", f"Known keys: {', '.join(sorted(_KEYS))}.")
+        raise OperatorError(
+            f"{file} has the unknown key {unknown[0]!r}.",
+            f"Known keys: {', '.join(sorted(_KEYS))} (docs/operators.md).",
+        )
     for name, value in settings.items():
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         kind = _INNER.get(name, object)

@@ -40,6 +40,9 @@ class Settings:
     budget: int = 40
     disable: bool = False
     shadow: int = 1
+    check_every: int = 1000
+    invariant: bool = False
+    accept_unfinished: bool = False
     reuse: bool = True
     fast_path: bool = True
     lazy_share: float = 0.5
@@ -117,6 +120,12 @@ def _flag(text: str) -> bool:
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("a whole number >= 1")
+    return int(text)
+
+
+def _count_or_none(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("a whole number >= 0")
     return int(text)
 
 
@@ -203,6 +212,23 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("disable", _flag, "The kill switch: every tuned call runs the original."),
     Variable(
         "shadow", _count, "So many first calls of every shape run the original, too, and their results are compared."
+    ),
+    Variable(
+        "check_every",
+        _count_or_none,
+        "In service one call in so many of every shape is compared with the original, off the critical path and, at "
+        "first, more often (docs/runtime.md); 0: none.",
+    ),
+    Variable(
+        "invariant",
+        _flag,
+        "Only pairs are accepted and served whose results are the baseline's bit for bit: none depends on what was "
+        "tuned (docs/serving.md).",
+    ),
+    Variable(
+        "accept_unfinished",
+        _flag,
+        "Warm-up, tune and prebuild answer from a cached result whose search was not finished, too; else it goes on.",
     ),
     Variable(
         "reuse",

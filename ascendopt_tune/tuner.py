@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,8 +22,8 @@ from .case import Case
 from .chip import load_chip
 from .clocks import Interval, interval
 from .diagnosis import waves_json
-from .entry import canonical, sha256
-from .errors import NoWorkingCandidate
+from .entry import FINISHED, canonical, sha256
+from .errors import NoWorkingCandidate, OutOfTime
 from .evaluate.gate import Checked, Gate
 from .evaluate.screen import open_evaluator
 from .llm.endpoint import Endpoint
@@ -44,7 +44,6 @@ from .settings import settings
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
 
 _STAGES = ("compile", "tiling", "execute", "check")
-_ENDED = ("budget", "exhausted")  # a run that ended otherwise can go on: its journal is kept
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -94,6 +93,9 @@ class TuneRecord:
             **waves_json(self.best, load_chip(self.key.chip)),
             "changes": list(self.entry.provenance.changes),
             "evaluations": self.entry.provenance.evaluations,
+            "budget": self.entry.provenance.budget,
+            "finished": self.entry.provenance.finished(self.entry.provenance.budget),
+            "ended": self.entry.provenance.ended,
             "outcomes": dict(self.entry.provenance.outcomes),
             "cached": self.cached,
             "cache_key": self.key.hash,
@@ -135,6 +137,7 @@ def tune_case(
     workers: int | None = None,
     retune: bool = False,
     resume: bool = False,
+    accept_unfinished: bool | None = None,
     limits: Limits | None = None,
     schedule: str = SCHEDULES[0],
     proposer: str | None = None,
@@ -145,7 +148,8 @@ def tune_case(
 ) -> TuneRecord:
     """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
 
-    A run that was killed goes on where it was when it is started again in the same way.
+    A run that was killed goes on where it was when it is started again in the same way, and so does one that Ctrl-C or
+    a limit ended.
 
     Args:
         target: ``auto`` (a real NPU where there is one), ``virtual`` (modelled times) or ``npu``.
@@ -156,6 +160,8 @@ def tune_case(
         say: told which long step begins.
         retune: search anew although the cache has an answer.
         resume: go on with the run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer.
+        accept_unfinished: answer from a cached result whose search was not finished, too; else it goes on. Default:
+            ASCENDOPT_ACCEPT_UNFINISHED.
         limits: on seconds, tokens and money; whichever ends first keeps the best pair so far.
         schedule: of the two stages, ``paper`` or ``adaptive``.
         steps: of Stage I and of Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.
@@ -185,6 +191,7 @@ def tune_case(
         workers=workers,
         retune=retune,
         resume=resume,
+        accept_unfinished=accept_unfinished,
         limits=limits,
         schedule=schedule,
         proposer=proposer,
@@ -212,6 +219,7 @@ def tune_cases(
     workers: int | None = None,
     retune: bool = False,
     resume: bool = False,
+    accept_unfinished: bool | None = None,
     limits: Limits | None = None,
     schedule: str = SCHEDULES[0],
     proposer: str | None = None,
@@ -227,6 +235,8 @@ def tune_cases(
     cache are a portfolio of at most two pairs with the case as the rule. Arguments and errors as of :func:`tune_case`;
     ``arrays`` are for a single case.
     """
+    if accept_unfinished is None:
+        accept_unfinished = settings().accept_unfinished
     endpoint = endpoint or Endpoint.of(settings())
     if endpoint is not None:
         limits = (limits or Limits()).or_else(Limits(tokens=endpoint.max_tokens, money=endpoint.max_money))
@@ -252,8 +262,11 @@ def tune_cases(
     header = run_header(name, options, chosen.proposers) | {"warm_start": warm_start}
     path = journal or cache.root / "journals" / f"{name[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
     goes_on = resume and path.exists()
-    if not retune and not goes_on and (known := _cached(cache, keys)):
-        return [TuneRecord(k, c.case, e, cached=True) for k, c, e in zip(keys, cases, known, strict=True)]
+    known = None if retune else _cached(cache, keys)
+    if known and not goes_on:
+        if accept_unfinished or all(entry.provenance.finished(budget) for entry in known):
+            return [TuneRecord(k, c.case, e, cached=True) for k, c, e in zip(keys, cases, known, strict=True)]
+        say(f"the cached result's search was not finished ({known[0].provenance.search_text}): going on with it")
     if resume and not goes_on:
         say("nothing to resume: starting at the beginning")
     if retune and not resume:
@@ -294,6 +307,9 @@ def tune_cases(
             except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
                 path.unlink(missing_ok=True)
                 raise
+        best_so_far = result.best is not result.baseline
+        if spending.limits.until is not None and result.stop == "seconds" and not best_so_far:
+            raise OutOfTime(f"the time was over after {result.evaluations} evaluations; nothing faster was found.")
         if result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
         say("checking the best pair once more, on inputs the search never saw")
@@ -315,6 +331,8 @@ def tune_cases(
             for k, one in zip(keys, _kept(gate, result, best, confirmed, decision), strict=True)
         ]
         chosen.close()
+    if known:
+        entries = [_better(one, other) for one, other in zip(known, entries, strict=True)]
     for entry in entries:
         cache.put(entry)
     if warm_start and len(cases) == 1:
@@ -323,7 +341,7 @@ def tune_cases(
             seed, package_version(), toolkit.version,
         )  # fmt: skip
         chosen.retrieval.give(lambda bank: learned(run, bank))
-    if result.stop in _ENDED:
+    if result.stop in FINISHED:  # else its journal is kept, and it can go on
         path.unlink(missing_ok=True)
     seen, stop, elapsed = result.history, result.stop, result.elapsed_s
     return [
@@ -436,6 +454,23 @@ def _cached(cache: Cache, keys: Sequence[Key]) -> list[Entry] | None:
     return found if together else None
 
 
+def _better(known: Entry, found: Entry) -> Entry:
+    """What to keep of a result whose search was not finished and what came of going on."""
+    if found.best.task_duration_us <= known.best.task_duration_us:
+        return found
+    made = found.provenance
+    return replace(
+        known,
+        provenance=replace(
+            known.provenance,
+            budget=made.budget,
+            evaluations=made.evaluations,
+            outcomes=made.outcomes,
+            ended=made.ended,
+        ),
+    )
+
+
 def _entry(
     key: Key,
     operator: Operator,
@@ -486,6 +521,7 @@ def _entry(
             decision=kept.decision,
             cases=cases,
             common_pair=common_pair,
+            ended=result.stop,
         ),
         signature=signature,
         interval=kept.interval,

@@ -48,6 +48,9 @@ _LIST_ELEMENTS: dict[str, Any] = {
 }
 
 
+_PLAIN_STRUCT_BYTES = 1 << 16
+
+
 @dataclass(frozen=True)
 class TilingResult:
     """What a tiling function decided.
@@ -55,6 +58,7 @@ class TilingResult:
     ``workspace_bytes`` is the sum of the sizes it asked for; ``data`` the tiling bytes as the kernel reads them;
     ``schedule_mode`` 1 asks that all cores run at once. ``initial_values``: what each output is filled with before the
     kernel runs, None where nothing is promised (OpDef's InitValue, for a tiling function that calls SetNeedAtomic).
+    ``tells_shapes``: the kernel decides outputs' shapes (OutputShapeDependOnCompute), and has a parameter for them.
     """
 
     block_dim: int
@@ -63,6 +67,7 @@ class TilingResult:
     data: bytes
     schedule_mode: int = 0
     initial_values: tuple[float | None, ...] = ()
+    tells_shapes: bool = False
 
 
 class HostProgram:
@@ -160,7 +165,8 @@ class HostProgram:
                 f"operator {signature.op_type} has no tiling function.",
                 "Register one with AICore().SetTiling(...) or IMPL_OP_OPTILING, or launch the kernel directly.",
             )
-        capacity = max((s.size for s in description.tiling_structs), default=0)
+        # A plain struct that both programs include is nowhere registered: there is room for any.
+        capacity = max((s.size for s in description.tiling_structs), default=_PLAIN_STRUCT_BYTES)
         attrs = dict(case.attrs)
         with _Context(self, signature, case.inputs, case.outputs, attrs, values or {}) as ctx:
             lib, handle = ctx.library, ctx.handle
@@ -181,6 +187,7 @@ class HostProgram:
                 workspace_bytes=sum(lib.vnpu_ctx_workspace(handle, i) for i in range(count)),
                 data=ctypes.string_at(lib.vnpu_ctx_tiling_data(handle), size),
                 schedule_mode=lib.vnpu_ctx_schedule_mode(handle),
+                tells_shapes=any(p.shape_from_kernel for p in signature.outputs),
                 initial_values=_initial_values(signature, case) if lib.vnpu_ctx_need_atomic(handle) else (),
             )
 

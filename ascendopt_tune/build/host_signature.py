@@ -154,6 +154,7 @@ def _params(op: Mapping[str, Any]) -> tuple[tuple[ParamDef, ...], tuple[ParamDef
             kind=p["kind"],
             init_values=tuple(float(v) for v in p["init_values"]),
             formats=tuple(_FORMAT_NAMES.get(f, f"format{f}") for f in (p["formats"] or p["format_list"])),
+            shape_from_kernel=bool(p.get("shape_from_kernel")),
             value_depend=p["value_depend"] or (i < len(op["inputs"]) and bool(op["tiling_value_inputs"] >> i & 1)),
         )
         for i, p in enumerate(raw)

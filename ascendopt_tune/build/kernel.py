@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..case import DTYPES, Case
 from ..operator import Operator, Pair, Signature
+from ..project import parameters_of, template_parameters
 from .host import TilingResult, TilingStruct, dtype_column
 
 _GE_DTYPE = {
@@ -62,6 +63,20 @@ _RESERVED = """\
 #undef __REDIRECT
 #undef __REDIRECT_NTH
 #undef __REDIRECT_NTHNL
+#endif
+"""
+# Kernels include <iostream> for prints they no longer have: its declarations, without the object that sets streams up
+# when a library is loaded. Who does print in a kernel is told of std::cout.
+_NO_STREAMS = """\
+#if defined(__VNPU__)
+#include <istream>
+#include <ostream>
+#define _GLIBCXX_IOSTREAM 1
+#define _LIBCPP_IOSTREAM
+namespace std {
+extern istream cin;
+extern ostream cout, cerr, clog;
+}
 #endif
 """
 # The host's headers that need those words themselves; files for direct launch bring host code with them.
@@ -154,12 +169,18 @@ def kernel_unit(
     write_files(operator, dict(pair.kernel), work_dir)
     main = (work_dir / operator.kernel_main).resolve()
     includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
-    head = ['#include "kernel_operator.h"', _HOST_CODE]
+    head = ['#include "kernel_operator.h"', _HOST_CODE, _NO_STREAMS]
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        source = "\n".join([*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""])
-        return KernelUnit(source, f"{operator.name}.cpp", tuple(options), operator.entry)
+        lines = [*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""]
+        entry = operator.entry
+        if "<" in entry:  # what is launched is a function that calls the template with its arguments
+            entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")
+            parameters = ", ".join(f"{kind} {name}" for name, kind in operator.direct.parameters)
+            call = f"{operator.entry}({', '.join(name for name, _ in operator.direct.parameters)});"
+            lines.append(f'extern "C" __global__ __aicore__ void {entry}({parameters}) {{ {call} }}\n')
+        return KernelUnit("\n".join(lines), f"{operator.name}.cpp", tuple(options), entry)
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
@@ -168,4 +189,15 @@ def kernel_unit(
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")
+    template = template_parameters(pair.kernel[operator.kernel_main], operator.entry)
+    if template:  # its arguments are in the key (ascendc/host_api/tiling/template_argument.h)
+        values = [
+            f"static_cast<{kind}>(ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL))"
+            for i, (kind, _) in enumerate(template)
+        ]
+        taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)
+        declared = ", ".join(f"{kind} {name}" for name, kind in taken)
+        call = f"{operator.entry}<{', '.join(values)}>({', '.join(name for name, _ in taken)});"
+        head.append(f'extern "C" __global__ __aicore__ void {entry}_template({declared}) {{ {call} }}\n')
+        entry += "_template"
     return KernelUnit("\n".join(head), f"{operator.name}.cpp", tuple(options), entry)

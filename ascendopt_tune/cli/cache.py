@@ -12,7 +12,7 @@ from .. import paths
 from ..build.toolkit import find
 from ..cache import Cache, Key, Summary
 from ..deploy import archive, importing, upkeep
-from ..entry import folder_reader, read_document
+from ..entry import Provenance, folder_reader, read_document
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
 from ..report.text import json_text, time_word
@@ -67,7 +67,8 @@ def show(
     for change in document["provenance"]["changes"] or ["nothing: the pair as written is the best"]:
         print(f"  {change}")
     made = document["provenance"]
-    print(f"made {made['created']} with {made['evaluations']} evaluations, seed {made['seed']}")
+    search = Provenance(**{"ended": "", **made}).search_text
+    print(f"made {made['created']} with {search}, seed {made['seed']}")
     print(f"toolkit {summary.key.toolkit}")
     print(f"checked against {made['reference']}: {made['checks']} outputs")
 

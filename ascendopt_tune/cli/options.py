@@ -35,7 +35,9 @@ Kernel = Annotated[
 Entry = Annotated[
     str | None,
     typer.Option(
-        "--entry", help="With --kernel: its __global__ function, if there are several.", rich_help_panel=_OPERATOR
+        "--entry",
+        help="With --kernel: its __global__ function, if there are several; of a template with arguments: scale<half>.",
+        rich_help_panel=_OPERATOR,
     ),
 ]
 BlockDim = Annotated[
@@ -64,6 +66,34 @@ Inputs = Annotated[
     Path | None,
     typer.Option("--inputs", help="Your arrays by name: .npz, or .safetensors for bfloat16.", rich_help_panel=_CASE),
 ]
+Format = Annotated[
+    list[str],
+    typer.Option(
+        "--format", metavar="NAME=FORMAT", help="Of your arrays, e.g. x=NCHW; repeatable.", rich_help_panel=_CASE
+    ),
+]
+Domain = Annotated[
+    list[str],
+    typer.Option(
+        "--domain",
+        metavar="NAME=LOW:HIGH",
+        help="Values a random input may have; also NAME=[v,..], and NAME=INPUT:AXIS for indices; repeatable.",
+        rich_help_panel=_CASE,
+    ),
+]
+InPlace = Annotated[
+    list[str],
+    typer.Option(
+        "--in-place",
+        metavar="NAME",
+        help="An input that the kernel changes without the definition having an output for it; repeatable.",
+        rich_help_panel=_OPERATOR,
+    ),
+]
+IncludeDir = Annotated[
+    list[Path],
+    typer.Option("-I", metavar="FOLDER", help="A folder with headers; repeatable.", rich_help_panel=_OPERATOR),
+]
 Output = Annotated[
     list[str],
     typer.Option(
@@ -87,6 +117,12 @@ ChipName = Annotated[
 ]
 Target = Annotated[
     str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
+]
+AcceptUnfinished = Annotated[
+    bool,
+    typer.Option(
+        "--accept-unfinished", help="Answer from cached results whose search was not finished, too; else it goes on."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -155,13 +191,40 @@ def parse_steps(text: str) -> tuple[int, int]:
 
 
 def find_operator(
-    op: str | None, kernel: Path | None, entry: str | None, block_dim: int | None, defines: Sequence[str]
+    op: str | None,
+    kernel: Path | None,
+    entry: str | None,
+    block_dim: int | None,
+    defines: Sequence[str],
+    include: Sequence[Path] = (),
+    in_place: Sequence[str] = (),
 ) -> Operator:
     """The operator the command line names; one whose reference can't run here comes without.
 
+    Args:
+        include: more folders with headers, for kernel and host program.
+        in_place: more inputs that the kernel changes (Operator.in_place).
+
     Raises:
-        OperatorError: nothing or two things named, or it can't be found.
+        OperatorError: nothing or two things named, or it can't be found; a folder that is none.
     """
+    operator = _named_operator(op, kernel, entry, block_dim, defines)
+    for folder in include:
+        if not folder.is_dir():
+            raise OperatorError(f"-I {folder} is no folder.", "Give a folder with headers in it.")
+    folders = tuple(folder.expanduser().resolve() for folder in include)
+    changed = tuple(dict.fromkeys([*operator.in_place, *in_place]))
+    return replace(
+        operator,
+        host_include_dirs=(*operator.host_include_dirs, *folders),
+        kernel_include_dirs=(*operator.kernel_include_dirs, *folders),
+        settings={**operator.settings, "in_place": list(changed)} if changed else operator.settings,
+    )
+
+
+def _named_operator(
+    op: str | None, kernel: Path | None, entry: str | None, block_dim: int | None, defines: Sequence[str]
+) -> Operator:
     if kernel is not None:
         if op is not None:
             raise OperatorError(f"both an operator ({op}) and --kernel {kernel} are given.", "Give one of them.")
@@ -198,7 +261,7 @@ def _entry_and_blocks(kernel: Path, entry: str | None, block_dim: int | None) ->
             raise OperatorError(f"{kernel} {known}.", "Name the one to launch with --entry, and its --block-dim.")
         (entry,) = kernels
     if block_dim is None:
-        block_dim = kernels.get(entry)
+        block_dim = kernels.get(entry.partition("<")[0])
     if block_dim is None:
         raise OperatorError(
             f"on how many blocks {entry} of {kernel} is to run is not said.",
@@ -216,8 +279,14 @@ def make_subject(
     output: Sequence[str],
     attr: Sequence[str],
     outputs: Path | None,
+    format: Sequence[str] = (),
+    domain: Sequence[str] = (),
 ) -> Subject:
     """Operator and case from what the command line says; without inputs, the first case of ``op.toml``.
+
+    Args:
+        format: formats of the user's arrays, as ``x=NCHW``.
+        domain: values of random inputs (:func:`~ascendopt_tune.arguments.parse_domain`).
 
     Raises:
         CaseError: a name, dtype, shape or value that doesn't fit the operator, or ``outputs`` can't hold the results.
@@ -225,6 +294,10 @@ def make_subject(
     """
     arrays = arguments.load_arrays(inputs) if inputs is not None else {}
     specs = {name: TensorSpec(arguments.dtype_name(a.dtype), tuple(a.shape)) for name, a in arrays.items()}
+    for name, layout in arguments.parse_formats(format).items():
+        if name not in specs:
+            raise CaseError(f"--format names {name}, which is not in --inputs.", "Write --input x=DTYPE[...]:FORMAT.")
+        specs[name] = replace(specs[name], format=layout)
     for name, spec in arguments.parse_tensors(input, "--input").items():
         if name in specs:
             raise CaseError(f"{name} is given by --input and in {inputs}.", "Give it once.")
@@ -247,11 +320,22 @@ def make_subject(
             attrs, given = {**example_attrs, **attrs}, {**example_outputs, **given}
 
         def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
-            return evaluator.infer_outputs(operator, inputs, attrs)
+            try:
+                return evaluator.infer_outputs(operator, inputs, attrs)
+            except (HostProgramError, CaseError) as e:
+                names = " ".join(f"--output {p.name}=DTYPE[...]" for p in signature.outputs)
+                raise HostProgramError(
+                    f"the outputs' shapes are unknown: {e.message}",
+                    f"A shape function that needs an input's values has none here: name the outputs, {names}.",
+                ) from e
 
         case = arguments.build_case(signature, specs, attrs, given, infer, operator.in_place)
     if outputs is not None:
         arguments.check_output_file(outputs, flatten(case.outputs))
+    if domain:
+        given_domains = dict(arguments.parse_domain(text, signature) for text in domain)
+        domains = {**operator.settings.get("domain", {}), **given_domains}
+        operator = replace(operator, settings={**operator.settings, "domain": domains})
     return Subject(operator, signature, case, arrays)
 
 

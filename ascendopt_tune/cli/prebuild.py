@@ -18,7 +18,7 @@ from ..deploy.manifest import Wish, read_manifest
 from ..deploy.prebuild import Done, prebuild
 from ..errors import CacheError
 from ..report.text import json_text, time_word
-from ..settings import settings
+from ..settings import override, settings
 from . import options
 
 EXAMPLES = """[bold]Examples[/]
@@ -49,12 +49,14 @@ def prebuild_command(
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
     ] = None,
+    accept_unfinished: options.AcceptUnfinished = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Tune what the manifest asks for and write a bundle: a read-only cache layer to ship with a deployment.
 
-    What the cache has is not tuned again. A wish that can't be fulfilled is listed; the others are in the bundle.
+    What the cache has is not tuned again; a search that Ctrl-C or a limit ended goes on. A wish that can't be fulfilled
+    is listed; the others are in the bundle.
     """
     options.check_cache_folder()
     wishes = read_manifest(manifest)
@@ -64,7 +66,11 @@ def prebuild_command(
     cache = Cache()
     try:
         count = workers or settings().workers or os.cpu_count() or 1
-        with contextlib.redirect_stdout(sys.stderr):  # what Ray has to say comes there, into the JSON document
+        asked = {"accept_unfinished": True} if accept_unfinished else {}
+        with (
+            override(**asked),
+            contextlib.redirect_stdout(sys.stderr),
+        ):  # what Ray has to say comes there, into the JSON document
             for result in prebuild(wishes, cache, workers=count, ray_address=ray, started=_say_started):
                 done.append(result)
                 _say_done(result, len(done), len(wishes), time.monotonic() - started)

@@ -18,7 +18,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..outcome import CompileFailed, LaunchFailed, Timed
-from ..report.text import failure_text, json_text, print_case, print_profile, profile_table
+from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
 from ..settings import settings
 from . import failure, options
@@ -37,6 +37,11 @@ ascendopt-tune run --kernel k.cpp --entry my_kernel --block-dim 8 -D N=4096 --in
 --output y=float32\\[4096]
 """
 
+_DOMAIN = (
+    "your own arrays passed, random ones didn't: if the operator isn't defined for those, say which values an input "
+    "may have, with --domain NAME=LOW:HIGH or a [domain.NAME] in op.toml (docs/operators.md)"
+)
+
 
 def run(
     op: options.Op = None,
@@ -44,10 +49,14 @@ def run(
     entry: options.Entry = None,
     block_dim: options.BlockDim = None,
     define: options.Define = [],  # noqa: B006
+    include: options.IncludeDir = [],  # noqa: B006
+    in_place: options.InPlace = [],  # noqa: B006
     input: options.Input = [],  # noqa: B006
     inputs: options.Inputs = None,
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
+    format: options.Format = [],  # noqa: B006
+    domain: options.Domain = [],  # noqa: B006
     outputs: options.Outputs = None,
     seed: options.Seed = 0,
     chip: options.ChipName = None,
@@ -69,7 +78,7 @@ def run(
     now = settings()
     options.check_cache_folder()
     options.check_file(trace, "--trace")
-    operator = options.find_operator(op, kernel, entry, block_dim, define)
+    operator = options.find_operator(op, kernel, entry, block_dim, define, include, in_place)
     toolkit = find(target or now.target)
     if trace is not None and toolkit.target != "virtual":
         raise CaseError(
@@ -80,8 +89,10 @@ def run(
         if not json:
             print(f"building, running and checking {operator.name} ...", file=sys.stderr)
         subject = options.make_subject(
-            operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
-        )
+            operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs, format=format,
+            domain=domain,
+        )  # fmt: skip
+        operator = subject.operator
         gate = Gate(operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays)
         try:
             result = gate.evaluate(operator.baseline, trace=trace is not None)
@@ -95,6 +106,10 @@ def run(
         if json:
             print(json_text(_document(subject, gate, evaluator, seed, result, saved)))
     outcome = result.outcome
+    # The user's own arrays are the first trial's inputs.
+    reason = "" if isinstance(outcome, Timed) else outcome.reason
+    if subject.arrays and "[trial " in reason and "[trial 1 of" not in reason:
+        print(_DOMAIN, file=sys.stderr)
     if isinstance(outcome, (CompileFailed, LaunchFailed)):
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
@@ -141,7 +156,7 @@ def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: C
     if isinstance(result.outcome, Timed):
         console.print(profile_table(evaluator.toolkit.target, {"as written": result.outcome.profile}))
         if subject.reference == "baseline":
-            print(f"{result.checks} outputs repeated (there is no reference to compare them with), no hazard")
+            print(f"{result.checks} outputs, {ITSELF_ONLY}; no hazard")
         else:
             print(f"{result.checks} outputs compared with {subject.reference}, no hazard")
         if note := waves_note(result.outcome.profile, load_chip(evaluator.chip)):

@@ -57,10 +57,14 @@ def tune(
     entry: options.Entry = None,
     block_dim: options.BlockDim = None,
     define: options.Define = [],  # noqa: B006
+    include: options.IncludeDir = [],  # noqa: B006
+    in_place: options.InPlace = [],  # noqa: B006
     input: options.Input = [],  # noqa: B006
     inputs: options.Inputs = None,
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
+    format: options.Format = [],  # noqa: B006
+    domain: options.Domain = [],  # noqa: B006
     outputs: options.Outputs = None,
     cases: Annotated[
         Path | None,
@@ -123,6 +127,11 @@ def tune(
             "--resume", help="Go on with a run that was killed, or that Ctrl-C or a limit ended; same options."
         ),
     ] = False,
+    accept_unfinished: options.AcceptUnfinished = False,
+    invariant: Annotated[
+        bool,
+        typer.Option("--invariant", help="Only pairs whose results are bit for bit those of the pair as written."),
+    ] = False,
     cold: Annotated[
         bool, typer.Option("--cold", help="Don't begin with what the cache has of other shapes, chips and operators.")
     ] = False,
@@ -141,7 +150,7 @@ def tune(
     """Tune an operator for one case: search, check, measure, confirm, and keep the best pair in the cache.
 
     Without inputs, the first case of its op.toml is tuned; with --cases one pair for all cases of a file. A case that
-    the cache has is answered from it.
+    the cache has is answered from it; a search that Ctrl-C or a limit ended goes on.
     """
     now = settings()
     options.check_cache_folder()
@@ -153,7 +162,9 @@ def tune(
             "--cases goes with no other option about a case, and not with --outputs, --report and --story.",
             "The file names inputs, outputs and attributes; --record and --json have all cases.",
         )
-    operator = options.find_operator(op, kernel, entry, block_dim, define)
+    operator = options.find_operator(op, kernel, entry, block_dim, define, include, in_place)
+    if invariant or now.invariant:
+        operator = operator.invariantly()
     toolkit = find(target or now.target)
     chip = chip or now.chip
     try:
@@ -164,8 +175,10 @@ def tune(
                     subjects, weights = options.make_subjects(operator, evaluator, cases)
                 else:
                     subject = options.make_subject(
-                        operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs
-                    )
+                        operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs,
+                        format=format, domain=domain,
+                    )  # fmt: skip
+                    operator = subject.operator
                     subjects, weights = [subject], [1.0]
             subject = subjects[0]
             results = tune_cases(
@@ -178,6 +191,7 @@ def tune(
                 workers=workers or now.workers,
                 retune=retune,
                 resume=resume,
+                accept_unfinished=accept_unfinished or now.accept_unfinished,
                 limits=Limits(max_seconds, max_tokens, max_money),
                 schedule=schedule.value,
                 steps=options.parse_steps(steps),

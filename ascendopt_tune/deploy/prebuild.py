@@ -30,7 +30,7 @@ from ..clocks import Interval, speedup_text
 from ..errors import AscendOptError
 from ..evaluate.sandbox import die_with_parent
 from ..operator import Operator, Signature
-from ..settings import override
+from ..settings import override, settings
 from .manifest import Wish
 
 ATTEMPTS = 3  # a job whose process dies is started again; this often it may be the job that kills it
@@ -64,6 +64,8 @@ def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
     from ..evaluate.evaluator import Evaluator
 
     operator, toolkit = wish.operator(), find(wish.target)
+    if settings().invariant:
+        operator = operator.invariantly()
     with Evaluator(toolkit, wish.chip, workers=1) as evaluator:
         signature = evaluator.describe(operator).signature
         own = {param.name for param in signature.inputs}

@@ -126,6 +126,8 @@ class Acl:
         self._rt.aclGetRecentErrMsg.restype = ctypes.c_char_p
         self._rt.aclrtGetSocName.restype = ctypes.c_char_p
         self._lib64 = toolkit.lib64
+        #: Folders whose source lines are not the user's.
+        self.foreign = [toolkit.include, toolkit.include.resolve()]
         self._rtc: ctypes.CDLL | None = None
         #: Whether the virtual NPU answers.
         self.virtual = hasattr(self._rt, "vnpu_last_report")
@@ -167,9 +169,12 @@ class Acl:
         """Raises DeviceError for what a function returned."""
         self._raise(name, code)
 
+    def recent_message(self) -> str:
+        """What the runtime says of this thread's last error; it says so once."""
+        return (self._rt.aclGetRecentErrMsg() or b"").decode(errors="replace").strip() or "no message"
+
     def _raise(self, name: str, code: int) -> None:
-        text = (self._rt.aclGetRecentErrMsg() or b"").decode(errors="replace").strip()
-        raise DeviceError(f"{name} failed with error {code}: {text or 'no message'}", code=code)
+        raise DeviceError(f"{name} failed with error {code}: {self.recent_message()}", code=code)
 
     # -- compile, load, launch ----------------------------------------------------------------------------------------
 

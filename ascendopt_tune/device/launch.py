@@ -65,6 +65,9 @@ class _Buffer:
         return self.pointer + _round_up(self.spec.nbytes)
 
 
+_SHAPE_BYTES = 9 * 8  # what a kernel tells of one output: the number of its axes, and up to 8 lengths, as uint64
+
+
 class Launch:
     """The buffers and arguments of one case. Build once, then per launch: ``load``, ``run``, ``outputs``.
 
@@ -74,6 +77,7 @@ class Launch:
         workspace_bytes: what the tiling function asked for.
         order: for a direct launch, the kernel's parameters: names of inputs and outputs, or ctypes values.
         unlisted: how many outputs, the last ones, are no parameters of their own: inputs that the kernel changes.
+        tells_shapes: the kernel decides outputs' shapes, and has a parameter behind the outputs to tell them in.
         initial_values: what each output is filled with before a launch; None, or no entry: with poison.
 
     Raises:
@@ -89,6 +93,7 @@ class Launch:
         workspace_bytes: int = 0,
         order: Sequence[str | ctypes._SimpleCData[Any]] | None = None,
         unlisted: int = 0,
+        tells_shapes: bool = False,
         initial_values: Sequence[float | None] = (),
     ) -> None:
         self._acl = acl
@@ -115,6 +120,8 @@ class Launch:
             self._args: list[LaunchArgument]
             if order is None:
                 self._args = [*(arguments[n] for n in names[0]), *results[: len(results) - unlisted]]
+                if tells_shapes:
+                    self._args.append(self._malloc(_SHAPE_BYTES * len(names[1])))
                 self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"", "tiling data")]
             else:
                 arguments.update(zip(names[1], results, strict=True))

@@ -198,6 +198,7 @@ def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:
         tiling.data,
         tiling.workspace_bytes,
         unlisted=unlisted,
+        tells_shapes=tiling.tells_shapes,
         initial_values=tiling.initial_values,
     )
 

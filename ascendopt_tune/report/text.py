@@ -19,6 +19,9 @@ from ..profile import Profile
 from ..search.acceptance import NO_WIN
 from ..tuner import TuneRecord
 
+#: Said where nothing but the operator itself knows what is right.
+ITSELF_ONLY = "compared with itself only: give a reference.py (docs/operators.md)"
+
 PIPES = {
     "task_duration_us": "task duration",
     "aiv_time_us": "core time (mean)",
@@ -121,9 +124,11 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     if entry.improved:
         lines = [f"speedup {entry.speedup_text}, {word}", "changed, step by step:"]
         lines += [f"  {change}" for change in entry.provenance.changes]
-    lines.append(f"{entry.provenance.evaluations} evaluations: {counts_text(entry.provenance.outcomes)}")
+    lines.append(f"{entry.provenance.search_text}: {counts_text(entry.provenance.outcomes)}")
     lines += _asked(record.llm)
-    against = "reference.py" if entry.provenance.reference == "reference.py" else "the baseline's own results"
+    against = (
+        "reference.py" if entry.provenance.reference == "reference.py" else f"the baseline's own results: {ITSELF_ONLY}"
+    )
     lines.append(
         f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
     )
@@ -190,7 +195,7 @@ def print_tuned_together(
         lines += ["changed, step by step:", *(f"  {change}" for change in tuned.provenance.changes)]
     lines += [f"{record.case}, {note}" for record in records for note in waves_notes(record)]
     counts = records[0].entry.provenance.outcomes
-    lines.append(f"{records[0].entry.provenance.evaluations} evaluations, each on every case: {counts_text(counts)}")
+    lines.append(f"{records[0].entry.provenance.search_text}, each on every case: {counts_text(counts)}")
     if records[0].cached:
         lines.append("answered from the cache; nothing was compiled or run")
     console.print("\n".join(lines), markup=False, soft_wrap=True)

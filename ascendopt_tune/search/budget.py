@@ -29,11 +29,16 @@ class Usage:
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper limits of a run; None: no limit. ``seconds`` are of the wall clock, ``money`` US dollars."""
+    """Upper limits of a run; None: no limit. ``seconds`` are of the wall clock, ``money`` US dollars.
+
+    For a run in parts: this part ends after ``evaluations`` of the run, and at ``until`` (time.monotonic()).
+    """
 
     seconds: float | None = None
     tokens: int | None = None
     money: float | None = None
+    evaluations: int | None = None
+    until: float | None = None
 
     def or_else(self, other: Limits) -> Limits:
         """These limits; where there is none, that of ``other``."""
@@ -41,6 +46,8 @@ class Limits:
             self.seconds if self.seconds is not None else other.seconds,
             self.tokens if self.tokens is not None else other.tokens,
             self.money if self.money is not None else other.money,
+            self.evaluations if self.evaluations is not None else other.evaluations,
+            self.until if self.until is not None else other.until,
         )
 
 
@@ -73,8 +80,16 @@ class Budget:
         self._before += spent.get("seconds", 0.0)
         self.usage.add(int(spent.get("tokens", 0)), spent.get("money", 0.0))
 
-    def exceeded(self) -> str | None:
-        """``seconds``, ``tokens`` or ``money``, whichever is spent first; else None."""
+    def exceeded(self, evaluations: int = 0) -> str | None:
+        """``seconds``, ``tokens``, ``money`` or ``paused``, whichever is spent first; else None.
+
+        Args:
+            evaluations: those of the run so far.
+        """
+        if self.limits.until is not None and self.clock() >= self.limits.until:
+            return "seconds"
+        if self.limits.evaluations is not None and evaluations >= self.limits.evaluations:
+            return "paused"
         values = {"seconds": self.seconds, "tokens": self.usage.tokens, "money": self.usage.money}
         for name, value in values.items():
             limit = getattr(self.limits, name)

@@ -79,7 +79,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``stop``: ``budget``, ``exhausted`` (no proposal left), ``interrupted``, ``seconds``, ``tokens`` or ``money``.
+    """``stop``: ``budget``, ``exhausted`` (no proposal left), ``interrupted``, or what Budget.exceeded says.
 
     ``history`` is in order of candidate ids, which are consecutive, except when a parallel batch was interrupted.
     """
@@ -226,7 +226,7 @@ class Search:
         while steps > 0 and idle < len(proposers):
             if self._spent >= self.options.budget:
                 return "budget"
-            if self._to_replay <= 0 and (reason := self.limits.exceeded()):
+            if self._to_replay <= 0 and (reason := self.limits.exceeded(self._spent)):
                 return reason
             if self._duplicates > self.options.duplicates_per_evaluation * self.options.budget:
                 return "exhausted"

@@ -123,7 +123,7 @@ def _refuse_cuda_build() -> None:
         )
 
 
-def _loaded_runtime() -> ctypes.CDLL | None:
+def loaded_runtime() -> ctypes.CDLL | None:
     """The libascendcl.so this process has loaded, or None."""
     try:
         return ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
@@ -141,7 +141,7 @@ def _real_cann_on_search_path() -> bool:
 
 def is_virtual() -> bool:
     """Whether the AscendCL runtime of this process is the virtual NPU; False when none is loaded."""
-    runtime = _loaded_runtime()
+    runtime = loaded_runtime()
     return runtime is not None and hasattr(runtime, "vnpu_last_report")
 
 

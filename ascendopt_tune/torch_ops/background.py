@@ -101,7 +101,9 @@ class Worker:
             message = json.loads(line)
             name = message["id"]
             with self._changed:
-                if name in self._queue:
+                if "drop" in message:
+                    self._queue.pop(name, None)
+                elif name in self._queue:
                     self._queue[name].weight = message["weight"]
                 elif "request" in message:
                     self._queue[name] = _Waiting(request_from_json(message["request"]), message["weight"], 0.0)
@@ -150,12 +152,13 @@ class Worker:
 
     def _finish(self, name: str, state: str, reason: str = "") -> None:
         with self._changed:
-            del self._queue[name]
+            self._queue.pop(name, None)  # which may have been dropped meanwhile
         self._say(name, state, reason)
 
     def _put_off(self, name: str, pause_s: float, state: str, reason: str = "") -> None:
         with self._changed:
-            self._queue[name].since = time.monotonic() + pause_s
+            if name in self._queue:
+                self._queue[name].since = time.monotonic() + pause_s
         self._say(name, state, reason)
 
     def _say(self, name: str, state: str, reason: str = "") -> None:

@@ -43,6 +43,7 @@ def bind(op: TunedOp, dispatch: Callable[..., Any], overload: str | None, checke
         if (
             launcher is None
             or not launcher.serving
+            or launcher.calls >= launcher.due
             or _KILL in _environment
             or scope() is not None
             or op._slow

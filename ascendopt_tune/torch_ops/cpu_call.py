@@ -13,11 +13,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
+
+from . import faults
+from .devices import Hosts, same_device
 
 Kernel = Callable[..., Any]
 
 #: Calls so far by operator: work that took place on the CPU, and that no modelled time stands for.
 calls: Counter[str] = Counter()
+
+#: Told of each call's operator and the bytes of its tensors, while somebody listens (recording.py).
+listener: Callable[[str, int], None] | None = None
 
 _CPU = torch.device("cpu")
 _default_generator_lock = threading.RLock()
@@ -55,8 +62,11 @@ def run_on_cpu(op: Any) -> Kernel:
     takes_generator = any(parameter == "generator" for parameter, _ in parameters)
     random = takes_generator or torch.Tag.nondeterministic_seeded in op.tags
     tensors = {i for i, (_, kind) in enumerate(parameters) if kind == "Tensor"}
+    hosts = Hosts.of(schema)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        same_device(schema.name, args, kwargs, hosts)
+        faults.look()
         calls[name] += 1
         call = _Call()
         device = kwargs.get("device")
@@ -84,6 +94,8 @@ def run_on_cpu(op: Any) -> Kernel:
         if not stays:
             result = call.leave(result)
         call.settle()
+        if listener is not None:
+            listener(name, call.nbytes(result))
         return result
 
     return kernel
@@ -98,10 +110,18 @@ class _Call:
     def has_npu_tensors(self) -> bool:
         return bool(self._aliases)
 
+    def nbytes(self, result: Any) -> int:
+        """Of the npu tensors that went in and of the new ones that came out."""
+        inside = {id(outside): outside.nbytes for _, outside in self._aliases.values()}
+        made = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor) and id(t) not in inside]
+        return sum(inside.values()) + sum(t.nbytes for t in made)
+
     def enter(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if value.device.type != "npu":
                 return value
+            if faults.lost:
+                faults.refuse(value)
             inside = alias(value)
             self._aliases[id(inside)] = (inside, value)
             return inside

@@ -31,6 +31,7 @@ def tune(
     returns: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
     buckets: Mapping[str, Sequence[Any]] | None = None,
+    invariant: bool | None = None,
 ) -> Callable[[F], F]:
     """A decorator: calls with npu tensors are served by the tuned pair of ``source``.
 
@@ -48,12 +49,14 @@ def tune(
         returns: names of the operator's outputs the function returns, where it doesn't return all.
         names: ``{parameter: operator's name}`` for parameters that are called otherwise.
         buckets: which shapes share a tiling program, see neighbours.py; default: what op.toml says.
+        invariant: only pairs serve whose results are bit for bit those of the pair as written (docs/serving.md);
+            default: ``ASCENDOPT_INVARIANT``.
 
     Raises:
         SettingsError: an unknown policy. (An operator that can't be found is logged at the first call, and the original
             serves.)
     """
-    options = options_of(policy, budget, chip, seed, returns, names, buckets)
+    options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
 
     def decorate(function: F) -> F:
         from .dispatch import TunedOp
@@ -77,6 +80,7 @@ def options_of(
     returns: Sequence[str],
     names: Mapping[str, str] | None,
     buckets: Mapping[str, Sequence[Any]] | None,
+    invariant: bool | None,
 ) -> Callable[[], Options]:
     """Makes the options, once torch may be imported. Raises SettingsError at once for an unknown policy."""
     if policy is not None:
@@ -85,7 +89,7 @@ def options_of(
     def make() -> Options:
         from .resolve import Options
 
-        return Options(policy, budget, chip, seed, tuple(returns), dict(names or {}), buckets)
+        return Options(policy, budget, chip, seed, tuple(returns), dict(names or {}), buckets, invariant)
 
     return make
 

@@ -28,17 +28,23 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from ..cache import Entry
+from ..cache import Entry, Key
 from ..errors import AscendOptError, CaseError
 from ..operator import Operator
-from ..settings import DISABLE, disabled
+from ..search.budget import Limits
+from ..settings import DISABLE, disabled, settings
+from ..tuner import ProgressCallback
 from . import keys, recording
+from .cases import CaseCount, CaseStatus, text_of
 from .described import CallDescription
 from .fast_path import CallForm, FastTable
-from .guard import Probation, SlowerError, tensors_in
+from .faults import KernelFault, LostError, on_loss
+from .guard import Probation, SlowerError, poison, tensors_in
 from .launcher import Launcher, UnfitError
+from .lazy import moving_us
 from .policy import scoped
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
+from .sampling import Sample, next_due, sampler
 
 __all__ = ["Options", "Original", "Served", "TunedOp"]
 
@@ -103,6 +109,7 @@ class TunedOp:
         self._served = Served()
         self._resolver = Resolver(name, operator, original, self.options, below_autograd)
         self._table: dict[Hashable, Launcher | Probation | Original] = {}
+        self._counts: dict[Hashable, CaseCount] = {}
         self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
         self._fast: FastTable | None = None
@@ -130,7 +137,13 @@ class TunedOp:
             except CaseError as error:
                 return self._cannot_take(error, original, args, kwargs)
             choice = table.get(key)
-            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+            if (
+                choice.__class__ is not Launcher
+                or choice.calls >= choice.due
+                or _KILL in _environment
+                or scope() is not None
+                or self._slow
+            ):
                 return self._serve(key, choice, original, args, kwargs)
             try:
                 result = choice.go(args, kwargs)
@@ -153,7 +166,13 @@ class TunedOp:
             except CaseError as error:
                 return self._cannot_take(error, functools.partial(original, keyset), args, kwargs)
             choice = table.get(key)
-            if choice.__class__ is not Launcher or _KILL in _environment or scope() is not None or self._slow:
+            if (
+                choice.__class__ is not Launcher
+                or choice.calls >= choice.due
+                or _KILL in _environment
+                or scope() is not None
+                or self._slow
+            ):
                 return self._serve(key, choice, functools.partial(original, keyset), args, kwargs)
             try:
                 result = choice.go(args, kwargs)
@@ -186,7 +205,12 @@ class TunedOp:
     def off(self, value: bool) -> None:
         self._off = value
         self._slow = value or self.options.policy == "off"
-        if value and self._fast is not None:
+        if value:
+            self.leave_fast_path()
+
+    def leave_fast_path(self) -> None:
+        """Hits are served in Python from now on."""
+        if self._fast is not None:
             with self._lock:
                 for choice in list(self._table.values()):
                     if isinstance(choice, Launcher):
@@ -221,16 +245,23 @@ class TunedOp:
             for key in list(self._table):
                 self._replace(key, None)
 
-    def resolve_ahead(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None) -> str:
+    def resolve_ahead(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None, anew: bool = False
+    ) -> str:
         """Has these arguments' case served from now on, if it can be: looks up, tunes as the policy says, loads, and
         compares, with as many calls of both as that takes. Returns what serves: ``tuned``, ``original`` (the user's own
         pair is the best), ``missing``, or the reason why the original does.
 
         Args:
             original: the kernel, for an operator whose kernel is handed over call by call.
+            anew: what serves so far is looked up again, because there may be a better result.
         """
         function = original or self.original
         key = self._key(args, kwargs)
+        if anew:
+            with self._lock:
+                self._prepared.pop(self._resolver.name_of(args, kwargs), None)
+                self._replace(key, None)
         for _ in range(100):
             choice = self._table.get(key)
             if isinstance(choice, Launcher):
@@ -248,9 +279,47 @@ class TunedOp:
                 return "missing"
         return "missing"
 
+    def tune_ahead(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        original: Any,
+        limits: Limits,
+        progress: ProgressCallback | None = None,
+    ) -> Entry:
+        """Tunes these arguments' case, or goes on with it, within ``limits``; what serves stays as it is.
+
+        Raises AscendOptError for a call that can't be tuned, OutOfTime when the time is over before anything is found.
+        """
+        with self._lock:
+            return self._resolver.tune(original or self.original, args, kwargs, limits, progress)
+
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
         return self._resolver.describe(args, kwargs)
+
+    def cases(self) -> list[tuple[CaseStatus, Key | None]]:
+        """Every case that was met, and, of those that are missing, what was looked up."""
+        table, counts = dict(self._table), dict(self._counts)
+        out: list[tuple[CaseStatus, Key | None]] = []
+        for key in {**table, **counts}:
+            choice, count = table.get(key), counts.get(key) or CaseCount("", 0.0)
+            text, hits, us, looked_up = count.case, count.hits, count.us, None
+            source, why = "original", ""
+            if isinstance(choice, (Launcher, Probation)):
+                launcher = choice if isinstance(choice, Launcher) else choice.launcher
+                source = "tuned" if choice is launcher else "probation"
+                entry = launcher.entry
+                hits += launcher.served() if choice is launcher else 0
+                text, us = text or str(entry.case), entry.baseline.task_duration_us
+                why = f"{entry.speedup_text}, {entry.provenance.search_text}"
+            elif isinstance(choice, Original):
+                source = {"kept": "kept", "misses": "missing"}.get(choice.kind, "original")
+                why, looked_up = choice.reason, choice.key
+                if choice.wanted is not None and choice.wanted.job is not None:
+                    why, looked_up = f"{why}; in the background: {choice.wanted.job.state}", None
+            out.append((CaseStatus(self.name, text, source, hits, count.misses, why, us), looked_up))
+        return out
 
     def speedups(self) -> dict[str, str]:
         """By case, what the tuned pairs that serve now were found to gain."""
@@ -321,7 +390,13 @@ class TunedOp:
             return original(*args, **kwargs)
         if isinstance(choice, Launcher):
             try:
-                result = choice.go(args, kwargs)
+                sample = self._sample(key, choice, original, args, kwargs)
+                if sample is None:
+                    result = choice.go(args, kwargs)
+                else:
+                    results = choice.run(args, kwargs, poison)
+                    sample.launched(results, args, kwargs)
+                    result = choice.packed(results)
             except Exception as error:
                 self._failed(key, choice, error)
                 return original(*args, **kwargs)
@@ -339,6 +414,24 @@ class TunedOp:
         if isinstance(choice, Probation):
             return self._both_serve(key, choice, original, args, kwargs)
         return self._serve_original(choice, original, args, kwargs)
+
+    def _sample(
+        self, key: Hashable, launcher: Launcher, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> Sample | None:
+        """The call's sample, if it is due and can be had."""
+        calls = launcher.served()
+        if calls < launcher.sample_at or not sampler.idle:
+            return None
+        if torch.npu.is_current_stream_capturing():  # type: ignore[attr-defined]
+            return None
+        launcher.schedule(next_due(calls, settings().check_every))
+
+        def caught(reason: str) -> None:
+            log.error("%s: the tuned pair is taken out of service: %s", self.name, reason)
+            with self._lock:
+                self._quarantine(key, launcher, f"quarantined: {reason}")
+
+        return Sample.of(launcher, original, self._resolver.settings, caught, args, kwargs)
 
     def _first_call(
         self,
@@ -363,8 +456,12 @@ class TunedOp:
                 choice = self._resolver.resolve(original, args, kwargs)
             except Exception as error:
                 choice = self._refused(error)
+            count = self._counts.get(key)
+            if count is None:
+                size = sum(t.nbytes for t in tensors_in((*args, *kwargs.values())))
+                count = self._counts[key] = CaseCount(text_of(args, kwargs), moving_us(size, settings().chip))
             if isinstance(choice, Original):
-                choice.scope = scoped.get()
+                choice.scope, choice.case = scoped.get(), count
             if isinstance(choice, Original) and choice.kind == "misses":
                 pause = LOOK_AGAIN_S
                 if before is not None and before.kind == "misses":
@@ -391,12 +488,14 @@ class TunedOp:
             self._count(choice)
             if isinstance(error, UnfitError):
                 return expected
-            if isinstance(error, SlowerError):
+            if isinstance(error, (SlowerError, KernelFault)):
                 self._resolver.remarks(store()).add(probation.launcher.entry, self._resolver.label, choice.reason)
             self._replace(key, choice)
             return expected
         self._served.hits += 1
         self._served.compared += 1
+        if key in self._counts:
+            self._counts[key].hits += 1
         if probation.passed:
             self.enter_service(key, probation.launcher, args, kwargs)
         return expected
@@ -408,6 +507,7 @@ class TunedOp:
         launcher.prepare()
         schema = self.original if isinstance(self.original, torch._C.FunctionSchema) else None
         launcher.form = CallForm.of(schema, args, kwargs, launcher.device)
+        launcher.schedule(next_due(0, settings().check_every))
         with self._lock:
             self._replace(key, launcher)
             launcher.serving = True
@@ -418,11 +518,7 @@ class TunedOp:
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """The original, whatever the table says; the case is reported."""
-        shapes = " ".join(
-            f"{str(v.dtype).removeprefix('torch.')}{list(v.shape)}".replace(" ", "")
-            for v in (*args, *kwargs.values())
-            if isinstance(v, torch.Tensor)
-        )
+        shapes = text_of(args, kwargs)
         if not self._served.captured[shapes]:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
         self._served.captured[shapes] += 1
@@ -439,6 +535,8 @@ class TunedOp:
         self, choice: Original, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         self._count(choice)
+        if choice.case is not None:
+            choice.case.misses += 1
         result = original(*args, **kwargs)
         if choice.wanted is not None:
             choice.calls += 1
@@ -458,6 +556,8 @@ class TunedOp:
             if self._fast is not None:
                 self._fast.remove(before)
             self._served.hits += before.served()
+            if key in self._counts:
+                self._counts[key].hits += before.served()
             self._served.fast += before.served_fast()
             self._served.saved_us += before.served() * _saving_us(before)
             before.calls, before.fast = 0, None
@@ -467,6 +567,7 @@ class TunedOp:
         if len(self._table) >= MAX_KEYS:
             for old in [k for k, c in self._table.items() if isinstance(c, Original)]:
                 del self._table[old]
+                self._counts.pop(old, None)
         self._table[key] = choice
 
     def _count(self, choice: Original) -> None:
@@ -482,17 +583,28 @@ class TunedOp:
         return Original("fallbacks", reason)
 
     def _failed(self, key: Hashable, launcher: Launcher, error: Exception) -> None:
-        """A launch that didn't happen. What the tensors are to blame for is not held against the pair."""
+        """A launch that didn't happen, or whose kernel failed. What the tensors are to blame for is not held against
+        the pair. Raises the error where the original can't serve: its inputs are lost."""
+        if isinstance(error, LostError):
+            raise error
         choice = self._refused(error)
         self._count(choice)
         if isinstance(error, UnfitError):
             return
+        fault = isinstance(error, KernelFault)
         with self._lock:
             launcher.failures += 1
-            if launcher.failures >= MAX_FAILURES and self._table.get(key) is launcher:
-                reason = f"quarantined after {MAX_FAILURES} failures: {choice.reason}"
-                self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
-                self._replace(key, Original("fallbacks", reason))
+            if fault or launcher.failures >= MAX_FAILURES:
+                what = "a kernel fault" if fault else f"{MAX_FAILURES} failures"
+                self._quarantine(key, launcher, f"quarantined after {what}: {choice.reason}")
+        if fault and launcher.in_place:
+            raise error
+
+    def _quarantine(self, key: Hashable, launcher: Launcher, reason: str) -> None:
+        """The original serves the case from now on, in other processes, too."""
+        self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
+        if self._table.get(key) is launcher:
+            self._replace(key, Original("fallbacks", reason, case=self._counts.get(key)))
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
@@ -514,4 +626,11 @@ def _forked() -> None:
         op._forked()
 
 
+def _leave_fast_path() -> None:
+    """C++ doesn't look whether a tensor is lost."""
+    for op in list(_instances):
+        op.leave_fast_path()
+
+
 os.register_at_fork(after_in_child=_forked)
+on_loss.append(_leave_fast_path)

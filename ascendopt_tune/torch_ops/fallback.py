@@ -18,7 +18,8 @@ from typing import Any
 import torch
 
 from ..errors import DeviceError
-from .activate import is_virtual
+from . import faults
+from .activate import is_virtual, loaded_runtime
 from .cpu_call import Kernel, run_on_cpu
 
 # Structure, not arithmetic: torch_npu's own kernels work, and the ones here are built from them.
@@ -130,6 +131,7 @@ class Fallback:
             raise DeviceError("The CPU fallback is for the virtual NPU only; this process runs on something else.")
         if self._library is not None:
             return 0
+        faults.watch(loaded_runtime())
         make_library: Any = torch.library.Library
         self._library = make_library("aten", "IMPL")
         with warnings.catch_warnings():

@@ -34,6 +34,7 @@ from ..settings import DISABLE, settings
 from . import fast_build
 from .binding import Fresh, Given, Pick, Shared
 from .fast_build import Build
+from .faults import is_any_lost
 from .launcher import Launcher, system_area
 from .policy import scoped
 
@@ -245,10 +246,13 @@ class FastTable:
 
     def put(self, launcher: Launcher) -> None:
         """Has calls of the launcher's form served by it, if they are of a kind that C++ serves."""
+        if is_any_lost():
+            return  # Python looks whether a tensor is among them
         with self.lock:
             if launcher.fast is None:
                 launcher.fast = self._case(launcher)
             if launcher.fast is not None:
+                launcher.schedule()
                 self.table.put(launcher.fast)
 
     def remove(self, launcher: Launcher) -> None:

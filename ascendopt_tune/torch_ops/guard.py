@@ -71,7 +71,7 @@ class Probation:
         try:
 
             def before(made: list[torch.Tensor]) -> None:
-                _poison(made)
+                poison(made)
                 start.record()
 
             served = self.launcher.run(own_args, own_kwargs, before)
@@ -93,8 +93,8 @@ class Probation:
                 raise CaseError("the original changes its arguments.")
             self._adopt(served, expected)
             changed = self.launcher.changed(args, kwargs)
-            self._compare(served, _flat(expected)[: len(served)])
-            self._compare(copies, changed)
+            compare(served, flat(expected)[: len(served)], self.settings)
+            compare(copies, changed, self.settings)
             if modelled:
                 self._compare_times(start.elapsed_time(end), theirs[0].elapsed_time(theirs[1]))
         except Exception as error:
@@ -109,21 +109,13 @@ class Probation:
         container = None if isinstance(expected, torch.Tensor) else type(expected)
         if container not in (None, tuple, list):
             raise CaseError(f"the original returns a {type(expected).__name__}, not tensors.")
-        wanted = _flat(expected)
+        wanted = flat(expected)
         if not all(isinstance(t, torch.Tensor) for t in wanted) or _forms(wanted) != _forms(served):
             raise CaseError(
                 f"the original returns {_forms(wanted)}, the operator {_forms(served)}.",
                 "Name the outputs the function returns with returns=(...).",
             )
         self.launcher.container = container
-
-    def _compare(self, served: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
-        for i, (got, want) in enumerate(zip(served, expected, strict=True)):
-            dtype = DTYPE_NAMES.get(want.dtype, "")
-            given = tolerance(dtype, self.settings)
-            allowed = Tolerance(given.rtol * _SLACK, given.atol * _SLACK, given.ratio * _SLACK)
-            if text := mismatch(str(i), _array(got), _array(want), allowed, poison=0xFF):
-                raise DiffersError(f"the tuned pair and the original differ: {text}")
 
     def _compare_times(self, ours_ms: float, theirs_ms: float) -> None:
         if theirs_ms <= 0:
@@ -134,6 +126,16 @@ class Probation:
                 f"the tuned pair takes {statistics.median(self.ratios):.2f} times the original's device time "
                 f"({ours_ms * 1e3:.1f} us, the original {theirs_ms * 1e3:.1f} us)."
             )
+
+
+def compare(served: list[torch.Tensor], expected: list[torch.Tensor], settings: Mapping[str, Any]) -> None:
+    """Raises DiffersError if two lists of tensors differ by more than the operator's tolerances (op.toml) allow."""
+    for i, (got, want) in enumerate(zip(served, expected, strict=True)):
+        dtype = DTYPE_NAMES.get(want.dtype, "")
+        given = tolerance(dtype, settings)
+        allowed = Tolerance(given.rtol * _SLACK, given.atol * _SLACK, given.ratio * _SLACK)
+        if text := mismatch(str(i), _array(got), _array(want), allowed, poison=0xFF):
+            raise DiffersError(f"the tuned pair and the original differ: {text}")
 
 
 # -- what is remembered ---------------------------------------------------------------------------------------------
@@ -210,7 +212,8 @@ def _with_copies(launcher: Launcher, args: Args, kwargs: Kwargs) -> tuple[Args, 
     return tuple(own_args), own_kwargs, copies
 
 
-def _poison(tensors: list[torch.Tensor]) -> None:
+def poison(tensors: list[torch.Tensor]) -> None:
+    """Fills new outputs before a launch, so that stale memory can't pass for a result."""
     for tensor in tensors:
         if tensor.numel():
             tensor.view(-1).view(torch.uint8).fill_(0xFF)
@@ -223,7 +226,8 @@ def _array(tensor: torch.Tensor) -> Any:
     return host.numpy()
 
 
-def _flat(value: Any) -> list[Any]:
+def flat(value: Any) -> list[Any]:
+    """What a call returned, as a list."""
     if value is None:
         return []
     return list(value) if isinstance(value, (tuple, list)) else [value]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +17,8 @@ from ..case import flatten
 from ..device.acl import Acl
 from ..device.launch import SYSTEM_WORKSPACE, list_descriptor
 from ..errors import CaseError
+from ..evaluate.symbolize import locate
+from . import faults
 from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
 from .straight import straight
 
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 32  # bytes; results were verified on tensors that begin at a multiple of this
 _LAUNCH = "aclrtLaunchKernelWithArgsArray"
+# On the virtual NPU a launch is over when it returns, and says whether the kernel failed: another can serve the call.
+_LAUNCH_AT_ONCE = "vnpu_launch_at_once"
+_NEVER = 1 << 62
 _DESCRIPTORS = 64  # descriptor blocks of tensor lists kept on the device
 
 Args = tuple[Any, ...]
@@ -62,16 +69,22 @@ class Launcher:
 
     Threads may call it at the same time. Building one raises DeviceError if the binary can't be loaded. Calling one
     raises UnfitError for tensors that are not where results were verified to be right, DeviceError or torch's errors if
-    the launch fails; a failing kernel shows at the next synchronization.
+    the launch fails, LostError for a tensor that a kernel which failed was given. A kernel that fails raises
+    KernelFault on the virtual NPU; on a device it shows at the next synchronization.
     """
 
     def __init__(self, acl: Acl, entry: Entry, plan: Plan, device: torch.device) -> None:
         import torch_npu
 
+        if entry.tiling.tells_shapes:
+            raise CaseError("the kernel decides its outputs' shapes, which is not served.")
         self.entry, self.plan = entry, plan
         #: Calls served. Kept here by the dispatcher, as is the number of launches that failed.
         self.calls = 0
         self.failures = 0
+        #: From this number on, calls that Python serves are looked at by the dispatcher: one may be sampled.
+        self.due = _NEVER
+        self.sample_at = _NEVER
         #: False once the dispatcher has taken it out of its table.
         self.serving = True
         #: What C++ knows its calls by, and its case there, which counts its calls itself (fast_path.py).
@@ -86,7 +99,7 @@ class Launcher:
         self._binary = acl.load(entry.binary)
         self.function = self._binary.function(entry.kernel_name)
         self._tiling = upload(entry.tiling.data, device)
-        self.launch, self.block_dim = acl.raw(_LAUNCH), entry.tiling.block_dim
+        self.launch, self.block_dim = acl.raw(_LAUNCH_AT_ONCE if acl.virtual else _LAUNCH), entry.tiling.block_dim
         self.workspace_bytes = entry.tiling.workspace_bytes
         self.outputs = self._output_forms()
         # A launch's words for parameters: taken and given back, so that threads don't write into each other's.
@@ -95,6 +108,11 @@ class Launcher:
         self._descriptors: dict[bytes, torch.Tensor] = {}
         self._captured: list[torch.Tensor] = []  # descriptors that graphs hold the addresses of
         self._checks_overlap = bool(plan.changed)
+        #: Arguments that the kernel writes, and of these the ones that it also reads.
+        self.written = [p.pick for p in plan.outputs if isinstance(p, Given) and not p.copied]
+        shared = [plan.inputs[place.position] for place in plan.outputs if isinstance(place, Shared)]
+        self.in_place = [pick for pick in shared if pick is not None]
+        self.written += self.in_place
         self.has_fills = any(fill is not None for *_, fill in self.outputs)
         self.areas: dict[int, int] = {}  # the system's area by stream
         #: As calling the launcher, quicker where it can be; see :meth:`prepare`.
@@ -114,7 +132,10 @@ class Launcher:
         return forms
 
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
-        results = self.run(args, kwargs)
+        return self.packed(self.run(args, kwargs))
+
+    def packed(self, results: list[torch.Tensor]) -> Any:
+        """Results as the call returns them."""
         if self.container is not None:
             return self.container(results)
         return results[0] if results else None
@@ -128,6 +149,11 @@ class Launcher:
         index = self.index
         if self.current_device() != index:
             self.raise_elsewhere()
+        if faults.lost:
+            self.check_lost(args, kwargs)
+        if self.fast is not None and self.fast.code:  # C++ has just met a fault
+            code, self.fast.code = self.fast.code, 0
+            self.raise_failed(code, args, kwargs)
         words, pointers, keep = self.slots.pop() if self.slots else self.new_words()
         i = 0
         bits = 0
@@ -192,6 +218,7 @@ class Launcher:
             self.raise_misaligned()
         if self._checks_overlap:
             self._check_overlap(args, kwargs)
+            self._check_behind(args, kwargs)
         stream = self.raw_stream(index)
         if self.workspace_bytes:
             # Dropped when this returns, and used again in the stream's order, so after the launch.
@@ -202,7 +229,7 @@ class Launcher:
         code = self.launch(self.function, self.block_dim, stream, None, pointers, None)
         self.slots.append((words, pointers, keep))
         if code:
-            self.raise_failed(code)
+            self.raise_failed(code, args, kwargs)
         if late or self._checks_overlap:
             self._finish(args, kwargs, late)
         out: list[torch.Tensor] = []
@@ -235,8 +262,28 @@ class Launcher:
     def raise_misaligned(self) -> None:
         raise UnfitError(f"a tensor begins at an address that is not a multiple of {ALIGNMENT} bytes.")
 
-    def raise_failed(self, code: int) -> None:
-        self._acl.fail(_LAUNCH, code)
+    def check_lost(self, args: Args, kwargs: Kwargs) -> None:
+        for pick in {*self.plan.inputs, *self.plan.changed} - {None}:
+            faults.check(_tensors(args, kwargs, pick))
+
+    def raise_failed(self, code: int, args: Args, kwargs: Kwargs) -> None:
+        """Raises what a launch's error code means, for a call with these arguments."""
+        faults.look()
+        if self._acl.report().get("status") != code:  # the kernel never ran
+            self._acl.fail(_LAUNCH, code)
+        text = f"{self.entry.key.operator} {self.entry.case}: {self._acl.recent_message()}{self._place_of_fault()}"
+        # What it read and was about to write in place is neither the old nor the new.
+        faults.lose((t.untyped_storage() for pick in self.in_place for t in _tensors(args, kwargs, pick)), text)
+        raise faults.KernelFault(text, code=code)
+
+    def _place_of_fault(self) -> str:
+        """Where this thread's last launch failed, as " at file:line (function)"; empty if that isn't known."""
+        sites = [e["pc"] for e in self._acl.report().get("errors", ()) if e.get("pc") is not None]
+        with tempfile.NamedTemporaryFile(suffix=".bin") as binary:
+            binary.write(self.entry.binary)
+            binary.flush()
+            places = locate(Path(binary.name), sites[:1], self._acl.foreign)
+        return "".join(f" at {place}" for place in places.values())
 
     def new_words(self) -> tuple[Any, int, Any]:
         """Space for one launch's parameters: the words, the address of pointers to them, and what keeps these alive."""
@@ -254,6 +301,14 @@ class Launcher:
     @property
     def tiling_address(self) -> int:
         return self._tiling.data_ptr()
+
+    def schedule(self, sample_at: int | None = None) -> None:
+        """Has the call with number ``sample_at`` of this case sampled next (sampling.py). Where C++ serves, calls that
+        come to Python are due, or were handed over as due."""
+        self.sample_at = self.sample_at if sample_at is None else sample_at
+        self.due = self.sample_at if self.fast is None else 0
+        if self.fast is not None:
+            self.fast.due = self.sample_at - self.calls
 
     def served(self) -> int:
         """Calls served, in Python and in C++."""
@@ -302,6 +357,18 @@ class Launcher:
                     for beside in _tensors(args, kwargs, other):
                         if begin < beside.data_ptr() + beside.nbytes and beside.data_ptr() < end:
                             raise UnfitError("a tensor that is written shares memory with another argument.")
+
+    def _check_behind(self, args: Args, kwargs: Kwargs) -> None:
+        """Raises UnfitError if a tensor of the caller's ends inside a block that a neighbour's bytes are in, too: pairs
+        may write whole blocks."""
+        for pick in self.written:
+            for tensor in _tensors(args, kwargs, pick):
+                end = tensor.storage_offset() * tensor.itemsize + tensor.nbytes
+                if tensor.nbytes % ALIGNMENT and end < tensor.untyped_storage().nbytes():
+                    raise UnfitError(
+                        f"a tensor to write into is a view that ends inside a block of {ALIGNMENT} bytes, and its "
+                        "storage goes on there."
+                    )
 
 
 def _tensors(args: Args, kwargs: Kwargs, pick: Pick | None) -> list[torch.Tensor]:

@@ -25,6 +25,8 @@ from .tuning import Request
 
 log = logging.getLogger("ascendopt_tune")
 
+MAX_OPEN = 64  # cases in the queue: those that are called most, in time
+MAX_CLOSED = 1000  # cases that are done or failed, for aot.status()
 MAX_STARTS = 3  # a background process that dies this often is not started again
 _EXIT_S = 3.0  # how long the interpreter's exit waits for the background process before it is killed
 _CALL_US = 5.0  # assumed: what a call takes however few bytes it moves
@@ -33,7 +35,8 @@ _CALL_US = 5.0  # assumed: what a call takes however few bytes it moves
 @dataclass
 class Job:
     """A case that missed. ``state``: queued, tuning, reusing, elsewhere (another process tunes it), waiting (the cache
-    or its disk refused, for ``reason``; it is tried again), done, failed."""
+    or its disk refused, for ``reason``; it is tried again), done, failed; crowded: the queue is full of cases that are
+    called more, and it will be asked again."""
 
     id: str
     operator: str
@@ -46,13 +49,23 @@ class Job:
 
     @property
     def open(self) -> bool:
-        return self.state not in ("done", "failed")
+        return self.state not in ("done", "failed", "crowded")
+
+    @property
+    def weight(self) -> float:
+        """us of all calls so far, estimated."""
+        return self.calls * self.call_us
 
 
 def estimate_us(specs: list[TensorSpec], chip: str) -> float:
-    """How long a call takes that moves these tensors once, at the chip's memory bandwidth; a basis for priorities."""
+    """How long a call takes that moves these tensors once; a basis for priorities."""
+    return moving_us(sum(spec.nbytes for spec in specs), chip)
+
+
+def moving_us(nbytes: int, chip: str) -> float:
+    """How long a call takes that moves so much, at the chip's memory bandwidth."""
     bytes_per_us = float(load_chip(chip).values["memory.hbm_gb_per_s"]) * 1e3
-    return _CALL_US + sum(s.nbytes for s in specs) / bytes_per_us
+    return _CALL_US + nbytes / bytes_per_us
 
 
 class Background:
@@ -84,20 +97,42 @@ class Background:
         self._requests.clear()
         self._reset()
 
-    def ask(self, name: str, operator: str, request: Request, target: str, calls: int) -> Job:
-        """Queues a request, or tells of more calls of it; returns its job as it stands."""
+    def ask(self, name: str, operator: str, request: Request, target: str, calls: int, known: Job | None = None) -> Job:
+        """Queues a request, or tells of more calls of it; returns its job as it stands.
+
+        Args:
+            known: the job of this request that an earlier call returned.
+        """
         with self._lock:
-            job = self.jobs.get(name)
+            job = self.jobs.get(name) or known
             if job is None:
                 specs = flatten([v for v in request.call.values.values() if holds_tensors(v)])  # type: ignore[misc]
                 text = " ".join(str(s) for s in specs)
-                job = self.jobs[name] = Job(name, operator, text, estimate_us(specs, request.chip))
-                self._requests[name] = request
+                job = Job(name, operator, text, estimate_us(specs, request.chip))
             job.calls += calls
             self.poll()
+            if name not in self.jobs and self._admit(job):
+                self.jobs[name] = job
+                self._requests[name] = request
             if job.open:
                 self._send(job, target)
             return job
+
+    def _admit(self, job: Job) -> bool:
+        """Whether a new job has a place in the queue: a free one, or that of the case which is called least."""
+        closed = [j for j in self.jobs.values() if not j.open]
+        for old in closed[: max(len(closed) - MAX_CLOSED, 0)]:
+            del self.jobs[old.id]
+        if sum(j.open for j in self.jobs.values()) >= MAX_OPEN:
+            least = min((j for j in self.jobs.values() if j.state == "queued"), key=lambda j: j.weight, default=None)
+            if least is None or least.weight >= job.weight:
+                job.state, job.reason = "crowded", f"{MAX_OPEN} cases that are called more come first"
+                return False
+            least.state, least.sent = "crowded", -1
+            del self.jobs[least.id], self._requests[least.id]
+            self._tell({"id": least.id, "drop": True})
+        job.state, job.reason, job.sent = "queued", "", -1
+        return True
 
     def poll(self) -> None:
         """Hears what the background process has said since."""
@@ -112,7 +147,9 @@ class Background:
             *lines, self._incoming = self._incoming.split(b"\n")
             for line in lines:
                 answer: dict[str, Any] = json.loads(line)
-                job = self.jobs[answer["id"]]
+                job = self.jobs.get(answer["id"])
+                if job is None:  # it was begun when it lost its place
+                    continue
                 job.state, job.reason = answer["state"], answer["reason"]
                 if not job.open:
                     self._requests.pop(job.id, None)
@@ -142,7 +179,7 @@ class Background:
             self._start(target)
         if job.sent == job.calls:
             return
-        message: dict[str, Any] = {"id": job.id, "weight": job.calls * job.call_us}
+        message: dict[str, Any] = {"id": job.id, "weight": job.weight}
         if job.sent < 0:
             try:
                 message["request"] = request_to_json(self._requests[job.id])
@@ -150,8 +187,12 @@ class Background:
                 job.state, job.reason = "failed", f"it can't be sent to the background process: {error}."
                 return
         job.sent = job.calls
-        self._outgoing += json.dumps(message).encode() + b"\n"
-        self._flush()
+        self._tell(message)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if self._process is not None:
+            self._outgoing += json.dumps(message).encode() + b"\n"
+            self._flush()
 
     def _start(self, target: str) -> None:
         self._starts += 1

@@ -30,6 +30,8 @@ from . import keys
 from .activate import prepare
 from .binding import bind, parameters_of_schema, plan, specs_of
 from .described import with_outputs
+from .devices import same_device
+from .guard import tensors_in
 from .launcher import Launcher, device_of
 
 NAMESPACE = "ascendopt"
@@ -90,13 +92,17 @@ class Stock:
     """The npu kernel of an operator: the pair as it is written. Threads may call it at the same time."""
 
     def __init__(self, operator: Operator, schema: Any) -> None:
-        self._operator, self._schema = operator, schema
+        assert operator.reference is not None
+        self._operator, self._schema, self._formula = operator, schema, operator.reference
         self._parameters = parameters_of_schema(schema)
         self._key, _ = keys.of_operator(schema, grad=False)
         self._launchers: dict[Hashable, Launcher] = {}
         self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        same_device(self._schema.name, args, kwargs, numbers=False)
+        if any(tensor.numel() == 0 for tensor in tensors_in((*args, *kwargs.values()))):
+            return self._formula(*args, **kwargs)  # there is nothing to launch a kernel on
         args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.contiguous, (args, kwargs))
         key = self._key(args, kwargs)
         launcher = self._launchers.get(key)
@@ -122,8 +128,7 @@ class Stock:
             )
         else:
             meta = pytree.tree_map_only(torch.Tensor, lambda t: t.to("meta"), (args, kwargs))
-            assert operator.reference is not None
-            case = with_outputs(signature, planned.case, specs_of(operator.reference(*meta[0], **meta[1])))
+            case = with_outputs(signature, planned.case, specs_of(self._formula(*meta[0], **meta[1])))
         built = Gate(operator, case, evaluator, signature=signature).build(operator.baseline)
         if not isinstance(built.outcome, Timed) or built.tiling is None:
             reason = getattr(built.outcome, "reason", "it has no tiling")

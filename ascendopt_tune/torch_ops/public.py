@@ -27,6 +27,7 @@ def intercept(
     returns: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
     buckets: Mapping[str, Sequence[Any]] | None = None,
+    invariant: bool | None = None,
 ) -> Interception:
     """Takes over an operator of torch's dispatcher on device npu: calls are served by the tuned pair of ``source``.
 
@@ -47,7 +48,7 @@ def intercept(
         OperatorError: ``op`` is not registered for device npu (see :func:`install`), or there is no source for it.
         SettingsError: an unknown policy.
     """
-    options = options_of(policy, budget, chip, seed, returns, names, buckets)
+    options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
     from .activate import activate
 
     activate()
@@ -62,6 +63,7 @@ def install(
     budget: int | None = None,
     chip: str | None = None,
     seed: int = 0,
+    invariant: bool | None = None,
 ) -> Installation:
     """Takes over every operator that a registry operator, or one of ``sources``, stands for (``torch_op`` in its
     op.toml): those that are registered now, and those that will be, however they are loaded.
@@ -73,7 +75,7 @@ def install(
         OperatorError: a source without ``torch_op``.
         SettingsError: an unknown policy.
     """
-    options = options_of(policy, budget, chip, seed, (), None, None)
+    options = options_of(policy, budget, chip, seed, (), None, None, invariant)
     from .activate import activate
 
     activate()

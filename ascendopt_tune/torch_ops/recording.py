@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -77,10 +79,21 @@ def _text(value: Any) -> str:
 
 @dataclass
 class Recorder:
-    """Collects calls; the original serves them. ``total_us``: device time of everything while it was active."""
+    """Collects calls; the original serves them. ``total_us``: device time of everything while it was active.
+    ``untimed``: on the virtual NPU, calls and bytes of torch's own operators outside of these calls, which have no
+    modelled time. ``seconds``: of the wall clock."""
 
     calls: dict[tuple[int, Hashable], RecordedCall] = field(default_factory=dict)
     total_us: float = 0.0
+    untimed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: float = 0.0
+    _inside: int = 0
+
+    def heard(self, operator: str, nbytes: int) -> None:
+        """A call of one of torch's own operators."""
+        if not self._inside:
+            calls, size = self.untimed.get(operator, (0, 0))
+            self.untimed[operator] = calls + 1, size + nbytes
 
     def call(
         self,
@@ -93,12 +106,18 @@ class Recorder:
         """Serves one call by the original, and notes it."""
         item = self.calls.get((id(op), key))
         if item is None:
+            self._inside += 1
             copies, named = pytree.tree_map_only(torch.Tensor, _copy, (args, dict(kwargs)))
             size = sum(t.nbytes for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor))
             item = self.calls[id(op), key] = RecordedCall(op, original, copies, named, bytes=size)
+            self._inside -= 1
         start, end = timer(), timer()
         start.record()
-        result = original(*args, **kwargs)
+        self._inside += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside -= 1
         end.record()
         item.count += 1
         item.events.append((start, end))
@@ -122,12 +141,19 @@ def recording() -> Iterator[Recorder]:
     recorder = Recorder()
     token = active.set(recorder)
     start, end = timer(), timer()
+    began = time.monotonic()
     start.record()
+    cpu_call = sys.modules.get(f"{__package__}.cpu_call")  # loaded with the virtual NPU's torch_npu
+    if cpu_call is not None:
+        cpu_call.listener = recorder.heard  # type: ignore[attr-defined]
     try:
         with policy("off"):  # every call leaves the fast path
             yield recorder
     finally:
         active.reset(token)
+        if cpu_call is not None:
+            cpu_call.listener = None  # type: ignore[attr-defined]
+        recorder.seconds = time.monotonic() - began
         end.record()
         torch.npu.synchronize()  # type: ignore[attr-defined]
         recorder.total_us = start.elapsed_time(end) * 1e3

@@ -20,9 +20,12 @@ from ..entry import canonical
 from ..errors import CaseError, OperatorError
 from ..operator import Operator, Signature
 from ..registry import operator_names
+from ..search.budget import Limits
 from ..settings import Settings, settings
+from ..tuner import ProgressCallback
 from .activate import prepare
 from .binding import BoundCall, bind, parameters_of, parameters_of_schema, plan, schema_of, specs_of
+from .cases import CaseCount
 from .described import CallDescription
 from .guard import Probation, Remarks, tensors_in
 from .launcher import Launcher, device_of
@@ -42,7 +45,8 @@ class Options:
     """What the decorator or ``intercept`` was told; None: the setting of that name decides when a case is first met.
 
     ``returns``: names of the operator's outputs the function returns, in order; empty: all of them. ``names``: the
-    operator's name of a Python parameter that is called otherwise. ``buckets``: see neighbours.py.
+    operator's name of a Python parameter that is called otherwise. ``buckets``: see neighbours.py. ``invariant``: see
+    Operator.invariantly.
     """
 
     policy: str | None = None
@@ -52,15 +56,16 @@ class Options:
     returns: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     buckets: Mapping[str, Sequence[Any]] | None = None
+    invariant: bool | None = None
 
 
 @dataclass
 class Original:
     """The original serves. ``kind``: what such a call counts as (``kept``, ``misses``, ``fallbacks``, or nothing).
 
-    ``until``: time.monotonic() from which on the cache is asked again. ``wanted``: what to ask of the background
-    process after the original has served. ``calls``: served since that process was told. ``scope``: the policy of the
-    ``with`` block it was resolved in.
+    ``case`` counts its calls. ``key``: what was looked up. ``until``: time.monotonic() from which on the cache is asked
+    again. ``wanted``: what to ask of the background process after the original has served. ``calls``: served since that
+    process was told. ``scope``: the policy of the ``with`` block it was resolved in.
     """
 
     kind: str
@@ -70,6 +75,8 @@ class Original:
     scope: str | None = None
     wanted: Wanted | None = None
     calls: int = 0
+    case: CaseCount | None = None
+    key: Key | None = None
 
 
 @dataclass
@@ -86,7 +93,7 @@ class Wanted:
             call = replace(self.request.call, results=specs_of(result))
             self.request = replace(self.request, call=call)
         name = canonical([operator, self.request.chip, self.request.search, _text(self.request.call.values)])
-        self.job = background.ask(name, operator, self.request, self.target, calls)
+        self.job = background.ask(name, operator, self.request, self.target, calls, self.job)
         return self.job
 
 
@@ -123,7 +130,7 @@ class Resolver:
         below_autograd: bool = False,
     ) -> None:
         self.name, self.options = name, options
-        self._load = cache(load)
+        self._load = cache(lambda: self._wanted(load()))
         self.schema = original if isinstance(original, torch._C.FunctionSchema) else schema_of(original)
         self._parameters = parameters_of_schema(self.schema) if self.schema is not None else parameters_of(original)
         self._below_autograd = below_autograd
@@ -132,6 +139,10 @@ class Resolver:
         self._probes: dict[tuple[str, str, str], Key] = {}
         #: What to call the original in remarks.
         self.label = str(self.schema) if self.schema is not None else getattr(original, "__qualname__", name)
+
+    def _wanted(self, operator: Operator) -> Operator:
+        invariant = self.options.invariant
+        return operator.invariantly() if (settings().invariant if invariant is None else invariant) else operator
 
     def resolve(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A Probation, or the Original. Any exception means the original serves; its text says why."""
@@ -153,7 +164,7 @@ class Resolver:
             return self._missing(operator, None, None, call, site)
         planned = self._plan(operator, signature, call)
         entry = site.store.find(self._key(operator, planned.case, site))
-        if entry is None and site.policy == "blocking":
+        if site.policy == "blocking" and (entry is None or not self._is_enough(entry, site)):
             entry = self._tune(operator, call, planned.case, signature, site, original, args, kwargs)
         if entry is None:
             return self._missing(operator, signature, planned.case, call, site)
@@ -163,6 +174,39 @@ class Resolver:
             return Original("fallbacks", reason)
         launcher = Launcher(device_of(site.toolkit, site.device.index), entry, planned, site.device)
         return Probation(launcher, operator.settings, left=site.config.shadow)
+
+    def tune(
+        self,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        limits: Limits,
+        progress: ProgressCallback | None = None,
+    ) -> Entry:
+        """The call's result: the cached one, if its search was finished, else what the search finds within ``limits``.
+
+        Raises AscendOptError for a call that can't have one, OutOfTime when the time is over before anything is found.
+        """
+        tensors = tensors_in((*args, *kwargs.values()))
+        self._check(tensors)
+        operator = self._load()
+        site = self._site("blocking", tensors[0].device)
+        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        signature = self._signature(operator, site)
+        assert signature is not None
+        planned = self._plan(operator, signature, call)
+        entry = site.store.find(self._key(operator, planned.case, site))
+        if entry is None or not self._is_enough(entry, site):
+            entry = self._tune(
+                operator, call, planned.case, signature, site, original, args, kwargs, limits=limits, progress=progress
+            )
+        assert entry is not None  # it was waited for
+        return entry
+
+    def _is_enough(self, entry: Entry, site: _Site) -> bool:
+        """Whether a search for more is not to go on."""
+        budget = self.options.budget or site.config.budget
+        return site.config.accept_unfinished or entry.provenance.finished(budget)
 
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
@@ -192,6 +236,11 @@ class Resolver:
         """What to load the operator by: its name in the registry, or its folder. Raises OperatorError."""
         operator = self._load()
         return operator.name if operator.name in operator_names() else str(operator.root)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The operator's op.toml. Raises OperatorError."""
+        return self._load().settings
 
     @staticmethod
     def remarks(store: Cache) -> Remarks:
@@ -260,13 +309,17 @@ class Resolver:
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
+        limits: Limits | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Entry | None:
         request = self._request(operator, call, site, search=True)
         if not signature.has_infer_shape and (self.schema is None or not self.schema.is_mutable):
             results = specs_of(original(*args, **kwargs))
             request = replace(request, call=replace(request.call, results=results))
         log.info("%s: tuning %s with %d evaluations", self.name, case, request.budget)
-        entry, made = fulfil(replace(request, reuse=False), site.store, site.toolkit, wait=True)
+        entry, made = fulfil(
+            replace(request, reuse=False), site.store, site.toolkit, wait=True, limits=limits, progress=progress
+        )
         self.tuned += made
         return entry
 
@@ -286,6 +339,8 @@ class Resolver:
         self, operator: Operator, signature: Signature | None, case: Case | None, call: BoundCall, site: _Site
     ) -> Original:
         missing = Original("misses", "not cached")
+        if case is not None:
+            missing.key = self._key(operator, case, site)
         if site.policy == "lazy":
             missing.wanted = Wanted(self._request(operator, call, site, True), site.toolkit.target)
         elif signature is not None and case is not None and site.config.reuse and site.policy == "lookup":

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cases import CaseStatus
     from .dispatch import TunedOp
     from .intercept import Interception
+
+_CASES, _LINES = 20, 10  # cases, and other things, that are written out
 
 #: Every tuned operator of this process, in the order they came.
 registered: list[TunedOp] = []
@@ -52,13 +56,19 @@ class QueuedCase:
 class Status:
     """``operators`` by their source (several with the same one are added up), ``queue``: cases asked for in the
     background, ``not_modelled``: calls by operator that torch's CPU kernels served on the virtual NPU, ``hits_by``:
-    what serves hits of intercepted operators from now on, ``C++`` or ``Python``, and then why."""
+    what serves hits of intercepted operators from now on, ``C++`` or ``Python``, and then why. ``cases``: by what their
+    calls so far would take by the originals, most first."""
 
     operators: Mapping[str, OperatorStatus]
     queue: tuple[QueuedCase, ...]
     not_modelled: Mapping[str, int]
     target: str
     hits_by: str
+    cases: tuple[CaseStatus, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data, every case included."""
+        return asdict(self)
 
     def __str__(self) -> str:
         lines = []
@@ -69,21 +79,39 @@ class Status:
             if row.saved_us:
                 kind = "modelled" if self.target == "virtual" else "estimated"
                 lines.append(f"  {kind} time saved: {row.saved_us:.1f} us")
-            word = "modelled" if self.target == "virtual" else "measured"
-            lines += [f"  {case}: {speedup}, {word}" for case, speedup in row.speedups.items()]
-            lines += [f"  {number} x {reason}" for reason, number in row.fallbacks.items()]
-            lines += [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
+            reasons = sorted(row.fallbacks.items(), key=lambda item: -item[1])
+            lines += _shown([f"  {number} x {reason}" for reason, number in reasons], "reasons")
+            captured = [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
+            lines += _shown(captured, "cases captured untuned")
         lines = [*lines, f"hits are served in {self.hits_by}"] if lines else ["no tuned operators"]
-        for item in self.queue:
-            reason = f": {item.reason}" if item.reason else ""
-            lines.append(f"background, {item.state}: {item.operator} {item.case} ({item.calls} calls){reason}")
+        word = "modelled" if self.target == "virtual" else "measured"
+        if self.cases:
+            lines.append(f"cases, in order of what their calls take by the originals (speedups are {word}):")
+            lines += [f"  {case}" for case in self.cases[:_CASES]]
+            if rest := self.cases[_CASES:]:
+                sources = Counter(case.source for case in rest)
+                text = ", ".join(f"{number} {source}" for source, number in sources.most_common())
+                hits, misses = sum(c.hits for c in rest), sum(c.misses for c in rest)
+                lines.append(f"  and {len(rest)} more: {text}; {hits} hits, {misses} misses (as_dict() has them)")
+        waiting = [
+            f"background, {item.state}: {item.operator} {item.case} ({item.calls} calls)"
+            + (f": {item.reason}" if item.reason else "")
+            for item in self.queue
+        ]
+        lines += _shown(waiting, "cases asked for in the background")
         if calls := self.not_modelled:
             lines.append(f"on the CPU, not modelled: {sum(calls.values())} calls of {len(calls)} torch operators")
         return "\n".join(lines)
 
 
+def _shown(lines: list[str], what: str) -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - _LINES
+    return lines if more <= 0 else [*lines[:_LINES], f"  and {more} more {what}"]
+
+
 def status() -> Status:
-    """Operators, hits, misses, fallbacks with reasons, time saved, the background's queue. Print it, or read it."""
+    """Operators, cases, hits, misses, fallbacks with reasons, time saved, the background's queue. Print or read it."""
     from . import fast_path
     from .activate import is_virtual
 
@@ -97,7 +125,22 @@ def status() -> Status:
             for reason, number in theirs.items():
                 if number:
                     mine[reason] = mine.get(reason, 0) + number
-    return Status(rows, _queue(), not_modelled(), "virtual" if is_virtual() else "npu", fast_path.remark())
+    target = "virtual" if is_virtual() else "npu"
+    return Status(rows, _queue(), not_modelled(), target, fast_path.remark(), _cases())
+
+
+def _cases() -> tuple[CaseStatus, ...]:
+    """Every case by falling weight. Why one is missing is looked into for those that are shown."""
+    from .cases import why_missing
+    from .resolve import store
+
+    found = [pair for op in registered for pair in op.cases()]
+    found.sort(key=lambda pair: -pair[0].weight_us)
+    shown = [
+        case if key is None else replace(case, why=f"{case.why}: {why_missing(store(), key)}")
+        for case, key in found[:_CASES]
+    ]
+    return (*shown, *(case for case, _ in found[_CASES:]))
 
 
 def stats() -> dict[str, dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..case import TensorSpec
+from . import faults
 from .binding import Fresh
 
 if TYPE_CHECKING:
@@ -47,12 +48,15 @@ def straight(launcher: Launcher) -> Callable[..., Any] | None:
         "function": launcher.function,
         "block_dim": launcher.block_dim,
         "fail": launcher.raise_failed,
+        "lost": faults.lost,
+        "check_lost": launcher.check_lost,
         "empty": torch.empty,
         "device": launcher.device,
         "container": launcher.container,
     }
     several = torch.npu.device_count() > 1  # type: ignore[attr-defined]
     lines = ["if current() != index: elsewhere()"] if several else []
+    lines.append("if lost: check_lost(args, kwargs)")
     addresses, parameters = [], []
     for i, pick in enumerate(plan.inputs):
         if pick is None:
@@ -78,7 +82,7 @@ def straight(launcher: Launcher) -> Callable[..., Any] | None:
         f"pack(slot[0], 0, {', '.join(parameters)})",
         "code = launch(function, block_dim, stream, None, slot[1], None)",
         "push(slot)",
-        "if code: fail(code)",
+        "if code: fail(code, args, kwargs)",
     ]
     results = [f"z{number}" for number in plan.returned]
     if launcher.container is not None:

@@ -20,6 +20,8 @@ from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..operator import Operator, Signature
 from ..outcome import Timed
+from ..search.budget import Limits
+from ..settings import settings
 from ..tuner import ProgressCallback, package_version, tune_case
 from .described import CallDescription, case_of, with_outputs
 from .neighbours import Rules, closest
@@ -47,9 +49,13 @@ def fulfil(
     wait: bool,
     progress: ProgressCallback | None = None,
     workers: int | None = None,
+    limits: Limits | None = None,
 ) -> tuple[Entry | None, bool]:
     """The result for the request, and whether it was made here: found, made from a neighbour's, or tuned. None: another
     process is at it (False), or nothing may be searched and no neighbour's program is faster than the original (True).
+
+    A result whose search was not finished is found, too, where nothing may be searched or by
+    ``ASCENDOPT_ACCEPT_UNFINISHED``; else the search goes on.
 
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
@@ -59,9 +65,15 @@ def fulfil(
         case = _complete(request, signature, evaluator)
     key = Key.of(operator, case, chip=request.chip, target=toolkit.target, toolkit=toolkit.version)
     with claim(store.root, key.call, wait) as mine:
-        if (entry := store.get(key)) is not None or not mine:
+        entry = store.get(key)
+        enough = entry is not None and (settings().accept_unfinished or entry.provenance.finished(request.budget))
+        if enough or not mine or (entry is not None and not request.search):
             return entry, False
-        if request.reuse and (entry := _reuse(request, case, key, signature, store, toolkit, workers)) is not None:
+        if (
+            entry is None
+            and request.reuse
+            and (entry := _reuse(request, case, key, signature, store, toolkit, workers)) is not None
+        ):
             store.put(entry)
             return entry, True
         if not request.search:
@@ -76,6 +88,7 @@ def fulfil(
             cache=store,
             progress=progress,
             workers=workers,
+            limits=limits,
         )
         return record.entry, True
 
@@ -154,6 +167,7 @@ def _reuse(
                 checks=confirmed.checks,
                 moves=neighbour.provenance.moves,
                 baseline_tiling=operator.baseline.tiling_hash,
+                ended="reuse",
             ),
             signature=signature,
             interval=found,

@@ -14,41 +14,57 @@ from torch.utils import _pytree as pytree
 
 from ..clocks import Interval, speedup_text
 from ..errors import AscendOptError, CaseError
-from ..settings import override
+from ..settings import override, settings
 from . import intercept
+from .lazy import moving_us
 from .policy import policy
 from .recording import RecordedCall, Recorder, recording, timer, write_calls
+from .warming import SPENT, Interrupted, Work, tune_breadth_first
 
 Progress = Callable[[str], None]
+_COMPILED_S = 45.0  # what compiling the fast path may take; with less left it isn't waited for
 
 
 @dataclass(frozen=True)
 class WarmedCase:
     """One operator and case of the model.
 
-    ``share``: of the model's work before tuning. ``before_us``, ``after_us``: device time of one call of the pair as
-    written and of what serves now, modelled on the virtual NPU; None where no result is known. ``source``: ``tuned``
-    (now), ``cache``, ``original`` (the pair as written is the best), or why the original serves. ``interval``: of the
-    speedup over plausible clocks, where times are modelled.
+    ``share``: of the model's device time before tuning; None where the original has no modelled time. ``bytes``: of its
+    tensors, in one call. ``before_us``, ``after_us``: device time of one call of the pair as written and of what serves
+    now, modelled on the virtual NPU; None where no result is known. ``source``: ``tuned`` (now), ``cache``,
+    ``original`` (the pair as written is the best), or why the original serves. ``interval``: of the speedup over
+    plausible clocks, where times are modelled. ``search``: how far the search came; ``finished``: whether to its end.
     """
 
     operator: str
     case: str
     calls: int
-    share: float
+    share: float | None
     before_us: float | None
     after_us: float | None
     source: str
     interval: Interval | None = None
+    bytes: int = 0
+    search: str = ""
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class UntimedCalls:
+    """Calls of one of torch's own operators that have no modelled time, and the bytes of all their tensors."""
+
+    operator: str
+    calls: int
+    bytes: int
 
 
 @dataclass(frozen=True)
 class WarmupReport:
-    """``cases``: those with the largest share first.
+    """``cases``: those with the most device time first.
 
-    ``model_us_before``, ``model_us_after``: device time of the model's runs by the originals and as it is served now;
-    on the virtual NPU modelled, and without torch's own operators, which have no modelled time there.
-    ``shares_of``: what shares are of, ``time``, or ``bytes`` where an original has no modelled time.
+    ``model_us_before``, ``model_us_after``: device time of the model's runs by the originals and as it is served now.
+    On the virtual NPU it is modelled, and what torch's own operators take is no part of it: these are ``untimed``, with
+    their calls and bytes, in the runs by the originals. ``shares_of``: what shares are of.
     """
 
     cases: tuple[WarmedCase, ...]
@@ -57,20 +73,44 @@ class WarmupReport:
     seconds: float
     shares_of: str
     word: str  # "modelled" or "measured"
+    untimed: tuple[UntimedCalls, ...] = ()
 
     def __str__(self) -> str:
-        lines = []
-        for c in self.cases:
-            times = ""
-            if c.before_us is not None and c.after_us is not None:
-                speedup = speedup_text(c.before_us / c.after_us, c.interval)
-                times = f"{c.before_us:.2f} -> {c.after_us:.2f} us {self.word}, {speedup}  "
-            lines.append(f"{c.share:6.1%}  {c.calls:5d} calls  {times}{c.operator} {c.case}  [{c.source}]")
-        lines = lines or ["the model calls no tuned operator on device npu"]
+        lines = [_case_line(case, self.word) for case in self.cases]
+        lines = [f"shares are of {self.shares_of}", *lines] if lines else [_NOTHING]
+        if self.untimed:
+            shown = ", ".join(f"{u.operator} {u.calls} x, {_size(u.bytes)}" for u in self.untimed[:_SHOWN])
+            more = f", and {len(self.untimed) - _SHOWN} more operators" if len(self.untimed) > _SHOWN else ""
+            calls, size = sum(u.calls for u in self.untimed), sum(u.bytes for u in self.untimed)
+            lines.append(
+                f"no part of that: {calls} calls of torch's own, {_size(size)}, have no modelled time ({shown}{more})"
+            )
         before, after = self.model_us_before, self.model_us_after
         gain = f" ({before / after:.2f}x)" if after > 0 else ""
         lines.append(f"model: {before:.1f} -> {after:.1f} us {self.word}{gain}, warmed up in {self.seconds:.0f} s")
         return "\n".join(lines)
+
+
+_NOTHING = "the model calls no tuned operator on device npu"
+_SHOWN = 5  # operators without a modelled time that are written out
+
+
+def _case_line(case: WarmedCase, word: str) -> str:
+    times = ""
+    if case.before_us is not None and case.after_us is not None:
+        speedup = speedup_text(case.before_us / case.after_us, case.interval)
+        times = f"{case.before_us:.2f} -> {case.after_us:.2f} us {word}, {speedup}  "
+    share = f"{case.share:6.1%}" if case.share is not None else f"no time, {_size(case.bytes * case.calls)}"
+    search = f", {case.search}" if case.search and not case.finished else ""
+    return f"{share}  {case.calls:5d} calls  {times}{case.operator} {case.case}  [{case.source}{search}]"
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.1f} GB"
 
 
 def warmup(
@@ -90,30 +130,44 @@ def warmup(
     with _serving(model), recording() as recorder:
         for args, kwargs in runs:
             model(*args, **kwargs)
-    items, shares, unit = _by_share(recorder)
-    done: dict[int, WarmedCase] = {}
+    works = _by_weight(recorder)
+    # At the end everything is compared once and the model run once more.
+    end = None if seconds is None else started + seconds - 2 * recorder.seconds
     try:
-        with policy("blocking"), override(**({"budget": budget} if budget is not None else {})):
-            for number, item in enumerate(items):
-                spent = time.monotonic() - started
-                if seconds is not None and spent >= seconds:
-                    break
-                eta = f", ETA {spent / number * (len(items) - number):.0f} s" if number else ""
-                say(f"{number + 1}/{len(items)}  {shares[number]:.1%} of the model  {item.op.name} {item}{eta}")
-                done[number] = _warm(item, shares[number])
-        late = seconds is not None and time.monotonic() - started >= seconds
-        if intercept.is_slow() and not late:
-            say("waiting for the fast path to be compiled (once on a machine; takes half a minute) ...")
-        intercept.speed_up(wait=not late)
-    except KeyboardInterrupt:
+        with override(**({"budget": budget} if budget is not None else {})):
+            _tune(works, budget or settings().budget, end, recorder.total_us, say)
+        _wait_for_cpp(None if seconds is None else started + seconds - time.monotonic(), say)
+    except (KeyboardInterrupt, Interrupted):
         say("interrupted: what is tuned so far serves")
-    rows = [done.get(i) or _left(item, shares[i]) for i, item in enumerate(items)]
+    rows = [_served(work, recorder.total_us) for work in works]
     after = _device_us(model, runs)
     from .activate import is_virtual
 
     word = "modelled" if is_virtual() else "measured"
-    seconds_spent = time.monotonic() - started
-    return WarmupReport(tuple(rows), recorder.total_us, after, seconds_spent, unit, word)
+    untimed = [UntimedCalls(name, calls, size) for name, (calls, size) in recorder.untimed.items()]
+    untimed.sort(key=lambda u: (-u.bytes, u.operator))
+    return WarmupReport(
+        tuple(rows), recorder.total_us, after, time.monotonic() - started, f"the model's {word} device time", word,
+        tuple(untimed),
+    )  # fmt: skip
+
+
+def _tune(works: list[Work], budget: int, end: float | None, total_us: float, say: Progress) -> None:
+    def tell(number: int, work: Work, target: int) -> None:
+        place = works.index(work) + 1
+        share = f"{work.item.us / total_us:.1%} of the model's device time" if work.item.us and total_us else "no time"
+        left = "" if end is None else f", {max(end - time.monotonic(), 0):.0f} s left"
+        say(f"{place}/{len(works)}  {share}  {work.item.op.name} {_case(work.item)}  up to {target} evaluations{left}")
+
+    tune_breadth_first(works, budget, end, tell)
+
+
+def _wait_for_cpp(left_s: float | None, say: Progress) -> None:
+    """Takes up the library that serves hits in C++; waits for it where there is the time."""
+    patient = left_s is None or left_s > _COMPILED_S
+    if intercept.is_slow() and patient:
+        say("waiting for the fast path to be compiled (once on a machine; takes half a minute) ...")
+    intercept.speed_up(wait=patient)
 
 
 def record(model: Callable[..., Any], example_inputs: Any, path: Path) -> int:
@@ -173,37 +227,33 @@ def _serving(model: Any) -> Any:
     return torch.set_grad_enabled(bool(getattr(model, "training", False)))
 
 
-def _by_share(recorder: Recorder) -> tuple[list[RecordedCall], list[float], str]:
-    """The calls by falling share of the model's work: device time, or bytes where an original has no modelled time."""
-    items = list(recorder.calls.values())
-    timed = all(item.us > 0 for item in items)
-    weights = [item.us if timed else float(item.bytes * item.count) for item in items]
-    whole = max(recorder.total_us, sum(weights)) if timed else sum(weights)
-    order = sorted(range(len(items)), key=lambda i: (-weights[i], i))
-    return (
-        [items[i] for i in order],
-        [weights[i] / whole if whole else 0.0 for i in order],
-        "time" if timed else "bytes",
-    )
+def _by_weight(recorder: Recorder) -> list[Work]:
+    """The calls by their device time in the runs; where an original has no modelled one, by what its bytes take."""
+    chip = settings().chip
+    works = []
+    for item in recorder.calls.values():
+        estimate = moving_us(item.bytes, chip) * item.count
+        works.append(Work(item, item.us if item.us > 0 else estimate, reason=SPENT))
+    return sorted(works, key=lambda w: -w.weight_us)
 
 
-def _warm(item: RecordedCall, share: float) -> WarmedCase:
-    """Tunes the case, or looks it up, and loads what serves it."""
-    before = item.op.served.tuned
-    with torch.set_grad_enabled(any(t.requires_grad for t in pytree.tree_leaves(item.args) if hasattr(t, "grad_fn"))):
-        result = item.op.resolve_ahead(item.args, item.kwargs, item.original)
-    now = item.op.served.tuned > before
-    if result in ("tuned", "original"):
-        entry = item.op.entry(item.args, item.kwargs)
-        if entry is not None:
-            source = result if now or result == "original" else "cache"
-            times = entry.baseline.task_duration_us, entry.best.task_duration_us
-            return WarmedCase(item.op.name, _case(item), item.count, share, *times, source, entry.interval)
-    return WarmedCase(item.op.name, _case(item), item.count, share, None, None, result)
-
-
-def _left(item: RecordedCall, share: float) -> WarmedCase:
-    return WarmedCase(item.op.name, _case(item), item.count, share, None, None, "not tuned: the budget was spent")
+def _served(work: Work, total_us: float) -> WarmedCase:
+    """Has what was found serve from now on."""
+    item, entry = work.item, work.entry
+    share = item.us / total_us if item.us > 0 and total_us > 0 else None
+    source = work.reason
+    if entry is not None:
+        wanted = any(t.requires_grad for t in pytree.tree_leaves(item.args) if hasattr(t, "grad_fn"))
+        with torch.set_grad_enabled(wanted), policy("lookup"):
+            result = item.op.resolve_ahead(item.args, item.kwargs, item.original, anew=work.tuned)
+        source = ("tuned" if work.tuned else "cache") if result == "tuned" else result
+    if entry is None or source not in ("tuned", "cache", "original"):
+        return WarmedCase(item.op.name, _case(item), item.count, share, None, None, source, bytes=item.bytes)
+    made = entry.provenance
+    return WarmedCase(
+        item.op.name, _case(item), item.count, share, entry.baseline.task_duration_us, entry.best.task_duration_us,
+        source, entry.interval, item.bytes, made.search_text, made.finished(made.budget),
+    )  # fmt: skip
 
 
 def _case(item: RecordedCall) -> str:

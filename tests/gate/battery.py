@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
+from ascendopt_tune.evaluate.symbols import section
+
 from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
-from ascendopt_tune.evaluate.symbols import section
 from ascendopt_tune.operator import Operator, Pair
 from ascendopt_tune.outcome import Outcome, Timed
 from ascendopt_tune.project import load_project

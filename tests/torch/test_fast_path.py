@@ -28,6 +28,7 @@ from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.bound import bind  # noqa: E402
 from ascendopt_tune.torch_ops.fast_build import Build  # noqa: E402
 from ascendopt_tune.torch_ops.fast_path import CallForm, FastTable  # noqa: E402
+from ascendopt_tune.torch_ops.sampling import sampler  # noqa: E402
 from ascendopt_tune.torch_ops.status import registered, status  # noqa: E402
 
 pytestmark = [
@@ -40,7 +41,9 @@ SHAPE = (64, 512)  # the tuned case of conftest.tuned_add
 
 @pytest.fixture
 def taken(layer: Path, fast_library: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An operator of Python's, intercepted, after the call that compares: hits are served in C++ from now on."""
+    """An operator of Python's, intercepted, after the call that compares: hits are served in C++ from now on. None is
+    sampled."""
+    monkeypatch.setenv("ASCENDOPT_CHECK_EVERY", "0")
     for interception in operator(monkeypatch):
         check(tensors())
         yield interception
@@ -266,6 +269,17 @@ def test_a_bound_call_heeds_every_switch(taken: Any) -> None:
     bound(x, y)
     assert launched() == 4
     aot.restore()
+
+
+def test_calls_in_cpp_are_sampled(layer: Path, fast_library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The 16th and 32nd call are Python's, which samples them; all others stay in C++."""
+    for taken in operator(monkeypatch):
+        check(tensors())
+        before = sampler.judged
+        for i in range(40):
+            check(tensors(i))
+            sampler.wait()
+        assert (served(taken), sampler.judged - before) == ((38, 2), 2)
 
 
 def test_threads(taken: Any) -> None:

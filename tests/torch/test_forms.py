@@ -178,6 +178,22 @@ def test_an_operator_that_works_in_place(name: str, ops: Any, path: str) -> None
     torch.library.opcheck(op.default, (x, y), test_utils=("test_schema",))
 
 
+def test_a_view_that_ends_inside_a_block_is_the_original_s(ops: Any, path: str) -> None:
+    """Pairs may write whole blocks of 32 bytes: what lies behind such a view in its storage is a neighbour's."""
+    y = torch.ones(3, 5).npu()
+    for _ in range(2):
+        ops.accumulate(torch.zeros(3, 5).npu(), y)
+    base = torch.zeros(64).npu()
+    view = base[:15].view(3, 5)
+    ops.accumulate(view, y)
+    assert base.tolist() == [1.0] * 15 + [0.0] * 49
+    ops.accumulate(base[:16].view(2, 8), torch.ones(2, 8).npu())  # whole blocks
+    ops.accumulate(base[:16].view(2, 8), torch.ones(2, 8).npu())
+    row = status().operators["aot_forms::accumulate"]
+    assert (row.hits, list(row.fallbacks.values())) == (4, [1])
+    assert "its storage goes on" in next(iter(row.fallbacks))
+
+
 def test_streams(ops: Any, path: str) -> None:
     """Every stream has its own area for the system."""
     x, y, _ = tensors(0)

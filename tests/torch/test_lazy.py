@@ -150,6 +150,27 @@ def test_the_most_wanted_comes_first() -> None:
     assert lazy.estimate_us([spec], "ascend910b2") > 2 * lazy.estimate_us([SPEC], "ascend910b2")
 
 
+def test_the_queue_is_bounded_to_what_is_called_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    queue = lazy.Background()
+    monkeypatch.setattr(queue, "_start", lambda target: None)
+    monkeypatch.setattr(queue, "_tell", told.append)
+    wanted = request()
+    for i in range(1500):
+        queue.ask(str(i), "add", wanted, "virtual", 1 + (i == 3))
+    assert sum(job.open for job in queue.jobs.values()) == len(queue.jobs) == lazy.MAX_OPEN
+    late = queue.ask("late", "add", wanted, "virtual", 1)
+    assert (late.state, "late" in queue.jobs) == ("crowded", False)
+    late = queue.ask("late", "add", wanted, "virtual", 5, late)  # its calls count on
+    assert (late.state, late.calls, len(queue.jobs)) == ("queued", 6, lazy.MAX_OPEN)
+    assert "3" in queue.jobs, "called twice"
+    assert [m["id"] for m in told if m.get("drop")] == ["0"]
+    worker = Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
+    worker.take(map(json.dumps, told))
+    assert sorted(worker._queue) == sorted(queue.jobs)
+    assert worker._next()[0] == "late"
+
+
 def test_what_the_disk_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = [CacheError("the disk is full."), OSError(errno.ENOSPC, "no space"), CaseError("too many dimensions.")]
 

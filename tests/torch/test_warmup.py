@@ -14,8 +14,15 @@ import ascendopt_tune as aot  # isort: skip  (before torch, which loads torch_np
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
+from ascendopt_tune.cache import Cache  # noqa: E402
+from ascendopt_tune.case import Case, TensorSpec  # noqa: E402
 from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
+from ascendopt_tune.registry import load_operator  # noqa: E402
+from ascendopt_tune.search.budget import Limits  # noqa: E402
+from ascendopt_tune.settings import override  # noqa: E402
+from ascendopt_tune.torch_ops import warming  # noqa: E402
 from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
+from ascendopt_tune.tuner import tune_case  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 
@@ -52,8 +59,13 @@ def test_warmup_tunes_what_the_model_calls_and_a_second_one_only_loads(ops: Any,
     report = aot.warmup(model, x, budget=2, progress=say)
     assert [c.calls for c in report.cases if c.operator == "ascendopt::add"] == [2, 1]
     assert {c.source for c in report.cases} <= {"tuned", "original", "cache"}
-    assert abs(sum(c.share for c in report.cases) - 1) < 1e-6
-    assert report.shares_of == "bytes"  # the lambda is computed on the CPU, so it has no modelled time
+    shares = {c.operator: c.share for c in report.cases if c.operator == "add"}
+    assert shares == {"add": None}, "the lambda is computed on the CPU, so it has no modelled time"
+    assert abs(sum(c.share or 0.0 for c in report.cases) - 1) < 1e-6, "nothing else of the model is modelled"
+    assert report.shares_of == "the model's modelled device time"
+    untimed = {u.operator: (u.calls, u.bytes) for u in report.untimed}
+    assert untimed["sum"] == (2, (64 + 16 * 64 + 2) * 4), "outside of tuned calls, with their bytes"
+    assert "have no modelled time" in str(report)
     assert report.word == "modelled"
     assert any(line.startswith("1/3  ") for line in said)
     torch.testing.assert_close(model(x), expected)
@@ -73,6 +85,60 @@ def test_seconds_end_a_warmup_with_a_list_of_what_is_left(ops: Any) -> None:
     report = aot.warmup(Model(ops).eval(), torch.randn(4, 32).npu(), seconds=0.0, progress=lambda text: None)
     assert {c.source for c in report.cases} == {"not tuned: the budget was spent"}
     assert "not tuned" in str(report)
+
+
+def test_a_search_in_parts_is_the_whole_one(ops: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case a little, then more; what is found is what an uninterrupted run finds."""
+    monkeypatch.setattr(warming, "FIRST", 2)
+    monkeypatch.setattr(warming, "NEXT", 3)
+    x = torch.randn(16, 96).npu()
+
+    def model(x: Any) -> Any:
+        return ops.add(x, x)[:1].contiguous() + ops.add(x[:1].contiguous(), x[:1].contiguous())
+
+    said, say = lines()
+    with override(cache_dir=tmp_path / "parts"):
+        report = aot.warmup(model, x, budget=4, progress=say)
+    assert {(c.finished, c.search) for c in report.cases} == {(True, "4 of 4 evaluations")}
+    parts = [(line.split("/")[0], line.partition("up to ")[2].split(" ")[0]) for line in said if "up to" in line]
+    assert parts[:2] == [("1", "2"), ("2", "2")], "breadth first"
+    assert sorted(parts[2:]) == [(n, e) for n in "12" for e in "34"]
+    specs = [TensorSpec("float32", (16, 96))] * 3
+    whole = tune_case(
+        load_operator("add"), Case(tuple(specs[:2]), (specs[2],)), target="virtual", budget=4,
+        cache=Cache(tmp_path / "whole"),
+    )  # fmt: skip
+    assert report.cases[0].after_us == whole.best.task_duration_us
+
+
+def test_an_unfinished_search_goes_on_unless_asked(ops: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(24, 96).npu()
+
+    def model(x: Any) -> Any:
+        return ops.add(x, x)
+
+    with override(cache_dir=tmp_path):
+        load, spec = load_operator("add"), TensorSpec("float32", (24, 96))
+        case = Case((spec, spec), (spec,))
+        first = tune_case(load, case, target="virtual", budget=4, limits=Limits(evaluations=2))
+        made = first.entry.provenance
+        assert (first.stop, made.finished(4), made.finished(2)) == ("paused", False, True)
+        assert made.search_text == "2 of 4 evaluations, unfinished: paused"
+        with override(accept_unfinished=True):
+            assert tune_case(load, case, target="virtual", budget=4).cached
+            (row,) = aot.warmup(model, x, budget=4, progress=lambda text: None).cases
+            assert (row.finished, row.source) == (False, "cache" if first.entry.improved else "original")
+            assert "unfinished: paused" in str(row.search)
+        (row,) = aot.warmup(model, x, budget=4, progress=lambda text: None).cases
+        assert (row.finished, row.search, row.source != "cache") == (True, "4 of 4 evaluations", True)
+        assert tune_case(load, case, target="virtual", budget=4).cached
+
+
+def test_seconds_are_held(ops: Any) -> None:
+    """Within 10 % or one evaluation; here there is also what is compiled once for each case."""
+    report = aot.warmup(Model(ops).eval(), torch.randn(48, 160).npu(), seconds=12.0, progress=lambda text: None)
+    assert report.seconds < 20.0
+    assert len(report.cases) == 3
 
 
 def test_more_shapes_of_the_example(ops: Any, tmp_path: Path) -> None:

@@ -88,7 +88,68 @@ def mix_streams(x: Tensor, residual: Tensor, post: Tensor, comb: Tensor) -> Tens
     return post[..., None] * x[..., None, :] + torch.einsum("tij,tid->tjd", comb, residual)
 
 
+def add_rms_norm(x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor | None, epsilon: float) -> Any:
+    x = x1 + x2
+    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
+    y = x * rstd * gamma
+    return (y if beta is None else y + beta), rstd, x
+
+
+def update_rows(var: Tensor, indices: Tensor, updates: Tensor, **_: Any) -> Tensor:
+    out = var.clone()
+    out[indices[:, 0].long()] = updates
+    return out
+
+
+def store_groups(key: Tensor, cache: Tensor, lengths: Tensor, sources: Tensor, targets: Tensor, **_: Any) -> Tensor:
+    """Groups of tokens go to consecutive slots of the cache; those with a negative number are left out."""
+    out = cache.clone()
+    slots = out.view(-1, *cache.shape[2:])
+    for length, source, target in zip(lengths.tolist(), sources.tolist(), targets.tolist(), strict=True):
+        if length > 0 and source >= 0 and target >= 0:
+            slots[target : target + length] = key[source : source + length]
+    return out
+
+
+def convolve(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    states: Tensor,
+    starts: Tensor,
+    slots: Tensor,
+    modes: Tensor,
+    _: Any,
+    **__: Any,
+) -> Any:
+    """A depthwise convolution of each sequence, behind the state its slot holds, which it leaves anew; then silu."""
+    y, after, kept = torch.zeros_like(x), states.clone(), len(weight) - 1
+    for i, slot in enumerate(slots.tolist()):
+        rows = slice(int(starts[i]), int(starts[i + 1]))
+        before = states[slot] if modes[i] else torch.zeros_like(states[slot])
+        whole = torch.cat([before, x[rows]])
+        windows = whole.unfold(0, len(weight), 1)  # time, channel, tap
+        y[rows] = torch.nn.functional.silu(torch.einsum("tcw,wc->tc", windows, weight) + bias)
+        after[slot] = whole[-kept:]
+    return y, after
+
+
 ROWS = (
+    # Its kernel is a template whose arguments are in the tiling key.
+    Row("moe/causal_conv1d",
+        "T[24,256] T[4,256] T[256] T[2,3,256] int32[3] int32[2] int32[2] - -> T[24,256] T[2,3,256]", convolve,
+        ("float16", "bfloat16"), attrs={"activationMode": 1, "padSlotId": -1, "runMode": 0}, in_place=(3,),
+        values={4: [0, 10, 24], 5: [0, 1], 6: [0, 1]}),
+    Row("moe/add_rms_norm_bias",
+        ("T[16,512] T[16,512] T[512] T[512] -> T[16,512] float32[16,1] T[16,512]",
+         "T[7,1024] T[7,1024] T[1024] - -> T[7,1024] float32[7,1] T[7,1024]"),
+        add_rms_norm, ("float16", "float32", "bfloat16"), attrs={"epsilon": 1e-6},
+        tolerance={"float16": 4e-3, "bfloat16": 1.2e-2, "float32": 1e-3}),  # rounds at every step
+    Row("moe/scatter_nd_update_v2", "T[64,32] int32[8,1] T[8,32] -> T[64,32]", update_rows,
+        ("float16", "float32", "bfloat16"), attrs={"strides": (32, 1)}, values={1: [3, 7, 1, 0, 9, 20, 33, 63]}),
+    Row("attention/store_kv_block", "T[20,2,64] T[4,8,2,64] int32[3] int32[3] int32[3] -> T[4,8,2,64]", store_groups,
+        ("float16", "bfloat16"), attrs={"blockSize": 8}, in_place=(1,),
+        values={2: [5, 8, 3], 3: [0, 5, 13], 4: [2, 8, 24]}),
     Row("attention/fused_gdn_gating",
         ("float32[32] T[64,32] T[64,32] float32[32] -> float32[1,64,32] T[1,64,32]",
          "float32[12] T[37,12] T[37,12] float32[12] -> float32[1,37,12] T[1,37,12]"),
@@ -127,7 +188,13 @@ def test_direct_launch(kernel: Direct, evaluator: Evaluator) -> None:
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     operator = load_project(sources() / "csrc" / row.path)
     signature = evaluator.describe(operator).signature
-    operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings={"tolerance": row.tolerance})
+    names = [p.name for p in signature.inputs]
+    chosen = {
+        "tolerance": row.tolerance,
+        "domain": {names[i]: {"values": values} for i, values in row.values.items()},
+        "in_place": [names[i] for i in row.in_place],
+    }
+    operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings=chosen)
     tensor, _, scalar = dtype.partition("/")
     inputs, outputs = arguments(case, {"T": tensor, "S": scalar or tensor})
     checked = Case(inputs, outputs, tuple(sorted(row.attrs.items())))

@@ -20,9 +20,10 @@ struct Bound {
 
   bool is_mine(PyObject* const* args, size_t count, PyObject* given, Tensors& tensors) const {
     const size_t named = given == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(given));
-    if (value == nullptr || !value->serving || named != names.size() || count + named != places.size() ||
-        layers.empty() || PyList_GET_ITEM(layers.ptr(), PyList_GET_SIZE(layers.ptr()) - 1) != op.ptr() ||
-        table->is_left_to_python() || Table::is_elsewhere(*value)) {
+    if (value == nullptr || !value->serving || value->is_due() || named != names.size() ||
+        count + named != places.size() || layers.empty() ||
+        PyList_GET_ITEM(layers.ptr(), PyList_GET_SIZE(layers.ptr()) - 1) != op.ptr() || table->is_left_to_python() ||
+        Table::is_elsewhere(*value)) {
       return false;
     }
     for (size_t i = 0; i < named; ++i) {  // names are interned

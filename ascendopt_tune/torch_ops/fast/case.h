@@ -43,11 +43,15 @@ struct Case {
   int64_t system_bytes = 0;     // the system's part
   std::vector<int> inputs;      // per parameter of the kernel: number of the argument, or -1 for a null pointer
   std::vector<Output> outputs;
-  std::vector<int> returned;      // numbers of outputs, or -1 - number of an argument
-  std::vector<int> changed;       // arguments
-  std::vector<int> beside;        // arguments that must not share memory with those
-  bool serving = false;           // it is in a table
-  std::atomic<int64_t> calls{0};  // served here
+  std::vector<int> returned;            // numbers of outputs, or -1 - number of an argument
+  std::vector<int> changed;             // arguments
+  std::vector<int> beside;              // arguments that must not share memory with those
+  bool serving = false;                 // it is in a table
+  std::atomic<int64_t> calls{0};        // served here
+  std::atomic<int64_t> due{INT64_MAX};  // from this call on they are Python's, which samples one and sets this anew
+  std::atomic<int> code{0};             // of a launch that failed, for Python, which is called next
+
+  bool is_due() const { return calls.load(std::memory_order_relaxed) >= due.load(std::memory_order_relaxed); }
 };
 
 inline std::shared_ptr<Case> make_case(std::vector<Part> key, int device, bool several, uintptr_t function,

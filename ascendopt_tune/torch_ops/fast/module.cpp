@@ -35,7 +35,12 @@ PYBIND11_MODULE(ascendopt_fast_path, module) {
       .def(py::init(&make_case), py::arg("key"), py::arg("device"), py::arg("several"), py::arg("function"),
            py::arg("block_dim"), py::arg("launch"), py::arg("tiling"), py::arg("workspace_bytes"),
            py::arg("system_bytes"), py::arg("inputs"), py::arg("outputs"), py::arg("returned"))
-      .def_property_readonly("calls", [](const Case& value) { return value.calls.load(); });
+      .def_property_readonly("calls", [](const Case& value) { return value.calls.load(); })
+      .def_property(
+          "due", [](const Case& value) { return value.due.load(); }, [](Case& value, int64_t due) { value.due = due; })
+      .def_property(
+          "code", [](const Case& value) { return value.code.load(); },
+          [](Case& value, int code) { value.code = code; });
   py::class_<Table, std::shared_ptr<Table>>(module, "Table")
       .def(py::init<py::dict, py::object, py::object, py::object, bool>(), py::arg("environment"), py::arg("kill"),
            py::arg("scope"), py::arg("area_of"), py::arg("grad"))

@@ -66,7 +66,7 @@ class Table {
                                                               [&](const Part& part, const c10::IValue& argument) {
                                                                 return is(part, argument, value->device);
                                                               })) {
-        if (is_elsewhere(*value)) {
+        if (is_elsewhere(*value) || value->is_due()) {
           return nullptr;
         }
         std::shared_ptr<Case> kept = value;  // area_now may let other threads change the table
@@ -104,7 +104,7 @@ class Table {
   }
 
   // Launches, and leaves the kernel's outputs in `made`; false, or torch's error, if nothing was launched.
-  static bool launch(const Case& value, const Tensors& arguments, void* area, Made& made) {
+  static bool launch(Case& value, const Tensors& arguments, void* area, Made& made) {
     c10::SmallVector<void*, 16> words;
     uintptr_t bits = 0;
     const auto add = [&](const at::Tensor& tensor) {
@@ -129,7 +129,7 @@ class Table {
         add(made.back());
       }
     }
-    if (bits % kAlignment != 0 || has_overlap(value, arguments)) {
+    if (bits % kAlignment != 0 || has_overlap(value, arguments) || has_neighbour(value, arguments)) {
       return false;
     }
     for (size_t i = 0; i < made.size(); ++i) {
@@ -151,7 +151,8 @@ class Table {
     for (void*& word : words) {
       pointers.push_back(&word);
     }
-    return value.launch(value.function, value.block_dim, stream, nullptr, pointers.data(), nullptr) == 0;
+    value.code = value.launch(value.function, value.block_dim, stream, nullptr, pointers.data(), nullptr);
+    return value.code == 0;
   }
 
   // After a launch: copies results over the arguments they replace, tells autograd what changed, counts.
@@ -185,6 +186,18 @@ class Table {
       }
     }
     return false;
+  }
+
+  // Whether a tensor of the caller's ends inside a block that a neighbour's bytes are in, too.
+  static bool has_neighbour(const Case& value, const Tensors& arguments) {
+    return std::any_of(value.outputs.begin(), value.outputs.end(), [&](const Output& output) {
+      if (output.place != Output::kInto && output.place != Output::kOver) {
+        return false;
+      }
+      const at::Tensor& tensor = *arguments[static_cast<size_t>(output.argument)];
+      const size_t begin = static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
+      return tensor.nbytes() % kAlignment != 0 && begin + tensor.nbytes() < tensor.storage().nbytes();
+    });
   }
 
   py::dict environment_;

@@ -36,9 +36,10 @@ struct ParamPlace {
 // Where the parameters lie in a packed argument block: each at its natural alignment, at most 8.
 std::vector<ParamPlace> param_places(const Function& function);
 
-// Checks grid, stream and configuration, runs the kernel, charges the stream. args[i] points at parameter i.
+// Checks grid, stream and configuration, runs the kernel, charges the stream. args[i] points at parameter i. A kernel
+// that fails does so on its stream, or, `at_once`, as this call.
 int launch(const char* caller, const Function& function, uint32_t blocks, aclrtStream stream,
-           const aclrtLaunchKernelCfg* config, void** args);
+           const aclrtLaunchKernelCfg* config, void** args, bool at_once = false);
 // The same from a packed block in host or device memory.
 int launch_packed(const char* caller, const Function& function, uint32_t blocks, aclrtStream stream,
                   const aclrtLaunchKernelCfg* config, void* block, size_t size);

@@ -43,10 +43,21 @@ class DeviceBlock {
   int code_ = ACL_SUCCESS;
 };
 
+// The parameters that may be addresses.
+std::vector<uintptr_t> addresses_in(const Function& function, void** args) {
+  std::vector<uintptr_t> out;
+  for (uint32_t i = 0; i < function.info->param_count; ++i) {
+    if (function.info->param_sizes[i] != sizeof(uintptr_t)) continue;
+    out.emplace_back();
+    memcpy(&out.back(), args[i], sizeof(uintptr_t));
+  }
+  return out;
+}
+
 }  // namespace
 
 int launch(const char* caller, const Function& function, uint32_t blocks, aclrtStream stream,
-           const aclrtLaunchKernelCfg* config, void** args) {
+           const aclrtLaunchKernelCfg* config, void** args, bool at_once) {
   if (const int code = check_config(caller, config)) return code;
   if (args == nullptr && function.info->param_count > 0) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: kernel %s has %u parameters, no arguments were given", caller,
@@ -63,9 +74,11 @@ int launch(const char* caller, const Function& function, uint32_t blocks, aclrtS
   Stream* found = find_stream(stream);
   if (found == nullptr) return bad_stream(caller);
   advance(*found, result.task_duration_us);
-  if (result.status != 0 && !found->failure) {
-    found->failure = Failure{result.status, "kernel " + function.name + ": " + result.message};
-  }
+  if (result.status == 0) return ACL_SUCCESS;
+  const std::string message = "kernel " + function.name + ": " + result.message;
+  if (at_once) return fail_text(result.status, message);
+  note_failure(message, addresses_in(function, args));
+  if (!found->failure) found->failure = Failure{result.status, message};
   return ACL_SUCCESS;
 }
 
@@ -91,6 +104,19 @@ aclError aclrtLaunchKernelWithArgsArray(void* handle, uint32_t blocks, aclrtStre
   const Function* function = find_function(handle, "aclrtLaunchKernelWithArgsArray");
   if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
   return launch("aclrtLaunchKernelWithArgsArray", *function, blocks, stream, config, args);
+}
+
+// As aclrtLaunchKernelWithArgsArray, but a kernel that fails is this call's error and leaves its stream as it was: for
+// whoever has another kernel to serve the call with. On a stream that failed nothing is launched.
+VNPU_ACL_EXPORT int vnpu_launch_at_once(void* handle, uint32_t blocks, void* stream, void*, void** args, void*) {
+  const Function* function = find_function(handle, "vnpu_launch_at_once");
+  if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex());
+    const Stream* on = find_stream(stream);
+    if (on != nullptr && on->failure) return fail_text(ACL_ERROR_RT_STREAM_CONTEXT, on->failure->message);
+  }
+  return launch("vnpu_launch_at_once", *function, blocks, stream, nullptr, args, true);
 }
 
 aclError aclrtLaunchKernelV2(aclrtFuncHandle handle, uint32_t blocks, const void* args, size_t size,

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "acl/acl_base.h"
 
@@ -53,6 +54,10 @@ void host_wait_until(double time_us);
 void host_advance(double duration_us);
 // Reports and forgets the failure of `stream`, or of any stream when it is nullptr. Caller holds the mutex.
 int take_failure(Stream* stream);
+
+// Notes that a kernel failed on its stream, for vnpu_failures: whoever reads its arguments must learn of it, also after
+// a synchronizing call has reported it. Caller holds the mutex.
+void note_failure(const std::string& message, std::vector<uintptr_t> addresses);
 
 // The value of a key of the chip file, or `fallback` when it is absent.
 std::string chip_text(const char* key, const char* fallback);

@@ -1,5 +1,6 @@
 // Streams, the host clock, callbacks and everything that synchronizes.
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -15,7 +16,11 @@ struct Streams {
   Stream default_stream;
   double host_us = 0;
   int next_id = 1;
+  std::deque<std::string> failed;  // the last kernels that failed on a stream, as vnpu_failure tells of them
+  uint64_t failures = 0;
 };
+
+constexpr size_t kKeptFailures = 64;
 
 // Never destroyed: torch_npu's static destructors still synchronize streams while the process ends.
 Streams& streams() {
@@ -68,6 +73,14 @@ int take_failure(Stream* stream) {
     if (entry.second->failure) return report(*entry.second);
   }
   return ACL_SUCCESS;
+}
+
+void note_failure(const std::string& message, std::vector<uintptr_t> addresses) {
+  std::string text;
+  for (const uintptr_t address : addresses) text += std::to_string(address) + " ";
+  streams().failed.push_back(text + "\n" + message);
+  if (streams().failed.size() > kKeptFailures) streams().failed.pop_front();
+  ++streams().failures;
 }
 
 }  // namespace vnpu_acl
@@ -181,4 +194,21 @@ aclError aclmdlRICaptureGetInfo(aclrtStream, aclmdlRICaptureStatus* status, aclm
   if (status != nullptr) *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   if (model != nullptr) *model = nullptr;
   return ACL_SUCCESS;
+}
+
+// How many kernels failed on a stream so far.
+VNPU_ACL_EXPORT uint64_t vnpu_failures() {
+  const Lock lock(state_mutex());
+  return streams().failures;
+}
+
+// Of the failure with this number, from 0: the arguments that may be addresses, in decimal, and after a line break what
+// is wrong; nullptr for one that is forgotten, or isn't yet. Valid until this thread asks again.
+VNPU_ACL_EXPORT const char* vnpu_failure(uint64_t number) {
+  static thread_local std::string text;
+  const Lock lock(state_mutex());
+  const uint64_t first = streams().failures - streams().failed.size();
+  if (number < first || number >= streams().failures) return nullptr;
+  text = streams().failed[number - first];
+  return text.c_str();
 }

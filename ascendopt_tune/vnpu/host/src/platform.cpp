@@ -25,19 +25,14 @@ uint32_t PlatFormInfos::GetCoreNumByType(const std::string& core_type) {
   return static_cast<uint32_t>(chip_->Number(core_type == "VectorCore" ? "core.aiv" : "core.aic"));
 }
 
+// All of it, as platform files have it: 196608 for UB of architecture 2201.
 void PlatFormInfos::GetLocalMemSize(const LocalMemType& type, uint64_t& bytes) {
-  // CANN keeps this much of UB and L1 for itself (platform query documentation: 192 KB - 256 B).
-  const uint64_t reserved = chip_->Number("memory.ub_reserved_bytes");
-  auto usable = [&](const char* key) {
-    const uint64_t size = chip_->Number(key);
-    return size > reserved ? size - reserved : 0;
-  };
   switch (type) {
     case LocalMemType::UB:
-      bytes = usable("memory.ub_bytes");
+      bytes = chip_->Number("memory.ub_bytes");
       break;
     case LocalMemType::L1:
-      bytes = usable("memory.l1_bytes");
+      bytes = chip_->Number("memory.l1_bytes");
       break;
     case LocalMemType::L0_A:
       bytes = chip_->Number("memory.l0a_bytes");
@@ -105,6 +100,9 @@ SocVersion PlatformAscendC::GetSocVersion() const {
 
 void PlatformAscendC::GetCoreMemSize(const CoreMemType& type, uint64_t& bytes) const {
   platform_->GetLocalMemSize(static_cast<fe::LocalMemType>(type), bytes);
+  // CANN keeps this much of UB and L1 for itself (platform query documentation: 192 KB - 256 B).
+  const uint64_t reserved = platform_->chip()->Number("memory.ub_reserved_bytes");
+  if (type == CoreMemType::UB || type == CoreMemType::L1) bytes = bytes > reserved ? bytes - reserved : 0;
 }
 
 void PlatformAscendC::GetCoreMemBw(const CoreMemType& type, uint64_t& bytes_per_cycle) const {

@@ -42,10 +42,10 @@ ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uin
 }  // namespace AscendC
 
 #define VNPU_ASSERT(NAME, CONDITION, ...) ((CONDITION) ? (void)0 : vnpu::misuse(NAME, "assertion failed: " #CONDITION))
-// A whole statement: where CANN makes it nothing at all, kernels get away without a semicolon behind it.
+// Whole statements: where CANN makes it nothing at all, kernels get away without a semicolon behind it.
 #define ASSERT(...) VNPU_ASSERT("ASSERT", __VA_ARGS__, );
-#define ASSERT_MSG(...) VNPU_ASSERT("ASSERT_MSG", __VA_ARGS__, )
-#define ASCENDC_ASSERT(...) VNPU_ASSERT("ASCENDC_ASSERT", __VA_ARGS__, )
+#define ASSERT_MSG(...) VNPU_ASSERT("ASSERT_MSG", __VA_ARGS__, );
+#define ASCENDC_ASSERT(...) VNPU_ASSERT("ASCENDC_ASSERT", __VA_ARGS__, );
 #define KERNEL_LOG(LEVEL, ...)
 #undef assert
 #define assert(...) VNPU_ASSERT("assert", __VA_ARGS__, )

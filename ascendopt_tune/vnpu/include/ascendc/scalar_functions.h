@@ -5,6 +5,17 @@
 
 namespace AscendC {
 
+namespace Std {
+template <typename T, typename U>
+constexpr T min(const T src0, const U src1) {
+  return src0 > src1 ? src1 : src0;
+}
+template <typename T, typename U>
+constexpr T max(const T src0, const U src1) {
+  return src0 > src1 ? src0 : src1;
+}
+}  // namespace Std
+
 // ---- bits ----
 
 // How many bits of value are countValue.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "platform/soc_spec.h"
 #include "platform/platform_infos_def.h"
 
 namespace platform_ascendc {
@@ -28,6 +29,7 @@ class PlatformAscendC {
   uint32_t GetCoreNumAiv() const;
   uint32_t GetCoreNumVector() const;  // extra vector cores of 310P; 0 elsewhere
   SocVersion GetSocVersion() const;
+  NpuArch GetCurNpuArch() const { return NpuArch::DAV_2201; }  // the only one that is modelled
   // Bytes; of the unified buffer and L1 the part the toolkit reserves is not counted.
   void GetCoreMemSize(const CoreMemType& type, uint64_t& bytes) const;
   void GetCoreMemBw(const CoreMemType& type, uint64_t& bytes_per_cycle) const;

@@ -1,0 +1,13 @@
+// Architectures by the names of newer packages.
+#pragma once
+#include <cstdint>
+
+enum class NpuArch : uint32_t {
+  DAV_1001 = 1001,
+  DAV_2002 = 2002,
+  DAV_2201 = 2201,
+  DAV_3002 = 3002,
+  DAV_3510 = 3510,
+  DAV_5102 = 5102,
+  DAV_RESV = 0xFFFF
+};

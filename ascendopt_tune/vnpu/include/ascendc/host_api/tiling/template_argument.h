@@ -1,0 +1,101 @@
+// Kernels whose template arguments the tiling function chooses: both sides include the declaration of the arguments,
+// the tiling key is made of their values, and the kernel is instantiated for the key (build/kernel.py).
+//
+// Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
+// declared values, for booleans the value.
+// ASCENDC_TPL_SEL, which says what combinations are built beforehand, says nothing here: each is built when it is asked
+// for. A kernel whose template parameter is a type can't be instantiated.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace ascendc_tpl {
+
+constexpr uint32_t kMaxValues = 256;
+
+struct Param {
+  uint32_t bits = 0;
+  uint32_t count = 0;  // of values; 0: any value that has room in the bits
+  uint64_t values[kMaxValues] = {};
+};
+
+constexpr uint64_t kRange = 0, kList = 1, kMix = 2;
+
+constexpr void add(Param& param, uint64_t value) {
+  if (param.count < kMaxValues) param.values[param.count++] = value;
+}
+
+// `given`: kList and the values; kRange, how many ranges, and the two ends of each; kMix, as kRange and then values.
+constexpr Param number(uint32_t bits, std::initializer_list<uint64_t> given) {
+  Param out;
+  out.bits = bits;
+  const uint64_t* at = given.begin();
+  const uint64_t mode = *at++;
+  if (mode != kList) {
+    for (uint64_t ranges = *at++; ranges > 0; --ranges, at += 2) {
+      for (uint64_t value = at[0]; value <= at[1]; ++value) add(out, value);
+    }
+  }
+  for (; at != given.end(); ++at) add(out, *at);
+  return out;
+}
+
+constexpr Param choice(uint32_t bits, std::initializer_list<uint64_t> given) {
+  Param out;
+  out.bits = bits;
+  for (const uint64_t value : given) add(out, value);
+  return out;
+}
+
+constexpr Param boolean() {
+  Param out;
+  out.bits = 1;
+  return out;
+}
+
+// The key of these values; all ones if one of them is not declared.
+template <size_t N, typename... Values>
+constexpr uint64_t key_of(const Param (&params)[N], Values... given) {
+  static_assert(sizeof...(Values) == N, "GET_TPL_TILING_KEY needs a value for each declared argument");
+  const uint64_t values[] = {static_cast<uint64_t>(given)...};
+  uint64_t key = 0;
+  uint32_t shift = 0;
+  for (size_t i = 0; i < N; ++i) {
+    uint64_t code = values[i];
+    if (params[i].count > 0) {
+      code = 0;
+      while (code < params[i].count && params[i].values[code] != values[i]) ++code;
+      if (code == params[i].count) return ~uint64_t{0};
+    }
+    key |= code << shift;
+    shift += params[i].bits;
+  }
+  return key;
+}
+
+// The value that argument `number` has in a key.
+template <size_t N>
+constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t key) {
+  for (size_t i = 0; i < number; ++i) key >>= params[i].bits;
+  const uint64_t code = key & ((uint64_t{1} << params[number].bits) - 1);
+  return params[number].count > 0 ? params[number].values[code] : code;
+}
+
+}  // namespace ascendc_tpl
+
+#define ASCENDC_TPL_UI_RANGE ascendc_tpl::kRange
+#define ASCENDC_TPL_UI_LIST ascendc_tpl::kList
+#define ASCENDC_TPL_UI_MIX ascendc_tpl::kMix
+#define ASCENDC_TPL_1_BW 1
+#define ASCENDC_TPL_2_BW 2
+#define ASCENDC_TPL_4_BW 4
+#define ASCENDC_TPL_8_BW 8
+#define ASCENDC_TPL_UINT_DECL(name, bits, ...) ascendc_tpl::number(bits, {__VA_ARGS__})
+#define ASCENDC_TPL_BOOL_DECL(name, ...) ascendc_tpl::boolean()
+#define ASCENDC_TPL_DTYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+#define ASCENDC_TPL_FORMAT_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+#define ASCENDC_TPL_ARGS_DECL(op, ...) \
+  [[maybe_unused]] static constexpr ascendc_tpl::Param ascendc_tpl_params[] = {__VA_ARGS__}
+#define ASCENDC_TPL_SEL(...)
+#define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, __VA_ARGS__)
