@@ -52,6 +52,7 @@ log = logging.getLogger("ascendopt_tune")
 
 LOOK_AGAIN_S = 1.0  # how soon a call that missed asks the cache again: another process may have tuned meanwhile
 LONGEST_PAUSE_S = 30.0  # and how rarely, in the end
+LOOK_EVERY = 64  # calls of a case after which it is looked at again whether one is to be sampled
 MAX_FAILURES = 3  # launches that may fail before the original serves for good
 MAX_KEYS = 10_000  # of one table; beyond, what the original serves is forgotten, and resolved again when it comes
 
@@ -421,6 +422,7 @@ class TunedOp:
         """The call's sample, if it is due and can be had."""
         calls = launcher.served()
         if calls < launcher.sample_at or not sampler.idle:
+            launcher.put_off(LOOK_EVERY)
             return None
         if torch.npu.is_current_stream_capturing():  # type: ignore[attr-defined]
             return None

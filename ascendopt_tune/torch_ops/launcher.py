@@ -303,12 +303,18 @@ class Launcher:
         return self._tiling.data_ptr()
 
     def schedule(self, sample_at: int | None = None) -> None:
-        """Has the call with number ``sample_at`` of this case sampled next (sampling.py). Where C++ serves, calls that
-        come to Python are due, or were handed over as due."""
+        """Has the call with number ``sample_at`` of this case sampled next (sampling.py). Where C++ serves, a call
+        that comes to Python may have been handed over as due."""
         self.sample_at = self.sample_at if sample_at is None else sample_at
         self.due = self.sample_at if self.fast is None else 0
         if self.fast is not None:
             self.fast.due = self.sample_at - self.calls
+
+    def put_off(self, calls: int) -> None:
+        """No call is sampled now: the next so many aren't looked at."""
+        self.due = self.calls + calls
+        if self.fast is not None:
+            self.fast.due = max(self.fast.due, self.fast.calls + calls)
 
     def served(self) -> int:
         """Calls served, in Python and in C++."""

@@ -72,8 +72,10 @@ def test_a_killed_run_and_a_limited_run_become_the_uninterrupted_one(
     folder = cache("limited")
     first = document(*RUN, "--max-seconds", "0")
     assert (first["stop"], first["evaluations"], first["speedup"]) == ("seconds", 1, 1.0)
-    assert document(*RUN)["cached"]
-    resumed = document(*RUN, "--resume")
+    assert (first["finished"], first["ended"]) == (False, "seconds")
+    assert document(*RUN, "--accept-unfinished")["cached"]
+    resumed = document(*RUN)  # goes on by itself
+    assert (resumed["finished"], resumed["ended"]) == (True, "budget")
     assert history(resumed) == history(whole)
     assert resumed["best"] == whole["best"]
     assert not list((folder / "journals").iterdir())
