@@ -5,6 +5,7 @@ The rest of the scenarios (``ascendopt-tune fidelity --all``) takes some minutes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,12 @@ def test_rows_outside_their_limits_are_known() -> None:
     unknown = [(r.measured.id, r.scenario, r.measured.metric, r.error_percent) for r in found().missed if not r.note]
     assert not unknown
     assert len(found().held) >= 0.75 * (len(found().held) + len(found().missed))
-    assert compare.median_error(found().rows) <= 7  # of the fast scenarios that CI runs; of all 5.3, the aim is 5
+    # Of the fast scenarios that CI runs 7.9 (7.0 before MTE2 was charged with tiling data, while all went from 5.3 to
+    # 5.2); the page has the figure of all, whose aim is 5.
+    assert compare.median_error(found().rows) <= 8
+    told = re.search(r"their median error is ([\d.]+) %", DOCS.read_text())
+    assert told is not None
+    assert float(told[1]) <= 5.3
 
 
 def test_orders_that_are_turned_around_are_known() -> None:
