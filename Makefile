@@ -45,7 +45,7 @@ calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU pl
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/calibrate/test_battery.py
 
 dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language, interpreted and lowered; half an hour.
-	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_random.py
+	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_dsl_random.py
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs some that need neither; `make sanitize SANITIZED="tests/vnpu/test_api_*.py"` runs others. The libraries are
