@@ -124,14 +124,12 @@ def lower_command(
 
 def _inputs(program: Program, given: list[str]) -> dict[str, TensorSpec]:
     known = {t.name: t for t in program.of_role("input")}
-    found: dict[str, TensorSpec] = {}
-    for text in given:
-        name, _, spec = text.partition("=")
+    found = arguments.parse_tensors(given, "--input")
+    for name, spec in found.items():
         if name not in known:
             raise CaseError(f"{program.host.name} has no input {name!r}.", f"Its inputs: {', '.join(known)}.")
-        found[name] = TensorSpec.parse(spec)
-        if found[name].dtype != known[name].dtype.name:
-            raise CaseError(f"the input {name} is {known[name].dtype.name}, not {found[name].dtype}.")
+        if spec.dtype != known[name].dtype.name:
+            raise CaseError(f"the input {name} is {known[name].dtype.name}, not {spec.dtype}.")
     missing = [n for n in known if n not in found]
     if missing:
         raise CaseError(f"{program.host.name} needs the input {missing[0]!r}.", f"--input {missing[0]}=float32[64,512]")
@@ -140,12 +138,10 @@ def _inputs(program: Program, given: list[str]) -> dict[str, TensorSpec]:
 
 def _attributes(given: list[str]) -> dict[str, Number]:
     found: dict[str, Number] = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            found[name] = float(value) if any(c in value for c in ".en") else int(value)
-        except ValueError:
-            raise CaseError(f"--attr {text!r}: {value!r} is no number.", "For example --attr factor=0.5.") from None
+    for name, value in arguments.parse_attrs(given, None).items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise CaseError(f"--attr {name}={value}: the value is no number.", "For example --attr factor=0.5.")
+        found[name] = value
     return found
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .ir import (
-    DTYPES,
     Buffer,
     DType,
     Expr,
@@ -237,12 +236,3 @@ def _aligned(e: Expr, to: int) -> Expr:
 
 def _sum(a: Expr, b: Expr) -> Expr:
     return b if a == num(0) else Expr("+", "int", (a, b))
-
-
-CONVERSIONS = {
-    ("float16", "float32"), ("float32", "float16"), ("bfloat16", "float32"), ("float32", "bfloat16"),
-    ("int32", "float32"), ("float32", "int32"), ("int64", "int32"), ("int32", "int64"), ("float16", "int32"),
-    ("int32", "float16"),
-}  # fmt: skip
-#: Pairs of dtypes that a load, a store or tl.cast converts between: names of ``DTYPES``.
-assert all(a in DTYPES and b in DTYPES for a, b in CONVERSIONS)

@@ -75,6 +75,12 @@ OPS: dict[str, OpRule] = {
     **{f"where_{name}": OpRule("tbbb", _where(compare)) for name, compare in COMPARISONS.items()},
 }
 
+#: Pairs of dtypes (from, to) that a load, a store or tl.cast converts between, beside none: the device's Cast has them.
+CONVERSIONS = {
+    ("float16", "float32"), ("float32", "float16"), ("bfloat16", "float32"), ("float32", "bfloat16"),
+    ("int32", "float32"), ("float32", "int32"), ("int64", "int32"), ("int32", "int64"), ("float16", "int32"),
+}  # fmt: skip
+
 #: Other names that programs use, as AscendC or Triton have them.
 ALIASES = {
     "adds": "add", "subs": "sub", "muls": "mul", "divs": "div", "maxs": "maximum", "mins": "minimum", "ln": "log",

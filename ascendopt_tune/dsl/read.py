@@ -25,7 +25,6 @@ from .ir import (
     Store,
     Tensor,
     num,
-    var,
     walk,
 )
 from .read_kernel import KernelReader
@@ -124,6 +123,7 @@ class _Reading:
         tensors = {n: self._tensors[a].dtype for n, a in given.items() if isinstance(a, str)}
         types = {n: a.type for n, a in given.items() if isinstance(a, Expr)}
         kernel = KernelReader(self._file, self._tl, self._constants, tensors, types).read(kernel_node)
+        self._inferable()
         self._roles({str(given[s.tensor]) for s in walk(kernel.body) if isinstance(s, Store)}, node)
         read = {str(given[s.tensor]) for s in walk(kernel.body) if isinstance(s, Load)}
         host = Host(
@@ -256,6 +256,23 @@ class _Reading:
         axes = nodes[0].elts if isinstance(nodes[0], (ast.Tuple, ast.List)) else [nodes[0]]
         return tuple(self._reader().integer(n, "an axis") for n in axes), dtype
 
+    def _inferable(self) -> None:
+        """Shapes of outputs are made of the inputs' shapes alone: they are inferred without a device or a knob."""
+        steps: dict[str, Expr] = {}
+        for step in self._steps:
+            if isinstance(step, Let):
+                steps[step.name] = step.value.substitute(steps)
+        declared = {name: shape for name, (shape, _) in self._declared.items()}
+        declared |= {t.name: t.shape for t in self._tensors.values() if t.kind == "output" and t.shape is not None}
+        for name, shape in declared.items():
+            for e in shape:
+                bad = [x for x in e.substitute(steps).walk() if x.op in ("var", "cores", "num_cores", "ub_bytes")]
+                if bad:
+                    what = str(bad[0].value) if bad[0].op == "var" else f"tl.{bad[0].op}"
+                    text = f"the shape of {name!r} depends on {what!r}."
+                    hint = "It may use the inputs' shapes, and no knob, attribute or number of cores."
+                    raise DslError(text, hint, self._file, self._tensors[name].line)
+
     def _roles(self, stored: set[str], node: ast.FunctionDef) -> None:
         """Parameters that the kernel stores to are outputs; their shape is the first input's unless it is said."""
         inputs = [t for t in self._tensors.values() if t.kind == "input" and t.name not in stored]
@@ -367,6 +384,3 @@ def _expressions(host: Host) -> list[Expr]:
         if isinstance(a, Expr):
             found += a.walk()
     return found
-
-
-__all__ = ["read_file", "read_text", "var"]

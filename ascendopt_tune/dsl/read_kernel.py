@@ -69,7 +69,7 @@ class KernelReader(Tiles):
 
     def _inner(self, nodes: list[ast.stmt], loop: tuple[str, ScalarType] | None = None) -> tuple[Statement, ...]:
         outer = self._body
-        self._body = Body(types=dict(outer.types), tiles=set(outer.tiles))
+        self._body = Body(types=dict(outer.types))
         if loop is not None:
             self._body.types[loop[0]] = loop[1]
         self._statements(nodes)
@@ -181,7 +181,6 @@ class KernelReader(Tiles):
             del self._buffers[found]
             self._buffers[name] = Buffer(name, source.dtype, source.shape, source.line)
             self._body.out = [_renamed(s, found, name) for s in self._body.out]
-            self._body.tiles.add(name)
             return
         self._own(node, name, source.dtype, source.shape)
         last = self._body.out[-1]
@@ -207,9 +206,9 @@ class KernelReader(Tiles):
             index = self._integer(args[1], "the index")
             self._body.out.append(Insert(call.lineno, buffer, index, self._scalar(args[2])))
         elif name.startswith("reduce_") and len(args) >= 2:
-            self._reduce(call, name.removeprefix("reduce_"), self._destination(args[0]), self._tile(args[1]))
+            self._reduce(call, name.removeprefix("reduce_"), self._tile(args[0]), self._tile(args[1]))
         elif name in OPS and len(args) >= 2:
-            dst = self._destination(args[0])
+            dst = self._tile(args[0])
             self._operation(call, name, [self._operand(a) for a in args[1:]], dst)
         else:
             text = f"{ast.unparse(call)!r} is no call of the language."

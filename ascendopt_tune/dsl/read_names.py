@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,14 +27,13 @@ BLOCKS = {"copyin": "tl.load", "compute": "operations on tiles", "copyout": "tl.
 
 @dataclass
 class Body:
-    """What is being read: its statements, the scalars in sight, and the kind of block around it."""
+    """What is being read: its statements, and the scalars in sight."""
 
     out: list[Statement] = field(default_factory=list)
     types: dict[str, ScalarType] = field(default_factory=dict)
-    tiles: set[str] = field(default_factory=set)
 
 
-class Names:
+class Names(ABC):
     """The state of reading one kernel, and what asks or changes names.
 
     Args:
@@ -64,9 +64,9 @@ class Names:
         self._born: set[str] = set()  # those of them that are new
         self._numbers = 0
 
+    @abstractmethod
     def _special(self, node: ast.expr) -> Expr | None:
         """A scalar that only tiles or cores know; None for any other."""
-        raise NotImplementedError
 
     def _scalar(self, node: ast.expr) -> Expr:
         return Reader(self._file, self._body.types, self._constants, self._special).read(node)

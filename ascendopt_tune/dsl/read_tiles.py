@@ -17,7 +17,7 @@ from .ir import (
     num,
     var,
 )
-from .ops import ALIASES, OPS, REDUCTIONS
+from .ops import ALIASES, CONVERSIONS, OPS, REDUCTIONS
 from .read_names import Names
 
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
@@ -38,7 +38,6 @@ class Tiles(Names):
         elif (known.dtype, known.shape) != (dtype, shape):
             text = f"the tile {name!r} changes its {'dtype' if known.dtype != dtype else 'length'}."
             raise self._error(node, text, "Use another name.")
-        self._body.tiles.add(name)
 
     def _alloc(self, name: str, call: ast.Call) -> None:
         if name in self._buffers:
@@ -62,7 +61,7 @@ class Tiles(Names):
         tensor, region = self._pointer(call.args[0])
         other = self._scalar(keywords["other"]) if "other" in keywords else None
         if name is None:
-            buffer = self._destination(call.args[1])
+            buffer = self._tile(call.args[1])
         else:
             stored = self._tensors[tensor]
             wide = FLOAT32 if stored.name in ("float16", "bfloat16") else stored
@@ -76,8 +75,15 @@ class Tiles(Names):
             raise self._error(
                 call, f"two axes are loaded into {buffer!r}, which has one.", "tl.alloc_ub((rows, columns))."
             )
+        self._convertible(call, self._tensors[tensor], self._buffers[buffer].dtype)
         self._body.out.append(Load(call.lineno, tensor, region, buffer, other))
         return buffer
+
+    def _convertible(self, node: ast.AST, source: DType, to: DType) -> None:
+        if source != to and (source.name, to.name) not in CONVERSIONS:
+            ways = ", ".join(sorted(b for a, b in CONVERSIONS if a == source.name)) or "nothing"
+            text = f"{source.name} can't be converted to {to.name}."
+            raise self._error(node, text, f"It can be to {ways}; go by float32 or int32 where one step isn't there.")
 
     def _store(self, call: ast.Call, atomic: str) -> None:
         self._within(call, "copyout")
@@ -89,6 +95,7 @@ class Tiles(Names):
             buffer = self._temporary(call, self._wide(tensor), (num(8),))
             self._operation(call, "fill", [value], buffer)
             value = buffer
+        self._convertible(call, self._buffers[value].dtype, self._tensors[tensor])
         self._body.out.append(Store(call.lineno, tensor, region, value, atomic))
 
     def _wide(self, tensor: str) -> DType:
@@ -140,6 +147,8 @@ class Tiles(Names):
             dst = self._result(call, over, to or first.dtype, first.shape)
         if dst in tiles and not rule.in_place:
             raise self._error(call, f"{name} can't write over its operand {dst!r}.", "Give it a buffer of its own.")
+        if name == "cast":
+            self._convertible(call, self._buffers[tiles[0]].dtype, self._buffers[dst].dtype)
         dtypes = {self._buffers[b].dtype for b in tiles} | ({self._buffers[dst].dtype} if name != "cast" else set())
         if len(dtypes) > 1:
             names = ", ".join(f"{b} {self._buffers[b].dtype.name}" for b in dict.fromkeys([*tiles, dst]))
@@ -238,9 +247,6 @@ class Tiles(Names):
             text = f"{ast.unparse(node)!r} is no tile."
             raise self._error(node, text, "Allocate it by tl.alloc_ub, or assign it first.")
         return node.id
-
-    def _destination(self, node: ast.expr) -> str:
-        return self._tile(node)
 
     def _has_tile(self, node: ast.AST) -> bool:
         """Whether a tile takes part, other than as the source of one scalar."""

@@ -60,6 +60,7 @@ def test_run_writes_the_outputs(folder: Path) -> None:
     [
         (["run", "scale.py", "--input", "z=float32[8]"], "no input 'z'"),
         (["run", "scale.py", "--input", "x=float16[8]"], "float32, not float16"),
+        (["check", "scale.py", "--input", "x=float32[8,a]"], "can't read the tensor"),
         (["check", "scale.py", "--input", "x=float32[8]", "--attr", "factor=two"], "no number"),
         (["check", "scale.py", "--input", "x=float32[8]", "--attr", "size=2"], "no attribute 'size'"),
         (["lower", "scale.py", "--out", "."], "isn't empty"),

@@ -90,7 +90,10 @@ extern "C" __global__ __aicore__ void and_more(GM_ADDR x, GM_ADDR y, uint32_t wh
       printf("%u ", block);
       break;
     case 8:  // one core is wrong: those before it have written, those behind it have not
-      if (block == blocks / 2) mover.Move(block, 1u << 20, 1.0f);
+      if (block == blocks / 2) {
+        mover.y().SetGlobalBuffer((__gm__ float*)4096);  // no allocation is ever there
+        mover.Move(block, 0, 1.0f);
+      }
       break;
     case 9:  // polls what the core before it writes
       while (block > 0 && mover.Move(block - 1, block, 1.0f, true) == -1.0f) {
