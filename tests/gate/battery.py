@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
-from ascendopt_tune.evaluate.symbols import section
 
 from ascendopt_tune.arguments import build_case, parse_tensor
+from ascendopt_tune.build.elf import read
 from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
@@ -156,5 +156,5 @@ class Bench:
 
     @staticmethod
     def _launch(checked: Checked) -> tuple[object, ...]:
-        code = tuple(section(checked.binary, name) for name in (".text", ".rodata", ".data"))
+        code = tuple(read(checked.binary).section(name) for name in (".text", ".rodata", ".data"))
         return code, checked.tiling
