@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from .. import arguments, paths
+from ..build.host_signature import dtype_column
 from ..case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
@@ -320,6 +321,7 @@ def make_subject(
             attrs, given = {**example_attrs, **attrs}, {**example_outputs, **given}
 
         def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
+            dtype_column(signature, inputs)  # dtypes that the operator doesn't have aren't a question of shapes
             try:
                 return evaluator.infer_outputs(operator, inputs, attrs)
             except (HostProgramError, CaseError) as e:

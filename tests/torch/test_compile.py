@@ -124,10 +124,11 @@ def doubled(x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize(("inner", "fast"), [("eager", True), ("aot_eager", True), ("eager", False)])
 def test_a_node_calls_the_launcher(
-    inner: str, fast: bool, taken: Any, graphs: list[Any], monkeypatch: pytest.MonkeyPatch
+    inner: str, fast: bool, graphs: list[Any], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """The first call compares; after it neither the original nor dispatch has a part in a call."""
     monkeypatch.setenv("ASCENDOPT_FAST_PATH", str(int(fast)))
+    taken = request.getfixturevalue("taken")
     function = compiled(doubled, inner)
     x, y = tensors()
     assert torch.equal(function(x, y).cpu(), ((x + y) * 2).cpu())
@@ -257,9 +258,12 @@ def test_a_decorated_function_in_training_is_differentiated(inner: str, layer: P
 
 
 @both
-def test_a_launch_that_fails_is_served_by_the_original(inner: str, taken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_that_fails_is_served_by_the_original(
+    inner: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """In Python; test_fast_path.py has the same for C++."""
     monkeypatch.setenv("ASCENDOPT_FAST_PATH", "0")
+    taken = request.getfixturevalue("taken")
     function = compiled(doubled, inner)
     x, y = tensors()
     want = ((x + y) * 2).cpu()
