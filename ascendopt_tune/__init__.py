@@ -4,16 +4,16 @@ Import it before torch: on a machine without CANN it is what lets the unmodified
 Nothing heavy is imported here; torch only when a tuned function is called.
 """
 
-from .cache import Cache
-from .case import Case, TensorSpec
 from .errors import AscendOptError
-from .search.joint import WeightedCase
-from .torch_ops.activate import install as _install
-from .torch_ops.activate import is_virtual
-from .torch_ops.decorator import tune
-from .torch_ops.policy import policy
+from .evaluate.joint import WeightedCase
+from .nouns.case import Case, TensorSpec
+from .service.policy import policy
+from .store.cache import Cache
+from .torch_ops.device.activate import install as _install
+from .torch_ops.device.activate import is_virtual
 from .torch_ops.public import compile_pass, install, intercept, record, registry_ops, warmup
-from .torch_ops.status import Status, not_modelled, restore, rollback, stats, status
+from .torch_ops.serving.decorator import tune
+from .torch_ops.serving.status import Status, not_modelled, restore, rollback, stats, status
 from .tuner import TuneRecord, tune_case, tune_cases
 
 __all__ = [

@@ -14,32 +14,32 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from .arguments import Array
 from .bank.refinement import Run, learned
 from .build.toolkit import Toolkit, find
-from .cache import Cache, Entry, Key, Provenance
-from .case import Case
-from .chip import load_chip
-from .clocks import Interval, interval
-from .diagnosis import waves_json
-from .entry import FINISHED, canonical, sha256
 from .errors import NoWorkingCandidate, OutOfTime
+from .evaluate.diagnosis import waves_json
 from .evaluate.gate import Checked, Gate
+from .evaluate.joint import JointGate, WeightedCase, baseline_profiles, heaviest
 from .evaluate.screen import open_evaluator
+from .llm.choice import choose
 from .llm.endpoint import Endpoint
-from .operator import Candidate, Operator, Pair, Signature
-from .outcome import Outcome, Timed, outcome_to_json
-from .profile import Profile
+from .nouns.case import Case
+from .nouns.chip import load_chip
+from .nouns.clocks import Interval, interval
+from .nouns.operator import Candidate, Operator, Pair, Signature
+from .nouns.outcome import Outcome, Timed, outcome_to_json
+from .nouns.profile import Profile
 from .search.acceptance import FRAGILE, MIN_EFFECT, NO_WIN, Comparison, Decision, accept
 from .search.budget import Budget, Limits
-from .search.choice import choose
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
-from .search.joint import JointGate, WeightedCase, baseline_profiles, heaviest
 from .search.journal import Journal
 from .search.proposer import Trial
 from .search.schedule import SCHEDULES
 from .search.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
+from .sources.arguments import Array
+from .store.cache import Cache, Entry, Key, Provenance
+from .store.entry import FINISHED, canonical, sha256
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
 
@@ -230,7 +230,7 @@ def tune_cases(
 ) -> list[TuneRecord]:
     """One pair for all ``cases``, tuned together; a record of each, all with the same history.
 
-    A candidate's time is the weighted mean of the cases' relative times (search/joint.py), and one evaluation is the
+    A candidate's time is the weighted mean of the cases' relative times (evaluate/joint.py), and one evaluation is the
     candidate on every case. A case in which the common pair is no faster keeps its baseline, so the entries of the
     cache are a portfolio of at most two pairs with the case as the rule. Arguments and errors as of :func:`tune_case`;
     ``arrays`` are for a single case.

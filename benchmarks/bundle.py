@@ -17,11 +17,11 @@ from pathlib import Path
 
 import diskcache
 
-from ascendopt_tune.cache import Cache
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.deploy.bundle import SCHEMA, Bundle, Row, open_bundle
-from ascendopt_tune.entry import Key, canonical, sha256
+from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.settings import override
+from ascendopt_tune.store.bundle import SCHEMA, Bundle, Row, open_bundle
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.store.entry import Key, canonical, sha256
 
 OPERATORS = 25
 

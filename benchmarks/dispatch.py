@@ -23,16 +23,16 @@ import ascendopt_tune as aot
 import torch  # isort: skip
 
 from ascendopt_tune.build.toolkit import find, host_compiler
-from ascendopt_tune.cache import Cache
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.registry import load_operator
 from ascendopt_tune.settings import override
-from ascendopt_tune.torch_ops import binding, fast_path
-from ascendopt_tune.torch_ops.activate import activate
-from ascendopt_tune.torch_ops.bound import bind
-from ascendopt_tune.torch_ops.dispatch import Original
-from ascendopt_tune.torch_ops.launcher import Launcher, device_of
-from ascendopt_tune.torch_ops.resolve import Resolver
+from ascendopt_tune.sources.registry import load_operator
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.torch_ops.device.activate import activate
+from ascendopt_tune.torch_ops.serving import binding, fast_path
+from ascendopt_tune.torch_ops.serving.bound import bind
+from ascendopt_tune.torch_ops.serving.dispatch import Original
+from ascendopt_tune.torch_ops.serving.launcher import Launcher, device_of
+from ascendopt_tune.torch_ops.serving.resolve import Resolver
 
 SHAPE = (8, 2048)
 ROUNDS, CALLS = 300, 100  # short rounds: some of them aren't interrupted

@@ -25,19 +25,19 @@ from typing import Any
 
 import numpy as np
 
-from ascendopt_tune.arguments import numpy_dtype
 from ascendopt_tune.build import toolkit as toolkits
 from ascendopt_tune.build.kernel import kernel_unit
 from ascendopt_tune.build.toolkit import Toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Launch
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import EvaluateRequest, EvaluationResult
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.arguments import numpy_dtype
+from ascendopt_tune.sources.registry import load_operator
 
 CHIP = "ascend910b2"
 HOST = "op_host/add.cpp"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ascendopt_tune.motifs import table
+from ascendopt_tune.search.kernel.motifs import table
 
 PAGE = Path(__file__).with_name("motifs.md")
 

@@ -16,9 +16,9 @@ sys.path[:0] = [str(Path(__file__).parent / "vnpu"), str(Path(__file__).parent /
 import cann_ops  # noqa: E402
 from test_rule_table import apply  # noqa: E402
 
-from ascendopt_tune.project import load_project  # noqa: E402
-from ascendopt_tune.search.tiling_rules import RULES  # noqa: E402
+from ascendopt_tune.search.tiling.rules import RULES  # noqa: E402
 from ascendopt_tune.settings import settings  # noqa: E402
+from ascendopt_tune.sources.project import load_project  # noqa: E402
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import platformdirs
 
 ROOT = Path(__file__).resolve().parent.parent
 USER_SCRIPT = """
-from ascendopt_tune.case import TensorSpec
+from ascendopt_tune.nouns.case import TensorSpec
 spec: TensorSpec = TensorSpec("float16", (8, 2048))
 print(spec.nbytes)
 """

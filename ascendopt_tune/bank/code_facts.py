@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from ..motifs import KernelProgram
-from ..motifs.api import BINARY, COPY, SCALAR, VECTOR, depend, reads, root, writes
-from ..motifs.kernel_program import Call, flat, loops_around, neighbour
-from ..source import walk
+from ..search.kernel.motifs import KernelProgram
+from ..search.kernel.motifs.api import BINARY, COPY, SCALAR, VECTOR, depend, reads, root, writes
+from ..search.kernel.motifs.kernel_program import Call, flat, loops_around, neighbour
+from ..sources.cpp import walk
 
 _QUEUE = re.compile(r"\bTQue\w*\s*<")
 _NAME = re.compile(r"[A-Za-z_]\w*")

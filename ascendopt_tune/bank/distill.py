@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..case import Case, flatten
-from ..chip import Chip
-from ..motifs import KernelProgram, find
-from ..operator import Operator, Pair
-from ..outcome import Timed
-from ..profile import Profile
+from ..nouns.case import Case, flatten
+from ..nouns.chip import Chip
+from ..nouns.operator import Operator, Pair
+from ..nouns.outcome import Timed
+from ..nouns.profile import Profile
+from ..search.kernel.motifs import KernelProgram, find
 from .experience import Experience, Provenance
 from .rewind import Step
 from .symptoms import symptoms

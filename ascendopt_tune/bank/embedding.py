@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..entry import sha256
 from ..errors import BankError
+from ..store.entry import sha256
 
 if TYPE_CHECKING:
     import openai

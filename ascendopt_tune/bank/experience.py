@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from ..entry import canonical, restore, sha256
 from ..errors import BankError
-from ..profile import Profile
+from ..nouns.profile import Profile
+from ..store.entry import canonical, restore, sha256
 
 SCHEMA = 1
 KINDS = ("positive", "negative")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..entry import canonical, sha256
 from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain, write_whole
+from ..store.entry import canonical, sha256
 from .embedding import Embedder, Vectors
 
 _VECTOR_BYTES = 16 << 30

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..case import Case, flatten
-from ..chip import Chip
-from ..motifs import MOTIFS, KernelProgram
-from ..operator import Operator
-from ..outcome import Timed
+from ..nouns.case import Case, flatten
+from ..nouns.chip import Chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import Timed
+from ..search.kernel.motifs import MOTIFS, KernelProgram
 from ..search.proposer import Trial
 from .bank import Bank, Records
 from .distill import Evidence, distill, regime
 from .experience import Experience, Provenance, Use
 from .rewind import Removal, Step, step_of
 
-_EXPERIENCE = "experience:"  # search/llm_proposers.py: the site of a move that applies one
+_EXPERIENCE = "experience:"  # llm/proposers.py: the site of a move that applies one
 _NAMES = frozenset(m.name for m in MOTIFS)
 
 

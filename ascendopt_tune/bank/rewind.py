@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..operator import Pair
-from ..outcome import Outcome, Timed
-from ..profile import Profile
+from ..nouns.operator import Pair
+from ..nouns.outcome import Outcome, Timed
+from ..nouns.profile import Profile
 
 MIN_EFFECT = 0.02
 PUT_IN = "+"  # in front of a motif's name in a path: the optimization was put in

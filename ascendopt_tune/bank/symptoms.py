@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..chip import Chip
-from ..diagnosis import cores_used, diagnose
-from ..motifs import KernelProgram
-from ..profile import Profile
+from ..evaluate.diagnosis import cores_used, diagnose
+from ..nouns.chip import Chip
+from ..nouns.profile import Profile
+from ..search.kernel.motifs import KernelProgram
 from .code_facts import code_facts
 from .embedding import PART
 

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..profile import Profile
+from ..nouns.profile import Profile
 
 if TYPE_CHECKING:
     from .run import RunRecord, Step

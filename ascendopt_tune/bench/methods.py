@@ -6,19 +6,19 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ..operator import Candidate
-from ..outcome import Outcome
+from ..llm.choice import choose
+from ..nouns.operator import Candidate
+from ..nouns.outcome import Outcome
 from ..search.acceptance import MIN_EFFECT
 from ..search.budget import Limits, Usage
-from ..search.choice import choose
 from ..search.engine import Search, SearchOptions, one_by_one
-from ..search.kernel_rules import rewrites_of
-from ..search.mutation import Context
+from ..search.kernel.rules import rewrites_of
 from ..search.proposer import Proposal, Proposer, Trial
 from ..search.schedule import SCHEDULES
-from ..search.slice import synthesize
-from ..search.tiling_rules import mutations
-from ..source import Edit, apply_edits, breaks_syntax
+from ..search.tiling.mutation import Context
+from ..search.tiling.rules import mutations
+from ..search.tiling.slice import synthesize
+from ..sources.cpp import Edit, apply_edits, breaks_syntax
 from .run import Method, Run, Spent, Subject
 
 

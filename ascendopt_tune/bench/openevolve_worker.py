@@ -12,7 +12,7 @@ from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
-from ..operator import Pair
+from ..nouns.operator import Pair
 
 ADDRESS, KEY = "OPENEVOLVE_ASKS_AT", "OPENEVOLVE_ASKS_WITH"  # of the environment
 _TILING, _KERNEL, _END = "//@tiling ", "//@kernel ", "//@end"

@@ -29,11 +29,11 @@ from unittest import mock
 import numpy as np
 
 from ..errors import SettingsError
-from ..operator import Candidate
-from ..outcome import LaunchFailed
-from ..search.mutation import Context
+from ..nouns.operator import Candidate
+from ..nouns.outcome import LaunchFailed
 from ..search.proposer import Proposer, SearchState, Trial
-from ..search.tiling_rules import TilingRules
+from ..search.tiling.mutation import Context
+from ..search.tiling.rules import TilingRules
 from . import openevolve_worker
 from .methods import rule_proposers
 from .run import Method, Run, Spent, Subject

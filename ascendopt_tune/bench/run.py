@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from ..clocks import Interval, interval
 from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked
-from ..operator import Candidate, Pair
-from ..outcome import Outcome, Timed
+from ..nouns.clocks import Interval, interval
+from ..nouns.operator import Candidate, Pair
+from ..nouns.outcome import Outcome, Timed
 from ..search.acceptance import accept
 from ..search.engine import SearchOptions, count_outcomes
 from ..search.proposer import Move, Proposal, SearchState, Trial

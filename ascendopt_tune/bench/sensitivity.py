@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..chip import Chip, load_chip
 from ..errors import AscendOptError, CacheError
 from ..files import write_whole
-from ..operator import Pair
+from ..nouns.chip import Chip, load_chip
+from ..nouns.operator import Pair
 from .run import RunRecord
 from .sizes import SIZES
 from .subject import Subject

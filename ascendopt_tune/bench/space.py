@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..operator import Pair
-from ..search.mutation import Context, Mutation
-from ..search.parameter_rules import single
-from ..search.slice import synthesize
-from ..source import apply_edits
+from ..nouns.operator import Pair
+from ..search.tiling.mutation import Context, Mutation
+from ..search.tiling.parameter_rules import single
+from ..search.tiling.slice import synthesize
+from ..sources.cpp import apply_edits
 
 MOST = 20_000
 

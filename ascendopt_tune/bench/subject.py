@@ -18,14 +18,14 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..build.toolkit import Toolkit, find
-from ..cache import Key
-from ..chip import load_chip
 from ..errors import CacheError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.limits import Limits
-from ..operator import Pair
-from ..outcome import Outcome, outcome_from_json, outcome_to_json
+from ..nouns.chip import load_chip
+from ..nouns.operator import Pair
+from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
+from ..store.cache import Key
 from .sizes import DECODE, LARGE, MEDIUM
 from .table import BenchOperator
 

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .. import clocks
+from ..nouns import clocks
 from .gain import mean_parts
 from .run import RunRecord
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..case import Case, flatten
 from ..errors import CaseError, OperatorError, SettingsError
-from ..operator import Operator, Signature
-from ..project import load_project
-from ..registry import load_operator
+from ..nouns.case import Case, flatten
+from ..nouns.operator import Operator, Signature
 from ..settings import settings
+from ..sources.project import load_project
+from ..sources.registry import load_operator
 from .sizes import SIZES, Letters, filled, shape
 
 TEST, EXTENDED, DEVELOPMENT = "test", "extended", "development"

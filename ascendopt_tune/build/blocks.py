@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from tree_sitter import Node, Query
 
-from ..source import LANGUAGE, captured, parse
+from ..sources.cpp import LANGUAGE, captured, parse
 
 #: File, then the block's number among those of its file, among those directly in that one, and so on.
 BlockId = tuple[str | int, ...]

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ..errors import HostProgramError, ToolchainError
 from ..files import write_whole
-from ..operator import Operator, Pair
+from ..nouns.operator import Operator, Pair
 from . import blocks, knobs
 from .blocks import BlockId
 from .host_program import HostProgram, TilingResult

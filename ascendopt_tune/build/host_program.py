@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..case import Argument, AttrValue, Case, TensorSpec
 from ..errors import CaseError, HostProgramError, ToolchainError
-from ..operator import Signature
+from ..nouns.case import Argument, AttrValue, Case, TensorSpec
+from ..nouns.operator import Signature
 from .blocks import TABLE, BlockId
 from .host_signature import (
     FORMATS,
@@ -37,7 +37,7 @@ from .host_signature import (
 from .storage import variables
 
 if TYPE_CHECKING:
-    from ..chip import Chip
+    from ..nouns.chip import Chip
 
 _NO_FUNCTION = 1  # answer of the library: the operator registered no such function
 _MAX_RANK = 25

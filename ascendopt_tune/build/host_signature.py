@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..case import DTYPES, Argument, AttrValue, TensorSpec
 from ..errors import CaseError, HostProgramError
-from ..operator import AttrDef, ParamDef, Signature
+from ..nouns.case import DTYPES, Argument, AttrValue, TensorSpec
+from ..nouns.operator import AttrDef, ParamDef, Signature
 
 # ge::DataType numbers of types a definition may name but a case can't have (source: CANN graph API reference).
 _MORE_TYPES = {

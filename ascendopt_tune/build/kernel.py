@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..case import DTYPES, Case
-from ..operator import Operator, Pair, Signature
-from ..project import parameters_of, template_parameters
+from ..nouns.case import DTYPES, Case
+from ..nouns.operator import Operator, Pair, Signature
+from ..sources.project import parameters_of, template_parameters
 from .host import TilingResult, TilingStruct, dtype_column
 
 _GE_DTYPE = {

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from tree_sitter import Node, Query
 
-from ..source import LANGUAGE, SourceFile, captured, declared_name, parse
+from ..sources.cpp import LANGUAGE, SourceFile, captured, declared_name, parse
 
 #: A literal of a pair's text: its file and its running number among the file's candidates.
 Place = tuple[str, int]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..build import toolkit as toolkits
-from ..chip import Chip, Constant, load_chip
 from ..device.acl import Acl
 from ..files import write_whole
+from ..nouns.chip import Chip, Constant, load_chip
 from . import measuring
 from .fit import Fit, Residual, fit
 from .measure import Effort

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..chip import Chip
+from ..nouns.chip import Chip
 from .measure import Measured
 from .parameters import FOLDED, Model, Parameter, Vector, clock_of, parameters_of, seen_by
 

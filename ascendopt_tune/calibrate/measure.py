@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..build.kernel import TILING_MACROS
-from ..chip import Chip
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
 from ..files import TEXT_BYTES, read_plain
+from ..nouns.chip import Chip
 from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
 
 _TURNS = 200  # of the holding kernel, to see how long one takes

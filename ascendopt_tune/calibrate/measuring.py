@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ..build import toolkit as toolkits
-from ..chip import Chip, chip_names, load_chip
 from ..device.acl import Acl
 from ..errors import AscendOptError, CaseError, DeviceError
+from ..nouns.chip import Chip, chip_names, load_chip
 from ..settings import settings
 from .measure import Effort, Measured, Measurements, measure
 from .microbenchmarks import microbenchmarks

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..chip import Chip
+from ..nouns.chip import Chip
 
 KERNELS = Path(__file__).parent / "kernels"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..chip import load_chip
 from ..device.acl import Acl
+from ..nouns.chip import load_chip
 from ..settings import settings
 from .measure import Loaded
 from .microbenchmarks import Microbenchmark

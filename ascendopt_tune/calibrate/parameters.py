@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..chip import Chip, Constant
+from ..nouns.chip import Chip, Constant
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 

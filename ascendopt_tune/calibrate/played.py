@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..build.toolkit import Toolkit
-from ..chip import Chip, load_chip
 from ..device.acl import Acl, Argument, Binary
+from ..nouns.chip import Chip, load_chip
 from ..settings import settings
 
 #: Noise of every time that events give, the share of them that are outliers, and how much longer those are at most.

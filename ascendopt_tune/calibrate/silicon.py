@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import write_whole
-from ..registry import operator_names
+from ..sources.registry import operator_names
 
 _OURS = "ascendopt_tune"
 _TIMEOUT_S = 3600.0

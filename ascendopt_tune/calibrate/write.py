@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..chip import Chip, Constant
+from ..nouns.chip import Chip, Constant
 
 _TABLE = "instructions."
 

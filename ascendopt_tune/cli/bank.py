@@ -17,13 +17,13 @@ from ..bank.exchange import read_any, write_file
 from ..bank.experience import Experience
 from ..bank.symptoms import symptoms
 from ..build.toolkit import find
-from ..chip import load_chip
 from ..errors import BankError, CaseError, NoWorkingCandidate
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
-from ..motifs import KernelProgram
-from ..outcome import Timed
+from ..nouns.chip import load_chip
+from ..nouns.outcome import Timed
 from ..report.text import json_text
+from ..search.kernel.motifs import KernelProgram
 from ..settings import settings
 from . import bank_build, options
 from .bank_build import Cases, To, open_bank

@@ -14,22 +14,22 @@ import typer
 from rich.console import Console
 
 from ..bank.bank import Bank
-from ..bank.build import Found, Unit, build
 from ..bank.experience import Experience
 from ..bank.rewind import RewindOptions
 from ..build.toolkit import find
-from ..chip import load_chip
+from ..deploy.mining import Found, Unit, build
 from ..errors import AscendOptError, CaseError, OperatorError, SettingsError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.screen import open_evaluator
 from ..files import MALFORMED, read_toml
 from ..llm.client import Client
 from ..llm.endpoint import Endpoint
-from ..operator import Operator
-from ..outcome import Timed
-from ..registry import operator_names
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import Timed
 from ..report.text import json_text, time_word
 from ..settings import settings
+from ..sources.registry import operator_names
 from . import options
 
 EXAMPLES = """[bold]Examples[/]

@@ -16,8 +16,8 @@ from .. import paths
 from ..bench import table
 from ..bench.sizes import SIZES
 from ..build.toolkit import find
-from ..chip import load_chip
 from ..errors import SettingsError
+from ..nouns.chip import load_chip
 from ..report.text import json_text
 from . import options
 

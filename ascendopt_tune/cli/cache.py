@@ -10,13 +10,14 @@ import typer
 
 from .. import paths
 from ..build.toolkit import find
-from ..cache import Cache, Key, Summary
-from ..deploy import archive, importing, upkeep
-from ..entry import Provenance, folder_reader, read_document
+from ..deploy import importing, upkeep
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
 from ..report.text import json_text, time_word
 from ..settings import settings
+from ..store import archive
+from ..store.cache import Cache, Key, Summary
+from ..store.entry import Provenance, folder_reader, read_document
 from . import options
 
 app = typer.Typer(

@@ -17,13 +17,13 @@ from rich.text import Text
 
 from .. import paths
 from ..build import toolkit as toolkits
-from ..chip import chip_names, load_chip
 from ..errors import AscendOptError
 from ..evaluate import sandbox
 from ..llm.endpoint import Endpoint
+from ..nouns.chip import chip_names, load_chip
 from ..report.text import json_text
 from ..settings import settings
-from ..torch_ops import fast_build
+from ..torch_ops.serving import fast_build
 from . import options
 
 

@@ -9,13 +9,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from .. import arguments
-from ..case import TensorSpec
 from ..dsl import interpret, launch_of, read_file
 from ..dsl.ir import Number, Program
 from ..dsl.lower import lower, write_project
 from ..errors import CaseError
+from ..nouns.case import TensorSpec
 from ..report.text import json_text
+from ..sources import arguments
 from . import options
 
 app = typer.Typer(

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from ..chip import load_chip
 from ..errors import LlmError, OperatorError, SettingsError
 from ..llm.client import Client
 from ..llm.endpoint import Endpoint
 from ..llm.roles import Refinement, refine_template
-from ..operator import Operator
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
-from ..search.mutation import Context, keys_of
-from ..search.slice import Template, synthesize
-from ..search.tiling_rules import mutations
+from ..search.tiling.mutation import Context, keys_of
+from ..search.tiling.rules import mutations
+from ..search.tiling.slice import Template, synthesize
 from ..settings import settings
 from . import options
 

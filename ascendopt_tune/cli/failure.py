@@ -6,7 +6,7 @@ import sys
 import traceback
 
 from ..errors import AscendOptError
-from ..outcome import CompileFailed, LaunchFailed
+from ..nouns.outcome import CompileFailed, LaunchFailed
 from ..report.text import json_text
 
 EXIT_CODE = 2

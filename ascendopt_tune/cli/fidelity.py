@@ -10,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..chip import load_chip
-from ..clocks import plausible
 from ..fidelity import cross_validate, output, runner, table
 from ..fidelity import measured as published
 from ..fidelity.measured import Measured
 from ..fidelity.runner import Modelled
 from ..fidelity.summary import Summary
 from ..files import replacing
+from ..nouns.chip import load_chip
+from ..nouns.clocks import plausible
 from ..report.text import json_text
 from . import options
 

@@ -11,19 +11,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..arguments import parse_tensors
-from ..case import Case
-from ..chip import load_chip
 from ..errors import LlmError, SettingsError
 from ..llm.client import ATTEMPTS, Answer, Client, Message, Prompt, estimate_tokens
 from ..llm.endpoint import Endpoint
-from ..operator import Candidate, Operator
-from ..outcome import Hazard, Timed
-from ..profile import Profile
-from ..registry import load_operator
+from ..nouns.case import Case
+from ..nouns.chip import load_chip
+from ..nouns.operator import Candidate, Operator
+from ..nouns.outcome import Hazard, Timed
+from ..nouns.profile import Profile
 from ..report.text import json_text
 from ..search.proposer import SearchState, Trial
 from ..settings import settings
+from ..sources.arguments import parse_tensors
+from ..sources.registry import load_operator
 from . import options
 
 EXAMPLES = """[bold]Examples[/]
@@ -154,7 +154,7 @@ _HINTS = {
 def estimate(endpoint: Endpoint, operator: Operator, budget: int, proposer: str) -> Estimate:
     """What a run of ``budget`` evaluations costs; prompts are those of ``operator`` in the middle of a run."""
     from ..llm.dialogue import REPAIRS
-    from ..search.llm_proposers import LlmKernel, LlmTiling
+    from ..llm.proposers import LlmKernel, LlmTiling
 
     recorder = _Recorder(endpoint)
     state = _middle(operator)

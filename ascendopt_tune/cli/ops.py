@@ -9,8 +9,8 @@ from rich.console import Console
 
 from ..build.toolkit import virtual
 from ..evaluate.evaluator import Evaluator
-from ..registry import load_operator, operator_names
 from ..report.text import json_text
+from ..sources.registry import load_operator, operator_names
 from . import options
 
 

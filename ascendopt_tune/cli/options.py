@@ -12,15 +12,16 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments, paths
+from .. import paths
 from ..build.host_signature import dtype_column
-from ..case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..errors import CacheError, CaseError, HostProgramError, OperatorError
 from ..evaluate.evaluator import Evaluator
 from ..files import MALFORMED, check_space, read_toml
-from ..operator import Operator, Signature
-from ..project import kernels_in, load_direct
-from ..registry import load_folder, load_operator, operator_names
+from ..nouns.case import Argument, AttrValue, Case, TensorSpec, flatten
+from ..nouns.operator import Operator, Signature
+from ..sources import arguments
+from ..sources.project import kernels_in, load_direct
+from ..sources.registry import load_folder, load_operator, operator_names
 
 _OPERATOR = "What to work on"
 _CASE = "The case"
@@ -287,7 +288,7 @@ def make_subject(
 
     Args:
         format: formats of the user's arrays, as ``x=NCHW``.
-        domain: values of random inputs (:func:`~ascendopt_tune.arguments.parse_domain`).
+        domain: values of random inputs (:func:`~ascendopt_tune.sources.arguments.parse_domain`).
 
     Raises:
         CaseError: a name, dtype, shape or value that doesn't fit the operator, or ``outputs`` can't hold the results.

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..cache import Cache
-from ..deploy import archive
-from ..deploy.bundle import Bundle
 from ..deploy.manifest import Wish, read_manifest
 from ..deploy.prebuild import Done, prebuild
 from ..errors import CacheError
 from ..report.text import json_text, time_word
 from ..settings import override, settings
+from ..store import archive
+from ..store.bundle import Bundle
+from ..store.cache import Cache
 from . import options
 
 EXAMPLES = """[bold]Examples[/]

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from .. import msprof
-from ..chip import load_chip
-from ..diagnosis import diagnose
+from ..device import msprof
+from ..evaluate.diagnosis import diagnose
+from ..nouns.chip import load_chip
 from ..report.text import json_text, print_profile, profile_table
 from ..settings import settings
 from . import options

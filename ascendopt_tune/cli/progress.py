@@ -7,7 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from ..outcome import Timed
+from ..nouns.outcome import Timed
 from ..report.text import counts_text
 from ..search.engine import Progress as Event
 

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from .. import arguments
 from ..build.toolkit import find
-from ..chip import load_chip
-from ..diagnosis import diagnose, waves_json, waves_note
 from ..errors import CaseError, HostProgramError
+from ..evaluate.diagnosis import diagnose, waves_json, waves_note
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
-from ..outcome import CompileFailed, LaunchFailed, Timed
+from ..nouns.chip import load_chip
+from ..nouns.outcome import CompileFailed, LaunchFailed, Timed
 from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
 from ..settings import settings
+from ..sources import arguments
 from . import failure, options
 
 EXAMPLES = """[bold]Examples[/]

@@ -10,21 +10,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from .. import arguments
 from ..build.toolkit import Toolkit, find
 from ..errors import CacheError, CaseError
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
+from ..evaluate.joint import WeightedCase
 from ..files import write_whole
 from ..llm.endpoint import Endpoint
-from ..operator import Operator
+from ..nouns.operator import Operator
 from ..report.html import write_report
 from ..report.story import write_story
 from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
 from ..search.budget import Limits
-from ..search.joint import WeightedCase
 from ..search.schedule import Schedule
 from ..settings import settings
+from ..sources import arguments
 from ..tuner import TuneRecord, tune_cases
 from . import options
 from .progress import Display

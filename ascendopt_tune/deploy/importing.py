@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..build.toolkit import find
-from ..cache import Cache
-from ..case import Case
-from ..clocks import interval
-from ..entry import Entry, Key, folder_reader
 from ..errors import AscendOptError, CacheError
 from ..files import MALFORMED
-from ..operator import Operator
-from ..outcome import Timed
-from . import archive, trust
-from .bundle import Bundle
+from ..nouns.case import Case
+from ..nouns.clocks import interval
+from ..nouns.operator import Operator
+from ..nouns.outcome import Timed
+from ..store import archive, trust
+from ..store.bundle import Bundle
+from ..store.cache import Cache
+from ..store.entry import Entry, Key, folder_reader
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _same(what: str, theirs: str, ours: str) -> None:
 
 def sources_by_name(named: Mapping[str, Path]) -> Callable[[str], Operator]:
     """The user's operators: those named, else the registry's. The returned function raises OperatorError."""
-    from ..registry import load_folder, load_operator
+    from ..sources.registry import load_folder, load_operator
 
     def find_operator(name: str) -> Operator:
         return load_folder(named[name]) if name in named else load_operator(name)

@@ -28,12 +28,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..chip import load_chip
 from ..errors import CaseError, OperatorError
 from ..files import MALFORMED, parse_json, read_plain, read_toml
-from ..operator import Operator
-from ..registry import load_folder, load_operator, operator_names
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
 from ..settings import TARGETS, settings
+from ..sources.registry import load_folder, load_operator, operator_names
 
 _TOP = {"chips": list, "target": str, "budget": int, "seed": int, "recorded": list, "operator": list}
 _OPERATOR = {"source": str, "chips": list, "budget": int, "cases": str, "case": list}

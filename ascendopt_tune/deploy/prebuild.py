@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import paths
-from ..arguments import build_case, parse_tensors
 from ..build.toolkit import Toolkit, find
-from ..cache import Cache, Entry, Key
-from ..case import Argument, AttrValue, Case
-from ..claim import claim
-from ..clocks import Interval, speedup_text
 from ..errors import AscendOptError
 from ..evaluate.sandbox import die_with_parent
-from ..operator import Operator, Signature
+from ..nouns.case import Argument, AttrValue, Case
+from ..nouns.clocks import Interval, speedup_text
+from ..nouns.operator import Operator, Signature
 from ..settings import override, settings
+from ..sources.arguments import build_case, parse_tensors
+from ..store.cache import Cache, Entry, Key
+from ..store.claim import claim
 from .manifest import Wish
 
 ATTEMPTS = 3  # a job whose process dies is started again; this often it may be the job that kills it

@@ -11,13 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import claim
-from ..cache import Cache, CacheWarning, Summary
-from ..entry import Entry, folder_reader
 from ..errors import CacheError
 from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain
-from . import archive, trust
-from .bundle import is_bundle, open_bundle
+from ..store import archive, claim, trust
+from ..store.bundle import is_bundle, open_bundle
+from ..store.cache import Cache, CacheWarning, Summary
+from ..store.entry import Entry, folder_reader
 
 _DAY_S = 86400.0
 
@@ -179,7 +178,7 @@ def remove(cache: Cache, found: Garbage) -> None:
 
 
 def _subject(remark: Path) -> str | None:
-    """The hash of the key whose result a remark (torch_ops/guard.py) is about; None for what can't be read."""
+    """The hash of the key whose result a remark (torch_ops/serving/guard.py) is about; None for what can't be read."""
     try:
         return str(parse_json(read_plain(remark, TEXT_BYTES))["entry"])
     except (OSError, *MALFORMED):

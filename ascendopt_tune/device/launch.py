@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Array, dtype_name, numpy_dtype
-from ..case import Argument, Case, TensorSpec
+from ..nouns.case import Argument, Case, TensorSpec
+from ..sources.arguments import Array, dtype_name, numpy_dtype
 from .acl import Acl
 from .acl import Argument as LaunchArgument
 

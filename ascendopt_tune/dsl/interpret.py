@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import numpy_dtype
+from ..sources.arguments import numpy_dtype
 from . import layout
 from .errors import DslError
 from .ir import (

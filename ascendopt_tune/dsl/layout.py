@@ -11,23 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .ir import (
-    Buffer,
-    DType,
-    Expr,
-    For,
-    If,
-    Kernel,
-    Load,
-    Op,
-    Reduce,
-    Statement,
-    Store,
-    num,
-    reads,
-    walk,
-    writes,
-)
+from .ir import Buffer, DType, Expr, For, If, Kernel, Load, Op, Reduce, Statement, Store, num, reads, walk, writes
 
 ALIGNMENT = 256  # bytes: a repeat of the vector unit; comparisons read whole ones
 ROWS = 4095  # of one transfer (DataCopyPad)

@@ -8,18 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .errors import DslError
-from .ir import (
-    DTYPES,
-    Buffer,
-    DType,
-    Expr,
-    Let,
-    Number,
-    Region,
-    ScalarType,
-    Statement,
-    num,
-)
+from .ir import DTYPES, Buffer, DType, Expr, Let, Number, Region, ScalarType, Statement, num
 from .scalar import FUNCTIONS, Reader
 
 BLOCKS = {"copyin": "tl.load", "compute": "operations on tiles", "copyout": "tl.store and atomics"}

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .ir import (
-    FLOAT32,
-    Buffer,
-    DType,
-    Expr,
-    Load,
-    Op,
-    Reduce,
-    ScalarType,
-    Store,
-    num,
-    var,
-)
+from .ir import FLOAT32, Buffer, DType, Expr, Load, Op, Reduce, ScalarType, Store, num, var
 from .ops import ALIASES, CONVERSIONS, OPS, REDUCTIONS
 from .read_names import Names
 

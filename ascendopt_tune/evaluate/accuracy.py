@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arguments import Array, dtype_name
+from ..sources.arguments import Array, dtype_name
 
 #: By how much a candidate's largest, mean and root-mean-square error may exceed the baseline's.
 FACTORS = (10.0, 2.0, 2.0)

@@ -17,11 +17,11 @@ from ..build.kernel import KernelUnit, kernel_unit
 from ..build.machine_code import read_listing
 from ..build.object import rules_version, violations
 from ..build.toolkit import Toolkit, host_compiler, virtual
-from ..case import Case
 from ..device.acl import Acl
 from ..errors import KernelCompileError
 from ..files import write_whole
-from ..operator import Operator, Pair, Signature
+from ..nouns.case import Case
+from ..nouns.operator import Operator, Pair, Signature
 from .limits import Confinement, Limits, Stopped, run_confined
 from .protocol import TOOL_FOLDERS
 from .sandbox import system_folders

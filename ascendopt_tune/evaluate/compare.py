@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Array, dtype_name
+from ..sources.arguments import Array, dtype_name
 from .accuracy import Errors, Sum, differences
 
 _OUTLIER = 10.0

@@ -22,13 +22,13 @@ from .. import paths
 from ..build.blocks import BlockId, digest_of_run
 from ..build.host import HostDescription, TilingResult
 from ..build.toolkit import Toolkit
-from ..case import Argument, AttrValue
-from ..chip import DEFAULT_CHIP, load_chip
 from ..errors import CacheError, DeviceError, HostProgramError, Lost
 from ..files import check_space
-from ..operator import Operator, Pair
-from ..outcome import CompileFailed, Crashed, Timed
-from ..scratch import Scratch
+from ..nouns.case import Argument, AttrValue
+from ..nouns.chip import DEFAULT_CHIP, load_chip
+from ..nouns.operator import Operator, Pair
+from ..nouns.outcome import CompileFailed, Crashed, Timed
+from ..store.scratch import Scratch
 from .connection import Connection
 from .limits import Limits
 from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial

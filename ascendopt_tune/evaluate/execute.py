@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..build.toolkit import Toolkit
-from ..case import AttrValue, Case
-from ..chip import load_chip
 from ..device.acl import Acl
 from ..device.launch import Arrays, Launch
 from ..errors import CaseError, DeviceError
-from ..operator import Operator
+from ..nouns.case import AttrValue, Case
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
 from .protocol import Launchable, Trial, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive

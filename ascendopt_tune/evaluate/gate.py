@@ -13,25 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..arguments import Array
 from ..build.host import TilingResult
-from ..case import AttrValue, Case, flatten
-from ..chip import load_chip
-from ..clocks import plausible, speedups
 from ..errors import AscendOptError, CaseError, DeviceError
-from ..operator import AttrDef, Operator, Pair, Signature
-from ..outcome import Outcome, Timed
-from ..profile import Profile
+from ..nouns.case import AttrValue, Case, flatten
+from ..nouns.chip import load_chip
+from ..nouns.clocks import plausible, speedups
+from ..nouns.operator import AttrDef, Operator, Pair, Signature
+from ..nouns.outcome import Outcome, Timed
+from ..nouns.profile import Profile
+from ..sources.arguments import Array
 from .evaluator import Evaluator
-from .protocol import (
-    ArrayArgument,
-    ArrayFile,
-    EvaluateRequest,
-    EvaluationResult,
-    Habits,
-    Launchable,
-    Trial,
-)
+from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Habits, Launchable, Trial
 from .trials import TrialMaker, Trials, joined, steps_of
 
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search

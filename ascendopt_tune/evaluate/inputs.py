@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Array, numpy_dtype
-from ..case import Case, TensorSpec, flatten
 from ..device.launch import Arrays
 from ..errors import CaseError
+from ..nouns.case import Case, TensorSpec, flatten
+from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
 
 #: Plain distributions: what every operator has to get right. The first is the one that is measured.

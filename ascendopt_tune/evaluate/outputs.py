@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arguments import Array, numpy_dtype
-from ..case import Argument, TensorSpec, flatten
 from ..device.launch import Arrays
+from ..nouns.case import Argument, TensorSpec, flatten
+from ..sources.arguments import Array, numpy_dtype
 
 _ALIGNMENT = 64  # bytes, of every tensor
 

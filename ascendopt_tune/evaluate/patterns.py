@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arguments import Array, numpy_dtype
+from ..sources.arguments import Array, numpy_dtype
 
 #: Of a whole tensor, or of a line.
 PATTERNS = (

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..arguments import Array, dtype_name, numpy_dtype
 from ..build.blocks import BlockId
 from ..build.host import HostDescription, TilingField, TilingResult, TilingStruct
-from ..case import Case, TensorSpec
 from ..errors import AscendOptError, CaseError
-from ..operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
-from ..outcome import KINDS, Outcome
-from ..profile import Profile
+from ..nouns.case import Case, TensorSpec
+from ..nouns.operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
+from ..nouns.outcome import KINDS, Outcome
+from ..nouns.profile import Profile
+from ..sources.arguments import Array, dtype_name, numpy_dtype
 from .accuracy import Errors
 
 #: Environment variables that compilers and toolkits read; the server gets these and no others (and ASCEND*).

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from ..arguments import Array, numpy_dtype
-from ..case import Argument, Case, TensorSpec, flatten
 from ..device.launch import Arrays
 from ..errors import OperatorError
-from ..operator import Operator
+from ..nouns.case import Argument, Case, TensorSpec, flatten
+from ..nouns.operator import Operator
+from ..sources.arguments import Array, numpy_dtype
 
 if TYPE_CHECKING:
     import torch

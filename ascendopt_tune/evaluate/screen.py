@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..build.toolkit import Toolkit, virtual
-from ..chip import DEFAULT_CHIP
 from ..errors import ToolchainError
-from ..operator import Pair
-from ..outcome import Timed
+from ..nouns.chip import DEFAULT_CHIP
+from ..nouns.operator import Pair
+from ..nouns.outcome import Timed
 from ..settings import settings
 from .evaluator import EvaluateRequest, EvaluationResult, Evaluator, Limits
 from .inputs import STRESS

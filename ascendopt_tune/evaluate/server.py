@@ -24,9 +24,9 @@ from typing import Any, NoReturn
 
 from ..build.host import compiler_version
 from ..build.toolkit import Toolkit, host_compiler
-from ..chip import load_chip
 from ..device.acl import load_library
 from ..errors import AscendOptError, DeviceError
+from ..nouns.chip import load_chip
 from . import protocol, sandbox
 from .limits import Limits
 from .worker import Worker

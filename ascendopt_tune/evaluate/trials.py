@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Array, dtype_name
-from ..case import Case, flatten
 from ..errors import AscendOptError, CaseError, OperatorError
-from ..operator import Operator, Signature
-from ..outcome import Outcome, Timed
+from ..nouns.case import Case, flatten
+from ..nouns.operator import Operator, Signature
+from ..nouns.outcome import Outcome, Timed
+from ..sources.arguments import Array, dtype_name
 from .accuracy import Errors, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, wrong_elements
 from .evaluator import Evaluator

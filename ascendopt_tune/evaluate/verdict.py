@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..chip import Chip
-from ..outcome import Failure, Hazard, LaunchFailed, OutOfBounds
-from ..profile import Profile
+from ..nouns.chip import Chip
+from ..nouns.outcome import Failure, Hazard, LaunchFailed, OutOfBounds
+from ..nouns.profile import Profile
 from .protocol import Habits
 from .symbolize import locate
 

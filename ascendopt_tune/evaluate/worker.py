@@ -18,17 +18,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arguments import Array, dtype_name
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
-from ..case import Argument, AttrValue, flatten
-from ..chip import kept_folder, load_chip
 from ..device.launch import Arrays, same_bytes
 from ..errors import CaseError, HostProgramError, KernelCompileError
-from ..operator import Operator, Pair, Signature
-from ..outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
-from ..profile import Profile
+from ..nouns.case import Argument, AttrValue, flatten
+from ..nouns.chip import kept_folder, load_chip
+from ..nouns.operator import Operator, Pair, Signature
+from ..nouns.outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
+from ..nouns.profile import Profile
+from ..sources.arguments import Array, dtype_name
 from .accuracy import too_inaccurate
 from .build import Builder
 from .compare import compare, drift, tolerance, too_much_drift

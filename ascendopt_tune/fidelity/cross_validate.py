@@ -14,8 +14,8 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from ..chip import Chip
-from ..clocks import Clock
+from ..nouns.chip import Chip
+from ..nouns.clocks import Clock
 from .compare import Row, rows_of
 from .measured import Measured
 from .runner import REPLAYED, Modelled
@@ -122,7 +122,7 @@ def _percent(errors: Matrix) -> float:
 def coverage(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> tuple[int, int]:
     """Of how many rows the interval over plausible clocks, 5th to 95th percentile, holds the published value; of all.
 
-    ``modelled`` were run with the clocks of :func:`ascendopt_tune.clocks.plausible`.
+    ``modelled`` were run with the clocks of :func:`ascendopt_tune.nouns.clocks.plausible`.
     """
     by_name = {m.scenario.name: m for m in modelled}
     inside = total = 0

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from ..build import toolkit as toolkits
 from ..build.kernel import TILING_MACROS
-from ..chip import Chip, load_chip
-from ..clocks import Clock
 from ..device.acl import Acl
 from ..errors import DeviceError
-from ..profile import Profile
+from ..nouns.chip import Chip, load_chip
+from ..nouns.clocks import Clock
+from ..nouns.profile import Profile
 from ..settings import settings
 from .table import FOLDER, Scenario
 

@@ -7,7 +7,7 @@
    history in words.
 4. ``replies.py``: from a reply to changed files, leniently read and strictly checked; ``dialogue.py`` tells a model
    what was wrong with its reply.
-5. ``roles.py``: template synthesis, rewind, distillation. The online roles are proposers: ``search/llm_proposers.py``.
+5. ``roles.py``: template synthesis, rewind, distillation. The online roles are proposers: ``llm/proposers.py``.
 
 A model's answer is never trusted: it can change nothing but the sources of a candidate, which the gate then judges.
 """

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..entry import canonical, sha256
 from ..errors import LlmError
+from ..store.entry import canonical, sha256
 from .endpoint import Endpoint
 from .store import Store
 

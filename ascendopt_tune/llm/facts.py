@@ -6,14 +6,14 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..chip import Chip
-from ..diagnosis import bandwidths, diagnose, stalls
-from ..operator import Operator
-from ..outcome import CompileFailed, Timed
-from ..profile import Profile
+from ..evaluate.diagnosis import bandwidths, diagnose, stalls
+from ..nouns.chip import Chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import CompileFailed, Timed
+from ..nouns.profile import Profile
 from ..search.proposer import SearchState, Trial
-from ..search.slice import Template
-from ..source import program_of, tiling_functions
+from ..search.tiling.slice import Template
+from ..sources.cpp import program_of, tiling_functions
 
 CODE, CONTEXT = 60_000, 20_000  # characters of code that may be changed, and of code to read only
 _DIFF, _REASON, _LOG = 3_000, 300, 3_000  # characters

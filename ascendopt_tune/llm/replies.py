@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..source import breaks_syntax
+from ..sources.cpp import breaks_syntax
 
 _LEAST_BYTES, _GROWTH, _MOST_BYTES = 64 << 10, 4, 1 << 20  # a file may grow to the larger of the first two
 _SIMILAR = 0.3  # share of its lines that a whole file without a name has in common with the file it is

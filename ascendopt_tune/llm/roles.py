@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from ..bank.distill import Evidence, Texts, by_rules, diff
 from ..bank.rewind import Removal
 from ..bank.symptoms import symptoms
-from ..case import Case
-from ..chip import Chip
-from ..motifs import MOTIFS
-from ..operator import Operator, Pair
-from ..search.slice import Template
+from ..nouns.case import Case
+from ..nouns.chip import Chip
+from ..nouns.operator import Operator, Pair
+from ..search.kernel.motifs import MOTIFS
+from ..search.tiling.slice import Template
 from . import facts
 from .client import Asks
 from .dialogue import converse

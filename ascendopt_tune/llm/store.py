@@ -15,8 +15,8 @@ from typing import Any
 import diskcache
 
 from .. import paths
-from ..cache import CacheWarning, JsonDisk
 from ..errors import CacheError
+from ..store.cache import CacheWarning, JsonDisk
 
 _TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, ValueError, CacheError)
 _WAIT_S = 10.0

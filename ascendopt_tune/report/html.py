@@ -10,11 +10,11 @@ from typing import Any
 import jinja2
 import plotly.graph_objects as go
 
-from ..chip import load_chip
-from ..diagnosis import diagnose
+from ..evaluate.diagnosis import diagnose
 from ..files import write_whole
-from ..operator import Operator
-from ..outcome import Timed
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import Timed
 from ..search.proposer import Trial
 from ..tuner import TuneRecord
 from .text import counts_text, pipe_rows, time_word, waves_notes

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ..chip import load_chip
-from ..diagnosis import diagnose
 from ..errors import CacheError
+from ..evaluate.diagnosis import diagnose
 from ..files import write_whole
-from ..operator import Operator
-from ..outcome import Timed
+from ..nouns.chip import load_chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import Timed
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..search.proposer import Trial
 from ..tuner import TuneRecord

@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..case import Case
-from ..chip import Chip, load_chip
-from ..diagnosis import bandwidths, cores_used, diagnose, stalls, waves_note, working
-from ..entry import finite
-from ..operator import Operator
-from ..outcome import Failure
-from ..profile import Profile
+from ..evaluate.diagnosis import bandwidths, cores_used, diagnose, stalls, waves_note, working
+from ..nouns.case import Case
+from ..nouns.chip import Chip, load_chip
+from ..nouns.operator import Operator
+from ..nouns.outcome import Failure
+from ..nouns.profile import Profile
 from ..search.acceptance import NO_WIN
+from ..store.entry import finite
 from ..tuner import TuneRecord
 
 #: Said where nothing but the operator itself knows what is right.

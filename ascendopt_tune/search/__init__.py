@@ -7,8 +7,8 @@ from .engine import Progress, Search, SearchOptions, SearchResult, one_by_one, r
 from .journal import Journal
 from .population import Population
 from .proposer import Move, Proposal, Proposer, SearchState, Trial
-from .slice import EvolvableSite, Template, synthesize
-from .tiling_rules import TilingRules
+from .tiling.rules import TilingRules
+from .tiling.slice import EvolvableSite, Template, synthesize
 
 __all__ = [
     "Budget",

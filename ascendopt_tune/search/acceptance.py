@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from ..clocks import Interval, interval
 from ..errors import DeviceError
 from ..evaluate.gate import Checked
-from ..operator import Pair
-from ..outcome import Timed
+from ..nouns.clocks import Interval, interval
+from ..nouns.operator import Pair
+from ..nouns.outcome import Timed
 from .proposer import Trial
 
 WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"

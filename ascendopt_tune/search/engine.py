@@ -19,11 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from ..case import Case
-from ..chip import Chip
 from ..errors import CaseError, NoWorkingCandidate
-from ..operator import Candidate, Operator, Signature
-from ..outcome import LaunchFailed, Outcome
+from ..nouns.case import Case
+from ..nouns.chip import Chip
+from ..nouns.operator import Candidate, Operator, Signature
+from ..nouns.outcome import LaunchFailed, Outcome
 from .budget import Budget
 from .journal import Journal, Recorded
 from .proposer import Proposal, Proposer, SearchState, Trial

@@ -19,8 +19,8 @@ from typing import Any
 
 from ..errors import CacheError
 from ..files import MALFORMED, parse_json, read_plain
-from ..operator import Pair
-from ..outcome import Outcome, outcome_from_json, outcome_to_json
+from ..nouns.operator import Pair
+from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
 from .proposer import Trial
 
 SCHEMA = 2

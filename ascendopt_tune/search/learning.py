@@ -16,9 +16,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from ..outcome import LaunchFailed, OutOfBounds, Timed
-from .mutation import Mutation
+from ..nouns.outcome import LaunchFailed, OutOfBounds, Timed
 from .proposer import Move, Trial
+from .tiling.mutation import Mutation
 
 _OVERFLOW = re.compile(r"\bUB\b|unified buffer|overflow|exceed|InitBuffer|no space|too large", re.IGNORECASE)
 

@@ -16,8 +16,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..outcome import Timed
-from ..profile import Profile
+from ..nouns.outcome import Timed
+from ..nouns.profile import Profile
 from .proposer import Trial
 
 Niche = tuple[int, int, str]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ..case import Case
-from ..chip import Chip
-from ..operator import Candidate, Operator, Pair, Signature
-from ..outcome import Outcome, Timed
+from ..nouns.case import Case
+from ..nouns.chip import Chip
+from ..nouns.operator import Candidate, Operator, Pair, Signature
+from ..nouns.outcome import Outcome, Timed
 
 if TYPE_CHECKING:
     from .population import Population

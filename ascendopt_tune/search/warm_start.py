@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..cache import Cache, Entry, Key, Summary
-from ..operator import Operator, Pair
-from ..source import apply_edits, breaks_syntax
-from .mutation import Context, Mutation
+from ..nouns.operator import Operator, Pair
+from ..sources.cpp import apply_edits, breaks_syntax
+from ..store.cache import Cache, Entry, Key, Summary
 from .proposer import Move, Proposal, SearchState
-from .slice import synthesize
-from .tiling_rules import mutations
+from .tiling.mutation import Context, Mutation
+from .tiling.rules import mutations
+from .tiling.slice import synthesize
 
 _MOST = 4  # evaluations: a tenth of the default budget
 _READ = 12  # entries that are opened

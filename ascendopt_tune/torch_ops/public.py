@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..operator import Operator
-from .decorator import options_of
+from ..nouns.operator import Operator
+from .serving.decorator import options_of
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
-    from .intercept import Installation, Interception
-    from .warmup import WarmupReport
+    from .serving.intercept import Installation, Interception
+    from .serving.warmup import WarmupReport
 
 
 def intercept(
@@ -49,10 +49,10 @@ def intercept(
         SettingsError: an unknown policy.
     """
     options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .intercept import intercept as take_over
+    from .serving.intercept import intercept as take_over
 
     return take_over(op, source, options())
 
@@ -76,10 +76,10 @@ def install(
         SettingsError: an unknown policy.
     """
     options = options_of(policy, budget, chip, seed, (), None, None, invariant)
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .intercept import install as take_over
+    from .serving.intercept import install as take_over
 
     return take_over(sources, options())
 
@@ -90,10 +90,10 @@ def registry_ops() -> tuple[str, ...]:
     On npu tensors they run as they are written, until ``aot.install()`` or ``aot.intercept`` serves tuned pairs; on the
     CPU, for shapes and for gradients their reference.py computes.
     """
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .library import define
+    from .serving.library import define
 
     return define()
 
@@ -130,10 +130,10 @@ def warmup(
         CaseError: example inputs of another kind, or shapes that don't fit them.
         Whatever the model raises.
     """
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .warmup import warmup as run
+    from .serving.warmup import warmup as run
 
     return run(model, example_inputs, shapes=shapes, budget=budget, seconds=seconds, progress=progress)
 
@@ -151,10 +151,10 @@ def compile_pass(graph: GraphModule, *, bind_nodes: bool = True) -> GraphModule:
     Returns:
         ``graph``, changed.
     """
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .compile_pass import compile_pass as run
+    from .compile.compile_pass import compile_pass as run
 
     return run(graph, bind_nodes=bind_nodes)
 
@@ -165,9 +165,9 @@ def record(model: Callable[..., Any], example_inputs: Any, path: str | Path) -> 
 
     ``example_inputs`` as for :func:`warmup`. Raises CacheError if the file can't be written.
     """
-    from .activate import activate
+    from .device.activate import activate
 
     activate()
-    from .warmup import record as run
+    from .serving.warmup import record as run
 
     return run(model, example_inputs, Path(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ascendopt_tune.bank.experience import Experience, Provenance
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.profile import Profile
 
 BOTTLENECKS = (
     "Copies and computation take turns: MTE2 waits 60 % of it for the vector pipe. Queues have 1 buffer.",

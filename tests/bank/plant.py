@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ascendopt_tune.bank.bank import Bank
-from ascendopt_tune.bank.build import Unit, build
 from ascendopt_tune.bank.rewind import RewindOptions
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.cli.bank_build import subject_of
+from ascendopt_tune.deploy.mining import Unit, build
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.registry import load_folder
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.registry import load_folder
 
 FILE = Path(__file__).with_name("planted.json")
 #: operator -> (chip, case)

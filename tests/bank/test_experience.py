@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ascendopt_tune.bank.experience import Experience, Provenance, Use, line_of, newer, record_of
 from ascendopt_tune.errors import BankError
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.profile import Profile
 
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 _numbers = st.floats(allow_nan=False, allow_infinity=True) | st.integers(0, 10**6)

@@ -21,7 +21,7 @@ from plant import KERNELS, planted
 
 from ascendopt_tune import paths
 from ascendopt_tune.bank.bank import FILE, Bank, Records, read_records
-from ascendopt_tune.motifs import MOTIFS
+from ascendopt_tune.search.kernel.motifs import MOTIFS
 from ascendopt_tune.settings import settings
 
 SHIPPED = paths.shipped("cache") / "bank" / FILE

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 
 from ascendopt_tune.bank.rewind import Removal, RewindOptions, Step, ahead, hurts, replay, rewind
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import Outcome, Timed, WrongResult
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
+from ascendopt_tune.nouns.profile import Profile
 
 # A kernel is the text of its optimizations; each, when it is missing, costs so many us. "wrong" breaks the result.
 COSTS = {"a": 50.0, "b": 5.0, "c": 1.0, "d": 20.0}

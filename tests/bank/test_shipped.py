@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 
 from ascendopt_tune import paths
 from ascendopt_tune.bank.bank import FILE, Bank, read_records
-from ascendopt_tune.bank.build import motif_applier, motif_remover
 from ascendopt_tune.bank.distill import diff
 from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.bank.rewind import PUT_IN
-from ascendopt_tune.chip import chip_names
 from ascendopt_tune.cli import app
-from ascendopt_tune.motifs import MOTIFS
-from ascendopt_tune.registry import load_operator, operator_names
+from ascendopt_tune.deploy.mining import motif_applier, motif_remover
+from ascendopt_tune.nouns.chip import chip_names
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 SHIPPED = paths.shipped("cache") / "bank"
 _AS_OFTEN = 0.05  # of the time; the model may have become better since an experience was measured

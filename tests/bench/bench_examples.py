@@ -6,14 +6,14 @@ import re
 import zlib
 from collections import Counter
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.evaluate.gate import Checked
 from ascendopt_tune.evaluate.protocol import EvaluationResult
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import LaunchFailed, Outcome, Timed, WrongResult
-from ascendopt_tune.profile import Profile
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.outcome import LaunchFailed, Outcome, Timed, WrongResult
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.sources.registry import load_operator
 
 SPEC = TensorSpec("float16", (1024, 1024))
 

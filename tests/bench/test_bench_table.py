@@ -20,7 +20,7 @@ from ascendopt_tune.bench.space import MOST, pair_of
 from ascendopt_tune.bench.subject import Store
 from ascendopt_tune.cli import app
 from ascendopt_tune.errors import CacheError, CaseError, OperatorError
-from ascendopt_tune.operator import Pair
+from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.settings import settings
 
 LINE = """[[operator]]

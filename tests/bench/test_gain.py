@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from ascendopt_tune.bench import sensitivity
 from ascendopt_tune.bench.gain import PARTS, launch_us, parts
 from ascendopt_tune.bench.run import Step
-from ascendopt_tune.chip import Chip, Constant
 from ascendopt_tune.errors import CacheError
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.chip import Chip, Constant
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.profile import Profile
 
 US = st.floats(0.5, 1e4)
 STEPS = st.lists(st.builds(Step, st.sampled_from((1, 2)), st.just("x"), US, US), min_size=1, max_size=6)

@@ -16,9 +16,9 @@ from ascendopt_tune.bench.peers import PACKAGES, PEERS, require
 from ascendopt_tune.bench.run import Method, Run, RunRecord, Spent, record
 from ascendopt_tune.bench.runner import COMPARED, METHODS, VARIANTS
 from ascendopt_tune.errors import SettingsError
-from ascendopt_tune.operator import Candidate, Pair
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.operator import Candidate, Pair
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.proposer import Trial
 
 ABOUT = {"key": "k", "operator": "add", "method": "m", "code": "c", "list": "test", "level": 1,

@@ -24,13 +24,13 @@ from ascendopt_tune.calibrate.model import Models
 from ascendopt_tune.calibrate.parameters import parameters_of, seen_by
 from ascendopt_tune.calibrate.played import PlayedAcl, drawn
 from ascendopt_tune.calibrate.write import chip_text
-from ascendopt_tune.chip import Chip, Constant, load_chip
 from ascendopt_tune.cli.options import make_subject
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_operator, operator_names
+from ascendopt_tune.nouns.chip import Chip, Constant, load_chip
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 NOMINAL = "ascend910b2"
 WITHIN = 0.10  # of a constant; of half its interval, if it may be 0 and that is more

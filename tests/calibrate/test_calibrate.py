@@ -15,10 +15,10 @@ from ascendopt_tune.calibrate.microbenchmarks import Microbenchmark, microbenchm
 from ascendopt_tune.calibrate.model import Models
 from ascendopt_tune.calibrate.played import PlayedAcl
 from ascendopt_tune.calibrate.write import chip_text
-from ascendopt_tune.chip import Constant, chip_names, load_chip
 from ascendopt_tune.cli import app
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.errors import CaseError
+from ascendopt_tune.nouns.chip import Constant, chip_names, load_chip
 
 NOMINAL = "ascend910b2"
 DEVICE = {"soc": "a", "target": "npu", "toolkit": "1", "chip": "c"}

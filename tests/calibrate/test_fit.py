@@ -9,7 +9,7 @@ import pytest
 
 from ascendopt_tune.calibrate.fit import fit
 from ascendopt_tune.calibrate.measure import Measured
-from ascendopt_tune.chip import Chip, Constant
+from ascendopt_tune.nouns.chip import Chip, Constant
 
 Clock = Mapping[str, float]
 NOMINAL = {"launch.base_us": 0.5, "vector.head_cycles": 22.0, "vector.barrier_cycles": 4.0, "scalar.issue_cycles": 0.0}

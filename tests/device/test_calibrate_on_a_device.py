@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from events_device import events_device
 
-from ascendopt_tune.chip import load_chip
+from ascendopt_tune.nouns.chip import load_chip
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ import pytest
 from events_device import EventsDevice, events_device
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.screen import FOUND, Screened
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import CompileFailed, Hazard, OutOfBounds, Timed, WrongResult
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import CompileFailed, Hazard, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.sources.project import load_project
 
 DATA = Path(__file__).parents[1] / "vnpu" / "data_evaluate"
 KERNEL = "op_kernel/twice.cpp"

@@ -14,17 +14,17 @@ import pytest
 from events_device import EventsDevice, events_device
 
 from ascendopt_tune.build.toolkit import find
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.screen import FOUND, open_evaluator
-from ascendopt_tune.operator import Candidate
-from ascendopt_tune.outcome import Hazard, Timed
-from ascendopt_tune.profile import Profile
-from ascendopt_tune.registry import load_operator
-from ascendopt_tune.search.kernel_rules import KernelRules
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate
+from ascendopt_tune.nouns.outcome import Hazard, Timed
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.search.kernel.rules import KernelRules
 from ascendopt_tune.search.population import niche_of
 from ascendopt_tune.search.proposer import SearchState, Trial
+from ascendopt_tune.sources.registry import load_operator
 
 CHIP = load_chip("ascend910b2")
 SPEC = TensorSpec("float16", (256, 1024))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ascendopt_tune.arguments import build_case, parse_tensor
-from ascendopt_tune.case import AttrValue
 from ascendopt_tune.dsl import Program
 from ascendopt_tune.dsl.lower import Lowered, lower, write_project
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.registry import load_folder
+from ascendopt_tune.nouns.case import AttrValue
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_folder
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 Attrs = Mapping[str, AttrValue]

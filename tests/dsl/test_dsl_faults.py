@@ -10,7 +10,7 @@ import pytest
 
 from ascendopt_tune.dsl import DslError, interpret, read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.outcome import Hazard, Timed, WrongResult
+from ascendopt_tune.nouns.outcome import Hazard, Timed, WrongResult
 
 #: program, shape of x, what is replaced, by what, and a text of the message.
 PROGRAM = [

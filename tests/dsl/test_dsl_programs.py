@@ -11,7 +11,7 @@ import pytest
 
 from ascendopt_tune.dsl import interpret, launch_of, read_file
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.nouns.outcome import Timed
 
 Array = npt.NDArray[np.float64]
 RNG = np.random.default_rng(7)

@@ -13,7 +13,7 @@ from random_programs import random_program
 
 from ascendopt_tune.dsl import read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.nouns.outcome import Timed
 
 
 def agrees(seed: int, evaluator: Evaluator, folder: Path) -> None:

@@ -164,6 +164,6 @@ def test_op_toml_s_keys_are_where_the_error_says(refused: Refused, tmp_path: Pat
     (root / "op.toml").write_text(f"{text}\n")
     assert "docs/operators.md" in refused("run", str(root), *CASE)
     page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
-    from ascendopt_tune.registry import _KEYS
+    from ascendopt_tune.sources.registry import _KEYS
 
     assert [key for key in sorted(_KEYS) if key not in page] == []

@@ -17,13 +17,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from ascendopt_tune.cache import Cache, Key
 from ascendopt_tune.deploy import importing
-from ascendopt_tune.deploy.bundle import open_bundle
 from ascendopt_tune.deploy.manifest import Wish, read_manifest
 from ascendopt_tune.deploy.prebuild import prebuild, resolve
 from ascendopt_tune.errors import CaseError, OperatorError
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.sources.registry import load_operator
+from ascendopt_tune.store.bundle import open_bundle
+from ascendopt_tune.store.cache import Cache, Key
 
 MANIFEST = """
 budget = 2

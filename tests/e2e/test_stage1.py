@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune import Cache, tune_case
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_operator
 
 CASES = {
     "add": ["x=float16[128,1024]", "y=float16[128,1024]"],

@@ -19,16 +19,16 @@ from typing import Any
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build.elf import read
-from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import Outcome, Timed
-from ascendopt_tune.project import load_project
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import Outcome, Timed
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.project import load_project
+from ascendopt_tune.sources.registry import load_operator
 
 _MOST_ELEMENTS = 1 << 17  # of a tensor of cann-ops's cases: hundreds of variants take minutes, not hours
 _SEEDS = (1 << 20, 1 << 21)  # of the inputs on which an accepted variant has to give the original's bits

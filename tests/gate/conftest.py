@@ -8,10 +8,10 @@ import pytest
 from hostile import DATA, SPEC
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.sources.project import load_project
 
 
 @pytest.fixture(scope="module")

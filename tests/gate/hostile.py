@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ascendopt_tune.case import TensorSpec
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.outcome import Outcome
+from ascendopt_tune.nouns.case import TensorSpec
+from ascendopt_tune.nouns.outcome import Outcome
 
 DATA = Path(__file__).parents[1] / "vnpu" / "data_evaluate"
 KERNEL, HOST = "op_kernel/twice.cpp", "op_host/twice.cpp"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ascendopt_tune.operator import Operator, Pair, Signature
+from ascendopt_tune.nouns.operator import Operator, Pair, Signature
 
 Edit = tuple[int, int, str]  # replace text[begin:end]
 

@@ -20,7 +20,7 @@ from wrong_by_hand import faults
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
-from ascendopt_tune.outcome import Outcome, Timed
+from ascendopt_tune.nouns.outcome import Outcome, Timed
 
 _PER_REGISTRY, _PER_CANN_OPS, _IN_CI = 40, 12, 4
 # What other checks refuse of a motif's rewrites, which promise values and no more (motif.py).

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate import evaluator as evaluator_module
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile, Trial
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import Timed, WrongResult
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.outcome import Timed, WrongResult
+from ascendopt_tune.sources.project import load_project
 
 DATA = Path(__file__).parents[1] / "vnpu" / "data_evaluate"
 KERNEL = "op_kernel/twice.cpp"

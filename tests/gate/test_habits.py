@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.outcome import Timed, WrongResult
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.outcome import Timed, WrongResult
+from ascendopt_tune.sources.registry import load_operator
 
 PATH = "op_kernel/silu.cpp"
 SPEC = TensorSpec("float16", (64, 1024))

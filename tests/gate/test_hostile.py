@@ -16,13 +16,22 @@ import pytest
 from hostile import DATA, HEADERS, HOST, KERNEL, SPEC, attack, attack_host
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.evaluate.trials import Trials
-from ascendopt_tune.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, TimedOut
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.outcome import (
+    CompileFailed,
+    Crashed,
+    Hazard,
+    LaunchFailed,
+    Outcome,
+    OutOfBounds,
+    Timed,
+    TimedOut,
+)
+from ascendopt_tune.sources.project import load_project
 
 
 def processes_below(folder: Path) -> list[str]:
@@ -431,11 +440,11 @@ def test_nothing_is_left_of_a_tuner_that_is_interrupted(gate: Gate, tmp_path: Pa
 import sys
 from pathlib import Path
 from ascendopt_tune.build.toolkit import Toolkit
-from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile
-from ascendopt_tune.project import load_project
+from ascendopt_tune.sources.project import load_project
 spec = TensorSpec("float32", (8, 100))
 toolkit = Toolkit({kit.kind!r}, Path({str(kit.prefix)!r}), {kit.version!r})
 with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluator:

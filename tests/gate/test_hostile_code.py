@@ -10,7 +10,7 @@ import pytest
 from hostile import attack
 
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.outcome import CompileFailed, LaunchFailed, Outcome, OutOfBounds, Timed
+from ascendopt_tune.nouns.outcome import CompileFailed, LaunchFailed, Outcome, OutOfBounds, Timed
 
 _V4 = "typedef float v4 __attribute__((vector_size(16)));\n"
 _V2 = "typedef float v2 __attribute__((vector_size(8)));\n"

@@ -16,15 +16,15 @@ from itertools import groupby
 import pytest
 from mutants import Mutant, mutants
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.elf import read
-from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Checked, Gate
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.outcome import Outcome, Timed
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.nouns.outcome import Outcome, Timed
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_operator
 
 _PER_KIND = 4  # mutants of one kind that CI runs, over all operators
 _SEEDS = (1 << 20, 1 << 21)  # of the inputs on which an accepted mutant has to give the original's bits

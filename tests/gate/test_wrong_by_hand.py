@@ -10,14 +10,14 @@ from functools import cache
 import pytest
 from wrong_by_hand import Fault, faults
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import CompileFailed, OutOfBounds, Timed, WrongResult
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.outcome import CompileFailed, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_operator
 
 ALL = list(faults())
 # CI runs those that one check alone finds, and every tenth of the others.

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from chat_server import KEY, Reply, Server
 
-from ascendopt_tune.cache import CacheWarning
 from ascendopt_tune.errors import LlmError, SettingsError
 from ascendopt_tune.llm.client import ATTEMPTS, Answer, Client, Message, estimate_tokens
 from ascendopt_tune.llm.endpoint import DEFAULT_URL, Endpoint, Prices
 from ascendopt_tune.llm.store import Store
 from ascendopt_tune.settings import settings
+from ascendopt_tune.store.cache import CacheWarning
 
 Make = Callable[..., Client]
 PROMPT = (Message("system", "be brief"), Message("user", "say hello"))

@@ -14,7 +14,7 @@ from ascendopt_tune.cli.llm_check import estimate
 from ascendopt_tune.errors import AscendOptError, LlmError, SettingsError
 from ascendopt_tune.llm import client
 from ascendopt_tune.llm.endpoint import Endpoint, Prices
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.sources.registry import load_operator
 
 
 @pytest.fixture(autouse=True)

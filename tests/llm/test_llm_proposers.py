@@ -14,22 +14,22 @@ from chat_server import KEY, Reply, Server, Transcript, edit
 from ascendopt_tune import paths
 from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.experience import Experience
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.errors import SettingsError
 from ascendopt_tune.llm import client as client_module
+from ascendopt_tune.llm.choice import choose
 from ascendopt_tune.llm.client import Client
 from ascendopt_tune.llm.endpoint import Endpoint
-from ascendopt_tune.operator import Candidate
-from ascendopt_tune.outcome import CompileFailed, Hazard, Outcome, Timed
-from ascendopt_tune.profile import Profile
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.llm.proposers import LlmKernel, LlmTiling
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate
+from ascendopt_tune.nouns.outcome import CompileFailed, Hazard, Outcome, Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.budget import Budget, Limits
-from ascendopt_tune.search.choice import choose
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
-from ascendopt_tune.search.llm_proposers import LlmKernel, LlmTiling
 from ascendopt_tune.search.proposer import Proposer, SearchState
-from ascendopt_tune.search.tiling_rules import TilingRules
+from ascendopt_tune.search.tiling.rules import TilingRules
+from ascendopt_tune.sources.registry import load_operator
 
 Make = Callable[..., Client]
 SPEC = TensorSpec("float16", (128, 1024))

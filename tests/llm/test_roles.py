@@ -12,17 +12,17 @@ from chat_server import Reply, Server, Transcript, edit
 from ascendopt_tune.bank.distill import Evidence, by_rules, distill
 from ascendopt_tune.bank.experience import Provenance
 from ascendopt_tune.bank.rewind import Removal, Step, rewind
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.llm import facts
 from ascendopt_tune.llm.client import Client
 from ascendopt_tune.llm.roles import LlmDistiller, LlmRewind, Refinement, refine_template
-from ascendopt_tune.motifs import MOTIFS, KernelProgram
-from ascendopt_tune.operator import Pair
-from ascendopt_tune.outcome import Outcome, Timed
-from ascendopt_tune.profile import Profile
-from ascendopt_tune.registry import load_operator
-from ascendopt_tune.search.slice import synthesize
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.nouns.outcome import Outcome, Timed
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.tiling.slice import synthesize
+from ascendopt_tune.sources.registry import load_operator
 
 Make = Callable[..., Client]
 ADD = load_operator("add")

@@ -10,11 +10,11 @@ import pytest
 from chat_server import KEY, Server, Transcript, edit
 
 from ascendopt_tune import Cache, TuneRecord, tune_case
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.llm.endpoint import Endpoint, Prices
-from ascendopt_tune.outcome import CompileFailed, Timed
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.outcome import CompileFailed, Timed
 from ascendopt_tune.search.proposer import Trial
+from ascendopt_tune.sources.registry import load_operator
 
 SPEC = TensorSpec("float16", (128, 1024))
 CASE = Case((SPEC, SPEC), (SPEC,))

@@ -15,11 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.arguments import build_case, collect, parse_tensor
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import AttrValue, Case
-from ascendopt_tune.chip import DEFAULT_CHIP, load_chip
-from ascendopt_tune.clocks import plausible
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Arrays, Launch
 from ascendopt_tune.errors import HostProgramError
@@ -27,9 +23,13 @@ from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult,
 from ascendopt_tune.evaluate.inputs import make_inputs
 from ascendopt_tune.evaluate.protocol import ArrayArgument, save_array
 from ascendopt_tune.evaluate.reference import expected_outputs
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_operator, operator_names
+from ascendopt_tune.nouns.case import AttrValue, Case
+from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
+from ascendopt_tune.nouns.clocks import plausible
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.arguments import build_case, collect, parse_tensor
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 CHIP = load_chip(DEFAULT_CHIP)
 _TRIALS = (("normal", 0xFF), ("uniform", 0xA5))  # distribution of the inputs, byte that outputs hold before the launch

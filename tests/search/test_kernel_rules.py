@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
-from ascendopt_tune.motifs import MOTIFS
-from ascendopt_tune.operator import Candidate, Operator, Pair
-from ascendopt_tune.outcome import Outcome, Timed, WrongResult
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
+from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
-from ascendopt_tune.search.kernel_rules import KernelRules
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.rules import KernelRules
 from ascendopt_tune.search.proposer import Proposal, SearchState, Trial
 
 CHIP = load_chip("ascend910b2")

@@ -11,12 +11,12 @@ from test_kernel_rules import CHIP, baseline, by_text, only, operator, state, tr
 from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.bank.refinement import Run, learned
-from ascendopt_tune.case import Case, TensorSpec
+from ascendopt_tune.bank.retrieval import Retrieval
 from ascendopt_tune.errors import BankError
-from ascendopt_tune.outcome import Hazard, Timed
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.outcome import Hazard, Timed
 from ascendopt_tune.search.journal import Journal
 from ascendopt_tune.search.proposer import Move, Proposal, Trial
-from ascendopt_tune.search.retrieval import Retrieval
 
 SPEC = TensorSpec("float32", (64, 1024))
 HELPS, FAILS = "double-buffer", "full-barrier"

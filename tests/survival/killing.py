@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ascendopt_tune.cache import Cache
 from ascendopt_tune.deploy import upkeep
-from ascendopt_tune.scratch import Scratch
 from ascendopt_tune.search.journal import read_journal
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.store.scratch import Scratch
 
 _PATIENCE_S = 300.0  # a machine may be busy
 _COMPILERS = ("g++", "cc1plus", "as", "ld", "collect2", "c++", "ccache")

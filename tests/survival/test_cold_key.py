@@ -18,13 +18,13 @@ import pytest
 from manifests import write_manifest
 
 from ascendopt_tune.build.toolkit import find
-from ascendopt_tune.cache import Cache
-from ascendopt_tune.case import TensorSpec
-from ascendopt_tune.claim import FOLDER
 from ascendopt_tune.deploy import upkeep
-from ascendopt_tune.project import load_project
-from ascendopt_tune.torch_ops.described import CallDescription
-from ascendopt_tune.torch_ops.tuning import Request, fulfil
+from ascendopt_tune.nouns.case import TensorSpec
+from ascendopt_tune.service.described import CallDescription
+from ascendopt_tune.service.tuning import Request, fulfil
+from ascendopt_tune.sources.project import load_project
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.store.claim import FOLDER
 
 PATIENCE_S = 300.0  # a machine may be busy
 
@@ -48,7 +48,7 @@ def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
 )
 def test_the_one_that_tunes_is_killed(operator: Path, own_cache: Path, count: int, kills: int) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ascendopt_tune.torch_ops.tuning"])
+    context.set_forkserver_preload(["ascendopt_tune.service.tuning"])
     answers: Queue[Any] = context.Queue()
     crowd = [context.Process(target=want, args=(operator, i % 2 == 0, answers)) for i in range(count)]
     for process in crowd:

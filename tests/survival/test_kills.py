@@ -17,7 +17,7 @@ import pytest
 from killing import Battle
 from manifests import write_manifest
 
-from ascendopt_tune.cache import Cache
+from ascendopt_tune.store.cache import Cache
 
 
 def tuning(operator: Path, root: Path, seed: int, prepared: Path | None = None) -> Battle:

@@ -24,9 +24,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import cache_examples as examples
 
-from ascendopt_tune import cache as cache_module
-from ascendopt_tune.cache import Cache, CacheWarning
-from ascendopt_tune.entry import Entry
+from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store.cache import Cache, CacheWarning
+from ascendopt_tune.store.entry import Entry
 
 Inode = int
 _VOLATILE = ("index", "lock")  # made anew when they are lost

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cache_examples import entry, key
 
-from ascendopt_tune.cache import Cache, CacheWarning, Key
 from ascendopt_tune.deploy import upkeep
+from ascendopt_tune.store.cache import Cache, CacheWarning, Key
 
 _KEYS = 12
 _WEIGHTS = {

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from manifests import write_manifest
 
-from ascendopt_tune.cache import Cache
-from ascendopt_tune.claim import FOLDER
 from ascendopt_tune.deploy.prebuild import prebuild
 from ascendopt_tune.errors import AscendOptError
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.store.claim import FOLDER
 
 pytest.importorskip("ray", reason="ray isn't installed")
 PATIENCE_S = 300.0  # a machine may be busy

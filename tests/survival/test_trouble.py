@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 from cache_examples import entry, key
 
-from ascendopt_tune import cache as cache_module
-from ascendopt_tune.cache import Cache, CacheWarning
 from ascendopt_tune.deploy import upkeep
-from ascendopt_tune.deploy.bundle import open_bundle, write_bundle
 from ascendopt_tune.errors import CacheError
-from ascendopt_tune.scratch import Scratch
 from ascendopt_tune.search import journal as journal_module
 from ascendopt_tune.search.journal import Journal, read_journal
+from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store.bundle import open_bundle, write_bundle
+from ascendopt_tune.store.cache import Cache, CacheWarning
+from ascendopt_tune.store.scratch import Scratch
 
 YEARS_S = 10 * 365 * 86400.0
 PLACES = [(os, "fsync"), (os, "rename"), (os, "chmod"), (os, "open"), (tempfile, "mkdtemp"), (Path, "mkdir")]

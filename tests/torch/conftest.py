@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.settings import override
-from ascendopt_tune.torch_ops import activate
+from ascendopt_tune.sources.registry import load_operator
+from ascendopt_tune.torch_ops.device import activate
 from ascendopt_tune.tuner import tune_case
 
 HAVE_TORCH_NPU = all(importlib.util.find_spec(name) is not None for name in ("torch", "torch_npu"))
@@ -47,7 +47,7 @@ def tuned_add(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fast_library() -> Any:
     """The fast path's library: compiled once, into the toolkit folder that all tests and their processes share."""
-    from ascendopt_tune.torch_ops import fast_path
+    from ascendopt_tune.torch_ops.serving import fast_path
 
     library = fast_path.library(wait=True)
     assert library is not None, fast_path.remark()
@@ -58,8 +58,8 @@ def fast_library() -> Any:
 def _own_background() -> Iterator[None]:
     """What a test asked of the background process is forgotten after it."""
     yield
-    if "ascendopt_tune.torch_ops.lazy" in sys.modules:
-        background = sys.modules["ascendopt_tune.torch_ops.lazy"].background
+    if "ascendopt_tune.service.lazy" in sys.modules:
+        background = sys.modules["ascendopt_tune.service.lazy"].background
         background.close()
         background.jobs.clear()
 

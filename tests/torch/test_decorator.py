@@ -18,14 +18,15 @@ pytest.importorskip("torch_npu")
 
 from ascendopt_tune.build import host  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
-from ascendopt_tune.cache import Cache, Entry  # noqa: E402
 from ascendopt_tune.errors import DeviceError, SettingsError  # noqa: E402
-from ascendopt_tune.registry import load_operator  # noqa: E402
-from ascendopt_tune.torch_ops import dispatch, fallback  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
-from ascendopt_tune.torch_ops.decorator import tune  # noqa: E402
-from ascendopt_tune.torch_ops.launcher import Launcher  # noqa: E402
-from ascendopt_tune.torch_ops.status import registered, stats, status  # noqa: E402
+from ascendopt_tune.sources.registry import load_operator  # noqa: E402
+from ascendopt_tune.store.cache import Cache, Entry  # noqa: E402
+from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import dispatch  # noqa: E402
+from ascendopt_tune.torch_ops.serving.decorator import tune  # noqa: E402
+from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import registered, stats, status  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
@@ -150,7 +151,7 @@ def test_blocking_tunes_and_a_new_process_hits(own_cache: Path) -> None:
         "assert (add(x, x).cpu() == 2).all()\n"
         "print(json.dumps(stats()['add']))\n"
     )
-    code = "import ascendopt_tune\nfrom ascendopt_tune.torch_ops.activate import activate\nactivate()\n" + script
+    code = "import ascendopt_tune\nfrom ascendopt_tune.torch_ops.device.activate import activate\nactivate()\n" + script
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     other = json.loads(done.stdout)

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
-from ascendopt_tune.torch_ops import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

@@ -15,13 +15,14 @@ pytest.importorskip("torch_npu")
 
 import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
-from ascendopt_tune.cache import Cache, Entry  # noqa: E402
 from ascendopt_tune.device.acl import Acl  # noqa: E402
 from ascendopt_tune.errors import DeviceError  # noqa: E402
-from ascendopt_tune.torch_ops import dispatch, fallback, guard  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
-from ascendopt_tune.torch_ops.launcher import Launcher  # noqa: E402
-from ascendopt_tune.torch_ops.status import registered  # noqa: E402
+from ascendopt_tune.store.cache import Cache, Entry  # noqa: E402
+from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import dispatch, guard  # noqa: E402
+from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
@@ -131,7 +132,7 @@ class AscendC:
     """An original with a modelled time: it launches a pair of the cache itself."""
 
     def __init__(self, entry: Entry) -> None:
-        from ascendopt_tune.torch_ops.launcher import device_of, upload
+        from ascendopt_tune.torch_ops.serving.launcher import device_of, upload
 
         self.acl = device_of(find("virtual"), 0)
         self.entry = entry

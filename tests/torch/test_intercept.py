@@ -20,9 +20,10 @@ import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune import paths  # noqa: E402
 from ascendopt_tune.build.toolkit import host_compiler  # noqa: E402
 from ascendopt_tune.errors import OperatorError, SettingsError  # noqa: E402
-from ascendopt_tune.torch_ops import dispatch, fallback, intercept  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
-from ascendopt_tune.torch_ops.status import interceptions, registered  # noqa: E402
+from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import dispatch, intercept  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import interceptions, registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

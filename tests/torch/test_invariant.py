@@ -13,12 +13,12 @@ import ascendopt_tune as aot  # isort: skip  (before torch, which loads torch_np
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
-from ascendopt_tune.case import Case, TensorSpec  # noqa: E402
-from ascendopt_tune.entry import Key  # noqa: E402
-from ascendopt_tune.registry import load_operator  # noqa: E402
-from ascendopt_tune.torch_ops import resolve  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
-from ascendopt_tune.torch_ops.status import registered  # noqa: E402
+from ascendopt_tune.nouns.case import Case, TensorSpec  # noqa: E402
+from ascendopt_tune.sources.registry import load_operator  # noqa: E402
+from ascendopt_tune.store.entry import Key  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import resolve  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 
@@ -55,7 +55,7 @@ def test_what_is_right_but_not_the_same_is_refused() -> None:
     operator = load_operator("rms_norm").invariantly()
     assert operator.reference is None
     one = torch.ones(4)
-    from ascendopt_tune.torch_ops.guard import DiffersError, compare
+    from ascendopt_tune.torch_ops.serving.guard import DiffersError, compare
 
     compare([one], [one.clone()], operator.settings)
     with pytest.raises(DiffersError):

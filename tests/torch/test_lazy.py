@@ -23,16 +23,18 @@ pytest.importorskip("torch_npu")
 
 import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
-from ascendopt_tune.cache import Cache  # noqa: E402
-from ascendopt_tune.case import TensorSpec  # noqa: E402
 from ascendopt_tune.errors import CacheError, CaseError  # noqa: E402
-from ascendopt_tune.registry import load_operator  # noqa: E402
-from ascendopt_tune.torch_ops import background, dispatch, fallback, lazy, resolve  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
-from ascendopt_tune.torch_ops.background import Worker, request_from_json, request_to_json  # noqa: E402
-from ascendopt_tune.torch_ops.described import CallDescription  # noqa: E402
-from ascendopt_tune.torch_ops.status import registered  # noqa: E402
-from ascendopt_tune.torch_ops.tuning import Request, fulfil  # noqa: E402
+from ascendopt_tune.nouns.case import TensorSpec  # noqa: E402
+from ascendopt_tune.service import background, lazy  # noqa: E402
+from ascendopt_tune.service.background import Worker, request_from_json, request_to_json  # noqa: E402
+from ascendopt_tune.service.described import CallDescription  # noqa: E402
+from ascendopt_tune.service.tuning import Request, fulfil  # noqa: E402
+from ascendopt_tune.sources.registry import load_operator  # noqa: E402
+from ascendopt_tune.store.cache import Cache  # noqa: E402
+from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import dispatch, resolve  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),
@@ -223,11 +225,11 @@ def test_the_share_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 CLIENT = """
 import sys, time
 from ascendopt_tune.build.toolkit import find
-from ascendopt_tune.cache import Cache
-from ascendopt_tune.registry import load_operator
-from ascendopt_tune.case import TensorSpec
-from ascendopt_tune.torch_ops.described import CallDescription
-from ascendopt_tune.torch_ops.tuning import Request, fulfil
+from ascendopt_tune.store.cache import Cache
+from ascendopt_tune.sources.registry import load_operator
+from ascendopt_tune.nouns.case import TensorSpec
+from ascendopt_tune.service.described import CallDescription
+from ascendopt_tune.service.tuning import Request, fulfil
 wait = sys.argv[1] == "wait"
 spec = TensorSpec("float16", (8, 256))
 request = Request(load_operator("add"), CallDescription({"x": spec, "y": spec}), "ascend910b2", 2, 0, {})
@@ -279,7 +281,7 @@ def test_the_interpreters_exit_is_clean(own_cache: Path) -> None:
         "x = torch.ones(8, 256, dtype=torch.float16).npu()\nadd(x, x)\n"
         f"end = time.monotonic() + {PATIENCE_S}\n"
         "while time.monotonic() < end and aot.status().queue[0].state != 'tuning': time.sleep(0.02)\n"
-        "from ascendopt_tune.torch_ops.lazy import background\n"
+        "from ascendopt_tune.service.lazy import background\n"
         "print(background.pid, aot.status().queue[0].state, flush=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -14,14 +14,14 @@ import ascendopt_tune as aot  # isort: skip  (before torch, which loads torch_np
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
-from ascendopt_tune.cache import Cache  # noqa: E402
-from ascendopt_tune.case import Case, TensorSpec  # noqa: E402
 from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
-from ascendopt_tune.registry import load_operator  # noqa: E402
+from ascendopt_tune.nouns.case import Case, TensorSpec  # noqa: E402
 from ascendopt_tune.search.budget import Limits  # noqa: E402
 from ascendopt_tune.settings import override  # noqa: E402
-from ascendopt_tune.torch_ops import warming  # noqa: E402
-from ascendopt_tune.torch_ops.activate import is_virtual  # noqa: E402
+from ascendopt_tune.sources.registry import load_operator  # noqa: E402
+from ascendopt_tune.store.cache import Cache  # noqa: E402
+from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.serving import warming  # noqa: E402
 from ascendopt_tune.tuner import tune_case  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")

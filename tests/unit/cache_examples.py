@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from ascendopt_tune.build.host import TilingResult
-from ascendopt_tune.cache import Entry, Key, Provenance
-from ascendopt_tune.case import DTYPES, Case, TensorSpec
-from ascendopt_tune.clocks import Interval
-from ascendopt_tune.operator import AttrDef, Operator, Pair, ParamDef, Signature
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import DTYPES, Case, TensorSpec
+from ascendopt_tune.nouns.clocks import Interval
+from ascendopt_tune.nouns.operator import AttrDef, Operator, Pair, ParamDef, Signature
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.store.cache import Entry, Key, Provenance
 
 PAIR = Pair({"op_host/add.cpp": "int tiling = 1;\r\n", "op_host/add_tiling.h": ""}, {"op_kernel/add.cpp": "// é\n"})
 SIGNATURE = Signature(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune import arguments
-from ascendopt_tune.case import DTYPES, Argument, AttrValue, Case, TensorSpec
 from ascendopt_tune.errors import CaseError
-from ascendopt_tune.operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
+from ascendopt_tune.nouns.case import DTYPES, Argument, AttrValue, Case, TensorSpec
+from ascendopt_tune.nouns.operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
+from ascendopt_tune.sources import arguments
 
 F16 = TensorSpec("float16", (4, 8))
 FLOATS = ("float16", "float32")

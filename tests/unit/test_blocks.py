@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from ascendopt_tune.build import blocks
 from ascendopt_tune.build.host import compile_host
 from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.protocol import EvaluateRequest
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.sources.project import load_project
 
 TEXT = """\
 int helper(int x) { if (x > 3) { return 1; } else { return 2; } }

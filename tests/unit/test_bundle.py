@@ -19,11 +19,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from ascendopt_tune import settings
-from ascendopt_tune.cache import Cache, CacheWarning
-from ascendopt_tune.claim import claim
-from ascendopt_tune.deploy import archive, importing, trust, upkeep
-from ascendopt_tune.deploy.bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
+from ascendopt_tune.deploy import importing, upkeep
 from ascendopt_tune.errors import CacheError, OperatorError
+from ascendopt_tune.store import archive, trust
+from ascendopt_tune.store.bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
+from ascendopt_tune.store.cache import Cache, CacheWarning
+from ascendopt_tune.store.claim import claim
 
 KEYS = [examples.key(rows) for rows in (64, 128, 256)] + [examples.key(64, name="mul")]
 

@@ -20,13 +20,13 @@ from cache_examples import PAIR, SIGNATURE, case, cases, entries, entry, key, op
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from ascendopt_tune import cache as cache_module
-from ascendopt_tune.cache import Cache, CacheWarning, Entry, Key
-from ascendopt_tune.case import Case
-from ascendopt_tune.clocks import Interval
-from ascendopt_tune.entry import canonical
 from ascendopt_tune.errors import CacheError
-from ascendopt_tune.operator import DirectLaunch, Pair
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.clocks import Interval
+from ascendopt_tune.nouns.operator import DirectLaunch, Pair
+from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store.cache import Cache, CacheWarning, Entry, Key
+from ascendopt_tune.store.entry import canonical
 
 SLOW_DISK = hypothesis_settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -428,7 +428,7 @@ def test_a_file_that_cannot_grow(tmp_path: Path) -> None:
         "import resource, signal, sys; sys.path.insert(0, sys.argv[2])\n"
         "from pathlib import Path\n"
         "from cache_examples import entry, key\n"
-        "from ascendopt_tune.cache import Cache, CacheError\n"
+        "from ascendopt_tune.store.cache import Cache, CacheError\n"
         "cache = Cache(Path(sys.argv[1]), layers=())\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
         "try: cache.put(entry())\n"

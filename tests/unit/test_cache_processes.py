@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cache_examples import entry, key
 
-from ascendopt_tune import cache as cache_module
-from ascendopt_tune.cache import Cache
+from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store.cache import Cache
 
 HERE = Path(__file__).parent
 WRITER = """
@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from cache_examples import entry, key
-from ascendopt_tune.cache import Cache
+from ascendopt_tune.store.cache import Cache
 cache = Cache(Path(sys.argv[1]), layers=())
 print("ready", flush=True)
 for i in range(1_000_000):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.chip import chip_key, chip_names, load_chip
 from ascendopt_tune.errors import CaseError
+from ascendopt_tune.nouns.chip import chip_key, chip_names, load_chip
 
 TEXT = """
 [chip]

@@ -11,12 +11,12 @@ import sys
 import time
 from pathlib import Path
 
-from ascendopt_tune.claim import FOLDER, claim, remove_unclaimed
+from ascendopt_tune.store.claim import FOLDER, claim, remove_unclaimed
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from ascendopt_tune.claim import claim
+from ascendopt_tune.store.claim import claim
 with claim(Path(sys.argv[1]), "key", True) as mine:
     print(mine, flush=True)
     time.sleep(600)

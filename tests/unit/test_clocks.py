@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune.chip import Chip, Constant, chip_names, load_chip
-from ascendopt_tune.clocks import SCALE, Interval, interval, mean, plausible, speedup_text, speedups
+from ascendopt_tune.nouns.chip import Chip, Constant, chip_names, load_chip
+from ascendopt_tune.nouns.clocks import SCALE, Interval, interval, mean, plausible, speedup_text, speedups
 
 widths = st.floats(0.1, 1e3)
 ratios = st.lists(st.floats(0.1, 10.0), min_size=1, max_size=60)

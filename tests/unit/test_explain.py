@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ascendopt_tune.cli import app
-from ascendopt_tune.registry import load_operator, operator_names
 from ascendopt_tune.report.region import marked_sites, marked_text
-from ascendopt_tune.search.slice import synthesize
+from ascendopt_tune.search.tiling.slice import synthesize
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 DATA = Path(__file__).parent / "data" / "tiling"
 MARK = re.compile(r"/\*<\d+ \w+\*/|/\*\d+>\*/")

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.evaluate.accuracy import FACTORS, Errors, differences, limits, too_inaccurate, unit
 from ascendopt_tune.evaluate.compare import Tolerance, compare, wrong_elements
 from ascendopt_tune.evaluate.verdict import least_us
+from ascendopt_tune.nouns.chip import load_chip
 
 WIDE = Tolerance(1e-2, 1e-2, 1e-3)
 

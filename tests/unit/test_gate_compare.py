@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendopt_tune.arguments import numpy_dtype
 from ascendopt_tune.evaluate.compare import Tolerance, drift, mismatch, tolerance, too_much_drift
+from ascendopt_tune.sources.arguments import numpy_dtype
 
 HALF = tolerance("float16", {})
 

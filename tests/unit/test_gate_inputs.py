@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascendopt_tune.arguments import numpy_dtype
-from ascendopt_tune.case import DTYPES, Case, TensorSpec
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.inputs import PLAIN, STRESS, make_inputs, schedule
+from ascendopt_tune.nouns.case import DTYPES, Case, TensorSpec
+from ascendopt_tune.sources.arguments import numpy_dtype
 
 ALL = (*PLAIN, *STRESS)
 FINITE = tuple(d for d in ALL if d != "specials")

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ascendopt_tune.case import TensorSpec
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.limits import Confinement, Stopped, run_confined
 from ascendopt_tune.evaluate.outputs import shared_arrays
+from ascendopt_tune.nouns.case import TensorSpec
 
 
 def run(task: Callable[[], Any], folder: Path, timeout_s: float = 5.0, **how: Any) -> Any:

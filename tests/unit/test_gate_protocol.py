@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build.host import TilingResult
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.errors import CaseError, KernelCompileError
 from ascendopt_tune.evaluate import protocol
 from ascendopt_tune.evaluate.protocol import ArrayFile, EvaluateRequest, EvaluationResult, Trial, save_array
-from ascendopt_tune.operator import DirectLaunch, Operator, Pair
-from ascendopt_tune.outcome import Hazard, Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import DirectLaunch, Operator, Pair
+from ascendopt_tune.nouns.outcome import Hazard, Timed
+from ascendopt_tune.nouns.profile import Profile
 
 
 def test_a_request_survives_the_pipe() -> None:

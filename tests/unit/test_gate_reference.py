@@ -11,12 +11,12 @@ import pytest
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 import torch
 
-from ascendopt_tune.arguments import Array, numpy_dtype
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
 from ascendopt_tune.evaluate.reference import formula
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.sources.arguments import Array, numpy_dtype
+from ascendopt_tune.sources.registry import load_operator
 
 
 def close(plain: Array, exact: Array, leeway: Array) -> Array:

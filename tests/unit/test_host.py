@@ -13,11 +13,11 @@ from host_examples import HOST_CPP, write_operator
 from ascendopt_tune.build import host
 from ascendopt_tune.build.host import HostProgram, compile_host, dtype_column
 from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import Chip, load_chip
 from ascendopt_tune.errors import CaseError, HostProgramError
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import Chip, load_chip
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.sources.project import load_project
 
 X = TensorSpec("float32", (4, 8))
 K = TensorSpec("int64", (2,))

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from ascendopt_tune import tuner
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.cli import options
 from ascendopt_tune.errors import CaseError, NoWorkingCandidate
 from ascendopt_tune.evaluate.gate import Checked
+from ascendopt_tune.evaluate.joint import JointGate, baseline_profiles, heaviest
 from ascendopt_tune.evaluate.protocol import EvaluationResult
-from ascendopt_tune.operator import Candidate, Operator, Pair
-from ascendopt_tune.outcome import Hazard, Outcome, Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
+from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.acceptance import FRAGILE, NO_WIN, WIN
 from ascendopt_tune.search.engine import SearchResult
-from ascendopt_tune.search.joint import JointGate, baseline_profiles, heaviest
 from ascendopt_tune.search.proposer import Trial
 
 BASE = Pair({"t": "base"}, {})

@@ -29,16 +29,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune import arguments, chip, cli, cmake_lists, msprof, project, registry
+from ascendopt_tune import cli
 from ascendopt_tune.bank import exchange
 from ascendopt_tune.bank.bank import read_records
-from ascendopt_tune.cache import Cache, CacheWarning
 from ascendopt_tune.cli import bank_build
-from ascendopt_tune.deploy import archive, manifest, upkeep
-from ascendopt_tune.deploy.bundle import MANIFEST, open_bundle, write_bundle
-from ascendopt_tune.entry import ENTRY_FILE, Entry, canonical, sha256
+from ascendopt_tune.deploy import manifest, upkeep
+from ascendopt_tune.device import msprof
 from ascendopt_tune.errors import AscendOptError
+from ascendopt_tune.nouns import chip
 from ascendopt_tune.search.journal import read_journal
+from ascendopt_tune.sources import arguments, cmake_lists, project, registry
+from ascendopt_tune.store import archive
+from ascendopt_tune.store.bundle import MANIFEST, open_bundle, write_bundle
+from ascendopt_tune.store.cache import Cache, CacheWarning
+from ascendopt_tune.store.entry import ENTRY_FILE, Entry, canonical, sha256
 
 DEEP = "[" * 100_000
 _WORDS = st.sampled_from(

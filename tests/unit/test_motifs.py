@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motif_examples import EXAMPLES, Example, kernel
 
-from ascendopt_tune.motifs import MOTIFS, KernelProgram, Motif, Rewrite, find
-from ascendopt_tune.registry import load_operator, operator_names
-from ascendopt_tune.source import breaks_syntax
+from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram, Motif, Rewrite, find
+from ascendopt_tune.sources.cpp import breaks_syntax
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 
 def program(kernel: Mapping[str, str], tiling: Mapping[str, str], auto_sync: bool = True) -> KernelProgram:

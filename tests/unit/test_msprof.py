@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune import msprof
-from ascendopt_tune.chip import load_chip
-from ascendopt_tune.diagnosis import diagnose
+from ascendopt_tune.device import msprof
 from ascendopt_tune.errors import ProfileError
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.evaluate.diagnosis import diagnose
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.profile import Profile
 
 CHIP = load_chip("ascend910b2")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune.operator import Candidate, Pair
-from ascendopt_tune.outcome import LaunchFailed, Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.operator import Candidate, Pair
+from ascendopt_tune.nouns.outcome import LaunchFailed, Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.population import Population, niche_of
 from ascendopt_tune.search.proposer import Trial
 

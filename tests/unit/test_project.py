@@ -9,8 +9,8 @@ import pytest
 from host_examples import write_operator
 
 from ascendopt_tune.errors import OperatorError
-from ascendopt_tune.project import load_direct, load_project
-from ascendopt_tune.registry import LazyReference, load_folder, load_operator, operator_names
+from ascendopt_tune.sources.project import load_direct, load_project
+from ascendopt_tune.sources.registry import LazyReference, load_folder, load_operator, operator_names
 
 
 def test_a_folder_without_cmake_lists(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import cache_examples as example
 from rich.console import Console
 
-from ascendopt_tune.clocks import Interval
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.clocks import Interval
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.report.html import write_report
 from ascendopt_tune.report.story import write_story
 from ascendopt_tune.report.text import print_tuned, print_tuned_together

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
-from ascendopt_tune.operator import Candidate, Operator, Pair
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.profile import Profile
-from ascendopt_tune.project import load_project
-from ascendopt_tune.search.mutation import Context, Mutation
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.proposer import SearchState, Trial
-from ascendopt_tune.search.slice import synthesize
-from ascendopt_tune.search.tiling_rules import RULES
+from ascendopt_tune.search.tiling.mutation import Context, Mutation
+from ascendopt_tune.search.tiling.rules import RULES
+from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.settings import settings
-from ascendopt_tune.source import apply_edits, breaks_syntax
+from ascendopt_tune.sources.cpp import apply_edits, breaks_syntax
+from ascendopt_tune.sources.project import load_project
 
 PATH = "op_host/t.cpp"
 HEAD = """

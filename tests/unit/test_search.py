@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
 from ascendopt_tune.errors import CacheError, CaseError, NoWorkingCandidate
-from ascendopt_tune.operator import Candidate, Operator, Pair
-from ascendopt_tune.outcome import CompileFailed, LaunchFailed, Outcome, Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
+from ascendopt_tune.nouns.outcome import CompileFailed, LaunchFailed, Outcome, Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.budget import Budget, Limits, Usage
 from ascendopt_tune.search.engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
 from ascendopt_tune.search.journal import Journal, read_journal
 from ascendopt_tune.search.proposer import Proposal, Proposer, SearchState
-from ascendopt_tune.search.tiling_rules import TilingRules
+from ascendopt_tune.search.tiling.rules import TilingRules
 
 TEXT = (Path(__file__).parent / "data" / "tiling" / "fixed.cpp").read_text()
 SPEC = TensorSpec("float16", (64, 4096))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.search.slice import Template, synthesize
-from ascendopt_tune.source import (
+from ascendopt_tune.search.tiling.slice import Template, synthesize
+from ascendopt_tune.sources.cpp import (
     Edit,
     apply_edits,
     breaks_syntax,

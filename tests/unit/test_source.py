@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune.source import breaks_syntax, parse, program_of, syntax_errors
+from ascendopt_tune.sources.cpp import breaks_syntax, parse, program_of, syntax_errors
 
 TILING = """
 // OP_LOGE(a comment, 1);

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
-from ascendopt_tune.operator import Candidate, Operator, Pair
-from ascendopt_tune.outcome import LaunchFailed, Outcome, Timed
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
+from ascendopt_tune.nouns.outcome import LaunchFailed, Outcome, Timed
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.search.learning import Boundaries, overflowed
-from ascendopt_tune.search.merge import merge_text
-from ascendopt_tune.search.mutation import Context, Mutation
 from ascendopt_tune.search.proposer import Move, Proposal, SearchState, Trial
-from ascendopt_tune.search.slice import synthesize
-from ascendopt_tune.search.tiling_rules import TilingRules, mutations
-from ascendopt_tune.source import apply_edits, breaks_syntax
+from ascendopt_tune.search.tiling.merge import merge_text
+from ascendopt_tune.search.tiling.mutation import Context, Mutation
+from ascendopt_tune.search.tiling.rules import TilingRules, mutations
+from ascendopt_tune.search.tiling.slice import synthesize
+from ascendopt_tune.sources.cpp import apply_edits, breaks_syntax
 
 DATA = Path(__file__).parent / "data" / "tiling"
 REGISTRY = Path(__file__).parents[2] / "registry"

@@ -10,12 +10,12 @@ from typing import Any
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 from cann_ops.table import Reference, arguments, in_float64
 
-from ascendopt_tune.case import Argument, AttrValue, Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.operator import Operator, ParamDef, Signature
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.project import load_direct
+from ascendopt_tune.nouns.case import Argument, AttrValue, Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, ParamDef, Signature
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.project import load_direct
 
 
 @dataclass(frozen=True)

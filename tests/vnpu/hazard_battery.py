@@ -17,14 +17,14 @@ from hazard_oracle import unordered
 
 from ascendopt_tune.build.host import TilingStruct
 from ascendopt_tune.build.kernel import kernel_unit
-from ascendopt_tune.case import Case
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Launch
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, Evaluator
 from ascendopt_tune.evaluate.execute import parameter_order
 from ascendopt_tune.evaluate.inputs import make_inputs
-from ascendopt_tune.operator import Operator, Signature
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.operator import Operator, Signature
 
 HEADER = (Path(__file__).resolve().parent / "kernels" / "mutants.h").read_text()
 _VARIABLE = "AOT_MUTATION"

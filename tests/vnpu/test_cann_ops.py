@@ -22,13 +22,13 @@ import cann_ops
 from cann_ops.table import Fault, Row, arguments, in_float64
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Argument, Case, TensorSpec
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.operator import Operator, ParamDef, Signature
-from ascendopt_tune.outcome import Hazard, Timed
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Argument, Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, ParamDef, Signature
+from ascendopt_tune.nouns.outcome import Hazard, Timed
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.project import load_project
 
 
 def _listed(name: str) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.limits import Limits
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.settings import settings
 
 CHIP = "ascend910b4"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.chip import DEFAULT_CHIP, load_chip
 from ascendopt_tune.device.acl import Acl, Binary
-from ascendopt_tune.diagnosis import bandwidths, diagnose, stalls
-from ascendopt_tune.profile import Profile
+from ascendopt_tune.evaluate.diagnosis import bandwidths, diagnose, stalls
+from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
+from ascendopt_tune.nouns.profile import Profile
 
 SOURCE = Path(__file__).resolve().parent / "kernels" / "bottlenecks.cpp"
 CHIP = load_chip(DEFAULT_CHIP)

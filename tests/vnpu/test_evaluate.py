@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.errors import CaseError, HostProgramError
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.execute import Plan, measure
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.outputs import shared_arrays
 from ascendopt_tune.evaluate.protocol import ArrayFile
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
-from ascendopt_tune.project import load_direct, load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.sources.project import load_direct, load_project
 
 DATA = Path(__file__).parent / "data_evaluate"
 KERNEL, HOST = "op_kernel/twice.cpp", "op_host/twice.cpp"

@@ -21,16 +21,16 @@ from hazard_battery import HEADER, Count, OperatorSubject, Subject, judge, judge
 from test_cann_ops import OPERATORS, settings_of
 from test_direct_launch import KERNELS as DEVKIT_KERNELS
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case, flatten
 from ascendopt_tune.device.acl import Acl, Binary
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.operator import Operator, Signature
-from ascendopt_tune.project import load_project
-from ascendopt_tune.registry import load_operator, operator_names
+from ascendopt_tune.nouns.case import Case, flatten
+from ascendopt_tune.nouns.operator import Operator, Signature
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.project import load_project
+from ascendopt_tune.sources.registry import load_operator, operator_names
 
 FOLDER = Path(__file__).resolve().parent / "kernels"
 SOURCES = sorted(FOLDER.glob("mutants_*.cpp"))

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.chip import DEFAULT_CHIP, load_chip
 from ascendopt_tune.device.acl import Acl, Binary
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.verdict import failure_of
-from ascendopt_tune.outcome import Hazard
+from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
+from ascendopt_tune.nouns.outcome import Hazard
 
 SOURCE = Path(__file__).resolve().parent / "kernels" / "hazards.cpp"
 COUNT = 256  # floats a tile, as in the kernels

@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 from api_kernel import device
 
-from ascendopt_tune.chip import load_chip
+from ascendopt_tune.nouns.chip import load_chip
 
 CHIP = "ascend910b3"
 REPEATS = (1, 8, 64, 128)

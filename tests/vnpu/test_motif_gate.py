@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.motifs import MOTIFS, KernelProgram
-from ascendopt_tune.operator import Operator, Pair
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_operator
+from ascendopt_tune.nouns.operator import Operator, Pair
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_operator
 
 CASES = {
     "silu": ["x=float32[64,1000]"],

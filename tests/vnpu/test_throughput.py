@@ -14,7 +14,7 @@ from functools import cache
 import pytest
 from api_kernel import device
 
-from ascendopt_tune.chip import load_chip
+from ascendopt_tune.nouns.chip import load_chip
 
 CHIP = "ascend910b1"
 #: Where a measurement says otherwise than the documentation, by what factor (hicann/pto-isa, see test_instructions.py).

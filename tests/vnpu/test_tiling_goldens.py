@@ -15,10 +15,10 @@ import pytest
 
 from ascendopt_tune.build.host import compile_host
 from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.case import Argument, AttrValue, Case, TensorSpec
-from ascendopt_tune.chip import Chip, load_chip
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Argument, AttrValue, Case, TensorSpec
+from ascendopt_tune.nouns.chip import Chip, load_chip
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.project import load_project
 
 DTYPES = {
     "fp16": "float16",

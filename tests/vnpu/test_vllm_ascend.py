@@ -22,12 +22,12 @@ from cann_ops.table import Row, arguments, in_float64
 from direct_launch import Direct, run_kernel
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.case import Case
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.project import load_project
 
 Tensor = torch.Tensor
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ascendopt_tune.case import Argument, AttrValue, TensorSpec
+from ascendopt_tune.nouns.case import Argument, AttrValue, TensorSpec
 
 Reference = Callable[..., Any]
 Tensors = tuple[torch.Tensor, ...]

@@ -1,0 +1,283 @@
+"""The two stages' proposers that ask a language model (Stage I: tiling programs, Stage II: kernels).
+
+1. What failed in this proposer's last batch is given back with its reason, to be repaired, at most ``REPAIRS`` times.
+2. The rest of a batch are new questions: code, profile and diagnosis, history with reasons, retrieved experience, rules
+   of the chip and of what may be changed; each question of a batch has another focus.
+3. A reply that can't be read, or repeats what was tried, goes back to the model with the reason (llm/dialogue.py).
+
+Both are functions of the state: what they must remember stands in the moves of their trials, and the same prompt has
+the same answer (llm/store.py). No answer, no proposal: the search goes on with the other proposers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..nouns.operator import Pair
+from ..nouns.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, WrongResult
+from ..search.proposer import Move, Proposal, SearchState, Trial
+from ..search.tiling.slice import synthesize
+from . import facts
+from .client import Asks, Prompt
+from .dialogue import REPAIRS, converse
+from .prompts import make_prompt
+from .replies import Change, ReplyError, plain, read_change
+from .roles import Refinement, refine_template
+
+# What a reason helps to repair, the most hopeful first. A candidate that takes too long has told nothing.
+_REPAIRED: tuple[type[Outcome], ...] = (CompileFailed, LaunchFailed, OutOfBounds, Hazard, WrongResult, Crashed)
+_TITLE = 200  # characters of a change's line
+_LESSONS = 3
+_LESSON_TEXT, _LESSON_DIFF = 1500, 2500  # characters
+
+TILING_FOCUS = (
+    "Fine-tune parameters: number of blocks, tile length, number of buffers, shares of the Unified Buffer, alignment.",
+    "Rewrite the logic: which axis is split, how the remainder is spread over blocks, how tails are handled, which "
+    "tiling key is chosen.",
+    "Look at the numbers of this case (shapes, bytes a core, cores) and choose what fits them exactly, whatever the "
+    "program does for other shapes.",
+    "Combine what helped in different trials into one program.",
+)
+KERNEL_FOCUS = (
+    "Remove what the diagnosis names as the bound.",
+    "Let copies and computation overlap better: buffers per queue, order of copies and waits, fewer barriers.",
+    "Issue fewer instructions: longer ones, fused ones, scalar work turned into vector work, invariants out of loops.",
+    "Move fewer bytes or move them in larger copies: keep data in the Unified Buffer, join copies, align them.",
+)
+
+
+class Lesson(Protocol):
+    """What a retrieved experience has to tell (bank/experience.py's ``Experience`` is one)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def bottleneck(self) -> str: ...
+    @property
+    def diff(self) -> str: ...
+
+
+Retrieve = Callable[[SearchState, int], Sequence[Lesson]]  # what fits the incumbent's bottleneck, the best first
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One prompt of a batch. ``files``: what the answer may change, as it is now; ``make``: the pair with new ones."""
+
+    prompt: Prompt
+    files: Mapping[str, str]
+    cut: frozenset[str]
+    make: Callable[[Mapping[str, str]], Pair]
+    parent: int
+    moves: tuple[Move, ...]
+    prefix: str = ""
+
+
+class _LlmProposer(ABC):
+    """What both stages share; ``_part`` names the half of the pair that may change."""
+
+    stage: int
+    _part: str
+    _other: str
+    _part_title: str
+    _other_title: str
+
+    def __init__(self, client: Asks) -> None:
+        self._client = client
+        self.name = f"{self._part}-llm({plain(client.endpoint.model, 80)})"
+
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        batch = Move(f"{self.name}:batch", "batch", "set", len(state.seen))
+        questions = self._repairs(state)[:n]
+        questions += self._new(state, n - len(questions)) if len(questions) < n else []
+        changes = converse(self._client, [q.prompt for q in questions], [self._reader(state, q) for q in questions])
+        out: dict[str, Proposal] = {}
+        for question, change in zip(questions, changes, strict=True):
+            if change is not None:
+                pair = question.make(change.files)
+                title = plain(f"{question.prefix}{change.title}", _TITLE)
+                out.setdefault(pair.hash, Proposal(pair, title, question.parent, (*question.moves, batch)))
+        return list(out.values())
+
+    @abstractmethod
+    def _new(self, state: SearchState, n: int) -> list[_Question]:
+        """Questions that ask for something new."""
+
+    def _reader(self, state: SearchState, question: _Question) -> Callable[[str], Change]:
+        def read(reply: str) -> Change:
+            change = read_change(reply, question.files, question.cut)
+            pair = question.make(change.files)
+            if pair.hash in state.seen:
+                twin = next((t for t in state.history if t.candidate.pair.hash == pair.hash), None)
+                told = f" ({facts.one_line(twin, state.baseline.time_us)})" if twin is not None else ""
+                raise ReplyError(f"Exactly this program was tried already{told}. Propose another change.")
+            return change
+
+        return read
+
+    def _repairs(self, state: SearchState) -> list[_Question]:
+        """Questions about what failed in this proposer's last batch, what is easiest to repair first."""
+        batches = [
+            (move.value, trial)
+            for trial in state.history
+            if trial.candidate.proposer == self.name and trial.duplicate_of is None
+            for move in trial.moves
+            if move.family == "batch"
+        ]
+        last = max((number for number, _ in batches), default=None)
+        failed = [t for number, t in batches if number == last and self._repairable(state, t)]
+        return [self._repair(state, t) for t in sorted(failed, key=lambda t: _REPAIRED.index(type(t.outcome)))]
+
+    def _repairable(self, state: SearchState, trial: Trial) -> bool:
+        """Not after another stage has changed the other half: the repaired pair would be of yesterday."""
+        failed, now = trial.candidate.pair, state.incumbent.candidate.pair
+        same = getattr(failed, self._other) == getattr(now, self._other)
+        return same and type(trial.outcome) in _REPAIRED and _tries(trial) < REPAIRS
+
+    def _repair(self, state: SearchState, trial: Trial) -> _Question:
+        failed = trial.candidate.pair
+        parent = next(t for t in state.history if t.candidate.id == trial.candidate.parent)
+        before, now = getattr(parent.candidate.pair, self._part), getattr(failed, self._part)
+        changed = [path for path in sorted(now) if now[path] != before.get(path)]
+        code = facts.listing(now, changed, facts.CODE)
+        prompt = make_prompt(
+            "repair",
+            **self._common(state, code, failed),
+            part=self._part_title,
+            other_part=self._other_title,
+            idea=trial.candidate.change,
+            diff=facts.shortened(facts.diff(before, now), facts.CONTEXT),
+            failure=facts.failure(trial),
+        )
+        moves = tuple(m for m in trial.moves if m.family not in ("batch", "repair"))
+        tried = Move(f"repair:{trial.candidate.id}", "repair", "set", _tries(trial) + 1)
+        return self._question(
+            prompt, code, failed, parent.candidate.id, (*moves, tried), f"{trial.candidate.change}; repaired: "
+        )
+
+    def _question(
+        self, prompt: Prompt, code: Sequence[facts.Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
+        prefix: str = "",
+    ) -> _Question:  # fmt: skip
+        whole = getattr(pair, self._part)
+
+        def make(files: Mapping[str, str]) -> Pair:
+            return replace(pair, **{self._part: {**whole, **files}})
+
+        offered = {f.path: whole[f.path] for f in code}
+        return _Question(prompt, offered, frozenset(f.path for f in code if f.cut), make, parent, moves, prefix)
+
+    def _common(self, state: SearchState, code: Sequence[facts.Listing], pair: Pair) -> dict[str, Any]:
+        """The values every prompt needs. ``code`` may be changed; the other half of ``pair`` is for reading."""
+        other = getattr(pair, self._other)
+        first = facts.kernel_first(state.operator) if self._other == "kernel" else facts.tiling_first(other)
+        return {
+            "chip": facts.chip_facts(state.chip),
+            "files": [f.path for f in code],
+            "operator": state.operator.name,
+            "signature": state.signature.to_text() if state.signature is not None else "",
+            "case": str(state.case),
+            "sync": facts.synchronization(state.operator),
+            "code": code,
+            "other": facts.listing(other, first, facts.CONTEXT),
+        }
+
+    def _fresh(
+        self, state: SearchState, name: str, focus: str, moves: tuple[Move, ...], code: Sequence[facts.Listing],
+        more: Mapping[str, object],
+    ) -> _Question:  # fmt: skip
+        """A question about the incumbent."""
+        best = state.incumbent
+        assert isinstance(best.outcome, Timed)
+        prompt = make_prompt(
+            name,
+            **self._common(state, code, best.candidate.pair),
+            number=best.candidate.id,
+            profile=facts.profile_facts(best.outcome.profile, state.chip),
+            history=facts.history(state),
+            inspirations=facts.inspirations(state, self._part),
+            focus=focus,
+            **more,
+        )
+        return self._question(prompt, code, best.candidate.pair, best.candidate.id, moves)
+
+
+class LlmTiling(_LlmProposer):
+    """Stage I: the model mutates the incumbent's tiling program."""
+
+    stage = 1
+    _part, _other = "tiling", "kernel"
+    _part_title, _other_title = "tiling program", "kernel"
+
+    def _new(self, state: SearchState, n: int) -> list[_Question]:
+        files = state.incumbent.candidate.pair.tiling
+        code = facts.listing(files, facts.tiling_first(files), facts.CODE)
+        refinement = self._refinement(state)
+        template = refinement.apply(synthesize(files))
+        more = {"sites": facts.sites(template, (f.path for f in code)), "notes": refinement.notes}
+        focus = state.rng(self.name).sample(TILING_FOCUS, len(TILING_FOCUS))
+        return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], (), code, more) for i in range(n)]
+
+    def _refinement(self, state: SearchState) -> Refinement:
+        """Template synthesis by the offline model: one question a run, about the baseline."""
+        return refine_template(self._client, state.operator, synthesize(state.operator.baseline.tiling))
+
+
+class LlmKernel(_LlmProposer):
+    """Stage II: the model rewrites the incumbent's kernel, with experience found for its bottleneck."""
+
+    stage = 2
+    _part, _other = "kernel", "tiling"
+    _part_title, _other_title = "kernel", "tiling program"
+
+    def __init__(self, client: Asks, retrieve: Retrieve | None = None) -> None:
+        super().__init__(client)
+        self._retrieve = retrieve
+
+    def _new(self, state: SearchState, n: int) -> list[_Question]:
+        code = facts.listing(state.incumbent.candidate.pair.kernel, facts.kernel_first(state.operator), facts.CODE)
+        lessons = self._lessons(state)
+        focus = state.rng(self.name).sample(KERNEL_FOCUS, len(KERNEL_FOCUS))
+        out = []
+        for i in range(n):
+            text, moves = focus[i % len(focus)], tuple[Move, ...]()
+            if i < len(lessons):
+                text = f'Apply the experience "{plain(lessons[i].title, 100)}" if it fits this kernel; if not: {text}'
+                moves = (_applied(lessons[i], state),)
+            more = {"lessons": [_told(lesson) for lesson in lessons]}
+            out.append(self._fresh(state, "refine_kernel", text, moves, code, more))
+        return out
+
+    def _lessons(self, state: SearchState) -> list[Lesson]:
+        """The most fitting experience that was not tried on this kernel yet."""
+        if self._retrieve is None:
+            return []
+        children = (t for t in state.history if t.candidate.parent == state.incumbent.candidate.id)
+        tried = {m.site for t in children for m in t.moves if m.family == "experience"}
+        found = self._retrieve(state, _LESSONS + len(tried))
+        return [x for x in found if _applied(x, state).site not in tried][:_LESSONS]
+
+
+def _applied(lesson: Lesson, state: SearchState) -> Move:
+    return Move(f"experience:{lesson.id}", "experience", "set", state.incumbent.candidate.id)
+
+
+def _told(lesson: Lesson) -> dict[str, str]:
+    text = f"{lesson.description}\nBottleneck: {lesson.bottleneck}"
+    return {
+        "title": plain(lesson.title, 100),
+        "text": facts.shortened(text, _LESSON_TEXT),
+        "diff": facts.shortened(lesson.diff, _LESSON_DIFF),
+    }
+
+
+def _tries(trial: Trial) -> int:
+    """How often the idea of this trial was repaired before."""
+    return max((int(m.value) for m in trial.moves if m.family == "repair"), default=0)

@@ -1,0 +1,1 @@
+"""Stage II: rules that rewrite the kernel by motifs (motifs/)."""

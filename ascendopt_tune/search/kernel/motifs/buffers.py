@@ -1,0 +1,250 @@
+"""Buffers: two per queue, held no longer than needed, and no copies between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from ....sources.cpp import Edit
+from .api import SCALAR, UNARY, VECTOR, root
+from .barriers import is_barrier
+from .kernel_program import Block, Call, KernelProgram, Step
+from .motif import Change, Motif
+
+_ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
+
+
+# -- double buffering --------------------------------------------------------------------------------------------------
+
+
+def _queue_buffers(kernel: KernelProgram) -> list[Call]:
+    """``InitBuffer(queue, number, bytes)``."""
+    return [c for c in kernel.named("InitBuffer") if len(c.args) == 3]
+
+
+def _single_faster(kernel: KernelProgram) -> Iterator[Change]:
+    single = [c for c in _queue_buffers(kernel) if c.args[1] == "1"]
+    names = {c.args[1] for c in _queue_buffers(kernel)}
+    for constant in kernel.constants:
+        if constant.value == 1 and constant.name in names:
+            edit = Edit(constant.path, constant.start, constant.end, "2")
+            yield Change(f"constant/{constant.name}", f"{constant.name} 1 -> 2: two buffers a queue", (edit,))
+    yield from _numbers(kernel, single, "2", "two buffers")
+
+
+def _single_slower(kernel: KernelProgram) -> Iterator[Change]:
+    several = {c.name for c in kernel.constants if c.value > 1}
+    double = [
+        c for c in _queue_buffers(kernel) if (c.args[1] != "1" if c.args[1].isdigit() else _may_be_two(c, several))
+    ]
+    yield from _numbers(kernel, double, "1", "one buffer")
+
+
+def _may_be_two(call: Call, several: set[str]) -> bool:
+    """Is the number a constant above 1, or something of the tiling data?"""
+    return call.args[1] in several or not re.fullmatch(r"[A-Z_0-9]+", call.args[1])
+
+
+def _numbers(kernel: KernelProgram, calls: list[Call], number: str, what: str) -> Iterator[Change]:
+    edits = tuple(kernel.replace(c.path, c.arguments[1], number) for c in calls)
+    if len(calls) > 1:
+        yield Change("all", f"{what} for each of {len(calls)} queues", edits)
+    for c, edit in zip(calls, edits, strict=True):
+        yield Change(f"{c.function.name}/{c.args[0]}", f"{what} for {c.args[0]}", (edit,))
+
+
+# -- lifetimes ---------------------------------------------------------------------------------------------------------
+
+
+def _released(step: Step) -> str | None:
+    """The tensor that a ``queue.FreeTensor(x)`` gives back."""
+    call = step.call
+    return root(call.args[0]) if call is not None and call.name == "FreeTensor" and len(call.args) == 1 else None
+
+
+def _acquired(kernel: KernelProgram, block: Block, step: Step) -> str | None:
+    """The tensor that ``LocalTensor<T> x = queue.AllocTensor<T>();`` (or DeQue) declares."""
+    if step.node.type != "declaration":
+        return None
+    text = kernel.text(block.function.path, step.node)
+    found = re.match(r"[\w:\s<>,&]*?\b(\w+)\s*=", text)
+    return found[1] if found and _ACQUIRE.search(text) else None
+
+
+def _names_of(kernel: KernelProgram, block: Block, name: str) -> re.Pattern[str]:
+    """The tensor's name and those declared from it in the block (views of the same bytes)."""
+    names = [name]
+    for step in block.steps:
+        text = kernel.text(block.function.path, step.node)
+        made = re.match(r"[\w:\s<>,&]*?\b(\w+)\s*=", text) if step.node.type == "declaration" else None
+        if made and made[1] not in names and re.search(rf"=.*\b(?:{'|'.join(names)})\b", text, re.DOTALL):
+            names.append(made[1])
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+
+
+def _lifetime_faster(kernel: KernelProgram) -> Iterator[Change]:
+    everything: list[Edit] = []
+    singles: list[Change] = []
+    for block in kernel.blocks:
+        if not kernel.repeated(block.function, block.node):
+            continue
+        moves = [*_late_frees(kernel, block), *_early_acquisitions(kernel, block)]
+        for name, statement, target, after in moves:
+            text = kernel.text(block.function.path, statement)
+            place = kernel.after if after else kernel.before
+            edits = (kernel.delete(block.function.path, statement), place(block.function.path, target, text))
+            what = "given back right behind its last use" if after else "asked for right before its first use"
+            site = kernel.site(block.function, statement)
+            singles.append(Change(site, f"{name} in {block.function.name} is {what}", edits))
+            everything += edits
+    if len(singles) > 1:
+        yield Change("all", f"{len(singles)} tensors held no longer than needed", tuple(everything))
+    yield from singles
+
+
+def _late_frees(kernel: KernelProgram, block: Block) -> Iterator[tuple[str, Node, Node, bool]]:
+    for i, step in enumerate(block.steps):
+        name = _released(step)
+        if name is None:
+            continue
+        used = _names_of(kernel, block, name)
+        texts = [kernel.text(block.function.path, s.node) for s in block.steps[:i]]
+        last = max((k for k, text in enumerate(texts) if used.search(text)), default=-1)
+        between = [s for s in block.steps[last + 1 : i] if _released(s) is None]
+        if last >= 0 and any(_works(s) for s in between):
+            yield name, step.node, block.steps[last].node, True
+
+
+def _early_acquisitions(kernel: KernelProgram, block: Block) -> Iterator[tuple[str, Node, Node, bool]]:
+    for i, step in enumerate(block.steps):
+        name = _acquired(kernel, block, step)
+        if name is None:
+            continue
+        used = re.compile(rf"\b{name}\b")
+        texts = [kernel.text(block.function.path, s.node) for s in block.steps[i + 1 :]]
+        first = next((k for k, text in enumerate(texts) if used.search(text)), -1)
+        between = block.steps[i + 1 : i + 1 + first]
+        if first > 0 and any(_works(s) for s in between):
+            yield name, step.node, block.steps[i + 1 + first].node, False
+
+
+def _works(step: Step) -> bool:
+    """Does the statement take time of a pipe? Declarations and releases of other tensors don't."""
+    return step.node.type not in ("declaration", "comment") and _released(step) is None
+
+
+def _lifetime_slower(kernel: KernelProgram) -> Iterator[Change]:
+    for block in kernel.blocks:
+        if not kernel.repeated(block.function, block.node) or len(block.steps) < 3:
+            continue
+        last = block.steps[-1].node
+        if last.type == "return_statement":
+            continue
+        for i, step in enumerate(block.steps):
+            name = _released(step)
+            if name is not None and any(_works(s) for s in block.steps[i + 1 :]):
+                text = kernel.text(block.function.path, step.node)
+                edits = (kernel.delete(block.function.path, step.node), kernel.after(block.function.path, last, text))
+                site = kernel.site(block.function, step.node)
+                yield Change(site, f"{name} in {block.function.name} is held until the end", edits)
+
+
+# -- copies between buffers --------------------------------------------------------------------------------------------
+
+_ZERO = re.compile(r"^\(?(?:\([\w:<>]+\)|static_cast<[\w:<>]+>\()?\s*(-?[\d.]+)[fF]?\s*\)*$")
+
+
+def _is_copy(call: Call | None) -> bool:
+    """An instruction that copies: Adds by 0, Muls by 1, or a DataCopy (within UB, where a vector one reads it)."""
+    if call is None or call.statement is None:
+        return False
+    if call.name in ("Adds", "Muls") and len(call.args) == 4:
+        found = _ZERO.match(call.args[2])
+        try:
+            return found is not None and float(found[1]) == (0.0 if call.name == "Adds" else 1.0)
+        except ValueError:
+            return False
+    return call.name == "DataCopy" and len(call.args) == 3
+
+
+def _next_work(block: Block, i: int) -> tuple[int, Step] | None:
+    """The first statement behind ``i`` that is no barrier of the vector pipe."""
+    for k in range(i + 1, len(block.steps)):
+        call = block.steps[k].call
+        if call is None or not is_barrier(call, "PIPE_V"):
+            return k, block.steps[k]
+    return None
+
+
+def _copied_faster(kernel: KernelProgram) -> Iterator[Change]:
+    for block in kernel.blocks:
+        for i, step in enumerate(block.steps):
+            found = _next_work(block, i)
+            if found is None or not _is_copy(step.call) or found[1].call is None:
+                continue
+            copy, user = step.call, found[1].call
+            assert copy is not None
+            target, source = copy.args[0], copy.args[1]
+            if user.name not in VECTOR or user.args[0] != target or target not in user.args[1:]:
+                continue
+            path = block.function.path
+            edits = [kernel.delete(path, s.node) for s in block.steps[i : found[0]]]
+            edits += [kernel.replace(path, n, source) for n in user.arguments[1:] if kernel.text(path, n) == target]
+            site = kernel.site(block.function, step.node)
+            yield Change(site, f"{user.name} in {block.function.name} reads {source} itself, not a copy", tuple(edits))
+
+
+def _copied_slower(kernel: KernelProgram) -> Iterator[Change]:
+    for call in kernel.calls:
+        if call.name not in UNARY | SCALAR or call.statement is None or not kernel.repeated(call.function, call.node):
+            continue
+        if len(call.args) != (3 if call.name in UNARY else 4) or root(call.args[0]) == root(call.args[1]):
+            continue
+        if _is_copy(call):
+            continue
+        target, source, count = call.args[0], call.args[1], call.args[-1]
+        lines = f"{call.spelled('DataCopy', target, source, count)};\n{kernel.indent(call.path, call.statement)}"
+        if not kernel.auto_sync:
+            lines += f"PipeBarrier<PIPE_V>();\n{kernel.indent(call.path, call.statement)}"
+        start = call.statement.start_byte
+        edits = (Edit(call.path, start, start, lines), kernel.replace(call.path, call.arguments[1], target))
+        site = kernel.site(call.function, call.statement)
+        yield Change(site, f"{call.name} in {call.function.name} works on a copy of {source}", edits)
+
+
+DOUBLE_BUFFER = Motif(
+    name="double-buffer",
+    title="Two buffers a queue",
+    description="With one buffer a queue the copy of the next tile waits until this tile is computed. With two "
+    "(InitBuffer with 2) copies and computation overlap.",
+    bottlenecks=("no overlap", "copies", "memory bandwidth", "small copies"),
+    preconditions="Twice the queue's bytes fit into UB; the loop takes several tiles.",
+    faster=_single_faster,
+    slower=_single_slower,
+    together="no",
+)
+
+BUFFER_LIFETIME = Motif(
+    name="buffer-lifetime",
+    title="Tensors are held no longer than needed",
+    description="FreeTensor right behind the last use lets the next copy start earlier; DeQue and AllocTensor right "
+    "before the first use let the work in front of it go on while a copy is under way.",
+    bottlenecks=("no overlap", "copies", "scalar round trips"),
+    preconditions="Nothing between the two places uses the tensor, under whatever name.",
+    faster=_lifetime_faster,
+    slower=_lifetime_slower,
+)
+
+EXTRA_COPY = Motif(
+    name="extra-copy",
+    title="Work on the data where they are",
+    description="A copy within UB (DataCopy, Adds by 0, Muls by 1) in front of an instruction that could read the "
+    "original costs a pass over the data; nearly every vector instruction takes different source and "
+    "destination.",
+    bottlenecks=("vector", "vector barriers", "short vector instructions"),
+    preconditions="Source and copy have the same type; the instruction may read and write different tensors.",
+    faster=_copied_faster,
+    slower=_copied_slower,
+)

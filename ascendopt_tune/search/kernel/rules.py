@@ -1,0 +1,272 @@
+"""Stage II's rule proposer: motifs applied to the incumbent's kernel, the likeliest to pay first.
+
+1. Diagnose the incumbent's profile: motifs are ranked by the bottlenecks they name, and, with a bank, by how near the
+   experiences are that it finds for what the kernel shows.
+2. Collect the rewrites of all motifs (cached by kernel), and group them: a motif at all its places, in one function, at
+   one place. Most kernels have more places than a budget has evaluations.
+3. Weigh groups with the history. What failed on this kernel isn't tried again, nor a part of what did nothing, nor more
+   of what failed; what helped on another parent comes first; motifs that win are worth more.
+4. Offer everything that can be applied at once, then one group a motif, then the rest, then two groups together. What
+   is hardly worth an evaluation isn't offered: the other stage has use for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+from ...evaluate.diagnosis import diagnose
+from ...nouns.operator import Pair
+from ...nouns.outcome import Timed
+from ...sources.cpp import Edit, apply_edits, breaks_syntax
+from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
+from ..proposer import Move, Proposal, SearchState, Trial
+from .motifs import MOTIFS, KernelProgram, Rewrite
+
+_NEIGHBOURS = 8  # motifs asked of the bank
+_OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
+_RANKS = (1.0, 0.7, 0.5)  # worth of a motif by the rank of the finding it helps against
+_FLOOR = 0.06  # groups worth less are not offered
+_PAIRS = 64  # pairs of groups looked at in one call
+_NAMED = 3  # places a proposal's line names
+
+
+class Named(Protocol):
+    """An experience, as far as it is asked here: the motif it is of."""
+
+    @property
+    def motif(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rewrites to be applied at once, and what speaks for them."""
+
+    rewrites: tuple[Rewrite, ...]
+    weight: float = 1.0
+
+    @property
+    def sites(self) -> frozenset[str]:
+        return frozenset(map(site_of, self.rewrites))
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        return tuple(Move(site_of(r), r.motif, "flip", 1.0) for r in self.rewrites)
+
+    @property
+    def change(self) -> str:
+        """One line: each motif with its places."""
+        parts = []
+        for motif in dict.fromkeys(r.motif for r in self.rewrites):
+            mine = [r for r in self.rewrites if r.motif == motif]
+            places = dict.fromkeys(_function(r) for r in mine)
+            at = ", ".join(list(places)[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
+            parts.append(f"{motif}: {mine[0].change if len(mine) == 1 else f'at {len(mine)} places ({at})'}")
+        return "; ".join(parts)
+
+
+def site_of(rewrite: Rewrite) -> str:
+    """The name of motif and place, as moves of Stage II carry it."""
+    return f"{rewrite.motif}@{rewrite.site}"
+
+
+def _function(rewrite: Rewrite) -> str:
+    return rewrite.site.partition("/")[0]
+
+
+class KernelRules:
+    """The rule proposer of Stage II; see the module's docstring.
+
+    ``retrieve(state, k)`` gives up to ``k`` experiences, one a motif, the nearest to what the incumbent shows first.
+    """
+
+    name = "kernel-rules"
+    stage = 2
+
+    def __init__(self, retrieve: Callable[[SearchState, int], Sequence[Named]] | None = None) -> None:
+        self._retrieve = retrieve
+
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        seen = set(state.seen)
+        out: list[Proposal] = []
+        for group in self._groups(state):
+            proposal = _apply(state, group)
+            if proposal is not None and proposal.pair.hash not in seen:
+                seen.add(proposal.pair.hash)
+                out.append(proposal)
+            if len(out) == n:
+                break
+        return out
+
+    def _groups(self, state: SearchState) -> Iterator[_Group]:
+        worth, record = self._worth(state), _Record(state.history)
+        by_motif = _rewrites(*_kernel(state))
+        broad: list[Rewrite] = []
+        groups: list[_Group] = []
+        for motif in MOTIFS:
+            mine = _grouped(by_motif.get(motif.name, ()))
+            if mine and (motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)):
+                broad += mine[0]
+            for position, rewrites in enumerate(mine):
+                weight = worth.get(motif.name, _OTHER) * record.factor(rewrites) / (1.0 + 0.15 * position)
+                groups.append(_Group(rewrites, weight))
+        everything = _Group(_compatible(r for r in broad if not record.refused(r)))
+        if len({r.motif for r in everything.rewrites}) > 1 and record.factor(everything.rewrites) > 0:
+            yield everything
+        usable = sorted((g for g in groups if g.weight >= _FLOOR), key=lambda g: -g.weight)  # stable
+        first: dict[str, _Group] = {}
+        for group in usable:
+            first.setdefault(group.rewrites[0].motif, group)
+        yield from first.values()
+        yield from usable
+        yield from _pairs([g for g in groups if not any(map(record.refused, g.rewrites))], record)
+
+    def _worth(self, state: SearchState) -> dict[str, float]:
+        """Motif -> how much speaks for it on this kernel, before anything was tried."""
+        if not isinstance(state.incumbent.outcome, Timed):
+            return {}
+        profile = state.incumbent.outcome.profile
+        findings = diagnose(profile, state.chip).findings
+        worth: dict[str, float] = {}
+        for motif in MOTIFS:
+            ranks = [i for i, f in enumerate(findings) if f.bound in motif.bottlenecks]
+            if ranks:
+                worth[motif.name] = _RANKS[min(ranks[0], len(_RANKS) - 1)]
+        if self._retrieve is not None:
+            for rank, experience in enumerate(self._retrieve(state, _NEIGHBOURS)):
+                worth[experience.motif] = worth.get(experience.motif, _OTHER) + 0.6 / (1.0 + rank)
+        return worth
+
+
+# -- the kernel's rewrites ---------------------------------------------------------------------------------------------
+
+
+_Files = tuple[tuple[str, str], ...]
+
+
+def rewrites_of(pair: Pair, auto_sync: bool, key: int | None = None) -> dict[str, tuple[Rewrite, ...]]:
+    """Motif -> all it can do to the pair's kernel, as it runs with tiling key ``key`` (None: with any)."""
+    return _rewrites(tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items())), auto_sync, key)
+
+
+def _kernel(state: SearchState) -> tuple[_Files, _Files, bool, int | None]:
+    pair = state.incumbent.candidate.pair
+    kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
+    return kernel, tiling, state.operator.auto_sync, state.incumbent.tiling_key
+
+
+@lru_cache(maxsize=64)
+def _program(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> KernelProgram:
+    return KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
+
+
+@lru_cache(maxsize=64)
+def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> dict[str, tuple[Rewrite, ...]]:
+    program = _program(kernel, tiling, auto_sync, key)
+    return {motif.name: tuple(motif.optimize(program)) for motif in MOTIFS}
+
+
+def _grouped(rewrites: Sequence[Rewrite]) -> list[tuple[Rewrite, ...]]:
+    """The motif at all places, by function, and at each place; what the motif itself puts together comes first."""
+    own = [r for r in rewrites if "/" not in r.site]
+    singles = [r for r in rewrites if "/" in r.site]
+    out: list[tuple[Rewrite, ...]] = [(r,) for r in own]
+    functions = list(dict.fromkeys(map(_function, singles)))
+    if not own:
+        out.append(_compatible(singles))
+    if len(functions) > 1:
+        out += [_compatible(r for r in singles if _function(r) == f) for f in functions]
+    out += [(r,) for r in singles]
+    return list(dict.fromkeys(g for g in out if g))
+
+
+def _compatible(rewrites: Iterable[Rewrite]) -> tuple[Rewrite, ...]:
+    """The rewrites in order without those that touch what an earlier one changes."""
+    taken: list[Edit] = []
+    out = []
+    for r in rewrites:
+        edits = [*r.edits, *r.tiling_edits]
+        if not any(_overlap(e, t) for e in edits for t in taken):
+            taken += edits
+            out.append(r)
+    return tuple(out)
+
+
+def _overlap(a: Edit, b: Edit) -> bool:
+    return a.path == b.path and a.start < max(b.end, b.start + 1) and b.start < max(a.end, a.start + 1)
+
+
+# -- what the history says ---------------------------------------------------------------------------------------------
+
+
+class _Record:
+    """What earlier trials made of motifs and places, on whatever parent."""
+
+    def __init__(self, history: Sequence[Trial]) -> None:
+        by_id = {t.candidate.id: t for t in history}
+        self._wins: dict[str, float] = {}
+        self._trials: dict[str, float] = {}
+        self._results: dict[frozenset[str], str] = {}
+        for trial in history:
+            if trial.stage != KernelRules.stage or not trial.moves:
+                continue
+            parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
+            result = verdict(trial, parent)
+            self._results[frozenset(m.site for m in trial.moves)] = result
+            for family in {m.family for m in trial.moves}:
+                self._trials[family] = self._trials.get(family, 0.0) + 1.0
+                self._wins[family] = self._wins.get(family, 0.0) + (result == FASTER)
+
+    def refused(self, rewrite: Rewrite) -> bool:
+        """Did this rewrite, alone, fail or slow the kernel down?"""
+        return self._results.get(frozenset([site_of(rewrite)])) in (FAILED, SLOWER)
+
+    def factor(self, rewrites: Sequence[Rewrite]) -> float:
+        """0: not again. Else the motif's share of wins here (Beta mean, two in four as prior), more for what helped."""
+        sites = frozenset(map(site_of, rewrites))
+        motifs = {r.motif for r in rewrites}
+        wins = sum(self._wins.get(m, 0.0) for m in motifs)
+        trials = sum(self._trials.get(m, 0.0) for m in motifs)
+        out = 2.0 * (wins + 2.0) / (trials + 4.0)
+        for tried, result in self._results.items():
+            if tried == sites:
+                out *= 4.0 if result == FASTER else 0.0
+            elif sites < tried:
+                out *= {SAME: 0.0, SLOWER: 0.5, FAILED: 0.7}.get(result, 1.0)
+            elif tried < sites:
+                out *= {FAILED: 0.0, SLOWER: 0.3}.get(result, 1.0)
+        return out
+
+
+def _pairs(groups: Sequence[_Group], record: _Record) -> Iterator[_Group]:
+    """Two groups together that were not tried together."""
+    looked_at = 0
+    for j, second in enumerate(groups):
+        for first in groups[:j]:
+            if looked_at == _PAIRS:
+                return
+            looked_at += 1
+            both = _compatible((*first.rewrites, *second.rewrites))
+            worth = first.weight * second.weight * record.factor(both)
+            if both not in (first.rewrites, second.rewrites) and worth >= _FLOOR:
+                yield _Group(both)
+
+
+# -- from a group to a pair --------------------------------------------------------------------------------------------
+
+
+def _apply(state: SearchState, group: _Group) -> Proposal | None:
+    """The proposal; None if the edits overlap or together break the syntax."""
+    parent = state.incumbent.candidate
+    pair = parent.pair
+    try:
+        kernel = apply_edits(pair.kernel, [e for r in group.rewrites for e in r.edits])
+        tiling = apply_edits(pair.tiling, [e for r in group.rewrites for e in r.tiling_edits])
+    except ValueError:
+        return None
+    several = len(group.rewrites) > 1
+    if several and (breaks_syntax(pair.kernel, kernel) or breaks_syntax(pair.tiling, tiling)):
+        return None
+    return Proposal(replace(pair, kernel=kernel, tiling=tiling), group.change, parent.id, group.moves)

@@ -1,0 +1,66 @@
+"""A mutation: edits of a tiling program, told in one line, with the moves it makes; and what the rules need to know."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...nouns.case import DTYPES, flatten
+from ...sources.cpp import Edit
+from ..proposer import Move, SearchState
+from .slice import EvolvableSite
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """``weight`` is the prior worth: the site's rank times how promising this value is among the site's values."""
+
+    edits: tuple[Edit, ...]
+    change: str
+    moves: tuple[Move, ...]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Context:
+    """Facts the rules choose values by: the chip, and the case's shapes and element sizes."""
+
+    cores: int
+    ub_bytes: int
+    element_bytes: int  # of the first tensor of the case
+    tensors: int  # inputs and outputs, lists opened
+    elements_per_core: int  # of the largest tensor, when all cores share it
+    even_cores: tuple[int, ...]  # core counts below ``cores`` that need no more rows a core than ``cores`` do
+    tiling_keys: tuple[int, ...]  # keys the kernel tests for
+
+    @staticmethod
+    def of(state: SearchState) -> Context:
+        tensors = [*flatten(state.case.inputs), *flatten(state.case.outputs)]
+        rows = {math.prod(t.shape[:-1]) for t in tensors if len(t.shape) > 1} | {t.shape[0] for t in tensors if t.shape}
+        even = {math.ceil(r / math.ceil(r / state.cores)) for r in rows if r > 0}
+        return Context(
+            cores=state.cores,
+            ub_bytes=state.ub_bytes,
+            element_bytes=DTYPES[tensors[0].dtype][0] if tensors else 4,
+            tensors=max(1, len(tensors)),
+            elements_per_core=math.ceil(max((t.numel for t in tensors), default=1) / state.cores),
+            even_cores=tuple(sorted(n for n in even if 1 <= n < state.cores)),
+            tiling_keys=keys_of(state.incumbent.candidate.pair.kernel),
+        )
+
+
+def keys_of(kernel: Mapping[str, str]) -> tuple[int, ...]:
+    """The tiling keys that a kernel program tests for."""
+    found = re.findall(r"TILING_KEY_IS\(\s*(\d+)", "\n".join(kernel.values()))
+    return tuple(sorted({int(k) for k in found}))
+
+
+def number(site: EvolvableSite, value: int) -> Edit:
+    """Write ``value`` for the site's number: once, or at both places of ``x / 256 * 256``; suffixes and braces stay."""
+    literal = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|\d+)(?=[uUlL]*\b)")
+    numbers = literal.findall(site.text)
+    if len(set(numbers)) == 1 and int(numbers[0], 0 if "x" in numbers[0].lower() else 10) == site.value:
+        return Edit(site.path, site.start, site.end, literal.sub(str(value), site.text))
+    return Edit(site.path, site.start, site.end, str(value))  # a product of several, such as 16 * 1024

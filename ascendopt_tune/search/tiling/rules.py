@@ -1,0 +1,173 @@
+"""Stage I's rule proposer: mutations of tiling programs, best expected worth first.
+
+0. Choose a parent: mostly the incumbent, sometimes another elite of the population (population.py).
+1. Mark the evolvable region (slice.py) of the parent's tiling program.
+2. Collect the mutations of all rules; drop those that break the syntax or repeat a text that was tried.
+3. Weigh them with what the outcomes taught (learning.py).
+4. Offer recombinations of the incumbent with other good trials first, then mutations: mostly the best, sometimes a draw
+   by weight; when single mutations run out, two at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from ...nouns.operator import Pair
+from ...sources.cpp import apply_edits, breaks_syntax
+from ..learning import FASTER, Boundaries, verdict
+from ..proposer import Move, Proposal, SearchState, Trial
+from . import logic_rules, parameter_rules, split_rules
+from .merge import merge
+from .mutation import Context, Mutation
+from .slice import Template, synthesize
+
+RULES = (
+    parameter_rules.single,
+    parameter_rules.coordinated,
+    logic_rules.core_count,
+    logic_rules.ub_size,
+    logic_rules.quantities,
+    logic_rules.tiles,
+    logic_rules.used_cores,
+    logic_rules.branches,
+    split_rules.even_shares,
+    split_rules.whole_tiles,
+    split_rules.aligned_shares,
+    split_rules.swapped_axes,
+    split_rules.tiling_keys,
+    split_rules.workspace,
+)
+_MATES = 4  # recombinations looked at in one call
+_EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the top
+_OTHERS = 0.2  # share of proposals whose parent is another elite than the incumbent
+
+
+@lru_cache(maxsize=128)
+def mutations(template: Template, context: Context) -> tuple[Mutation, ...]:
+    """Every mutation the rules know for the program, in a fixed order."""
+    return tuple(m for rule in RULES for m in rule(template, context))
+
+
+class TilingRules:
+    """The rule proposer of Stage I; see the module's docstring. Holds no state."""
+
+    name = "tiling-rules"
+    stage = 1
+
+    def __init__(self, explore: float = _EXPLORE, others: float = _OTHERS) -> None:
+        self._explore, self._others = explore, others
+
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        rng = state.rng(self.name)
+        population, incumbent = state.population, state.incumbent
+        seen = set(state.seen) | {incumbent.candidate.pair.hash}
+        sources: dict[int, Iterator[Proposal]] = {}
+        out: list[Proposal] = []
+
+        def take(parent: Trial) -> bool:
+            number = parent.candidate.id
+            for proposal in sources.setdefault(number, self._candidates(state, parent, rng)):
+                if proposal.pair.hash not in seen:
+                    seen.add(proposal.pair.hash)
+                    out.append(proposal)
+                    return True
+            return False
+
+        while len(out) < n:
+            parent = population.parent(incumbent, rng, self._others)
+            if not any(take(p) for p in (parent, incumbent, *population.parents(incumbent))):
+                break
+        return out
+
+    def _candidates(self, state: SearchState, parent: Trial, rng: random.Random) -> Iterator[Proposal]:
+        if parent is state.incumbent:
+            yield from self._recombinations(state)
+        files = parent.candidate.pair.tiling
+        context, boundaries = Context.of(state), Boundaries(state.history)
+        found = mutations(synthesize(files), context)
+        order = list(self._order(found, boundaries, rng))
+        used: set[str] = set()
+        for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
+            if used.isdisjoint(move.site for move in m.moves):
+                used.update(move.site for move in m.moves)
+                yield from self._apply(state, parent, m)
+        for m in order:
+            yield from self._apply(state, parent, m)
+        yield from self._doubles(parent, order, context, boundaries, rng)
+
+    def _order(self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random) -> Iterator[Mutation]:
+        """By falling weight, except that each place goes to a draw by weight with probability ``explore``."""
+        rest = sorted(((boundaries.weight(m), m) for m in found), key=lambda pair: (-pair[0], pair[1].change))
+        while rest:
+            index = 0
+            if rng.random() < self._explore:
+                index = rng.choices(range(len(rest)), weights=[w for w, _ in rest])[0]
+            yield rest.pop(index)[1]
+
+    def _apply(self, state: SearchState, parent: Trial, m: Mutation) -> Iterator[Proposal]:
+        files = parent.candidate.pair.tiling
+        changed = apply_edits(files, m.edits)
+        pair = replace(parent.candidate.pair, tiling=changed)
+        if changed != files and pair.hash not in state.seen and not breaks_syntax(files, changed):
+            yield Proposal(pair, m.change, parent.candidate.id, m.moves)
+
+    def _doubles(
+        self, parent: Trial, order: list[Mutation], context: Context, boundaries: Boundaries, rng: random.Random
+    ) -> Iterator[Proposal]:
+        """Two mutations in a row, from the better half of what is known."""
+        files = parent.candidate.pair.tiling
+        pool = order[: max(8, len(order) // 2)]
+        for _ in range(32 if pool else 0):
+            first = rng.choice(pool)
+            halfway = apply_edits(files, first.edits)
+            if breaks_syntax(files, halfway):
+                continue
+            second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng))[:8]
+            choices = [m for m in second if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves)]
+            if not choices:
+                continue
+            then = rng.choice(choices)
+            changed = apply_edits(halfway, then.edits)
+            if not breaks_syntax(files, changed):
+                pair = replace(parent.candidate.pair, tiling=changed)
+                yield Proposal(pair, f"{first.change}; {then.change}", parent.candidate.id, first.moves + then.moves)
+
+    def _recombinations(self, state: SearchState) -> Iterator[Proposal]:
+        """The incumbent with the disjoint edits of other trials that beat the baseline, the fastest first."""
+        base, best = state.baseline.candidate.pair.tiling, state.incumbent
+        for t in _mates(state)[:_MATES]:
+            merged = merge(base, best.candidate.pair.tiling, t.candidate.pair.tiling)
+            if merged is None or merged == best.candidate.pair.tiling or breaks_syntax(base, merged):
+                continue
+            pair = Pair(merged, best.candidate.pair.kernel)
+            moves = (Move(_mating(t), "recombination", "set", t.candidate.id),)
+            yield Proposal(pair, f"recombined with #{t.candidate.id} ({t.candidate.change})", best.candidate.id, moves)
+
+
+def _mating(trial: Trial) -> str:
+    return f"recombine:{trial.candidate.id}"
+
+
+def _mates(state: SearchState) -> list[Trial]:
+    """Trials that beat the baseline and their own parent, fastest first.
+
+    Ancestors of the incumbent and trials that were merged with it already are left out.
+    """
+    by_id = {t.candidate.id: t for t in state.history}
+    excluded: set[int] = set()
+    ancestor: int | None = state.incumbent.candidate.id
+    while ancestor is not None:
+        excluded.add(ancestor)
+        ancestor = by_id[ancestor].candidate.parent
+    merged = {m.site for t in state.history if t.candidate.parent == state.incumbent.candidate.id for m in t.moves}
+    good: list[tuple[float, int]] = []
+    for t in state.history:
+        parent = by_id[t.candidate.parent] if t.candidate.parent is not None else None
+        if t.time_us is None or parent is None or t.candidate.id in excluded or _mating(t) in merged:
+            continue
+        if t.duplicate_of is None and verdict(t, parent) == FASTER and t.time_us < (state.baseline.time_us or 0.0):
+            good.append((t.time_us, t.candidate.id))
+    return [by_id[number] for _, number in sorted(good)]

@@ -1,0 +1,347 @@
+"""Operators from the user's files: a folder in CANN's project layout, or one kernel file for direct launch.
+
+CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`` (the kernel), and often a
+``CMakeLists.txt`` that says which sources and options belong to the operator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..errors import OperatorError
+from ..files import read_plain, resolved
+from ..nouns.operator import SOURCE_LIMIT, DirectLaunch, Operator, Pair
+from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
+
+_SHOWN = 4  # operators that a message names
+_SOURCES = (".cpp", ".cc")
+_HEADERS = (".h", ".hpp", ".inc")
+_KERNEL_SOURCES = (".cpp", ".cc", ".asc")
+_ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+)\)(.*__global__.*)$", re.MULTILINE)
+_ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_DEFINITION = re.compile(r"\bOP_ADD\b")
+_TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
+_OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
+_FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
+    """The operator in ``folder`` (the one that has ``op_host/`` and ``op_kernel/``).
+
+    Args:
+        kernel_options: compile options in addition to those of the folder's CMakeLists.txt.
+
+    Raises:
+        OperatorError: no such folder, no kernel, no host sources, or several kernels and none called as the folder.
+    """
+    root = resolved(folder)
+    if not root.is_dir():
+        raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
+    for part in ("op_host", "op_kernel"):
+        if not (root / part).is_dir():
+            below = _operators_below(root)
+            there = f"There are operators below it, for example {', '.join(below[:_SHOWN])}. " if below else ""
+            raise OperatorError(
+                f"{root} has no {part}/ folder, so it is no operator in CANN's project layout.",
+                f"{there}Give the folder that has op_host/ and op_kernel/; for a single kernel file use --kernel.",
+            )
+    kernel = _read_files(root, "op_kernel", _KERNEL_SOURCES + _HEADERS)
+    main, entry = _find_entry(root, kernel)
+    host = {p: t for p, t in _read_files(root, "op_host", _SOURCES + _HEADERS).items() if not _is_foreign(Path(p), t)}
+    rules = read_build_rules(root)
+    own, shared = _host_sources(root, host, rules)
+    if not own and not shared:
+        raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
+    # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
+    common = tuple((f"shared/{p.name}", p) for p in shared)
+    host |= {key: _read(path) for key, path in common}
+    kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
+    repository = _used(shared_include_dirs(root), {**host, **kernel})
+    # So are headers of the kernel that lie in a folder several operators include.
+    headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
+    kernel |= {key: _read(path) for key, path in headers}
+    return Operator(
+        name=root.name,
+        root=root,
+        entry=entry,
+        kernel_main=main,
+        baseline=Pair(tiling=host, kernel=kernel),
+        host_sources=own + tuple(key for key, _ in common),
+        shared_sources=common + headers,
+        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
+        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
+        kernel_options=options,
+    )
+
+
+def _operators_below(root: Path) -> list[str]:
+    """Folders with ``op_host/`` and ``op_kernel/``, up to three levels down."""
+    hosts = (p for depth in range(1, 4) for p in sorted(root.glob("/".join(["*"] * depth + ["op_host"]))))
+    return [str(p.parent) for p in hosts if (p.parent / "op_kernel").is_dir()]
+
+
+def load_direct(
+    kernel_file: Path, entry: str, block_dim: int, defines: Iterable[tuple[str, str]] = (), name: str = ""
+) -> Operator:
+    """A kernel without tiling function, launched on ``block_dim`` blocks.
+
+    The pair's kernel is the file and what it includes from its own folder downwards; a host ``main`` and ``<<<>>>``
+    launches in it are left as they are.
+
+    Args:
+        entry: the ``__global__`` function; one that is a template with its arguments, ``scale<half>``.
+
+    Raises:
+        OperatorError: no such file, no ``__global__`` function called ``entry``, or a block dim below 1; template
+            arguments that are missing, or too many.
+    """
+    file = resolved(kernel_file)
+    if not file.is_file():
+        raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
+    if block_dim < 1:
+        raise OperatorError(f"block dim {block_dim} is below 1.", "Give the number of blocks the kernel needs.")
+    files = _with_includes(file.parent, file.name)
+    found = _entries(files[file.name])
+    base, _, arguments = entry.partition("<")
+    if base not in found:
+        known = f"Its kernels: {', '.join(found)}." if found else "It has no __global__ function."
+        raise OperatorError(f"{file} has no kernel called {entry!r}.", known)
+    return Operator(
+        name=name or file.stem,
+        root=file.parent,
+        entry=entry,
+        kernel_main=file.name,
+        baseline=Pair(tiling={}, kernel=files),
+        kernel_include_dirs=(file.parent,),
+        direct=DirectLaunch(
+            block_dim,
+            tuple(defines),
+            parameters_of(files[file.name], base, _template_arguments(files[file.name], base, arguments)),
+        ),
+    )
+
+
+def kernels_in(kernel_file: Path) -> dict[str, int | None]:
+    """The ``__global__`` functions of a file, each with the number of blocks its ``<<<>>>`` launch there says, if any.
+
+    Raises:
+        OperatorError: no such file.
+    """
+    file = kernel_file.expanduser()
+    if not file.is_file():
+        raise OperatorError(f"the kernel file {kernel_file} does not exist.", "Check the path given to --kernel.")
+    text = _COMMENT.sub(" ", _read(file))
+    found: dict[str, int | None] = {}
+    for entry in _entries(text):
+        launch = re.search(rf"\b{entry}\s*(?:<[^<>]*>)?\s*<<<\s*(\w+)", text)
+        value = launch[1] if launch is not None else ""
+        named = re.search(rf"\b{value}\s*=\s*(\d+)\s*[;,]", text) if value and not value.isdigit() else None
+        number = value if value.isdigit() else named[1] if named is not None else ""
+        found[entry] = int(number) if number else None
+    return found
+
+
+def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
+    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others."""
+    head = rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{re.escape(entry)}\s*\("
+    found = re.search(head, _COMMENT.sub(" ", text))
+    parts = [part.partition("=")[0].split() for part in found[1].split(",")] if found else []
+    return [(" ".join(words[:-1]), words[-1]) for words in parts]
+
+
+def parameters_of(text: str, entry: str, arguments: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """(name, C type) of the kernel's parameters, as written in its definition; a template's with its arguments."""
+    names = [name for _, name in template_parameters(text, entry)]
+    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(_COMMENT.sub(" ", text)))
+    found = []
+    for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
+        words = re.findall(r"\w+|\*", part.partition("=")[0])
+        words = [w for w in words if not w.startswith("__")]  # address qualifiers
+        words[:-1] = [dict(zip(names, arguments, strict=False)).get(w, w) for w in words[:-1]]
+        found.append((words[-1], " ".join(words[:-1])))
+    return tuple(found)
+
+
+def _template_arguments(text: str, entry: str, given: str) -> list[str]:
+    """The arguments of ``scale<half>``. Raises OperatorError where they don't fit the kernel."""
+    arguments = [a.strip() for a in given.rstrip("> ").split(",") if a.strip()]
+    template = template_parameters(text, entry)
+    if len(arguments) > len(template) or (template and not arguments):
+        wanted = ", ".join(f"{kind} {name}" for kind, name in template)
+        text = f"is a template <{wanted}>" if template else "is no template"
+        raise OperatorError(f"{entry} {text}.", f"Name it as --entry '{entry}{'<...>' if template else ''}'.")
+    return arguments
+
+
+def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, str]:
+    files = sorted(p for p in (root / part).rglob("*") if p.suffix in suffixes and p.is_file())
+    return {p.relative_to(root).as_posix(): _read(p) for p in files}
+
+
+def _read(file: Path) -> str:
+    try:
+        return read_plain(file, SOURCE_LIMIT).decode(errors="replace")
+    except OSError as e:
+        raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
+
+
+def _is_foreign(path: Path, text: str) -> bool:
+    """Hand-written aclnn interfaces and graph nodes belong to other libraries and need headers nobody else does."""
+    return path.name.startswith("aclnn_") or path.stem.endswith("_l0") or bool(_OTHER_LIBRARIES.search(text))
+
+
+def _entries(text: str) -> list[str]:
+    return list(dict.fromkeys(_ENTRY.findall(_pasted(_COMMENT.sub(" ", text)))))
+
+
+def _pasted(text: str) -> str:
+    """The text and, behind it, the bodies of its macros of one parameter that define kernels, for every use of them.
+
+    So are kernels written that exist for several types: ``DECLARE(half)`` defines ``scale_half``.
+    """
+    text = re.sub(r"\\\s*\n", " ", text)
+    parts = [text]
+    for name, parameter, body in _KERNEL_MACRO.findall(text):
+        for argument in re.findall(rf"^\s*{name}\(\s*(\w+)\s*\)", text, re.MULTILINE):
+            parts.append(re.sub(rf"\s*##\s*{parameter}\b|\b{parameter}\b", argument, body))
+    return "\n".join(parts)
+
+
+def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
+    """(path, function) of the kernel: the one called as the folder or as its file, else the only one there is."""
+    found = [(p, e) for p, t in kernel.items() if Path(p).suffix in _KERNEL_SOURCES for e in _entries(t)]
+    preferred = [f for f in found if f[1] == root.name] or [f for f in found if f[1] == Path(f[0]).stem] or found
+    preferred = [f for f in preferred if Path(f[0]).stem == f[1]] or preferred  # not <name>_apt.cpp, for other chips
+    if len(preferred) == 1:
+        return preferred[0]
+    if not preferred:
+        raise OperatorError(
+            f'no file in {root / "op_kernel"} has a kernel (an `extern "C" __global__ __aicore__ void` function).',
+            "Check that the kernel source is in op_kernel/.",
+        )
+    raise OperatorError(
+        f"{root / 'op_kernel'} has several kernels ({', '.join(e for _, e in preferred)}), none called {root.name}.",
+        "Keep one operator per folder, named as its kernel.",
+    )
+
+
+def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/.
+
+    Definition and tiling function are needed here whichever library they were written for: an author who wants no
+    aclnn interface generated names no definition, one who relies on CANN's own tiling function names no tiling.
+    """
+    own = [p.relative_to(root).as_posix() for p in rules.host_sources if p.is_relative_to(root)]
+    own = [p for p in own if p in host]
+    shared = [p for p in rules.host_sources if not p.is_relative_to(root)]
+    sources = [p for p in host if Path(p).suffix in _SOURCES]
+    if not own:
+        own = sources
+    shared += [p for p in (*_siblings(root, host), *_bodies(root, host)) if p not in shared]
+    for registration in (_DEFINITION, _TILING):
+        texts = [*(host[p] for p in own), *map(_read, shared)]
+        if not any(registration.search(t) for t in texts):
+            own += [p for p in sources if registration.search(host[p])]
+    return tuple(own), tuple(shared)
+
+
+def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:
+    """All of ``folders`` if a file includes something from one of them (a header of one may include one of another)."""
+    included = {name for text in files.values() for name in _ANY_INCLUDE.findall(text)}
+    return folders if any((folder / name).is_file() for folder in folders for name in included) else ()
+
+
+def _shared_headers(
+    root: Path, kernel: dict[str, str], folder: Path, include_dirs: Sequence[Path]
+) -> tuple[tuple[str, Path], ...]:
+    """(key beside the kernel, file) of headers outside ``root`` that the kernel includes by name, transitively.
+
+    None at all where one of them includes something by a path: it would not be found from its new place.
+    """
+    found: dict[str, Path] = {}
+    pending = [(root / path, text) for path, text in kernel.items()]
+    while pending:
+        file, text = pending.pop(0)
+        for name in _INCLUDE.findall(text):
+            if (file.parent / name).is_file() and (file.parent.is_relative_to(root) or "/" in name):
+                if not file.is_relative_to(root):
+                    return ()
+                continue
+            header = next((d / name for d in include_dirs if (d / name).is_file()), None)
+            if header is None or "/" in name or f"{folder}/{name}" in found or header.is_relative_to(root):
+                continue
+            found[f"{folder}/{name}"] = header
+            pending.append((header, _read(header)))
+    return tuple(found.items())
+
+
+def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
+    """Sources of neighbouring operators whose headers the host files include by a path that leads out of ``root``.
+
+    One library holds all operators of a repository, so the bodies of such a header, in the source of the same name
+    beside it, are found there.
+    """
+    found: dict[Path, None] = {}
+    for path, text in host.items():
+        for included in _INCLUDE.findall(text):
+            header = ((root / path).parent / included).resolve()
+            if not header.is_relative_to(root) and header.is_file():
+                found |= {s: None for s in map(header.with_suffix, _SOURCES) if s.is_file()}
+    return list(found)
+
+
+def _bodies(root: Path, host: dict[str, str]) -> list[Path]:
+    """Sources of the repository's own library with functions that the host files call: what ``include/a/b.h`` of the
+    repository declares has its body in ``src/a/b.cpp`` beside that folder."""
+    folders = [folder for folder in shared_include_dirs(root) if (folder.parent / "src").is_dir()]
+    pending = [name for text in host.values() for name in _ANY_INCLUDE.findall(text)]
+    words = {word for text in host.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    seen: set[str] = set()
+    found: dict[Path, None] = {}
+    while pending:
+        name = pending.pop()
+        header = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if name in seen or header is None:
+            continue
+        seen.add(name)
+        pending += _ANY_INCLUDE.findall(_read(header))
+        folder = next(f for f in folders if header.is_relative_to(f))
+        body = (folder.parent / "src" / name).with_suffix(".cpp")
+        if body.is_file() and words & set(_FUNCTION.findall(_read(body))):
+            found[body] = None
+    return list(found)
+
+
+def _split_options(words: Iterable[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """(include folders, options that matter to the kernel); warnings and debug levels are the author's own."""
+    includes: dict[Path, None] = {}
+    options: dict[str, None] = {}
+    for word in words:
+        if word.startswith("-I"):
+            includes[Path(word[2:])] = None
+        elif word.startswith(("-D", "--cce-")):
+            options[word] = None
+    return tuple(includes), tuple(options)
+
+
+def _with_includes(root: Path, main: str) -> dict[str, str]:
+    """The file and what it includes by quotes from below ``root``, transitively."""
+    files: dict[str, str] = {}
+    pending = [main]
+    while pending:
+        path = pending.pop()
+        files[path] = _read(root / path)
+        for included in _INCLUDE.findall(files[path]):
+            for base in ((root / path).parent, root):
+                target = (base / included).resolve()
+                if target.is_file() and target.is_relative_to(root):
+                    relative = target.relative_to(root).as_posix()
+                    if relative not in files and relative not in pending:
+                        pending.append(relative)
+                    break
+    return files

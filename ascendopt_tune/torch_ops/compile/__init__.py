@@ -1,0 +1,1 @@
+"""Graphs: the pass that binds tuned pairs, the backend, operators inside of graphs."""

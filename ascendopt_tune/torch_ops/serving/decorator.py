@@ -1,0 +1,110 @@
+"""``@aot.tune(...)``: a function on npu tensors whose calls the cache's best pair serves.
+
+The function stays what it was: it serves whatever is not tuned, needs a gradient, or fails.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ...nouns.operator import Operator
+from ...settings import check_policy
+from ..compile.dynamo import keep_whole
+from .status import registered
+
+if TYPE_CHECKING:
+    from .resolve import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def tune(
+    source: str | Path | Operator,
+    *,
+    policy: str | None = None,
+    budget: int | None = None,
+    chip: str | None = None,
+    seed: int = 0,
+    returns: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
+    buckets: Mapping[str, Sequence[Any]] | None = None,
+    invariant: bool | None = None,
+) -> Callable[[F], F]:
+    """A decorator: calls with npu tensors are served by the tuned pair of ``source``.
+
+    Parameters are matched to the operator's inputs and attributes by name.
+
+    Args:
+        source: ``rms_norm`` or ``registry/rms_norm`` (a registry operator), a folder with ``op_host/`` and
+            ``op_kernel/``, or an Operator.
+        policy: ``off`` (the original), ``lookup`` (the cache, else the original), ``lazy`` (the original, and tune in
+            the background) or ``blocking`` (tune what is missing, then serve it). See policy.py for what goes before
+            and after it.
+        budget: evaluations per case; default ``ASCENDOPT_BUDGET``.
+        chip: default ``ASCENDOPT_CHIP`` on the virtual NPU, the device's own on a real one.
+        seed: of inputs and search.
+        returns: names of the operator's outputs the function returns, where it doesn't return all.
+        names: ``{parameter: operator's name}`` for parameters that are called otherwise.
+        buckets: which shapes share a tiling program, see neighbours.py; default: what op.toml says.
+        invariant: only pairs serve whose results are bit for bit those of the pair as written (docs/serving.md);
+            default: ``ASCENDOPT_INVARIANT``.
+
+    Raises:
+        SettingsError: an unknown policy. (An operator that can't be found is logged at the first call, and the original
+            serves.)
+    """
+    options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
+
+    def decorate(function: F) -> F:
+        from .dispatch import TunedOp
+
+        op = TunedOp(name_of(source), functools.partial(load, source), function, options())
+        registered.append(op)
+
+        call = functools.update_wrapper(op.function, function, updated=())
+        call.tuned = op  # type: ignore[attr-defined]
+        keep_whole(call)
+        return cast(F, call)
+
+    return decorate
+
+
+def options_of(
+    policy: str | None,
+    budget: int | None,
+    chip: str | None,
+    seed: int,
+    returns: Sequence[str],
+    names: Mapping[str, str] | None,
+    buckets: Mapping[str, Sequence[Any]] | None,
+    invariant: bool | None,
+) -> Callable[[], Options]:
+    """Makes the options, once torch may be imported. Raises SettingsError at once for an unknown policy."""
+    if policy is not None:
+        check_policy(policy)
+
+    def make() -> Options:
+        from .resolve import Options
+
+        return Options(policy, budget, chip, seed, tuple(returns), dict(names or {}), buckets, invariant)
+
+    return make
+
+
+def name_of(source: str | Path | Operator) -> str:
+    return source.name if isinstance(source, Operator) else str(source)
+
+
+def load(source: str | Path | Operator) -> Operator:
+    """The operator a decorator names. Raises OperatorError if there is none."""
+    from ...sources.registry import load_folder, load_operator, operator_names
+
+    if isinstance(source, Operator):
+        return source
+    name = str(source).removeprefix("registry/")
+    if name not in operator_names() and Path(source).is_dir():
+        return load_folder(Path(source))
+    return load_operator(name)
