@@ -9,8 +9,11 @@ from .evaluate.joint import WeightedCase
 from .nouns.case import Case, TensorSpec
 from .service.policy import policy
 from .store.cache import Cache
+from .torch_ops.compile.backend import NAME as _NAME
+from .torch_ops.compile.backend import backend as _backend
 from .torch_ops.device.activate import install as _install
-from .torch_ops.device.activate import is_virtual
+from .torch_ops.device.dynamo import watch as _watch
+from .torch_ops.device.runtime import is_virtual
 from .torch_ops.public import compile_pass, install, intercept, record, registry_ops, warmup
 from .torch_ops.serving.decorator import tune
 from .torch_ops.serving.status import Status, not_modelled, restore, rollback, stats, status
@@ -42,4 +45,5 @@ __all__ = [
     "warmup",
 ]
 
+_watch(_NAME, _backend)
 _install()

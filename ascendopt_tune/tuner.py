@@ -29,13 +29,13 @@ from .nouns.clocks import Interval, interval
 from .nouns.operator import Candidate, Operator, Pair, Signature
 from .nouns.outcome import Outcome, Timed, outcome_to_json
 from .nouns.profile import Profile
+from .nouns.trial import Trial
 from .search.acceptance import FRAGILE, MIN_EFFECT, NO_WIN, Comparison, Decision, accept
 from .search.budget import Budget, Limits
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
 from .search.journal import Journal
-from .search.proposer import Trial
 from .search.schedule import SCHEDULES
-from .search.warm_start import Neighbour, WarmStart, neighbours
+from .search.tiling.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 from .sources.arguments import Array
 from .store.cache import Cache, Entry, Key, Provenance

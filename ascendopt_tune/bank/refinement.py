@@ -15,8 +15,8 @@ from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
+from ..nouns.trial import Trial
 from ..search.kernel.motifs import MOTIFS, KernelProgram
-from ..search.proposer import Trial
 from .bank import Bank, Records
 from .distill import Evidence, distill, regime
 from .experience import Experience, Provenance, Use

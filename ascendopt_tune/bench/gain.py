@@ -13,12 +13,9 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..nouns.profile import Profile
-
-if TYPE_CHECKING:
-    from .run import RunRecord, Step
+from .record import RunRecord, Step
 
 LAUNCH, TILING, KERNEL = "launch", "tiling", "kernel"
 PARTS = (LAUNCH, TILING, KERNEL)

@@ -9,13 +9,14 @@ from dataclasses import replace
 from ..llm.choice import choose
 from ..nouns.operator import Candidate
 from ..nouns.outcome import Outcome
+from ..nouns.trial import Proposal, Trial
 from ..search.acceptance import MIN_EFFECT
 from ..search.budget import Limits, Usage
 from ..search.engine import Search, SearchOptions, one_by_one
 from ..search.kernel.rules import rewrites_of
-from ..search.proposer import Proposal, Proposer, Trial
+from ..search.proposer import Proposer
 from ..search.schedule import SCHEDULES
-from ..search.tiling.mutation import Context
+from ..search.tiling.context import Context
 from ..search.tiling.rules import mutations
 from ..search.tiling.slice import synthesize
 from ..sources.cpp import Edit, apply_edits, breaks_syntax

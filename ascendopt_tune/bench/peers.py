@@ -31,8 +31,9 @@ import numpy as np
 from ..errors import SettingsError
 from ..nouns.operator import Candidate
 from ..nouns.outcome import LaunchFailed
-from ..search.proposer import Proposer, SearchState, Trial
-from ..search.tiling.mutation import Context
+from ..nouns.trial import Trial
+from ..search.proposer import Proposer, SearchState
+from ..search.tiling.context import Context
 from ..search.tiling.rules import TilingRules
 from . import openevolve_worker
 from .methods import rule_proposers

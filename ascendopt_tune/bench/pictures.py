@@ -8,7 +8,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from .run import RunRecord
+from .record import RunRecord
 
 _COLOURS = ("#1d4ed8", "#60a5fa", "#b45309", "#16a34a", "#8a94a6", "#6b7280", "#dc2626", "#9333ea", "#0d9488")
 

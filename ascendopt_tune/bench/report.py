@@ -12,7 +12,7 @@ from ..files import replacing, write_whole
 from . import peers, summary
 from .gain import PARTS
 from .pictures import figure, svg
-from .run import RunRecord
+from .record import RunRecord
 from .runner import COMPARED, Plan
 from .sizes import SIZES
 from .table import LEVELS, LeftOut

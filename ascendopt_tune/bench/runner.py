@@ -32,7 +32,8 @@ from ..errors import AscendOptError
 from ..search.schedule import Schedule
 from . import peers
 from .methods import OWN, as_written, ours
-from .run import Method, RunRecord, record
+from .record import RunRecord
+from .run import Method, record
 from .subject import Subject
 from .table import BenchOperator
 

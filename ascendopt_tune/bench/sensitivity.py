@@ -18,7 +18,7 @@ from ..errors import AscendOptError, CacheError
 from ..files import write_whole
 from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Pair
-from .run import RunRecord
+from .record import RunRecord
 from .sizes import SIZES
 from .subject import Subject
 from .summary import CaseName, geometric_mean

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..nouns.operator import Pair
-from ..search.tiling.mutation import Context, Mutation
+from ..search.mutation import Mutation
+from ..search.tiling.context import Context
 from ..search.tiling.parameter_rules import single
 from ..search.tiling.slice import synthesize
 from ..sources.cpp import apply_edits

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ..nouns import clocks
 from .gain import mean_parts
-from .run import RunRecord
+from .record import RunRecord
 
 CaseName = tuple[str, str]  # operator, size
 THRESHOLDS = (1.0, 1.2, 1.4, 2.0)

@@ -18,7 +18,7 @@ from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
-from ..search.tiling.mutation import Context, keys_of
+from ..search.tiling.context import Context, keys_of
 from ..search.tiling.rules import mutations
 from ..search.tiling.slice import Template, synthesize
 from ..settings import settings

@@ -19,8 +19,9 @@ from ..nouns.chip import load_chip
 from ..nouns.operator import Candidate, Operator
 from ..nouns.outcome import Hazard, Timed
 from ..nouns.profile import Profile
+from ..nouns.trial import Trial
 from ..report.text import json_text
-from ..search.proposer import SearchState, Trial
+from ..search.proposer import SearchState
 from ..settings import settings
 from ..sources.arguments import parse_tensors
 from ..sources.registry import load_operator

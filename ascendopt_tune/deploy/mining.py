@@ -26,10 +26,10 @@ from ..nouns.case import Case
 from ..nouns.chip import load_chip
 from ..nouns.operator import Candidate, Operator, Pair, Signature
 from ..nouns.outcome import Outcome, Timed
+from ..nouns.trial import Trial
 from ..search.budget import Budget
 from ..search.journal import Journal
 from ..search.kernel.motifs import MOTIFS, KernelProgram, Motif, Rewrite
-from ..search.proposer import Trial
 from ..store.entry import canonical, sha256
 from ..tuner import package_version, tune_case
 

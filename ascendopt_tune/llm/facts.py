@@ -11,7 +11,8 @@ from ..nouns.chip import Chip
 from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.profile import Profile
-from ..search.proposer import SearchState, Trial
+from ..nouns.trial import Trial
+from ..search.proposer import SearchState
 from ..search.tiling.slice import Template
 from ..sources.cpp import program_of, tiling_functions
 

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from ..nouns.operator import Pair
 from ..nouns.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, WrongResult
-from ..search.proposer import Move, Proposal, SearchState, Trial
+from ..nouns.trial import Move, Proposal, Trial
+from ..search.proposer import SearchState
 from ..search.tiling.slice import synthesize
 from . import facts
 from .client import Asks, Prompt

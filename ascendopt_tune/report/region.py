@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..search.tiling.mutation import Mutation
+from ..search.mutation import Mutation
 from ..search.tiling.slice import EvolvableSite, Template
 
 # Why a site of this role is part of the region, and what may be done with it.

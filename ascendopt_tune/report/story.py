@@ -17,8 +17,8 @@ from ..files import write_whole
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
+from ..nouns.trial import Trial
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
-from ..search.proposer import Trial
 from ..tuner import TuneRecord
 from .text import counts_text, pipe_rows, time_word, waves_notes
 

@@ -18,7 +18,7 @@ from ..evaluate.gate import Checked
 from ..nouns.clocks import Interval, interval
 from ..nouns.operator import Pair
 from ..nouns.outcome import Timed
-from .proposer import Trial
+from ..nouns.trial import Trial
 
 WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 FINALISTS = 3

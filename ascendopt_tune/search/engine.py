@@ -24,9 +24,10 @@ from ..nouns.case import Case
 from ..nouns.chip import Chip
 from ..nouns.operator import Candidate, Operator, Signature
 from ..nouns.outcome import LaunchFailed, Outcome
+from ..nouns.trial import Proposal, Trial
 from .budget import Budget
 from .journal import Journal, Recorded
-from .proposer import Proposal, Proposer, SearchState, Trial
+from .proposer import Proposer, SearchState
 from .schedule import SCHEDULES, plan
 
 EvaluateMany = Callable[[Sequence[Candidate]], Iterable[tuple[int, Outcome]]]

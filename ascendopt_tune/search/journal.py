@@ -21,7 +21,7 @@ from ..errors import CacheError
 from ..files import MALFORMED, parse_json, read_plain
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
-from .proposer import Trial
+from ..nouns.trial import Trial
 
 SCHEMA = 2
 _FILE_BYTES = 1 << 30

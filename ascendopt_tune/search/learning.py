@@ -17,8 +17,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ..nouns.outcome import LaunchFailed, OutOfBounds, Timed
-from .proposer import Move, Trial
-from .tiling.mutation import Mutation
+from ..nouns.trial import Move, Trial
+from .mutation import Mutation
 
 _OVERFLOW = re.compile(r"\bUB\b|unified buffer|overflow|exceed|InitBuffer|no space|too large", re.IGNORECASE)
 

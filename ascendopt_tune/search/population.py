@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
-from .proposer import Trial
+from ..nouns.trial import Trial
 
 Niche = tuple[int, int, str]
 

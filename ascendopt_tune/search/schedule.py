@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 
-from .proposer import Trial
+from ..nouns.trial import Trial
 
 
 class Schedule(StrEnum):

@@ -1,1 +1,1 @@
-"""What serves and tunes in the background of a process, and needs no torch: described calls, jobs, policies, neighbours."""
+"""What serves and tunes in the background of a process, without torch: described calls, jobs, policies, neighbours."""

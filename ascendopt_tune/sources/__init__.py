@@ -1,1 +1,1 @@
-"""Where operators come from, and how they are read: the registry, users' folders, arguments and arrays, C++ as a syntax tree."""
+"""Where operators come from, and how they are read: the registry, users' folders, arguments, C++ as a syntax tree."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ascendopt_tune.bench import sensitivity
 from ascendopt_tune.bench.gain import PARTS, launch_us, parts
-from ascendopt_tune.bench.run import Step
+from ascendopt_tune.bench.record import Step
 from ascendopt_tune.errors import CacheError
 from ascendopt_tune.nouns.chip import Chip, Constant
 from ascendopt_tune.nouns.operator import Pair

@@ -13,13 +13,14 @@ from bench_examples import FakeSubject
 
 from ascendopt_tune.bench.methods import OWN
 from ascendopt_tune.bench.peers import PACKAGES, PEERS, require
-from ascendopt_tune.bench.run import Method, Run, RunRecord, Spent, record
+from ascendopt_tune.bench.record import RunRecord
+from ascendopt_tune.bench.run import Method, Run, Spent, record
 from ascendopt_tune.bench.runner import COMPARED, METHODS, VARIANTS
 from ascendopt_tune.errors import SettingsError
 from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.nouns.profile import Profile
-from ascendopt_tune.search.proposer import Trial
+from ascendopt_tune.nouns.trial import Trial
 
 ABOUT = {"key": "k", "operator": "add", "method": "m", "code": "c", "list": "test", "level": 1,
          "size": "decode", "elements": 9, "chip": "x", "toolkit": "t"}  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendopt_tune.bench import report, runner, summary
-from ascendopt_tune.bench.run import RunRecord, Step
+from ascendopt_tune.bench.record import RunRecord, Step
 from ascendopt_tune.bench.table import TEST, LeftOut, read
 from ascendopt_tune.errors import CacheError
 

@@ -21,9 +21,10 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate
 from ascendopt_tune.nouns.outcome import Hazard, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.kernel.rules import KernelRules
 from ascendopt_tune.search.population import niche_of
-from ascendopt_tune.search.proposer import SearchState, Trial
+from ascendopt_tune.search.proposer import SearchState
 from ascendopt_tune.sources.registry import load_operator
 
 CHIP = load_chip("ascend910b2")

@@ -13,7 +13,7 @@ from ascendopt_tune import Cache, TuneRecord, tune_case
 from ascendopt_tune.llm.endpoint import Endpoint, Prices
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.outcome import CompileFailed, Timed
-from ascendopt_tune.search.proposer import Trial
+from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.sources.registry import load_operator
 
 SPEC = TensorSpec("float16", (128, 1024))

@@ -13,10 +13,11 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Proposal, Trial
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
 from ascendopt_tune.search.kernel.motifs import MOTIFS
 from ascendopt_tune.search.kernel.rules import KernelRules
-from ascendopt_tune.search.proposer import Proposal, SearchState, Trial
+from ascendopt_tune.search.proposer import SearchState
 
 CHIP = load_chip("ascend910b2")
 SPEC = TensorSpec("float32", (64, 1024))

@@ -15,8 +15,8 @@ from ascendopt_tune.bank.retrieval import Retrieval
 from ascendopt_tune.errors import BankError
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.outcome import Hazard, Timed
+from ascendopt_tune.nouns.trial import Move, Proposal, Trial
 from ascendopt_tune.search.journal import Journal
-from ascendopt_tune.search.proposer import Move, Proposal, Trial
 
 SPEC = TensorSpec("float32", (64, 1024))
 HELPS, FAILS = "double-buffer", "full-barrier"

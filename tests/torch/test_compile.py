@@ -17,12 +17,13 @@ pytest.importorskip("torch_npu")
 from ascendopt_tune.errors import DeviceError  # noqa: E402
 from ascendopt_tune.torch_ops.compile import compile_pass, graph_ops  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch  # noqa: E402
 from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
 from ascendopt_tune.torch_ops.serving.recording import recording  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 from ascendopt_tune.torch_ops.serving.resolve import Resolver  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered, status  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import status  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

@@ -22,11 +22,12 @@ from ascendopt_tune.errors import DeviceError, SettingsError  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
 from ascendopt_tune.store.cache import Cache, Entry  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch  # noqa: E402
 from ascendopt_tune.torch_ops.serving.decorator import tune  # noqa: E402
 from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered, stats, status  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import stats, status  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

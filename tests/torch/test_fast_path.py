@@ -24,13 +24,15 @@ import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.errors import ToolchainError  # noqa: E402
 from ascendopt_tune.settings import override  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch, fast_path  # noqa: E402
 from ascendopt_tune.torch_ops.serving.bound import bind  # noqa: E402
 from ascendopt_tune.torch_ops.serving.fast_build import Build  # noqa: E402
-from ascendopt_tune.torch_ops.serving.fast_path import CallForm, FastTable  # noqa: E402
+from ascendopt_tune.torch_ops.serving.fast_path import FastTable  # noqa: E402
+from ascendopt_tune.torch_ops.serving.form import CallForm  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 from ascendopt_tune.torch_ops.serving.sampling import sampler  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered, status  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import status  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

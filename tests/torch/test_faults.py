@@ -19,10 +19,10 @@ import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
 from ascendopt_tune.store.cache import Cache, Entry  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback, faults  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving.launcher import device_of  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 from ascendopt_tune.torch_ops.serving.sampling import FIRST, next_due, sampler  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

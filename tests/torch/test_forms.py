@@ -22,9 +22,10 @@ from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
 from ascendopt_tune.deploy.prebuild import resolve  # noqa: E402
 from ascendopt_tune.store.entry import Entry  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered, status  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.status import status  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

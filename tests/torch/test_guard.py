@@ -19,10 +19,10 @@ from ascendopt_tune.device.acl import Acl  # noqa: E402
 from ascendopt_tune.errors import DeviceError  # noqa: E402
 from ascendopt_tune.store.cache import Cache, Entry  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch, guard  # noqa: E402
 from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

@@ -21,9 +21,9 @@ from ascendopt_tune import paths  # noqa: E402
 from ascendopt_tune.build.toolkit import host_compiler  # noqa: E402
 from ascendopt_tune.errors import OperatorError, SettingsError  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch, intercept  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import interceptions, registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import interceptions, registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

@@ -16,9 +16,9 @@ pytest.importorskip("torch_npu")
 from ascendopt_tune.nouns.case import Case, TensorSpec  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
 from ascendopt_tune.store.entry import Key  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import resolve  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 

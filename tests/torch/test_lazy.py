@@ -32,9 +32,9 @@ from ascendopt_tune.service.tuning import Request, fulfil  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
 from ascendopt_tune.store.cache import Cache  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch, resolve  # noqa: E402
-from ascendopt_tune.torch_ops.serving.status import registered  # noqa: E402
+from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

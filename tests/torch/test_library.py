@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
 from ascendopt_tune.sources.registry import operator_names  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 

@@ -17,7 +17,7 @@ pytest.importorskip("torch_npu")
 
 from ascendopt_tune.build.toolkit import virtual  # noqa: E402
 from ascendopt_tune.device.acl import Acl, Binary  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not is_virtual(), reason="a real CANN serves"),

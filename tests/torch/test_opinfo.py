@@ -13,7 +13,7 @@ pytest.importorskip("expecttest")
 
 from opinfo import Row, entries, shard, summary
 
-from ascendopt_tune.torch_ops.device.activate import is_virtual
+from ascendopt_tune.torch_ops.device.runtime import is_virtual
 
 #: Sparse results and operands raise: torch's sparse kernels are registered for devices of their own.
 RAISE = {"sparse.mm.reduce", "sparse.sampled_addmm", "to_sparse"}

@@ -14,7 +14,7 @@ pytest.importorskip("torch_npu")
 
 import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import status  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")

@@ -20,7 +20,7 @@ from ascendopt_tune.search.budget import Limits  # noqa: E402
 from ascendopt_tune.settings import override  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
 from ascendopt_tune.store.cache import Cache  # noqa: E402
-from ascendopt_tune.torch_ops.device.activate import is_virtual  # noqa: E402
+from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import warming  # noqa: E402
 from ascendopt_tune.tuner import tune_case  # noqa: E402
 

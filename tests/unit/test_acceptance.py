@@ -15,9 +15,9 @@ from ascendopt_tune.evaluate.protocol import EvaluationResult
 from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.acceptance import FRAGILE, MOST_FRAGILE, NO_WIN, WIN, Comparison, accept, decide
 from ascendopt_tune.search.engine import SearchResult
-from ascendopt_tune.search.proposer import Trial
 
 
 def trial(number: int, us: float = 90.0) -> Trial:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import LaunchFailed, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.population import Population, niche_of
-from ascendopt_tune.search.proposer import Trial
 
 CORES = 40
 

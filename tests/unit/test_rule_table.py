@@ -14,8 +14,10 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.nouns.profile import Profile
-from ascendopt_tune.search.proposer import SearchState, Trial
-from ascendopt_tune.search.tiling.mutation import Context, Mutation
+from ascendopt_tune.nouns.trial import Trial
+from ascendopt_tune.search.mutation import Mutation
+from ascendopt_tune.search.proposer import SearchState
+from ascendopt_tune.search.tiling.context import Context
 from ascendopt_tune.search.tiling.rules import RULES
 from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.settings import settings

@@ -16,10 +16,11 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import CompileFailed, LaunchFailed, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Proposal
 from ascendopt_tune.search.budget import Budget, Limits, Usage
 from ascendopt_tune.search.engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
 from ascendopt_tune.search.journal import Journal, read_journal
-from ascendopt_tune.search.proposer import Proposal, Proposer, SearchState
+from ascendopt_tune.search.proposer import Proposer, SearchState
 from ascendopt_tune.search.tiling.rules import TilingRules
 
 TEXT = (Path(__file__).parent / "data" / "tiling" / "fixed.cpp").read_text()

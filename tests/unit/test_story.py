@@ -13,8 +13,8 @@ from ascendopt_tune.errors import CacheError
 from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Move, Trial
 from ascendopt_tune.report.story import steps, trajectory_svg, write_story
-from ascendopt_tune.search.proposer import Move, Trial
 from ascendopt_tune.tuner import TuneRecord
 
 BASE = example.PAIR

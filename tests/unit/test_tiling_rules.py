@@ -15,10 +15,12 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import LaunchFailed, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Move, Proposal, Trial
 from ascendopt_tune.search.learning import Boundaries, overflowed
-from ascendopt_tune.search.proposer import Move, Proposal, SearchState, Trial
+from ascendopt_tune.search.mutation import Mutation
+from ascendopt_tune.search.proposer import SearchState
+from ascendopt_tune.search.tiling.context import Context
 from ascendopt_tune.search.tiling.merge import merge_text
-from ascendopt_tune.search.tiling.mutation import Context, Mutation
 from ascendopt_tune.search.tiling.rules import TilingRules, mutations
 from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.sources.cpp import apply_edits, breaks_syntax

@@ -13,11 +13,11 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Move
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
 from ascendopt_tune.search.journal import Journal
-from ascendopt_tune.search.proposer import Move
-from ascendopt_tune.search.tiling.mutation import Mutation
-from ascendopt_tune.search.warm_start import Neighbour, WarmStart, nearest, neighbours
+from ascendopt_tune.search.mutation import Mutation
+from ascendopt_tune.search.tiling.warm_start import Neighbour, WarmStart, nearest, neighbours
 from ascendopt_tune.store.cache import Cache, Entry, Key
 
 DATA = Path(__file__).parent / "data" / "tiling"

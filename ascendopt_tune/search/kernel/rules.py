@@ -20,9 +20,10 @@ from typing import Protocol
 from ...evaluate.diagnosis import diagnose
 from ...nouns.operator import Pair
 from ...nouns.outcome import Timed
+from ...nouns.trial import Move, Proposal, Trial
 from ...sources.cpp import Edit, apply_edits, breaks_syntax
 from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
-from ..proposer import Move, Proposal, SearchState, Trial
+from ..proposer import SearchState
 from .motifs import MOTIFS, KernelProgram, Rewrite
 
 _NEIGHBOURS = 8  # motifs asked of the bank

@@ -16,10 +16,11 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from ...nouns.trial import Move
 from ...sources.cpp import Edit, Function, walk
-from ..proposer import Move
+from ..mutation import Mutation
+from .context import Context
 from .flow import arguments_of
-from .mutation import Context, Mutation
 from .parameter_rules import core_counts
 from .roles import CAP, SCALE
 from .slice import EvolvableSite, Template, statement_of

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..proposer import Move
-from .mutation import Context, Mutation, number
+from ...nouns.trial import Move
+from ..mutation import Mutation
+from .context import Context, number
 from .slice import EvolvableSite, Template
 
 # How an edit of a role that makes the number larger changes the use of the Unified Buffer.

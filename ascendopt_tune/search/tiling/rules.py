@@ -16,12 +16,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...nouns.operator import Pair
+from ...nouns.trial import Move, Proposal, Trial
 from ...sources.cpp import apply_edits, breaks_syntax
 from ..learning import FASTER, Boundaries, verdict
-from ..proposer import Move, Proposal, SearchState, Trial
+from ..mutation import Mutation
+from ..proposer import SearchState
 from . import logic_rules, parameter_rules, split_rules
+from .context import Context
 from .merge import merge
-from .mutation import Context, Mutation
 from .slice import Template, synthesize
 
 RULES = (

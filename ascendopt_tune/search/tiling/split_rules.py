@@ -16,11 +16,12 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from ...nouns.trial import Move
 from ...sources.cpp import Edit, Function, walk
-from ..proposer import Move
+from ..mutation import Mutation
+from .context import Context
 from .flow import Definition, Flow, Key
 from .logic_rules import assignable, divisions, tags_of
-from .mutation import Context, Mutation
 from .roles import ROLE_RANK
 from .slice import EvolvableSite, Template, statement_of
 from .usage import integer

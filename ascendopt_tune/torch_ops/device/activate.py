@@ -34,7 +34,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ...errors import ToolchainError
-from ..compile import dynamo
+from .runtime import is_virtual
 
 if TYPE_CHECKING:
     from ...build.toolkit import Toolkit
@@ -123,26 +123,12 @@ def _refuse_cuda_build() -> None:
         )
 
 
-def loaded_runtime() -> ctypes.CDLL | None:
-    """The libascendcl.so this process has loaded, or None."""
-    try:
-        return ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-    except OSError:
-        return None
-
-
 def _real_cann_on_search_path() -> bool:
     """Whether the dynamic linker would find a real libascendcl.so (a CANN that its environment script has set up)."""
     try:
         return not hasattr(ctypes.CDLL("libascendcl.so"), "vnpu_last_report")
     except OSError:
         return False
-
-
-def is_virtual() -> bool:
-    """Whether the AscendCL runtime of this process is the virtual NPU; False when none is loaded."""
-    runtime = loaded_runtime()
-    return runtime is not None and hasattr(runtime, "vnpu_last_report")
 
 
 def prepare() -> Toolkit | None:
@@ -193,7 +179,6 @@ def install() -> None:
 
     Cheap (no toolkit is built, torch is not imported) unless torch has been imported without torch_npu.
     """
-    dynamo.watch()
     if "torch_npu" in sys.modules or any(isinstance(finder, _Hook) for finder in sys.meta_path):
         return
     sys.meta_path.insert(0, _Hook())

@@ -19,8 +19,8 @@ import torch
 
 from ...errors import DeviceError
 from . import faults
-from .activate import is_virtual, loaded_runtime
 from .cpu_call import Kernel, run_on_cpu
+from .runtime import is_virtual, loaded_runtime
 
 # Structure, not arithmetic: torch_npu's own kernels work, and the ones here are built from them.
 _KEEP = frozenset({

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ...nouns.operator import Operator
 from ...settings import check_policy
-from ..compile.dynamo import keep_whole
-from .status import registered
+from ..device.dynamo import keep_whole
+from .registered import registered
 
 if TYPE_CHECKING:
     from .resolve import Options

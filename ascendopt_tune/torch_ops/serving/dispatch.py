@@ -21,8 +21,9 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -38,9 +39,10 @@ from ...settings import DISABLE, disabled, settings
 from ...store.cache import Entry, Key
 from ...tuner import ProgressCallback
 from ..device.faults import KernelFault, LostError, on_loss
-from . import keys, recording
+from . import keys
 from .cases import CaseCount, CaseStatus, text_of
-from .fast_path import CallForm, FastTable
+from .fast_path import FastTable
+from .form import CallForm
 from .guard import Probation, SlowerError, poison, tensors_in
 from .launcher import Launcher, UnfitError
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
@@ -59,6 +61,22 @@ MAX_KEYS = 10_000  # of one table; beyond, what the original serves is forgotten
 # The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
 _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 _KILL = os.environ.encodekey(DISABLE) if hasattr(os.environ, "encodekey") else DISABLE
+
+
+class Recorder(Protocol):
+    """Who wants to serve, and note, all calls while it is active (recording.py)."""
+
+    def call(
+        self,
+        op: TunedOp,
+        key: Hashable,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> Any: ...
+
+
+active: ContextVar[Recorder | None] = ContextVar("ascendopt_recorder", default=None)
 
 
 @dataclass
@@ -383,7 +401,7 @@ class TunedOp:
     def _serve(
         self, key: Hashable, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        if (recorder := recording.active.get()) is not None:
+        if (recorder := active.get()) is not None:
             return recorder.call(self, key, original, args, kwargs)
         scope = scoped.get()
         killed = _KILL in _environment and disabled()

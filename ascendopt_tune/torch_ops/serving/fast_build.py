@@ -1,4 +1,6 @@
-"""Compiles the fast path's library: ``python -m ascendopt_tune.torch_ops.serving.fast_build COMMAND...``, beside who serves.
+"""Compiles the fast path's library, beside who serves.
+
+``python -m ascendopt_tune.torch_ops.serving.fast_build COMMAND...`` is how the process that does it is started.
 
 One process compiles, however many want it, and renames the finished library into place. What the compiler says stays
 beside it; if it fails, that is all there is, and nobody tries again for a day.

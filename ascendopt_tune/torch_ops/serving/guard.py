@@ -248,5 +248,5 @@ def _events() -> tuple[Any, Any]:
 
 
 def _calls_on_cpu() -> int:
-    served = sys.modules.get(f"{__package__}.cpu_call")
+    served = sys.modules.get("ascendopt_tune.torch_ops.device.cpu_call")
     return sum(served.calls.values()) if served is not None else 0

@@ -29,8 +29,8 @@ from ...nouns.operator import Operator
 from . import fast_path
 from .decorator import load
 from .dispatch import TunedOp
+from .registered import interceptions, registered
 from .resolve import Options
-from .status import interceptions, registered
 
 log = logging.getLogger("ascendopt_tune")
 

@@ -23,7 +23,7 @@ from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
 from .straight import straight
 
 if TYPE_CHECKING:
-    from .fast_path import CallForm
+    from .form import CallForm
 
 ALIGNMENT = 32  # bytes; results were verified on tensors that begin at a multiple of this
 _LAUNCH = "aclrtLaunchKernelWithArgsArray"
@@ -120,7 +120,33 @@ class Launcher:
 
     def prepare(self) -> None:
         """Makes :attr:`go`, once the container is known."""
-        self.go = straight(self) or self.__call__
+        if not self.has_fills and not self.workspace_bytes and not any(is_list for _, is_list, *_ in self.outputs):
+            forms = [specs for _, _, specs, _ in self.outputs]
+            self.go = straight(self.plan, forms, self.container is not None, self._names()) or self.__call__
+
+    def _names(self) -> dict[str, Any]:
+        """What a call as straight-line code refers to."""
+        return {
+            "current": self.current_device,
+            "index": self.index,
+            "elsewhere": self.raise_elsewhere,
+            "misaligned": self.raise_misaligned,
+            "slots": self.slots,
+            "pop": self.slots.pop,
+            "push": self.slots.append,
+            "words_of_a_launch": self.new_words,
+            "stream_of": self.raw_stream,
+            "areas": self.areas,
+            "area_of": self.system_area,
+            "launch": self.launch,
+            "function": self.function,
+            "block_dim": self.block_dim,
+            "fail": self.raise_failed,
+            "lost": faults.lost,
+            "check_lost": self.check_lost,
+            "device": self.device,
+            "container": self.container,
+        }
 
     def _output_forms(self) -> list[tuple[Any, ...]]:
         """Per output that is a parameter of its own: destination, whether a list, (shape, strides, dtype)s, fill."""

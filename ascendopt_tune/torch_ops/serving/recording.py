@@ -7,10 +7,9 @@ import json
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -20,9 +19,7 @@ from ...files import write_whole
 from ...nouns.case import TensorSpec
 from ...service.described import CallDescription
 from ...service.policy import policy
-
-if TYPE_CHECKING:
-    from .dispatch import TunedOp
+from .dispatch import TunedOp, active
 
 
 @dataclass
@@ -132,9 +129,6 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
-active: ContextVar[Recorder | None] = ContextVar("ascendopt_recorder", default=None)
-
-
 @contextlib.contextmanager
 def recording() -> Iterator[Recorder]:
     """Inside the block every call of a tuned operator, in this thread, is noted and served by its original."""
@@ -143,7 +137,7 @@ def recording() -> Iterator[Recorder]:
     start, end = timer(), timer()
     began = time.monotonic()
     start.record()
-    cpu_call = sys.modules.get(f"{__package__}.cpu_call")  # loaded with the virtual NPU's torch_npu
+    cpu_call = sys.modules.get("ascendopt_tune.torch_ops.device.cpu_call")  # loaded with the virtual NPU's torch_npu
     if cpu_call is not None:
         cpu_call.listener = recorder.heard  # type: ignore[attr-defined]
     try:

@@ -8,17 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from .registered import interceptions, registered
+
 if TYPE_CHECKING:
     from .cases import CaseStatus
-    from .dispatch import TunedOp
-    from .intercept import Interception
 
 _CASES, _LINES = 20, 10  # cases, and other things, that are written out
-
-#: Every tuned operator of this process, in the order they came.
-registered: list[TunedOp] = []
-#: Every interception that was not undone by the user.
-interceptions: list[Interception] = []
 
 
 @dataclass
@@ -112,7 +107,7 @@ def _shown(lines: list[str], what: str) -> list[str]:
 
 def status() -> Status:
     """Operators, cases, hits, misses, fallbacks with reasons, time saved, the background's queue. Print or read it."""
-    from ..device.activate import is_virtual
+    from ..device.runtime import is_virtual
     from . import fast_path
 
     rows: dict[str, OperatorStatus] = {}
@@ -154,12 +149,12 @@ def stats() -> dict[str, dict[str, Any]]:
 
 def not_modelled() -> dict[str, int]:
     """Calls by operator that torch's CPU kernels served on the virtual NPU: no modelled time stands for them."""
-    served = sys.modules.get(f"{__package__}.cpu_call")  # loaded with the virtual NPU's torch_npu
+    served = sys.modules.get("ascendopt_tune.torch_ops.device.cpu_call")  # loaded with the virtual NPU's torch_npu
     return dict(served.calls) if served is not None else {}
 
 
 def _queue() -> tuple[QueuedCase, ...]:
-    lazy = sys.modules.get(f"{__package__}.lazy")
+    lazy = sys.modules.get("ascendopt_tune.service.lazy")
     if lazy is None:
         return ()
     lazy.background.poll()
@@ -175,7 +170,7 @@ def rollback() -> int:
         op.off = True
     for interception in interceptions:
         interception.suspend()
-    lazy = sys.modules.get(f"{__package__}.lazy")
+    lazy = sys.modules.get("ascendopt_tune.service.lazy")
     if lazy is not None:
         lazy.background.close()
     return len(registered)

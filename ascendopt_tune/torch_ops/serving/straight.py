@@ -6,54 +6,31 @@ What a launcher does in loops over its plan is written out for the one plan, and
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 from ...nouns.case import TensorSpec
-from ..device import faults
-from .binding import Fresh
-
-if TYPE_CHECKING:
-    from .launcher import Launcher
+from .binding import Fresh, Plan
 
 
-def straight(launcher: Launcher) -> Callable[..., Any] | None:
-    """``launcher(args, kwargs)`` as one function that raises what it does; None if the plan needs more than that."""
-    plan = launcher.plan
-    inputs = plan.case.inputs
+def straight(
+    plan: Plan, forms: Sequence[Sequence[Any]], several_results: bool, names: dict[str, Any]
+) -> Callable[..., Any] | None:
+    """A launcher's ``call(args, kwargs)`` as one function that raises what it does; None if the plan needs more.
+
+    Args:
+        forms: (shape, strides, dtype) of the tensors of each output.
+        names: what the code refers to, by name (launcher.py).
+    """
     if (
-        launcher.has_fills
-        or launcher.workspace_bytes
-        or any(not isinstance(place, Fresh) for place in plan.outputs)
-        or any(not isinstance(spec, TensorSpec) for spec in launcher.entry.outputs)
-        or any(value is not None and not isinstance(value, TensorSpec) for value in inputs)
+        any(not isinstance(place, Fresh) for place in plan.outputs)
+        or any(value is not None and not isinstance(value, TensorSpec) for value in plan.case.inputs)
         or not all(isinstance(number, int) for number in plan.returned)
     ):
         return None
-    names: dict[str, Any] = {
-        "current": launcher.current_device,
-        "index": launcher.index,
-        "elsewhere": launcher.raise_elsewhere,
-        "misaligned": launcher.raise_misaligned,
-        "slots": launcher.slots,
-        "pop": launcher.slots.pop,
-        "push": launcher.slots.append,
-        "words_of_a_launch": launcher.new_words,
-        "stream_of": launcher.raw_stream,
-        "areas": launcher.areas,
-        "area_of": launcher.system_area,
-        "launch": launcher.launch,
-        "function": launcher.function,
-        "block_dim": launcher.block_dim,
-        "fail": launcher.raise_failed,
-        "lost": faults.lost,
-        "check_lost": launcher.check_lost,
-        "empty": torch.empty,
-        "device": launcher.device,
-        "container": launcher.container,
-    }
+    names["empty"] = torch.empty
     several = torch.npu.device_count() > 1  # type: ignore[attr-defined]
     lines = ["if current() != index: elsewhere()"] if several else []
     lines.append("if lost: check_lost(args, kwargs)")
@@ -66,8 +43,7 @@ def straight(launcher: Launcher) -> Callable[..., Any] | None:
         lines.append(f"p{i} = {value}.data_ptr()")
         addresses.append(f"p{i}")
         parameters.append(f"p{i}")
-    for i, (_, _, forms, _) in enumerate(launcher.outputs):
-        ((shape, _, dtype),) = forms
+    for i, ((shape, _, dtype),) in enumerate(forms):
         names[f"dtype{i}"] = dtype
         sizes = ", ".join(map(str, shape)) or "()"  # one by one: torch takes longer to look into a tuple
         lines.append(f"z{i} = empty({sizes}, dtype=dtype{i}, device=device)")
@@ -85,7 +61,7 @@ def straight(launcher: Launcher) -> Callable[..., Any] | None:
         "if code: fail(code, args, kwargs)",
     ]
     results = [f"z{number}" for number in plan.returned]
-    if launcher.container is not None:
+    if several_results:
         lines.append(f"return container([{', '.join(results)}])")
     else:
         lines.append(f"return {results[0] if results else None}")

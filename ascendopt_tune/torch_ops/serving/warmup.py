@@ -141,7 +141,7 @@ def warmup(
         say("interrupted: what is tuned so far serves")
     rows = [_served(work, recorder.total_us) for work in works]
     after = _device_us(model, runs)
-    from ..device.activate import is_virtual
+    from ..device.runtime import is_virtual
 
     word = "modelled" if is_virtual() else "measured"
     untimed = [UntimedCalls(name, calls, size) for name, (calls, size) in recorder.untimed.items()]

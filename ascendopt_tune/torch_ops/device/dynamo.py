@@ -1,4 +1,4 @@
-"""What torch.compile is told: the backend ``ascendopt``, and that decorated functions stay one node of its graphs.
+"""What TorchDynamo is told as soon as it is there: backends, and functions that stay one node of its graphs.
 
 TorchDynamo takes a second to import, so it is told when somebody imports it, not before.
 """
@@ -12,16 +12,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-BACKEND = "ascendopt"
 _DYNAMO = "torch._dynamo"
 _functions: list[Callable[..., Any]] = []
-
-
-def backend(graph: Any, example_inputs: Sequence[Any], **kwargs: Any) -> Callable[..., Any]:
-    """The entry of ``torch.compile(model, backend="ascendopt")``; see compile_pass.compile_graph."""
-    from .compile_pass import compile_graph
-
-    return compile_graph(graph, example_inputs, **kwargs)
+_backends: dict[str, Callable[..., Any]] = {}
 
 
 def keep_whole(function: Callable[..., Any]) -> None:
@@ -31,8 +24,9 @@ def keep_whole(function: Callable[..., Any]) -> None:
         sys.modules[_DYNAMO].allow_in_graph(function)
 
 
-def watch() -> None:
-    """Tells TorchDynamo once it is there. Harmless when repeated."""
+def watch(name: str, backend: Callable[..., Any]) -> None:
+    """Tells TorchDynamo of ``torch.compile``'s backend ``name`` once it is there. Harmless when repeated."""
+    _backends[name] = backend
     if _loaded():
         _tell()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -66,7 +60,8 @@ def _tell() -> None:
     from torch._dynamo import allow_in_graph, register_backend
     from torch._dynamo.backends.registry import _BACKENDS
 
-    if BACKEND not in _BACKENDS:  # else the entry point of an installed package is about to be loaded, or was
-        register_backend(backend, BACKEND)
+    for name, backend in _backends.items():
+        if name not in _BACKENDS:  # else the entry point of an installed package is about to be loaded, or was
+            register_backend(backend, name)
     for function in _functions:
         allow_in_graph(function)  # type: ignore[no-untyped-call]

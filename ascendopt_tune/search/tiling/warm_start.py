@@ -16,13 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..nouns.operator import Operator, Pair
-from ..sources.cpp import apply_edits, breaks_syntax
-from ..store.cache import Cache, Entry, Key, Summary
-from .proposer import Move, Proposal, SearchState
-from .tiling.mutation import Context, Mutation
-from .tiling.rules import mutations
-from .tiling.slice import synthesize
+from ...nouns.operator import Operator, Pair
+from ...nouns.trial import Move, Proposal
+from ...sources.cpp import apply_edits, breaks_syntax
+from ...store.cache import Cache, Entry, Key, Summary
+from ..mutation import Mutation
+from ..proposer import SearchState
+from .context import Context
+from .rules import mutations
+from .slice import synthesize
 
 _MOST = 4  # evaluations: a tenth of the default budget
 _READ = 12  # entries that are opened

@@ -1,4 +1,4 @@
-"""A mutation: edits of a tiling program, told in one line, with the moves it makes; and what the rules need to know."""
+"""What the rules of Stage I choose values by: the chip, and the case's shapes and element sizes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,8 @@ from dataclasses import dataclass
 
 from ...nouns.case import DTYPES, flatten
 from ...sources.cpp import Edit
-from ..proposer import Move, SearchState
+from ..proposer import SearchState
 from .slice import EvolvableSite
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """``weight`` is the prior worth: the site's rank times how promising this value is among the site's values."""
-
-    edits: tuple[Edit, ...]
-    change: str
-    moves: tuple[Move, ...]
-    weight: float
 
 
 @dataclass(frozen=True)
