@@ -62,7 +62,7 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
@@ -83,7 +83,7 @@ docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity, settin
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/fast/*' | xargs $(BIN)/clang-format -i
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format -i
 
 wheel-check: $(VENV)/installed-test  ## Build the wheel, install it outside the tree, tune with it.
 	$(BIN)/python tests/wheel_check.py

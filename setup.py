@@ -37,7 +37,7 @@ setup(
         "ascendopt_tune": [
             "py.typed",
             "vnpu/**/*",
-            "torch_ops/fast/*",
+            "torch_ops/serving/fast/*",
             "report/templates/*",
             "fidelity/**/*",
             "calibrate/kernels/*",

@@ -45,10 +45,10 @@ VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE)
 METHODS = {**COMPARED, **VARIANTS}
 #: What decides about a run besides its evaluations.
 _SOURCES = (
-    "clocks.py",
-    "search/*.py",
-    "motifs/*.py",
+    "nouns/clocks.py",
+    "search/**/*.py",
     "bank/*.py",
+    "llm/choice.py",
     *(f"bench/{n}.py" for n in ("run", "methods", "peers", "space")),
 )
 

@@ -16,7 +16,7 @@ from .. import paths
 from ..errors import CaseError
 from ..files import MALFORMED, read_plain, read_toml, write_whole
 
-CHIPS_FOLDER = Path(__file__).resolve().parent / "vnpu" / "chips"
+CHIPS_FOLDER = paths.chips()
 DEFAULT_CHIP = "ascend910b2"
 _FILE_BYTES = 4 << 20
 _ENDING = ".toml"
