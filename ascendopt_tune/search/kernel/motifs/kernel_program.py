@@ -1,6 +1,6 @@
 """What motifs know of a kernel: its syntax trees, and the facts read from them. No operator has a name here.
 
-1. ``KernelProgram.program`` parses the kernel's files (source.py keeps the last few).
+1. ``KernelProgram.program`` parses the kernel's files (sources/cpp.py keeps the last few).
 2. *Live* functions are those the kernel's entry can reach: by names mentioned in bodies and in classes, branches of
    other tiling keys left out when the key is known. What can't be resolved counts as reachable.
 3. ``calls`` are the AscendC calls of live functions in source order; ``repeated`` tells what runs more than once.
