@@ -52,6 +52,9 @@ ROWS = [
     # block dim
     ("core_count", "t.set_a(m / p);", "p = (platform.GetCoreNumAiv() < 20 ? platform.GetCoreNumAiv() : 20);"),
     ("used_cores", "uint64_t q = (m + p - 1) / p; t.set_a(q);", "if (q > 0) { p = ((m) + q - 1) / q; }"),
+    ("used_cores", "uint64_t q = ((m * n) + p - 1) / p; t.set_a(q);", "if (q > 0) { p = ((m * n) + q - 1) / q; }"),
+    ("used_cores", "uint64_t q = (m + (p-1)) / p; t.set_a(q);", "if (q > 0) { p = ((m) + q - 1) / q; }"),
+    ("used_cores", "uint64_t q = ( m-1 + p )/p; t.set_a(q);", "if (q > 0) { p = ((m) + q - 1) / q; }"),
     # tile length; UB shares and reserves; buffer count and depth
     ("ub_size", "uint64_t x = u / 8; t.set_a(x);", " u = u / 2 * 1;"),
     ("single", "uint64_t x = 4096; t.set_a(m / x);", "x = 8192;"),
@@ -73,6 +76,12 @@ ROWS = [
     # even split against remainder
     ("even_shares", "uint64_t q = m / p; t.set_a(q);", "if ((m) % evenCores == 0) { p = evenCores; break; }"),
     ("even_shares", "uint64_t q = (m + p - 1) / p; t.set_a(q);", "if ((m) % evenCores == 0)"),
+    (
+        "even_shares",
+        "uint64_t q = (n + (m > 4 ? m : 4) + p - 1) / p; t.set_a(q);",
+        "if ((n + (m > 4 ? m : 4)) % evenCores",
+    ),
+    ("even_shares", "uint64_t q = ((m * n) + p - 1) / p; t.set_a(q);", "if ((m * n) % evenCores == 0)"),
     ("tiles", "uint64_t x = u / 8; t.set_a(n / x);", "x = (x + 15) / 16 * 16;"),
     ("even_shares", "p = std::min(p, m); uint64_t q = m / p; t.set_a(q);", "if ((m) % evenCores == 0)"),
     # tail handling

@@ -20,6 +20,7 @@ from ...nouns.trial import Move
 from ...sources.cpp import Edit, Function, walk
 from ..mutation import Mutation
 from .context import Context
+from .expressions import ceiled, mentions, written
 from .flow import arguments_of
 from .parameter_rules import core_counts
 from .roles import CAP, SCALE
@@ -179,7 +180,12 @@ def tiles(template: Template, context: Context) -> Iterator[Mutation]:
             or not assignable(template, function, right)
         ):
             continue
-        if statement is None or (function.path, statement.start_byte, tile) in done or len(total) > 80 or tile in total:
+        if (
+            statement is None
+            or (function.path, statement.start_byte, tile) in done
+            or len(total) > 80
+            or mentions(left, right)
+        ):
             continue
         done.add((function.path, statement.start_byte, tile))
         site = f"{function.path}:{function.name}:tiles:{tile}"
@@ -207,13 +213,16 @@ def used_cores(template: Template, context: Context) -> Iterator[Mutation]:
     quantities_at = {(s.path, s.start, s.end): s for s in template.of_role("quantity")}
     for function, node, left, right in divisions(template):
         site = quantities_at.get((function.path, node.start_byte, node.end_byte))
-        total, cores = text(function.path, left), text(function.path, right)
+        cores = text(function.path, right)
         by_cores = (function.path, function.name, cores) in counts
         if site is None or site.insert_at is None or not by_cores or not assignable(template, function, right):
             continue
-        if node.type != "call_expression" and not total.replace(" ", "").endswith(f"+{cores}-1)"):
+        if node.type == "call_expression":
+            whole = text(function.path, left)
+        elif (found := ceiled(left, right)) is not None:
+            whole = written(found)
+        else:
             continue
-        whole = total if node.type == "call_expression" else total.strip("()").rsplit("+", 1)[0].strip()
         per = site.name
         code = f" if ({per} > 0) {{ {cores} = (({whole}) + {per} - 1) / {per}; }}"
         edit = Edit(site.path, site.insert_at, site.insert_at, code)

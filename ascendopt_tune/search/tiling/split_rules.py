@@ -20,6 +20,7 @@ from ...nouns.trial import Move
 from ...sources.cpp import Edit, Function, walk
 from ..mutation import Mutation
 from .context import Context
+from .expressions import ceiled, mentions, written
 from .flow import Definition, Flow, Key
 from .logic_rules import assignable, divisions, tags_of
 from .roles import ROLE_RANK
@@ -30,12 +31,14 @@ _PAIRS = 3  # axis swaps offered for one program
 _LONGEST = 80  # characters of an expression that is written once more
 
 
-def _whole(total: str, cores: str) -> str | None:
-    """``n`` of the ceiling's dividend ``n + cores - 1``; the dividend itself where it is none; None if too long."""
-    text = total
-    if re.sub(r"\s", "", total).endswith(f"+{cores}-1)"):
-        text = total.strip("()").rsplit("+", 1)[0].strip()
-    return text if len(text) <= _LONGEST else None
+def _whole(dividend: Node, divisor: Node) -> str | None:
+    """``n`` of the ceiling's dividend ``n + divisor - 1``; the dividend itself where it is none.
+
+    None if it is too long to be written once more, or the divisor is a part of it.
+    """
+    parts = ceiled(dividend, divisor) or [(1, dividend)]
+    text = written(parts)
+    return None if len(text) > _LONGEST or any(mentions(n, divisor) for _, n in parts) else text
 
 
 def _counts_cores(flow: Flow, function: Function, node: Node) -> bool:
@@ -50,8 +53,8 @@ def _by_cores(template: Template) -> Iterator[tuple[Function, Node, str, str]]:
     for function, node, left, right in divisions(template):
         if _counts_cores(flow, function, right):
             cores = flow.program.text(function.path, right)
-            whole = _whole(flow.program.text(function.path, left), cores)
-            if whole is not None and cores not in whole:
+            whole = _whole(left, right)
+            if whole is not None:
                 yield function, node, whole, cores
 
 
@@ -61,11 +64,10 @@ def even_shares(template: Template, context: Context) -> Iterator[Mutation]:
     done: set[tuple[str, str, str]] = set()
     for function, node, left, right in divisions(template):
         cores, statement = flow.program.text(function.path, right), statement_of(node)
-        whole = _whole(flow.program.text(function.path, left), cores)
+        whole = _whole(left, right)
         if (
             statement is None
             or whole is None
-            or cores in whole
             or (function.path, function.name, cores) in done
             or not _counts_cores(flow, function, right)
             or not assignable(template, function, right)
