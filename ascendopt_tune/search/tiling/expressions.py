@@ -44,12 +44,12 @@ Terms = list[tuple[int, Node]]
 def ceiled(dividend: Node, divisor: Node) -> Terms | None:
     """The terms of ``n``, where the dividend is a ceiling division's, ``n + divisor - 1`` in any order; else None."""
     left = list(terms(dividend))
-    for sign, wanted in ((1, lambda n: same(n, divisor)), (-1, lambda n: peeled(n).text == b"1")):
-        found = next((i for i, (s, n) in enumerate(left) if s == sign and wanted(n)), None)
-        if found is None:
-            return None
-        del left[found]
-    return left if left and left[0][0] > 0 else None
+    added = next((i for i, (sign, n) in enumerate(left) if sign > 0 and same(n, divisor)), None)
+    one = next((i for i, (sign, n) in enumerate(left) if sign < 0 and peeled(n).text == b"1"), None)
+    if added is None or one is None:
+        return None
+    found = [term for i, term in enumerate(left) if i not in (added, one)]
+    return found if found and found[0][0] > 0 else None
 
 
 def written(sum_of: Terms) -> str:
