@@ -65,7 +65,7 @@ KERNEL_ATTACKS: dict[str, tuple[str, str, type[Outcome], str]] = {
             ("write", "long", "int, const void*, unsigned long", '(3, "x", 1)'),
             ("dlsym", "void*", "void*, const char*", '(nullptr, "x")'),
             ("mprotect", "int", "void*, unsigned long, int", "(nullptr, 1, 7)"),
-            ("clock_gettime", "int", "int, void*", "(0, nullptr)"),
+            ("clock_gettime", "int", "int, struct timespec*", "(0, nullptr)"),
             ("vnpu_set_option", "int", "const char*, const char*", '("timing", "0")'),
         )
     },

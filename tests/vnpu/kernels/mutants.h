@@ -104,7 +104,7 @@ struct Plan {
 };
 
 inline void call(const Call& c) {
-  static Plan plan;
+  static Plan& plan = *new Plan;  // never destroyed: a kernel has nothing that runs when it is unloaded
   const char* now = getenv("AOT_MUTATION");
   if (plan.text != (now ? now : "")) plan.read(now ? now : "");
   unsigned core = vnpu::block_idx();
