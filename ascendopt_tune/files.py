@@ -5,6 +5,7 @@ somebody else may have put in a file's place.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -51,6 +52,37 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         if isinstance(error, OSError) and error.filename == str(temporary):
             error.filename = str(path)  # the name its user knows
         raise
+
+
+def hold(descriptor: int, wait: bool) -> None:
+    """Takes the lock of an open file, which the system releases when its holder dies.
+
+    Raises:
+        BlockingIOError: another process has it, and ``wait`` is False.
+        OSError: the file system has no locks.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def let_go(descriptor: int) -> None:
+    """Gives the lock back and closes the file: closing alone won't do if another thread has forked meanwhile."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Holds the lock file ``path``, which is made in a folder there is and stays. Raises as :func:`hold`."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        hold(descriptor, wait)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    try:
+        yield
+    finally:
+        let_go(descriptor)
 
 
 def check_space(folder: Path, needed: int) -> None:

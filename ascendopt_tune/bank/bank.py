@@ -12,19 +12,18 @@ the user's cache layers and what ships with the project.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import paths
 from ..errors import BankError
-from ..files import TEXT_BYTES, parse_json, read_plain
+from ..files import TEXT_BYTES, locked, parse_json, read_plain
 from ..settings import settings
+from ..store.lines import append_lines
 from .embedding import Embedder, LocalEmbedder, OpenAIEmbedder
 from .experience import Experience, Use, line_of, newer, record_of
 from .index import Index
@@ -273,33 +272,22 @@ class Bank:
 
     def _append(self, lines: Sequence[str]) -> None:
         path = self.root / FILE
-        data = "".join(f"{line}\n" for line in lines).encode()
         try:
-            with path.open("a+b") as file:
-                file.truncate(_whole(path))  # what is behind the last line break was torn by a process that died
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            append_lines(path, lines)
         except OSError as error:
             raise BankError(f"can't write {path}: {error.strerror}.", "Free space and try again.") from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            lock = (self.root / _LOCK).open("ab")
-        except OSError as error:
-            raise BankError(
-                f"the bank {self.root} can't be written: {error.strerror}.", "Point ASCENDOPT_CACHE_DIR elsewhere."
-            ) from error
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with ExitStack() as stack:
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.root / _LOCK))
+            except OSError as error:
+                raise BankError(
+                    f"the bank {self.root} can't be written: {error.strerror}.", "Point ASCENDOPT_CACHE_DIR elsewhere."
+                ) from error
             yield
-
-
-def _whole(path: Path) -> int:
-    """Bytes of whole lines."""
-    return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -7,7 +7,6 @@ Of what is interrupted the evaluations are kept (subject.py); why an operator ha
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import hashlib
 import itertools
@@ -30,6 +29,7 @@ from typing import Any
 from .. import paths
 from ..errors import AscendOptError
 from ..search.schedule import Schedule
+from ..store.lines import append_lines, read_lines
 from . import peers
 from .methods import OWN, as_written, ours
 from .record import RunRecord
@@ -105,30 +105,17 @@ def code() -> str:
 
 def read_runs(results: Path) -> list[RunRecord]:
     """The finished runs in a folder, whatever version made them; a torn last line is left out."""
-    path = results / "runs.jsonl"
-    if not path.exists():
-        return []
-    data = path.read_bytes()
-    return [RunRecord.from_json(json.loads(line)) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+    return [RunRecord.from_json(json.loads(line)) for line in read_lines(results / "runs.jsonl")]
 
 
 def read_failures(results: Path) -> dict[tuple[str, str], str]:
     """(operator, size) -> why it had no run (or none more) when that was tried last."""
-    path = results / "failures.jsonl"
-    if not path.exists():
-        return {}
-    data = path.read_bytes()
-    lines = (json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines())
+    lines = map(json.loads, read_lines(results / "failures.jsonl"))
     return {(line["operator"], line["size"]): line["error"] for line in lines}
 
 
 def _keep(results: Path, name: str, document: dict[str, Any]) -> None:
-    line = json.dumps(document, sort_keys=True).encode() + b"\n"
-    with (results / f"{name}.jsonl").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # operators end at the same time
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
+    append_lines(results / f"{name}.jsonl", [json.dumps(document, sort_keys=True)])  # operators end at the same time
 
 
 def _keep_failure(results: Path, entry: BenchOperator, error: str) -> None:

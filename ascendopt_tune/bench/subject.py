@@ -7,10 +7,8 @@ as an evaluation of the run that asks (run.py).
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +24,7 @@ from ..nouns.chip import load_chip
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
 from ..store.cache import Key
+from ..store.lines import LineLog
 from .sizes import DECODE, LARGE, MEDIUM
 from .table import BenchOperator
 
@@ -44,31 +43,22 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released when the process ends
+            self._log = LineLog(path)
         except BlockingIOError:
-            self._file.close()
             raise CacheError(f"another process writes {path}.", "Wait for it, or name another --results.") from None
         except OSError as error:
             raise CacheError(
                 f"can't write {path}: {error.strerror}.", "Name a writable folder by --results."
             ) from error
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1  # a process that was killed leaves a torn line
-        self._file.truncate(whole)
         self._known: dict[tuple[str, str], Any] = {}
-        for line in data[:whole].splitlines():
-            document = json.loads(line)
+        for document in map(json.loads, self._log.lines):
             self._known[document["asked"], document["pair"]] = document["answer"]
 
     def ask(self, asked: str, pair: str, make: Callable[[], Any]) -> Any:
         """What is known under this name, else what ``make`` says (JSON), kept from now on."""
         if (asked, pair) not in self._known:
             document = {"asked": asked, "pair": pair, "answer": make()}
-            self._file.write(json.dumps(document, sort_keys=True).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._log.append(json.dumps(document, sort_keys=True))
             self._known[asked, pair] = document["answer"]
         return self._known[asked, pair]
 
@@ -77,7 +67,7 @@ class Store:
         return self._known.get((asked, pair))
 
     def close(self) -> None:
-        self._file.close()
+        self._log.close()
 
 
 class Subject:

@@ -7,7 +7,6 @@ lock and renamed into place, so that many processes may ask for it at once and n
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from .. import paths
 from ..errors import ToolchainError
+from ..files import locked
 from ..settings import settings
 
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
@@ -191,8 +191,7 @@ def virtual(progress: Progress | None = None) -> Toolkit:
         return toolkit
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / f"{prefix.name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(folder / f"{prefix.name}.lock"):
             if not (prefix / "complete").exists():
                 say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
                 say("building the virtual NPU's toolkit (once; takes up to a minute) ...")

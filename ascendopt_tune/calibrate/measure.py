@@ -22,8 +22,9 @@ from pathlib import Path
 from ..build.kernel import TILING_MACROS
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
-from ..files import TEXT_BYTES, read_plain
+from ..files import parse_json
 from ..nouns.chip import Chip
+from ..store.lines import append_lines, read_lines
 from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
 
 _TURNS = 200  # of the holding kernel, to see how long one takes
@@ -215,16 +216,12 @@ class Measurements:
         self._path, self._device = path, dict(device)
         self.done: dict[str, Measured] = {}
         try:
-            text = read_plain(path, TEXT_BYTES).decode() if path.exists() else ""
-        except (OSError, ValueError) as error:
+            lines = read_lines(path)
+        except OSError as error:
             raise CaseError(f"the measurements {path} can't be read: {error}.", "Name another file.") from error
-        lines = text.splitlines()
         if lines:
             self._read(lines)
-            if not text.endswith("\n"):  # it was interrupted while it wrote
-                self._write("\n")
         else:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._append({"device": self._device})
 
     def missing(self, benchmarks: Sequence[Microbenchmark]) -> list[Microbenchmark]:
@@ -236,9 +233,9 @@ class Measurements:
         self.done[measured.name] = measured
         self._append(asdict(measured))
 
-    def _read(self, lines: Sequence[str]) -> None:
+    def _read(self, lines: Sequence[bytes]) -> None:
         try:
-            first, *rest = [json.loads(line) for line in lines if line.endswith("}")]
+            first, *rest = map(parse_json, lines)
             device = first["device"]
             self.done = {row["name"]: Measured(**row) for row in rest}
         except (ValueError, KeyError, TypeError) as error:
@@ -249,8 +246,4 @@ class Measurements:
             )
 
     def _append(self, document: Mapping[str, object]) -> None:
-        self._write(json.dumps(document) + "\n")
-
-    def _write(self, text: str) -> None:
-        with self._path.open("a") as file:
-            file.write(text)
+        append_lines(self._path, [json.dumps(document)])

@@ -8,23 +8,21 @@ told at its start from places that may change (the cache) is a line of its own, 
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..errors import CacheError
-from ..files import MALFORMED, parse_json, read_plain
+from ..files import MALFORMED, parse_json
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
 from ..nouns.trial import Trial
+from ..store.lines import LineLog, read_lines
 
 SCHEMA = 2
-_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Recorded:
     pairs: frozenset[str] = frozenset()
     spent: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
-    length: int = 0  # bytes of whole lines; anything behind is a torn line
 
 
 def read_journal(path: Path) -> Recorded:
@@ -49,20 +46,21 @@ def read_journal(path: Path) -> Recorded:
     Raises:
         CacheError: a line other than the last is no JSON document, or the schema is another one.
     """
-    if not path.exists():
-        return Recorded()
     try:
-        data = read_plain(path, _FILE_BYTES)
+        lines = read_lines(path)
     except OSError as error:
         raise CacheError(f"journal {path} can't be read: {error.strerror}.", "Remove it to start afresh.") from error
-    length = data.rfind(b"\n") + 1
+    return _recorded(path, lines)
+
+
+def _recorded(path: Path, lines: Sequence[bytes]) -> Recorded:
     header: dict[str, object] = {}
     outcomes: dict[str, Outcome] = {}
     launches: dict[str, str] = {}
     pairs: set[str] = set()
     spent: dict[str, float] = {}
     facts: dict[str, Any] = {}
-    for number, line in enumerate(data[:length].splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             doc = parse_json(line)
             if number == 1:
@@ -84,7 +82,7 @@ def read_journal(path: Path) -> Recorded:
             raise CacheError(
                 f"journal {path}, line {number}: {error!r}.", "Remove the file to start afresh."
             ) from error
-    return Recorded(header, outcomes, launches, frozenset(pairs), spent, facts, length)
+    return Recorded(header, outcomes, launches, frozenset(pairs), spent, facts)
 
 
 def _document(trial: Trial, baseline: Pair, seconds: float, spent: Mapping[str, float]) -> dict[str, object]:
@@ -120,40 +118,31 @@ class Journal:
     """
 
     def __init__(self, path: Path, header: Mapping[str, object]) -> None:
+        self._path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)  # what isn't written when it fails is not written later
+            self._log = LineLog(path)
+        except BlockingIOError:
+            raise CacheError(
+                f"another process is in the same run: it writes the journal {path}.", "Wait for its result."
+            ) from None
         except OSError as error:
             raise CacheError(
                 f"can't write the journal {path}: {error.strerror}.", "Free space or name a writable folder."
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released by the system when the process dies
-            self._open(path, {"schema": SCHEMA, **header})
-        except BlockingIOError:
-            self._file.close()
-            raise CacheError(
-                f"another process is in the same run: it writes the journal {path}.", "Wait for its result."
-            ) from None
+            self._open({"schema": SCHEMA, **header})
         except CacheError:
-            self._file.close()
+            self._log.close()
             raise
-        except OSError as error:
-            self._file.close()
-            raise CacheError(
-                f"can't use the journal {path}: {error.strerror}.", "Free space or name a writable folder."
-            ) from error
 
-    def _open(self, path: Path, wanted: Mapping[str, object]) -> None:
-        self.recorded = read_journal(path)
-        if self.recorded.length and dict(self.recorded.header) != json.loads(json.dumps(wanted)):
+    def _open(self, wanted: Mapping[str, object]) -> None:
+        self.recorded = _recorded(self._path, self._log.lines)
+        if self._log.lines and dict(self.recorded.header) != json.loads(json.dumps(wanted)):
             names = sorted(k for k in wanted if wanted[k] != self.recorded.header.get(k))
             raise CacheError(
-                f"journal {path} belongs to another run (differs in {', '.join(names)}).", "Name another file."
+                f"journal {self._path} belongs to another run (differs in {', '.join(names)}).", "Name another file."
             )
-        self._file.truncate(self.recorded.length)
-        self._path = path
-        if not self.recorded.length:
+        if not self._log.lines:
             self._line(wanted)
 
     def write(self, trial: Trial, baseline: Pair, seconds: float, spent: Mapping[str, float]) -> None:
@@ -171,17 +160,14 @@ class Journal:
 
     def _line(self, doc: Mapping[str, object]) -> None:
         try:
-            line = json.dumps(doc, sort_keys=True).encode() + b"\n"
-            while line:
-                line = line[self._file.write(line) :]
-            os.fsync(self._file.fileno())
+            self._log.append(json.dumps(doc, sort_keys=True))
         except OSError as error:
             raise CacheError(
                 f"can't write the journal {self._path}: {error.strerror}.", "Free space and resume."
             ) from error
 
     def close(self) -> None:
-        self._file.close()
+        self._log.close()
 
     def __enter__(self) -> Journal:
         return self

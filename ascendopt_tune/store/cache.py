@@ -16,7 +16,6 @@ of JSON summaries that spares reading them all and can be rebuilt at any time.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import re
 import shutil
@@ -36,7 +35,7 @@ import diskcache
 
 from .. import paths
 from ..errors import CacheError
-from ..files import MALFORMED, parse_json
+from ..files import MALFORMED, locked, parse_json
 from ..nouns.case import Case
 from ..nouns.clocks import Interval, speedup_text
 from ..nouns.operator import Signature
@@ -347,13 +346,8 @@ class Cache:
     def _lock(self) -> Iterator[None]:
         """The writers' lock; released by the system when a holder dies."""
         self.root.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self.root / "lock"):
             yield
-        finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing won't do if another thread has forked meanwhile
-            os.close(descriptor)
 
     @contextmanager
     def _work_folder(self) -> Iterator[Path]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from ..files import hold, let_go
 
 FOLDER = "locks"
 
@@ -44,7 +45,7 @@ def _locked(path: Path, wait: bool, create: bool = True) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(descriptor, wait)
             if _same(descriptor, path):
                 return descriptor
         except BaseException:
@@ -54,11 +55,10 @@ def _locked(path: Path, wait: bool, create: bool = True) -> int:
 
 
 def _release(path: Path, descriptor: int) -> None:
-    """Removes the file while its lock is held, and unlocks: closing alone won't do if another thread has forked."""
+    """Removes the file while its lock is held, and unlocks."""
     with contextlib.suppress(OSError):
         path.unlink()
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    let_go(descriptor)
 
 
 def _same(descriptor: int, path: Path) -> bool:

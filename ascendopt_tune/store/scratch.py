@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -11,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
+
+from ..files import hold
 
 _GRACE_S = 60.0  # between the making of a folder and its lock; also for a file system whose clock is another
 
@@ -31,7 +32,7 @@ class Scratch:
         self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self._descriptor: int | None = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with contextlib.suppress(OSError):  # a file system without locks: then nobody else gets one either
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(self._descriptor, wait=False)
 
     def close(self) -> None:
         """Removes the folder. Harmless when repeated."""
@@ -60,7 +61,7 @@ def _sweep(parent: Path, prefix: str) -> None:
         except OSError:
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(descriptor, wait=False)
             shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             continue  # its owner lives

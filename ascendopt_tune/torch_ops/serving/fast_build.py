@@ -9,7 +9,6 @@ beside it; if it fails, that is all there is, and nobody tries again for a day.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ToolchainError
-from ...files import write_whole
+from ...files import locked, write_whole
 from ...store.scratch import Scratch
 
 _HEEDED_S = 24 * 3600.0  # how long a failure keeps others from trying: memory or disk may have been short
@@ -76,9 +75,9 @@ class Build:
         if self.file.exists():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.file.with_suffix(".lock"), "w") as lock:
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                stack.enter_context(locked(self.file.with_suffix(".lock"), wait=wait))
             except BlockingIOError:
                 return
             if not self.file.exists() and self.failure() is None:
