@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from .bank.refinement import Run, learned
+from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
 from .errors import NoWorkingCandidate, OutOfTime
 from .evaluate.diagnosis import waves_json
@@ -336,7 +336,7 @@ def tune_cases(
     for entry in entries:
         cache.put(entry)
     if warm_start and len(cases) == 1:
-        run = Run(
+        run = LearningRun(
             name, operator, cases[0].case, load_chip(chip), toolkit.target, result.history, chosen.retrieval.found,
             seed, package_version(), toolkit.version,
         )  # fmt: skip

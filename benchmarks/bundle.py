@@ -19,18 +19,18 @@ import diskcache
 
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.settings import override
-from ascendopt_tune.store.bundle import SCHEMA, Bundle, Row, open_bundle
+from ascendopt_tune.store.bundle import SCHEMA, Bundle, BundleRow, open_bundle
 from ascendopt_tune.store.cache import Cache
 from ascendopt_tune.store.entry import Key, canonical, sha256
 
 OPERATORS = 25
 
 
-def manifest(folder: Path, entries: int) -> list[Row]:
+def manifest(folder: Path, entries: int) -> list[BundleRow]:
     """A manifest of that many entries, as a bundle's; the entries themselves are not needed to open it."""
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[BundleRow]] = {}
     for i in range(entries):
-        row = Row(sha256(b"key%d" % i), sha256(b"call%d" % i), sha256(b"entry%d" % i), 20.0 + i / 7, 10.0 + i / 9)
+        row = BundleRow(sha256(b"key%d" % i), sha256(b"call%d" % i), sha256(b"entry%d" % i), 20.0 + i / 7, 10.0 + i / 9)
         rows.setdefault(f"operator_{i % OPERATORS}", []).append(row)
     about = {"chips": ["ascend910b2"], "targets": ["virtual"], "toolkits": ["vnpu-1"]}
     (folder / "entries").mkdir()

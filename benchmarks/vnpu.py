@@ -29,7 +29,7 @@ from ascendopt_tune.build import toolkit as toolkits
 from ascendopt_tune.build.kernel import kernel_unit
 from ascendopt_tune.build.toolkit import Toolkit
 from ascendopt_tune.device.acl import Acl
-from ascendopt_tune.device.launch import Launch
+from ascendopt_tune.device.launch import DeviceLaunch
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import EvaluateRequest, EvaluationResult
@@ -123,7 +123,7 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
         binary = stack.enter_context(acl.load(Path(str(result.binary_path)).read_bytes()))
         function = binary.function(result.entry)
         names = (("x", "y"), ("z",))
-        launch = stack.enter_context(Launch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes))
+        launch = stack.enter_context(DeviceLaunch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes))
         launch.load([x, y], 0xFF)
 
         def simulate(timing: bool, hazards: bool, threads: int = 1) -> Callable[[], None]:

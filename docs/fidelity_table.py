@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ascendopt_tune.fidelity import compare, measured, output, ranking, runner, table
-from ascendopt_tune.fidelity.summary import Summary
+from ascendopt_tune.fidelity.summary import FidelitySummary
 
 PAGE = Path(__file__).resolve().parent / "fidelity.md"
 
@@ -55,13 +55,13 @@ def main() -> None:
     """Runs every scenario and writes the page."""
     values = (*measured.read(), *measured.points())
     warm, cold = (
-        Summary.of(list(runner.run([s for s in table.scenarios() if (s.state == "cold") == c])), values)
+        FidelitySummary.of(list(runner.run([s for s in table.scenarios() if (s.state == "cold") == c])), values)
         for c in (False, True)
     )
     PAGE.write_text(HEAD + _results(warm) + LIMITS + "\n## Rows\n" + "".join(_families(warm)) + _rest(warm, cold))
 
 
-def _results(found: Summary) -> str:
+def _results(found: FidelitySummary) -> str:
     held, missed, middle = len(found.held), len(found.missed), compare.median_error(found.rows)
     text = f"\n**{held} of {held + missed} rows with a limit are within it; their median error is {middle:.1f} %.**\n\n"
     wrong = "; ".join(f"{i.faster} was measured faster than {i.slower}" for i in found.inversions)
@@ -75,16 +75,16 @@ def _results(found: Summary) -> str:
     return text
 
 
-def _rows(rows: Sequence[compare.Row]) -> str:
+def _rows(rows: Sequence[compare.ComparedRow]) -> str:
     text = "| row | scenario | metric | measured | modelled | error % | limit % | |\n"
     return text + "|---|---|---|--:|--:|--:|--:|---|\n" + "".join(f"{output.markdown(r)}\n" for r in rows)
 
 
-def _is_time(row: compare.Row) -> bool:
+def _is_time(row: compare.ComparedRow) -> bool:
     return bool(row.verdict) or row.measured.unit == "us"
 
 
-def _families(found: Summary) -> Iterator[str]:
+def _families(found: FidelitySummary) -> Iterator[str]:
     for family in table.families():
         rows = [r for r in found.rows if r.scenario.split("/")[0] == family.name and _is_time(r)]
         if rows:
@@ -92,7 +92,7 @@ def _families(found: Summary) -> Iterator[str]:
             yield f"\n### {family.name} ({family.scenarios[0].chip}{flushed})\n\n{_rows(rows)}"
 
 
-def _rest(warm: Summary, cold: Summary) -> str:
+def _rest(warm: FidelitySummary, cold: FidelitySummary) -> str:
     text = f"\n## First launches\n\n{_rows(cold.rows)}"
     text += "\n## Outside the limits\n\n| scenario | rows, error % | why, as far as it is known |\n|---|---|---|\n"
     for one in (*warm.modelled, *cold.modelled):

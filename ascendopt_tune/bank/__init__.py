@@ -6,6 +6,6 @@ measures; ``distill.py`` writes down what that says.
 """
 
 from .bank import Bank, BankWarning
-from .experience import Experience, Provenance, Use
+from .experience import Experience, ExperienceProvenance, Use
 
-__all__ = ["Bank", "BankWarning", "Experience", "Provenance", "Use"]
+__all__ = ["Bank", "BankWarning", "Experience", "ExperienceProvenance", "Use"]

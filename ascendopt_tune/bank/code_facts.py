@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from ..search.kernel.motifs import KernelProgram
 from ..search.kernel.motifs.api import BINARY, COPY, SCALAR, VECTOR, depend, reads, root, writes
-from ..search.kernel.motifs.kernel_program import Call, flat, loops_around, neighbour
+from ..search.kernel.motifs.kernel_program import ApiCall, flat, loops_around, neighbour
 from ..sources.cpp import walk
 
 _QUEUE = re.compile(r"\bTQue\w*\s*<")
@@ -35,7 +35,7 @@ def _many(n: int, what: str) -> Iterator[str]:
         yield f"{'one' if n == 1 else 'several' if n < 6 else 'many'} {what}"
 
 
-def _next(kernel: KernelProgram, call: Call, step: int = 1) -> Call | None:
+def _next(kernel: KernelProgram, call: ApiCall, step: int = 1) -> ApiCall | None:
     """The call that is the neighbouring statement of a call, or None."""
     found = neighbour(call.statement, step) if call.statement is not None else None
     if found is None or found.type != "expression_statement" or not found.named_children:
@@ -44,7 +44,7 @@ def _next(kernel: KernelProgram, call: Call, step: int = 1) -> Call | None:
     return kernel.call_at(call.function, node) if node.type == "call_expression" else None
 
 
-def _order(kernel: KernelProgram, calls: Sequence[Call]) -> Iterator[str]:
+def _order(kernel: KernelProgram, calls: Sequence[ApiCall]) -> Iterator[str]:
     """Barriers, flags and meetings."""
     barriers = [c for c in calls if c.name in ("PipeBarrier", "pipe_barrier")]
     everything = [c for c in barriers if "PIPE_ALL" in c.template + "".join(c.args)]
@@ -82,7 +82,7 @@ def _buffers(kernel: KernelProgram) -> Iterator[str]:
     yield from _many(late, "tensors freed behind work that doesn't use them (FreeTensor)")
 
 
-def _mentions(call: Call, names: Sequence[str]) -> bool:
+def _mentions(call: ApiCall, names: Sequence[str]) -> bool:
     return any(root(n) in _NAME.findall(a) for n in names for a in (*call.args, call.receiver))
 
 
@@ -92,7 +92,7 @@ def _declared_queues(text: str) -> Iterator[str]:
         yield from re.findall(r"\b([A-Za-z_]\w*)\b(?=\s*(?:[,\[]|$))", declaration.rpartition(">")[2])
 
 
-def _scalar(calls: Sequence[Call]) -> Iterator[str]:
+def _scalar(calls: Sequence[ApiCall]) -> Iterator[str]:
     """Elements that the scalar unit reads and writes."""
     elements = [c for c in calls if c.name in ("GetValue", "SetValue")]
     looped = [c for c in elements if _by_counter(c)]
@@ -102,13 +102,13 @@ def _scalar(calls: Sequence[Call]) -> Iterator[str]:
     yield from _many(sum(n > 1 for n in read.values()), "elements read more than once")
 
 
-def _by_counter(call: Call) -> bool:
+def _by_counter(call: ApiCall) -> bool:
     """Does an operand name the counter of the innermost loop around the call?"""
     loops = loops_around(call.node, call.function)[:1]
     return any(_counters(loop) & {n for a in call.args for n in _NAME.findall(a)} for loop in loops)
 
 
-def _copies(kernel: KernelProgram, copies: Sequence[Call]) -> Iterator[str]:
+def _copies(kernel: KernelProgram, copies: Sequence[ApiCall]) -> Iterator[str]:
     """Copies from and to global memory, by the names of their operands."""
     moved = [c for c in copies if _global(c)]
     rows = [c for c in moved if _by_counter(c) and _only_copies(kernel, c)]
@@ -118,22 +118,22 @@ def _copies(kernel: KernelProgram, copies: Sequence[Call]) -> Iterator[str]:
     yield from _many(len(moved) - padded, "copies of whole blocks (DataCopy)")
 
 
-def _global(copy: Call) -> bool:
+def _global(copy: ApiCall) -> bool:
     return any(re.search(r"gm|global", a, re.IGNORECASE) for a in copy.args[:2])
 
 
-def _only_copies(kernel: KernelProgram, call: Call) -> bool:
+def _only_copies(kernel: KernelProgram, call: ApiCall) -> bool:
     """Is there no vector instruction in the innermost loop around the copy?"""
     loop = loops_around(call.node, call.function)[0]
     return not any(c.name in VECTOR for c in _inside(kernel, call, loop))
 
 
-def _inside(kernel: KernelProgram, call: Call, loop: Node) -> list[Call]:
+def _inside(kernel: KernelProgram, call: ApiCall, loop: Node) -> list[ApiCall]:
     same = (c for c in kernel.calls if c.path == call.path)
     return [c for c in same if loop.start_byte <= c.node.start_byte < loop.end_byte]
 
 
-def _vector(kernel: KernelProgram, vector: Sequence[Call]) -> Iterator[str]:
+def _vector(kernel: KernelProgram, vector: Sequence[ApiCall]) -> Iterator[str]:
     """Vector instructions: parts, repetitions, and what one hands to the next."""
     if not vector:
         yield "no vector instruction in repeated code"
@@ -141,7 +141,7 @@ def _vector(kernel: KernelProgram, vector: Sequence[Call]) -> Iterator[str]:
     again = Counter((c.function.node.start_byte, c.name, flat(str(c.args))) for c in vector)
     yield from _many(sum(n > 1 for n in again.values()), "instructions that occur twice with the same operands")
     pairs = [(a, b) for a, b in pairwise(vector) if a.function == b.function and writes(a) & reads(b)]
-    facts: dict[str, Callable[[Call, Call], bool]] = {
+    facts: dict[str, Callable[[ApiCall, ApiCall], bool]] = {
         "tensors filled and then read once (Duplicate)": lambda a, b: a.name == "Duplicate" and b.name in BINARY,
         "chains of two scalar operands (Muls Muls, Adds Adds)": lambda a, b: a.name == b.name and a.name in SCALAR,
         "products that are added at once (Mul Add)": lambda a, b: a.name[:3] == "Mul" and b.name[:3] in ("Add", "Sub"),
@@ -154,13 +154,13 @@ def _vector(kernel: KernelProgram, vector: Sequence[Call]) -> Iterator[str]:
     yield from _many(sum(bool(writes(a) & reads(b)) for a, b in copied), "tensors copied inside UB and then worked on")
 
 
-def _moves(call: Call) -> bool:
+def _moves(call: ApiCall) -> bool:
     """Does the instruction only move data inside UB?"""
     number = re.sub(r"static_cast<\w+>|[()fFuUT]|\.0*$", "", call.args[2]) if len(call.args) > 2 else ""
     return call.name == "Copy" or (call.name == "Adds" and number == "0") or (call.name == "Muls" and number == "1")
 
 
-def _unchanged(kernel: KernelProgram, calls: Sequence[Call]) -> Iterator[str]:
+def _unchanged(kernel: KernelProgram, calls: Sequence[ApiCall]) -> Iterator[str]:
     """Instructions in a loop that changes nothing they read."""
     same = 0
     for c in calls:
@@ -173,7 +173,7 @@ def _unchanged(kernel: KernelProgram, calls: Sequence[Call]) -> Iterator[str]:
     yield from _many(same, "instructions in a loop that changes nothing they read")
 
 
-def _written(call: Call) -> set[str]:
+def _written(call: ApiCall) -> set[str]:
     """Names an unknown call may change: all it is given."""
     known = VECTOR | COPY | {"PipeBarrier", "FreeTensor", "EnQue"}
     return set() if call.name in known else {n for a in call.args for n in _NAME.findall(a)}

@@ -13,8 +13,8 @@ from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
 from ..search.kernel.motifs import KernelProgram, find
-from .experience import Experience, Provenance
-from .rewind import Step
+from .experience import Experience, ExperienceProvenance
+from .rewind import RewindStep
 from .symptoms import symptoms
 
 _PIPES = {
@@ -40,7 +40,7 @@ class Texts:
 class Evidence:
     """A step and all it was measured on; ``slow`` is the parsed slower kernel."""
 
-    step: Step
+    step: RewindStep
     operator: Operator
     case: Case
     chip: Chip
@@ -69,7 +69,7 @@ def by_rules(evidence: Evidence) -> Texts:
     )
 
 
-def distill(evidence: Evidence, provenance: Provenance, distiller: Distiller = by_rules) -> Experience | None:
+def distill(evidence: Evidence, provenance: ExperienceProvenance, distiller: Distiller = by_rules) -> Experience | None:
     """The experience of a step: negative where the optimization made no difference, or the gate refused the kernel it
     was put into. None where the gate refused a kernel without it: that says nothing about speed."""
     step = evidence.step

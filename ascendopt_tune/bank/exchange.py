@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import BankError
 from ..files import TEXT_BYTES, parse_json, read_plain, write_whole
 from .bank import Records, read_records
-from .experience import Experience, Provenance, line_of
+from .experience import Experience, ExperienceProvenance, line_of
 
 _POINT = {"title": "title", "description": "description", "bottleneck": "bottleneck", "code_diff": "diff"}
 
@@ -55,7 +55,7 @@ def points(document: Any, source: str) -> Records:
             if not isinstance(value, str):
                 raise BankError(f"{source}, entry {number}: {name} is no text.", "Correct the entry.")
         texts = {ours: entry[theirs].strip() for theirs, ours in _POINT.items()}
-        e = Experience(motif="", **texts, provenance=Provenance(f"import of {source}"))
+        e = Experience(motif="", **texts, provenance=ExperienceProvenance(f"import of {source}"))
         made[e.id] = e
     return Records(made)
 

@@ -26,7 +26,7 @@ _ID = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Provenance:
+class ExperienceProvenance:
     """Where an experience is from.
 
     ``source``: ``rewind``, ``refinement`` (a search tried it) or ``import``. ``command`` measures it again (empty for
@@ -72,7 +72,7 @@ class Experience:
     target: str = ""
     kind: str = "positive"
     reason: str = ""
-    provenance: Provenance = field(default_factory=Provenance)
+    provenance: ExperienceProvenance = field(default_factory=ExperienceProvenance)
     applied: int = 0
     helped: int = 0
 
@@ -112,7 +112,7 @@ class Experience:
         try:
             values = {k: v for k, v in document.items() if k != "id"}
             values |= {n: Profile.from_json(values[n]) if values[n] is not None else None for n in ("before", "after")}
-            values["provenance"] = Provenance(**values["provenance"])
+            values["provenance"] = ExperienceProvenance(**values["provenance"])
             made = Experience(**values)
         except (KeyError, TypeError, AttributeError) as error:
             raise BankError(f"an experience's record can't be read: {error!r}.") from error

@@ -19,15 +19,15 @@ from ..nouns.trial import Trial
 from ..search.kernel.motifs import MOTIFS, KernelProgram
 from .bank import Bank, Records
 from .distill import Evidence, distill, regime
-from .experience import Experience, Provenance, Use
-from .rewind import Removal, Step, step_of
+from .experience import Experience, ExperienceProvenance, Use
+from .rewind import Removal, RewindStep, step_of
 
 _EXPERIENCE = "experience:"  # llm/proposers.py: the site of a move that applies one
 _NAMES = frozenset(m.name for m in MOTIFS)
 
 
 @dataclass(frozen=True)
-class Run:
+class LearningRun:
     """A finished tuning run, named by its key's hash.
 
     ``found``: by pair hash, the experiences that were retrieved while the pair was the incumbent.
@@ -45,7 +45,7 @@ class Run:
     toolkit: str
 
 
-def learned(run: Run, bank: Bank) -> Records:
+def learned(run: LearningRun, bank: Bank) -> Records:
     """Uses and experiences of ``run``; experiences only of a kind that ``bank`` doesn't have."""
     experiences: dict[str, Experience] = {}
     uses: set[Use] = set()
@@ -59,14 +59,16 @@ def learned(run: Run, bank: Bank) -> Records:
                 step.slow.kernel, step.slow.tiling, run.chip, run.operator.auto_sync, trial.tiling_key
             )
             evidence = Evidence(step, run.operator, run.case, run.chip, run.target, kernel)
-            made = distill(evidence, Provenance("refinement", "", run.seed, run.version, run.toolkit, run.name))
+            made = distill(
+                evidence, ExperienceProvenance("refinement", "", run.seed, run.version, run.toolkit, run.name)
+            )
             if made is not None:
                 experiences[made.id] = made
                 known.add(kind)
     return Records(experiences, frozenset(uses))
 
 
-def _steps(run: Run) -> Iterator[tuple[Trial, Step]]:
+def _steps(run: LearningRun) -> Iterator[tuple[Trial, RewindStep]]:
     """Trials of Stage II that applied one motif (at one or more places), or one experience."""
     by_id = {t.candidate.id: t for t in run.history}
     for trial in run.history:
@@ -85,7 +87,7 @@ def _is_named(family: str) -> bool:
     return family in _NAMES or family == "experience"
 
 
-def _applied(run: Run, step: Step, trial: Trial) -> list[str]:
+def _applied(run: LearningRun, step: RewindStep, trial: Trial) -> list[str]:
     """Ids of the experience the trial is a use of."""
     name = step.removal.motif
     if name.startswith(_EXPERIENCE):
@@ -97,7 +99,7 @@ def _kind(e: Experience) -> tuple[str, ...]:
     return e.motif, e.operator, e.dtype, e.regime, e.chip, e.target, e.kind
 
 
-def _kind_of(run: Run, step: Step) -> tuple[str, ...]:
+def _kind_of(run: LearningRun, step: RewindStep) -> tuple[str, ...]:
     tensors = flatten((*run.case.inputs, *run.case.outputs))
     dtype = tensors[0].dtype if tensors else ""
     kind = "positive" if step.verdict == "hurts" else "negative"

@@ -47,7 +47,7 @@ MeasureMany = Callable[[Mapping[int, Pair]], Iterable[tuple[int, Outcome]]]
 
 
 @dataclass(frozen=True)
-class Step:
+class RewindStep:
     """One removal and what it came to.
 
     ``path``: (motif, site) of what was taken out before, this one last; ``+motif`` where it was put in. ``slow`` and
@@ -96,7 +96,7 @@ def rewind(
     remover: Remover,
     measure_many: MeasureMany,
     options: RewindOptions | None = None,
-) -> Iterator[Step]:
+) -> Iterator[RewindStep]:
     """The steps, as their measurements end.
 
     At each depth all removals from the current kernel are measured. The next kernel is the one that lost least of
@@ -128,7 +128,7 @@ def ahead(
     applier: Remover,
     measure_many: MeasureMany,
     options: RewindOptions | None = None,
-) -> Iterator[Step]:
+) -> Iterator[RewindStep]:
     """One step for each optimization that ``applier`` can put into ``pair``, as their measurements end."""
     options = options or RewindOptions()
     chosen = _chosen(applier(pair), {pair.hash}, options.per_motif)
@@ -143,7 +143,7 @@ def replay(
     measure_many: MeasureMany,
     path: Sequence[tuple[str, str]],
     options: RewindOptions | None = None,
-) -> Iterator[Step]:
+) -> Iterator[RewindStep]:
     """The steps of one path of a trajectory: measures again what an experience says, and nothing else.
 
     Ends early where the path can't be followed: nothing to take out there, or the gate refuses it.
@@ -183,7 +183,7 @@ def _measured(
     options: RewindOptions,
     *,
     forward: bool = False,
-) -> Iterator[Step]:
+) -> Iterator[RewindStep]:
     """``pair`` and its profile are what each removal starts from."""
     for number, outcome in measure_many({i: r.pair for i, r in enumerate(removals)}):
         yield step_of(removals[number], path, pair, profile, outcome, options.min_effect, forward=forward)
@@ -198,7 +198,7 @@ def step_of(
     min_effect: float = MIN_EFFECT,
     *,
     forward: bool = False,
-) -> Step:
+) -> RewindStep:
     """What became of ``removal`` (``outcome``), which started from ``pair`` and its profile, ``path`` behind it."""
     changed = outcome.profile if isinstance(outcome, Timed) else None
     slow, fast = (pair, removal.pair) if forward else (removal.pair, pair)
@@ -207,9 +207,9 @@ def step_of(
     if before is not None and after is not None:
         verdict = "hurts" if hurts(before, after, min_effect) else "harmless"
     name = f"{PUT_IN if forward else ''}{removal.motif}"
-    return Step(removal, (*path, (name, removal.site)), slow, fast, before, after, outcome, verdict)
+    return RewindStep(removal, (*path, (name, removal.site)), slow, fast, before, after, outcome, verdict)
 
 
-def _time(step: Step) -> float:
+def _time(step: RewindStep) -> float:
     assert step.before is not None
     return step.before.task_duration_us

@@ -20,7 +20,7 @@ from ..search.tiling.context import Context
 from ..search.tiling.rules import mutations
 from ..search.tiling.slice import synthesize
 from ..sources.cpp import Edit, apply_edits, breaks_syntax
-from .run import Method, Run, Spent, Subject
+from .run import Method, Run, RunSubject, Spent
 
 
 def rule_proposers(stages: Sequence[int] = (1, 2)) -> list[Proposer]:
@@ -32,7 +32,7 @@ def rule_proposers(stages: Sequence[int] = (1, 2)) -> list[Proposer]:
 def ours(stages: Sequence[int] = (1, 2), schedule: str = SCHEDULES[0]) -> Method:
     """The search of the tuner as it is by default, without a warm start; with one stage only for comparison."""
 
-    def method(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+    def method(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
         def evaluate(candidate: Candidate) -> Outcome:
             return subject.outcome(candidate.pair)
 
@@ -51,12 +51,12 @@ def ours(stages: Sequence[int] = (1, 2), schedule: str = SCHEDULES[0]) -> Method
     return method
 
 
-def as_written(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+def as_written(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
     """The baseline and nothing else: whether a case runs, and how long that takes."""
     return Run(subject, seed, budget).history
 
 
-def best_of_n(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+def best_of_n(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
     """Independent proposals from the baseline, the rules' own order, both stages in turn; nothing is learned."""
     run = Run(subject, seed, budget)
     most = budget * (1 + SearchOptions().duplicates_per_evaluation)
@@ -75,7 +75,7 @@ def best_of_n(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
 def uniform(parent_of: Callable[[Run, random.Random], Trial]) -> Method:
     """Any mutation that the rules of both stages know, each as likely as the other, of the parent chosen."""
 
-    def method(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+    def method(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
         run = Run(subject, seed, budget)
         rng = random.Random(f"{seed}/uniform")
         pools: dict[int, Iterator[Proposal]] = {}

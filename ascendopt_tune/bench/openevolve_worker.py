@@ -57,7 +57,7 @@ def _ask(what: str, text: str) -> Any:
         return connection.recv()
 
 
-class Model:
+class RuleModel:
     """What ``init_client`` returns: OpenEvolve's interface of a language model, answered by rules."""
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class Model:
         return await self.generate(messages[-1]["content"])
 
 
-def init_client(configuration: object) -> Model:
-    return Model()
+def init_client(configuration: object) -> RuleModel:
+    return RuleModel()
 
 
 def main(first: str, seed: str, iterations: str) -> None:

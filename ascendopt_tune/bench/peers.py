@@ -37,8 +37,8 @@ from ..search.tiling.context import Context
 from ..search.tiling.rules import TilingRules
 from . import openevolve_worker
 from .methods import rule_proposers
-from .run import Method, Run, Spent, Subject
-from .space import Knob, knobs, pair_of
+from .run import Method, Run, RunSubject, Spent
+from .space import SpaceKnob, knobs, pair_of
 
 #: method -> package of PyPI and module.
 PACKAGES = {
@@ -69,7 +69,7 @@ def require(names: Sequence[str]) -> dict[str, str]:
 # -- numbers only ------------------------------------------------------------------------------------------------------
 
 
-def parametric(subject: Subject) -> tuple[Knob, ...]:
+def parametric(subject: RunSubject) -> tuple[SpaceKnob, ...]:
     """The knobs of the subject's baseline; none if its tiling program has no number to change."""
     first = Trial(Candidate(0, subject.operator.baseline, None, "", "as written"), LaunchFailed("not evaluated"))
     s = subject
@@ -77,12 +77,12 @@ def parametric(subject: Subject) -> tuple[Knob, ...]:
     return knobs(subject.operator.baseline, Context.of(state))
 
 
-def _attempt(run: Run, space: Sequence[Knob], values: Sequence[int]) -> Trial:
+def _attempt(run: Run, space: Sequence[SpaceKnob], values: Sequence[int]) -> Trial:
     pair, change = pair_of(run.subject.operator.baseline, space, values)
     return run.attempt(pair, change, 0, stage=1)
 
 
-def optuna_tpe(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+def optuna_tpe(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
     """Optuna's TPE, multivariate, each knob a categorical; the text's own numbers are its first point."""
     import optuna
 
@@ -105,7 +105,7 @@ def optuna_tpe(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
 class _Answers(dict[str, Any]):
     """What kernel_tuner's simulation mode takes for its table of results: each row is made when it is looked up."""
 
-    def __init__(self, run: Run, space: Sequence[Knob]) -> None:
+    def __init__(self, run: Run, space: Sequence[SpaceKnob]) -> None:
         super().__init__()
         self._run, self._space = run, space
 
@@ -128,7 +128,7 @@ class _Answers(dict[str, Any]):
         return super().__getitem__(key)
 
 
-def kernel_tuner(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+def kernel_tuner(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
     """kernel_tuner's strategy ``STRATEGY`` in its simulation mode, whose table of results is filled as it asks.
 
     Its budget counts configurations; it may use as many as the run allows, and the run ends it.
@@ -168,7 +168,7 @@ def kernel_tuner(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
 # -- whole pairs -------------------------------------------------------------------------------------------------------
 
 
-def openevolve(subject: Subject, seed: int, budget: int) -> Sequence[Trial]:
+def openevolve(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:
     """OpenEvolve with its defaults, one evaluation at a time.
 
     It runs in a process of its own (it takes the signal handlers, the root logger and the global generators for itself)

@@ -13,7 +13,7 @@ from . import peers, summary
 from .gain import PARTS
 from .pictures import figure, svg
 from .record import RunRecord
-from .runner import COMPARED, Plan
+from .runner import COMPARED, BenchPlan
 from .sizes import SIZES
 from .table import LEVELS, LeftOut
 
@@ -44,7 +44,7 @@ Failures = Sequence[tuple[summary.CaseName, str]]
 class Results:
     """What there is to report. ``failed``: cases without a run, and why; ``left_out``: sizes there are no cases of."""
 
-    plan: Plan
+    plan: BenchPlan
     runs: Sequence[RunRecord]
     failed: Failures
     left_out: Sequence[LeftOut] = ()
@@ -205,7 +205,7 @@ def _gain_table(rows: Sequence[tuple[str, Sequence[RunRecord]]], method: str = "
     yield ""
 
 
-def _interval(figure: summary.Interval, scale: float, digits: str, unit: str) -> str:
+def _interval(figure: summary.MeanInterval, scale: float, digits: str, unit: str) -> str:
     def text(value: float) -> str:
         return f"{scale * value:{digits}}"
 

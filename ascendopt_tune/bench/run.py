@@ -24,7 +24,7 @@ from .gain import launch_us
 from .record import RunRecord, Step
 
 
-class Subject(Protocol):
+class RunSubject(Protocol):
     """What a run needs of :class:`~.subject.Subject`; tests give their own."""
 
     operator: Any
@@ -51,7 +51,7 @@ class Spent(Exception):
 class Run:
     """The budget and the history of a method that proposes one pair after the other."""
 
-    def __init__(self, subject: Subject, seed: int, budget: int) -> None:
+    def __init__(self, subject: RunSubject, seed: int, budget: int) -> None:
         self.subject, self.seed, self.budget = subject, seed, budget
         self.history: list[Trial] = []
         self._by_pair: dict[str, Trial] = {}
@@ -119,10 +119,10 @@ class Run:
         return SearchState(s.operator, s.case, s.chip, s.signature, self.baseline, best, shown, self.seed, seen, stage)
 
 
-Method = Callable[[Subject, int, int], Sequence[Trial]]
+Method = Callable[[RunSubject, int, int], Sequence[Trial]]
 
 
-def record(subject: Subject, method: Method, seed: int, budget: int, /, **about: Any) -> RunRecord:
+def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **about: Any) -> RunRecord:
     """Runs ``method`` and judges what it found. ``about``: the fields that say which run this is.
 
     Raises:

@@ -54,7 +54,7 @@ _SOURCES = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """What to run.
 
     ``list``: of which the operators are. ``results``: the folder of runs and evaluations; ``sampled``: methods that run
@@ -122,7 +122,7 @@ def _keep_failure(results: Path, entry: BenchOperator, error: str) -> None:
     _keep(results, "failures", {"operator": entry.path, "size": entry.size, "error": error})
 
 
-def execute(plan: Plan, say: Callable[[Said], None]) -> None:
+def execute(plan: BenchPlan, say: Callable[[Said], None]) -> None:
     """Runs the plan, telling every run as it ends; what is known already is told, not repeated.
 
     Raises:
@@ -181,14 +181,14 @@ def _end_with_parent() -> None:
 
 
 def _tell_all(
-    plan: Plan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
+    plan: BenchPlan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
 ) -> None:
     for said in _operator(plan, entry, done, versions):
         _news.put(said)
 
 
 def _operator(
-    plan: Plan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
+    plan: BenchPlan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
 ) -> Iterator[Said]:
     of = (entry.path, entry.size)
     try:
@@ -231,7 +231,7 @@ def _operator(
         yield Said(*of, error=str(error))
 
 
-def newest(runs: Sequence[RunRecord], plan: Plan) -> list[RunRecord]:
+def newest(runs: Sequence[RunRecord], plan: BenchPlan) -> list[RunRecord]:
     """Of each run of the plan the one that was made last."""
     methods = {(o.path, o.size): plan.methods_on(o) for o in plan.operators}
     out: dict[tuple[str, str, str, int], RunRecord] = {}

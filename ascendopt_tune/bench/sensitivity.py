@@ -31,7 +31,7 @@ _HELD = 0.001  # share of the time that a win has to save, as in run.py
 
 
 @dataclass(frozen=True)
-class Change:
+class ClockChange:
     """One constant with another value. ``key`` as in the chip file (``launch.base_us``)."""
 
     key: str
@@ -55,19 +55,19 @@ class Effect:
     ``means``: size (and ``all``) -> geometric mean of the speedups; ``fast``: share of cases faster than as written.
     """
 
-    change: Change
+    change: ClockChange
     means: dict[str, float]
     fast: float
 
 
-def changes(chip: Chip) -> list[Change]:
+def changes(chip: Chip) -> list[ClockChange]:
     """Every constant of the chip that has an interval, halved and doubled.
 
     Of the single instructions' there are too many for one at a time: what they have in common (``vector``) stands for
     them.
     """
     return [
-        Change(key, value)
+        ClockChange(key, value)
         for key, constant in sorted(chip.constants.items())
         if not key.startswith("instructions.")
         for value in ([f * constant.value for f in _FACTORS] if constant.value else [constant.low, constant.high])
@@ -75,7 +75,7 @@ def changes(chip: Chip) -> list[Change]:
     ]
 
 
-def speedups(subject: Replayed, baseline: Pair, best: Pair, of: Sequence[Change]) -> list[float]:
+def speedups(subject: Replayed, baseline: Pair, best: Pair, of: Sequence[ClockChange]) -> list[float]:
     """Of the best pair over the baseline: under the chip's own clock, then under each of these changes.
 
     Raises:
@@ -120,20 +120,20 @@ def measure(
     return found
 
 
-def effects(of: Sequence[Change], found: Mapping[CaseName, Sequence[float]]) -> tuple[Effect, list[Effect]]:
+def effects(of: Sequence[ClockChange], found: Mapping[CaseName, Sequence[float]]) -> tuple[Effect, list[Effect]]:
     """The benchmark under the chip's own clock, and under each change, the one that moves its mean most first.
 
     Args:
         found: case -> what ``speedups`` gave; there is one at least.
     """
 
-    def effect(change: Change, place: int) -> Effect:
+    def effect(change: ClockChange, place: int) -> Effect:
         by_size = {size: [s[place] for (_, at), s in found.items() if size in (at, "all")] for size in (*SIZES, "all")}
         means = {size: geometric_mean(values) for size, values in by_size.items() if values}
         fast = statistics.fmean(1 / s[place] < 1.0 - _HELD for s in found.values())
         return Effect(change, means, fast)
 
-    nominal = effect(Change("", 0.0), 0)
+    nominal = effect(ClockChange("", 0.0), 0)
     moved = [effect(change, place) for place, change in enumerate(of, start=1)]
     return nominal, sorted(moved, key=lambda e: (-abs(math.log(e.means["all"] / nominal.means["all"])), e.change.key))
 

@@ -20,7 +20,7 @@ MOST = 20_000
 
 
 @dataclass(frozen=True)
-class Knob:
+class SpaceKnob:
     """``name`` and ``written``, the number in the text; ``options``: the mutations that write another one."""
 
     name: str
@@ -33,13 +33,13 @@ class Knob:
         return (self.written, *(int(m.moves[0].value) for m in self.options))
 
 
-def knobs(pair: Pair, context: Context, most: int = MOST) -> tuple[Knob, ...]:
+def knobs(pair: Pair, context: Context, most: int = MOST) -> tuple[SpaceKnob, ...]:
     """The knobs of the pair's tiling program, best rank first; none if it has no number that may be changed."""
     template = synthesize(pair.tiling)
     options: dict[str, dict[int, Mutation]] = {}
     for m in single(template, context):
         options.setdefault(m.moves[0].site, {}).setdefault(int(m.moves[0].value), m)
-    found: list[Knob] = []
+    found: list[SpaceKnob] = []
     points = 1
     taken: list[tuple[str, int, int]] = []
     for site in template.sites:
@@ -48,7 +48,7 @@ def knobs(pair: Pair, context: Context, most: int = MOST) -> tuple[Knob, ...]:
             continue
         if any(p == q and a < d and c < b for p, a, b in places for q, c, d in taken):
             continue  # a number inside another one's place
-        knob = Knob(site.id, site.value, tuple(options.pop(site.id).values()))
+        knob = SpaceKnob(site.id, site.value, tuple(options.pop(site.id).values()))
         if points * len(knob.values) <= most:
             points *= len(knob.values)
             found.append(knob)
@@ -56,7 +56,7 @@ def knobs(pair: Pair, context: Context, most: int = MOST) -> tuple[Knob, ...]:
     return tuple(found)
 
 
-def pair_of(pair: Pair, space: Sequence[Knob], values: Sequence[int]) -> tuple[Pair, str]:
+def pair_of(pair: Pair, space: Sequence[SpaceKnob], values: Sequence[int]) -> tuple[Pair, str]:
     """The pair with these values, and what differs from the text in one line."""
     chosen = [m for knob, v in zip(space, values, strict=True) for m in knob.options if int(m.moves[0].value) == v]
     changed = apply_edits(pair.tiling, [e for m in chosen for e in m.edits])

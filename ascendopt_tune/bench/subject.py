@@ -19,7 +19,7 @@ from ..build.toolkit import Toolkit, find
 from ..errors import CacheError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
-from ..evaluate.limits import Limits
+from ..evaluate.limits import ProcessLimits
 from ..nouns.chip import load_chip
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _RUN_S = {DECODE: 60.0, MEDIUM: 120.0, LARGE: 240.0}
 
 
-class Store:
+class EvaluationStore:
     """Questions and answers of one subject. One process at a time writes it.
 
     Raises:
@@ -83,7 +83,7 @@ class Subject:
     def __init__(self, entry: BenchOperator, results: Path, chip: str, target: str = "virtual") -> None:
         self.entry, self.chip = entry, load_chip(chip)
         self.toolkit: Toolkit = find(target)
-        self._evaluator = Evaluator(self.toolkit, chip, Limits(run_s=_RUN_S[entry.size]), workers=1)
+        self._evaluator = Evaluator(self.toolkit, chip, ProcessLimits(run_s=_RUN_S[entry.size]), workers=1)
         operator = entry.load()
         self.signature = self._evaluator.describe(operator).signature
         self.operator = entry.with_settings(operator, self.signature)
@@ -91,7 +91,7 @@ class Subject:
         self.key = Key.of(self.operator, self.case, chip=chip, target=self.toolkit.target, toolkit=self.toolkit.version)
         self._gate = Gate(self.operator, self.case, self._evaluator, signature=self.signature)
         name = f"{entry.path.replace('/', '-')}-{self.key.hash[:16]}.jsonl"
-        self._store = Store(results / "evaluations" / name)
+        self._store = EvaluationStore(results / "evaluations" / name)
         self.seconds = 0.0
         self._gate_knows_baseline = False
 

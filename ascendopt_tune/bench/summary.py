@@ -49,7 +49,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """A figure under the nominal clock, and its 5th and 95th percentile over plausible clocks.
 
     Every clock is one for all cases: what it makes of each is reckoned together.
@@ -69,8 +69,8 @@ class Gain:
     """
 
     cases: int
-    mean: Interval
-    fast: dict[float, Interval]
+    mean: MeanInterval
+    fast: dict[float, MeanInterval]
     wins: float | None
     parts: dict[str, float]
 
@@ -118,10 +118,10 @@ def best_known(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
 def gain(runs: Sequence[RunRecord]) -> Gain:
     """What these runs, of one method, gain; there is one at least."""
 
-    def ends(figure: Callable[[list[float]], float]) -> Interval:
+    def ends(figure: Callable[[list[float]], float]) -> MeanInterval:
         nominal = figure([r.speedup for r in runs])
         found = clocks.interval([figure(list(of)) for of in columns]) if known else None
-        return Interval(nominal, found.low, found.high) if found is not None else Interval(nominal)
+        return MeanInterval(nominal, found.low, found.high) if found is not None else MeanInterval(nominal)
 
     wins = [r.wins for r in runs if r.wins is not None]
     known = len(wins) == len(runs)

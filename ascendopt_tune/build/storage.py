@@ -19,7 +19,7 @@ _OTHERS = ("completed.", "__dso_handle", "DW.ref.")
 
 
 @dataclass(frozen=True)
-class Variable:
+class StorageVariable:
     """``name`` is the linker's; ``address`` counts from where the object is loaded, ``size`` in bytes."""
 
     name: str
@@ -27,7 +27,7 @@ class Variable:
     size: int
 
 
-def variables(binary: bytes) -> list[Variable]:
+def variables(binary: bytes) -> list[StorageVariable]:
     """Static, global and thread-local variables that can be written, in the order of their addresses.
 
     Raises:
@@ -41,7 +41,7 @@ def variables(binary: bytes) -> list[Variable]:
         raise ValueError(f"a damaged ELF object: {e}") from e
 
 
-def _variables(binary: bytes) -> set[Variable]:
+def _variables(binary: bytes) -> set[StorageVariable]:
     (at,) = struct.unpack_from("<Q", binary, 40)
     _, count, names = struct.unpack_from("<HHH", binary, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", binary, at + i * 64) for i in range(count)]
@@ -66,7 +66,7 @@ def _variables(binary: bytes) -> set[Variable]:
             if info & 15 in (_OBJECT, _TLS) and size and writable(section):
                 text = _text(texts, name)
                 if not text.startswith(_OTHERS):
-                    found.add(Variable(text, address, size))
+                    found.add(StorageVariable(text, address, size))
     return found
 
 

@@ -16,7 +16,7 @@ from .fit import Fit, Residual, fit
 from .measure import Effort
 from .microbenchmarks import Microbenchmark, microbenchmarks
 from .model import Models
-from .parameters import FOLDED, Model
+from .parameters import FOLDED, ClockModel
 from .write import chip_text
 
 
@@ -107,7 +107,7 @@ def calibrate(
 
 
 def fitted(
-    model: Model,
+    model: ClockModel,
     session: measuring.Session,
     nominal: Chip,
     benchmarks: Sequence[Microbenchmark],

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..nouns.chip import Chip
 from .measure import Measured
-from .parameters import FOLDED, Model, Parameter, Vector, clock_of, parameters_of, seen_by
+from .parameters import FOLDED, ClockModel, Parameter, Vector, clock_of, parameters_of, seen_by
 
 #: Relative standard error of a constant above which the benchmarks don't determine it.
 UNDETERMINED = 0.15
@@ -75,7 +75,7 @@ class Fit:
 class _Problem:
     """Residuals and derivatives; benchmarks are asked only for constants that they see."""
 
-    model: Model
+    model: ClockModel
     measured: Sequence[Measured]
     parameters: Sequence[Parameter]
     seen: list[list[int]]  # by benchmark: positions of parameters
@@ -112,7 +112,9 @@ class _Problem:
         return (times - self.target) / self.sigma, jacobian
 
 
-def fit(model: Model, measured: Sequence[Measured], chip: Chip, seen: Mapping[str, Sequence[int]] | None = None) -> Fit:
+def fit(
+    model: ClockModel, measured: Sequence[Measured], chip: Chip, seen: Mapping[str, Sequence[int]] | None = None
+) -> Fit:
     """The constants of ``chip`` that explain the measured times best.
 
     Args:

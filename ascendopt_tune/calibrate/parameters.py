@@ -21,7 +21,7 @@ _BOUND = np.log(8.0)  # how far a constant may go from its nominal value
 _MOVE = 0.4  # of parameters, to see whether a time depends on them
 
 
-class Model(Protocol):
+class ClockModel(Protocol):
     """Modelled times (us) of a microbenchmark under some clocks; an empty clock is the nominal one."""
 
     def times_us(self, name: str, clocks: Sequence[Mapping[str, float]]) -> list[float]: ...
@@ -68,7 +68,7 @@ def clock_of(parameters: Sequence[Parameter], x: Vector, chosen: Sequence[int]) 
 
 
 def seen_by(
-    model: Model, name: str, parameters: Sequence[Parameter], x: Vector, known: Sequence[int] = ()
+    model: ClockModel, name: str, parameters: Sequence[Parameter], x: Vector, known: Sequence[int] = ()
 ) -> list[int]:
     """Positions of the parameters that a microbenchmark's time depends on near ``x``; ``known`` are among them.
 

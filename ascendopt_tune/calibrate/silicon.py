@@ -25,7 +25,7 @@ _TIMEOUT_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Step:
+class CheckStep:
     """``words`` follow ``python -m``; the last line of what it prints is JSON."""
 
     name: str
@@ -33,40 +33,40 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Done:
+class StepDone:
     """What became of a step: its exit code, its JSON document (None when it printed none), and its errors."""
 
-    step: Step
+    step: CheckStep
     code: int
     document: Mapping[str, Any] | None
     errors: str
 
 
-def steps(folder: Path, target: str, chip: str | None, *, reduced: bool) -> Iterator[Step]:
+def steps(folder: Path, target: str, chip: str | None, *, reduced: bool) -> Iterator[CheckStep]:
     """The steps in order; results go to ``folder``, and from the second on they use the chip file of the first."""
     calibrated = str(folder / "calibrated.toml")
     start = ["--chip", chip] if chip else []
     less = ["--reduced"] if reduced else []
     on = ["--target", target]
-    yield Step("doctor", (_OURS, "doctor", "--json"))
-    yield Step("calibrate", (_OURS, "calibrate", "-o", calibrated, *on, *start, *less, "--json"))
+    yield CheckStep("doctor", (_OURS, "doctor", "--json"))
+    yield CheckStep("calibrate", (_OURS, "calibrate", "-o", calibrated, *on, *start, *less, "--json"))
     scenarios = ("empty/1", "add/4") if reduced else ()
-    yield Step("kernels", (f"{_OURS}.calibrate.scenarios", *on, "--chip", calibrated, *scenarios))
-    yield Step("kernels-modelled", (_OURS, "fidelity", *scenarios, "--chip", calibrated, "--json"))
+    yield CheckStep("kernels", (f"{_OURS}.calibrate.scenarios", *on, "--chip", calibrated, *scenarios))
+    yield CheckStep("kernels-modelled", (_OURS, "fidelity", *scenarios, "--chip", calibrated, "--json"))
     for name in operator_names()[: 2 if reduced else None]:
         for suffix, where in (("", target), ("-modelled", "virtual")):
             words = (_OURS, "run", name, "--target", where, "--chip", calibrated, "--json")
-            yield Step(f"run-{name}{suffix}", words)
+            yield CheckStep(f"run-{name}{suffix}", words)
     budget = "6" if reduced else "40"
     tune = (_OURS, "tune", "rms_norm", *on, "--chip", calibrated, "--budget", budget, "--retune", "--json")
-    yield Step("tune", tune)
+    yield CheckStep("tune", tune)
 
 
-def run(step: Step, folder: Path) -> Done:
+def run(step: CheckStep, folder: Path) -> StepDone:
     """Runs a step, or reads what it left when it was done before."""
     log, kept = folder / f"{step.name}.log", folder / f"{step.name}.json"
     if kept.exists():
-        return Done(step, 0, json.loads(kept.read_text()), "")
+        return StepDone(step, 0, json.loads(kept.read_text()), "")
     command = [sys.executable, "-m", *step.words]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
@@ -79,7 +79,7 @@ def run(step: Step, folder: Path) -> Done:
     if document is not None:
         # What failed is kept too, under another name: it is tried again.
         write_whole(kept if code == 0 else folder / f"{step.name}.failed.json", json.dumps(document, indent=1))
-    return Done(step, code, document, errors)
+    return StepDone(step, code, document, errors)
 
 
 def _anonymous(text: str) -> str:
@@ -110,7 +110,7 @@ class Compared:
         return 100 * (self.modelled_us / self.device_us - 1)
 
 
-def compared(done: Sequence[Done]) -> list[Compared]:
+def compared(done: Sequence[StepDone]) -> list[Compared]:
     """Kernels and operators that were timed on the device and modelled."""
     found = {d.step.name: d.document for d in done if d.code == 0 and d.document is not None}
     out = []
@@ -126,7 +126,7 @@ def compared(done: Sequence[Done]) -> list[Compared]:
     return out
 
 
-def summary(done: Sequence[Done]) -> str:
+def summary(done: Sequence[StepDone]) -> str:
     """What came out, as Markdown."""
     calibration = next((d.document for d in done if d.step.name == "calibrate" and d.document), None) or {}
     device = calibration.get("device", {})
@@ -180,7 +180,9 @@ def _of_nobody(info: tarfile.TarInfo) -> tarfile.TarInfo:
     return info
 
 
-def check(folder: Path, target: str, chip: str | None, *, reduced: bool, progress: Callable[[str], None]) -> list[Done]:
+def check(
+    folder: Path, target: str, chip: str | None, *, reduced: bool, progress: Callable[[str], None]
+) -> list[StepDone]:
     """All steps, the summary and the bundle ``folder.tar.gz``."""
     folder.mkdir(parents=True, exist_ok=True)
     done = []

@@ -230,7 +230,7 @@ def _grouped(given: Given) -> Iterator[tuple[str, str, list[str]]]:
     yield from ((name, chip, texts) for (name, chip), texts in out.items())
 
 
-def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> options.Subject:
+def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> options.CommandSubject:
     """The case of ``--case``: tensors (``NAME=DTYPE[...]``) and attributes (``NAME=VALUE``), separated by blanks."""
     words = shlex.split(text)
     tensors = [w for w in words if "[" in w]

@@ -102,7 +102,7 @@ def search(
     if set(on_sample) == set(wanted):
         raise SettingsError("every method is one of the sample.", "One has to run on all operators; or use --every.")
     options.check_cache_folder()
-    plan = runner.Plan(
+    plan = runner.BenchPlan(
         operators=_each(table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes")), every),
         methods=wanted,
         seeds=seeds,
@@ -179,7 +179,7 @@ def _each(cases: Sequence[table.BenchOperator], nth: int) -> tuple[table.BenchOp
     return tuple(o for o in cases if o.path in kept)
 
 
-def _left_out(plan: runner.Plan) -> list[table.LeftOut]:
+def _left_out(plan: runner.BenchPlan) -> list[table.LeftOut]:
     """The sizes that operators of the plan don't have."""
     paths = {o.path for o in plan.operators}
     sizes = {o.size for o in plan.operators}

@@ -16,7 +16,7 @@ from ..evaluate.evaluator import Evaluator
 from ..report.text import json_text, time_word
 from ..settings import settings
 from ..store import archive
-from ..store.cache import Cache, Key, Summary
+from ..store.cache import Cache, EntrySummary, Key
 from ..store.entry import Provenance, folder_reader, read_document
 from . import options
 
@@ -246,7 +246,7 @@ def _toolkits() -> list[str]:
     return [find(target).version for target in dict.fromkeys((settings().target, "virtual"))]
 
 
-def _one(cache: Cache, prefix: str) -> Summary:
+def _one(cache: Cache, prefix: str) -> EntrySummary:
     found = [s for s in cache.items() if s.key.hash.startswith(prefix)]
     if len(found) != 1:
         text = "no result has" if not found else f"{len(found)} results have"
@@ -254,7 +254,7 @@ def _one(cache: Cache, prefix: str) -> Summary:
     return found[0]
 
 
-def _rows(summaries: list[Summary]) -> list[dict[str, object]]:
+def _rows(summaries: list[EntrySummary]) -> list[dict[str, object]]:
     return [
         {
             "key": s.key.hash,

@@ -28,7 +28,7 @@ from . import options
 
 
 @dataclass(frozen=True)
-class Finding:
+class Checkup:
     """One line: ``state`` is ``ok``, ``missing`` (something optional) or ``error`` (nothing works without it)."""
 
     name: str
@@ -37,79 +37,79 @@ class Finding:
     next_step: str = ""
 
 
-def _compiler() -> Finding:
+def _compiler() -> Checkup:
     try:
         path = toolkits.host_compiler()
     except AscendOptError as e:
-        return Finding("host compiler", "error", e.message, e.hint)
+        return Checkup("host compiler", "error", e.message, e.hint)
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return Finding("host compiler", "ok", f"{path}: {version.splitlines()[0] if version else 'unknown version'}")
+    return Checkup("host compiler", "ok", f"{path}: {version.splitlines()[0] if version else 'unknown version'}")
 
 
-def _disassembler() -> Finding:
+def _disassembler() -> Checkup:
     path = shutil.which("objdump")
     if path is None:
-        return Finding(
+        return Checkup(
             "objdump", "error", "not on PATH", "Install binutils: kernels are looked at before they are loaded."
         )
-    return Finding("objdump", "ok", path)
+    return Checkup("objdump", "ok", path)
 
 
-def _sandbox() -> Finding:
+def _sandbox() -> Checkup:
     """What confines candidates here (docs/gate.md)."""
     found = sandbox.protections()
     whole = any(p.startswith("landlock") for p in found) and "seccomp" in found
     text = ", ".join(found) or "none"
-    return Finding("sandbox", "ok" if whole else "missing", text, "docs/gate.md says what is off without the others.")
+    return Checkup("sandbox", "ok" if whole else "missing", text, "docs/gate.md says what is off without the others.")
 
 
-def _virtual_toolkit() -> Finding:
+def _virtual_toolkit() -> Checkup:
     try:
         found = toolkits.virtual()
     except AscendOptError as e:
-        return Finding("virtual NPU", "error", e.message, e.hint)
-    return Finding("virtual NPU", "ok", f"{found.version} in {found.prefix}")
+        return Checkup("virtual NPU", "error", e.message, e.hint)
+    return Checkup("virtual NPU", "ok", f"{found.version} in {found.prefix}")
 
 
-def _cann() -> Finding:
+def _cann() -> Checkup:
     prefix = toolkits.real_cann()
     if prefix is None:
-        return Finding(
+        return Checkup(
             "CANN toolkit", "missing", "none", "On a machine with an NPU: install CANN >= 9.0, source set_env.sh."
         )
-    return Finding("CANN toolkit", "ok", str(prefix))
+    return Checkup("CANN toolkit", "ok", str(prefix))
 
 
-def _devices() -> Finding:
+def _devices() -> Checkup:
     nodes = sorted(p.name for p in Path("/dev").glob("davinci[0-9]*"))
     if not nodes:
-        return Finding("NPU devices", "missing", "none", "Times will be modelled by the virtual NPU, not measured.")
-    return Finding("NPU devices", "ok", ", ".join(nodes))
+        return Checkup("NPU devices", "missing", "none", "Times will be modelled by the virtual NPU, not measured.")
+    return Checkup("NPU devices", "ok", ", ".join(nodes))
 
 
-def _package(name: str, hint: str) -> Finding:
+def _package(name: str, hint: str) -> Checkup:
     try:
-        return Finding(name, "ok", importlib.metadata.version(name))
+        return Checkup(name, "ok", importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "missing", "not installed", hint)
+        return Checkup(name, "missing", "not installed", hint)
 
 
-def _torch() -> Finding:
+def _torch() -> Checkup:
     spec = find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        return Finding("torch", "missing", "not installed", 'pip install -c constraints.txt "ascendopt_tune[torch]".')
+        return Checkup("torch", "missing", "not installed", 'pip install -c constraints.txt "ascendopt_tune[torch]".')
     version_py = Path(spec.submodule_search_locations[0]) / "version.py"  # read as text: importing may abort
     text = version_py.read_text() if version_py.exists() else ""
     cuda = re.search(r"^cuda.*=\s*'(.+)'", text, re.MULTILINE)
     version = importlib.metadata.version("torch")
     if cuda:
-        return Finding(
+        return Checkup(
             "torch", "error", f"{version} is a CUDA build; torch_npu aborts with it", "Install the CPU build."
         )
-    return Finding("torch", "ok", version)
+    return Checkup("torch", "ok", version)
 
 
-def _fast_path() -> list[Finding]:
+def _fast_path() -> list[Checkup]:
     """Whether hits can be served in C++; nothing, without torch and torch_npu."""
     found = [find_spec(name) for name in ("torch", "torch_npu")]
     places = [Path(s.submodule_search_locations[0]) for s in found if s is not None and s.submodule_search_locations]
@@ -117,51 +117,51 @@ def _fast_path() -> list[Finding]:
         return []
     if not settings().fast_path:
         return [
-            Finding("fast path", "missing", "switched off", "Unset ASCENDOPT_FAST_PATH to have hits served in C++.")
+            Checkup("fast path", "missing", "switched off", "Unset ASCENDOPT_FAST_PATH to have hits served in C++.")
         ]
     try:
         fast_build.headers(*places)
     except AscendOptError as e:
-        return [Finding("fast path", "missing", e.message, e.hint)]
-    return [Finding("fast path", "ok", "can be compiled (once, on first use); then hits are served in C++")]
+        return [Checkup("fast path", "missing", e.message, e.hint)]
+    return [Checkup("fast path", "ok", "can be compiled (once, on first use); then hits are served in C++")]
 
 
-def _cache() -> Finding:
+def _cache() -> Checkup:
     try:
         options.check_cache_folder()
     except AscendOptError as e:
-        return Finding("cache folder", "error", e.message, e.hint)
-    return Finding("cache folder", "ok", str(paths.cache_dir()))
+        return Checkup("cache folder", "error", e.message, e.hint)
+    return Checkup("cache folder", "ok", str(paths.cache_dir()))
 
 
-def _chip() -> Finding:
+def _chip() -> Checkup:
     chip = settings().chip
     try:
-        return Finding("chip", "ok", f"{load_chip(chip).name} (of {', '.join(chip_names())})")
+        return Checkup("chip", "ok", f"{load_chip(chip).name} (of {', '.join(chip_names())})")
     except AscendOptError as e:
-        return Finding("chip", "error", e.message, f"Set ASCENDOPT_CHIP: a file, or of {', '.join(chip_names())}.")
+        return Checkup("chip", "error", e.message, f"Set ASCENDOPT_CHIP: a file, or of {', '.join(chip_names())}.")
 
 
-def _target() -> Finding:
+def _target() -> Checkup:
     target = settings().target
     if target == "npu" or (target == "auto" and toolkits.real_cann() is not None):
-        return Finding("target", "ok", f"{target}: the NPU; times are measured")
-    return Finding("target", "ok", f"{target}: the virtual NPU; times are modelled")
+        return Checkup("target", "ok", f"{target}: the NPU; times are measured")
+    return Checkup("target", "ok", f"{target}: the virtual NPU; times are modelled")
 
 
-def _model() -> Finding:
+def _model() -> Checkup:
     endpoint = Endpoint.of(settings())
     if endpoint is None:
-        return Finding(
+        return Checkup(
             "language model", "missing", "none configured", "The rules propose alone; docs/llm.md tells more."
         )
-    return Finding("language model", "ok", f"{endpoint.model} at {endpoint.shown_url} (try `ascendopt-tune llm-check`)")
+    return Checkup("language model", "ok", f"{endpoint.model} at {endpoint.shown_url} (try `ascendopt-tune llm-check`)")
 
 
-def findings() -> list[Finding]:
+def findings() -> list[Checkup]:
     """Everything doctor looks at, in the order it is shown."""
     return [
-        Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}"),
+        Checkup("python", "ok", f"{platform.python_version()} on {platform.machine()}"),
         _compiler(),
         _disassembler(),
         _sandbox(),

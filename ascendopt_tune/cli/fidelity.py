@@ -12,9 +12,9 @@ from rich.table import Table
 
 from ..fidelity import cross_validate, output, runner, table
 from ..fidelity import measured as published
-from ..fidelity.measured import Measured
+from ..fidelity.measured import PublishedValue
 from ..fidelity.runner import Modelled
-from ..fidelity.summary import Summary
+from ..fidelity.summary import FidelitySummary
 from ..files import replacing
 from ..nouns.chip import load_chip
 from ..nouns.clocks import plausible
@@ -68,7 +68,7 @@ def fidelity(
     if cross or intervals:
         _print_validation(modelled, values, cross, json)
         return
-    found = Summary.of(modelled, values)
+    found = FidelitySummary.of(modelled, values)
     if csv:
         with replacing(csv) as whole, whole.open("w", newline="", encoding="utf-8") as file:
             output.write_csv(found.rows, file)
@@ -80,7 +80,7 @@ def fidelity(
     _show(found)
 
 
-def _print_validation(modelled: list[Modelled], values: Sequence[Measured], cross: bool, json: bool) -> None:
+def _print_validation(modelled: list[Modelled], values: Sequence[PublishedValue], cross: bool, json: bool) -> None:
     if not cross:
         inside, total = cross_validate.coverage(modelled, values)
         if json:
@@ -100,7 +100,7 @@ def _print_validation(modelled: list[Modelled], values: Sequence[Measured], cros
     Console(width=100).print(out)
 
 
-def _show(found: Summary) -> None:
+def _show(found: FidelitySummary) -> None:
     out = Table("row", "scenario", "metric", "unit", title="modelled against measured")
     for column in ("measured", "modelled", "error %", "limit %"):
         out.add_column(column, justify="right")

@@ -133,7 +133,7 @@ _FREE_BYTES = 128 << 20  # a run writes some tens of megabytes of compiled candi
 
 
 @dataclass(frozen=True)
-class Subject:
+class CommandSubject:
     """What a command works on; ``arrays`` are the user's own inputs by name (empty: random ones are made)."""
 
     operator: Operator
@@ -283,7 +283,7 @@ def make_subject(
     outputs: Path | None,
     format: Sequence[str] = (),
     domain: Sequence[str] = (),
-) -> Subject:
+) -> CommandSubject:
     """Operator and case from what the command line says; without inputs, the first case of ``op.toml``.
 
     Args:
@@ -339,10 +339,10 @@ def make_subject(
         given_domains = dict(arguments.parse_domain(text, signature) for text in domain)
         domains = {**operator.settings.get("domain", {}), **given_domains}
         operator = replace(operator, settings={**operator.settings, "domain": domains})
-    return Subject(operator, signature, case, arrays)
+    return CommandSubject(operator, signature, case, arrays)
 
 
-def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple[list[Subject], list[float]]:
+def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple[list[CommandSubject], list[float]]:
     """The cases of a TOML file, and their weights: ``[[case]]`` tables as in ``op.toml``, each with a ``weight``
     (default 1).
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..deploy.manifest import Wish, read_manifest
-from ..deploy.prebuild import Done, prebuild
+from ..deploy.prebuild import CaseDone, prebuild
 from ..errors import CacheError
 from ..report.text import json_text, time_word
 from ..settings import override, settings
@@ -60,7 +60,7 @@ def prebuild_command(
     """
     options.check_cache_folder()
     wishes = read_manifest(manifest)
-    done: list[Done] = []
+    done: list[CaseDone] = []
     interrupted = False
     started = time.monotonic()
     cache = Cache()
@@ -96,7 +96,7 @@ def _say_started(wish: Wish) -> None:
     print(f"tuning {wish.source} {shapes} on {wish.chip} ...", file=sys.stderr, flush=True)
 
 
-def _say_done(done: Done, n: int, total: int, seconds: float) -> None:
+def _say_done(done: CaseDone, n: int, total: int, seconds: float) -> None:
     eta = seconds / n * (total - n)
     times = f"{done.baseline_us:.2f} -> {done.best_us:.2f} us"
     what = f"{times}, {done.speedup_text}" if done.result != "failed" else done.reason
@@ -104,7 +104,7 @@ def _say_done(done: Done, n: int, total: int, seconds: float) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _print(output: Path, bundle: Bundle, done: list[Done], signed: bool, json: bool) -> None:
+def _print(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool, json: bool) -> None:
     if json:
         rows: list[dict[str, Any]] = [
             {
@@ -128,7 +128,7 @@ def _print(output: Path, bundle: Bundle, done: list[Done], signed: bool, json: b
     print(archive.how_to_use(output, bundle))
 
 
-def _times(done: Done, bundle: Bundle) -> str:
+def _times(done: CaseDone, bundle: Bundle) -> str:
     if done.result == "failed":
         return ""
     word = time_word("virtual" if "virtual" in bundle.about["targets"] else "npu")

@@ -123,7 +123,12 @@ def run(
 
 
 def _document(
-    subject: options.Subject, gate: Gate, evaluator: Evaluator, seed: int, result: Checked, trace: SavedTrace | None
+    subject: options.CommandSubject,
+    gate: Gate,
+    evaluator: Evaluator,
+    seed: int,
+    result: Checked,
+    trace: SavedTrace | None,
 ) -> dict[str, Any]:
     outcome, tiling = result.outcome, result.tiling
     return {
@@ -150,7 +155,9 @@ def _document(
     }
 
 
-def _print(subject: options.Subject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None) -> None:
+def _print(
+    subject: options.CommandSubject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None
+) -> None:
     console = Console(highlight=False)
     print_case(console, subject.operator.name, evaluator.chip, evaluator.toolkit.target, subject.case)
     if isinstance(result.outcome, Timed):

@@ -226,7 +226,7 @@ def tune(
             print(f"{what}: {file}")
 
 
-def _save_results(path: Path, subject: options.Subject, result: TuneRecord, toolkit: Toolkit, seed: int) -> None:
+def _save_results(path: Path, subject: options.CommandSubject, result: TuneRecord, toolkit: Toolkit, seed: int) -> None:
     with Evaluator(toolkit, result.key.chip, workers=1) as evaluator:
         gate = Gate(
             subject.operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays
@@ -237,7 +237,7 @@ def _save_results(path: Path, subject: options.Subject, result: TuneRecord, tool
 def _write_files(
     document: Mapping[str, Any],
     result: TuneRecord,
-    subject: options.Subject,
+    subject: options.CommandSubject,
     record: Path | None,
     report: Path | None,
 ) -> None:

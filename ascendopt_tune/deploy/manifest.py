@@ -44,7 +44,7 @@ _CALLS_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class Call:
+class ManifestCall:
     """A call by the names a person uses: tensors as ``float16[64,4096]``, attributes as values.
 
     ``written``: what a recorded call changes: inputs, where the operator has them, or else buffers for its results.
@@ -61,7 +61,7 @@ class Wish:
     """One case of one operator on one chip to have a result for, with ``budget`` evaluations."""
 
     source: str  # registry name or folder, as the operator is loaded again in a worker
-    call: Call
+    call: ManifestCall
     chip: str
     target: str
     budget: int
@@ -122,7 +122,7 @@ def _wishes(path: Path, document: Mapping[str, Any]) -> Iterator[Wish]:
                 yield Wish(source, call, load_chip(chip).name, target, _positive(path, budget), seed)
 
 
-def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Iterator[Call]:
+def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Iterator[ManifestCall]:
     given = entry.get("case", [])
     if entry.get("cases", "registry" if not given else None) == "registry":
         operator = load_folder(Path(source)) if Path(source).is_absolute() else load_operator(source)
@@ -130,7 +130,7 @@ def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Ite
         if not own and not given:
             raise CaseError(f"{path}: {where}{operator.name} has no cases of its own.", "Add an [[operator.case]].")
         for case in own:
-            yield Call(case.get("inputs", {}), case.get("outputs", {}), case.get("attrs", {}))
+            yield ManifestCall(case.get("inputs", {}), case.get("outputs", {}), case.get("attrs", {}))
     elif "cases" in entry:
         raise CaseError(f"{path}: {where}cases = {entry['cases']!r}.", 'The one value is "registry".')
     for case in given:
@@ -142,7 +142,7 @@ def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Ite
             chosen = dict(zip(grid, values, strict=True))
             inputs, outputs = (_filled(path, where, case.get(part, {}), chosen) for part in ("inputs", "outputs"))
             attrs = {k: chosen[v[1:-1]] if _is_placeholder(v, chosen) else v for k, v in case.get("attrs", {}).items()}
-            yield Call(inputs, outputs, attrs)
+            yield ManifestCall(inputs, outputs, attrs)
 
 
 def _is_placeholder(value: object, chosen: Mapping[str, Any]) -> bool:
@@ -159,13 +159,13 @@ def _filled(path: Path, where: str, tensors: Mapping[str, str], chosen: Mapping[
         ) from error
 
 
-def _recorded(path: Path) -> Iterator[tuple[str, Call]]:
+def _recorded(path: Path) -> Iterator[tuple[str, ManifestCall]]:
     """Calls as ``aot.record`` writes them: ``{"calls": [{"operator", "inputs", "written", "attrs", "count"}]}``."""
     try:
         calls = parse_json(read_plain(path, _CALLS_BYTES))["calls"]
         for call in sorted(calls, key=lambda c: -c.get("count", 1)):
             parts = (call.get(part, {}) for part in ("outputs", "attrs", "written"))
-            yield _source(path, call["operator"]), Call(call["inputs"], *parts)
+            yield _source(path, call["operator"]), ManifestCall(call["inputs"], *parts)
     except (OSError, *MALFORMED) as error:
         raise CaseError(f"the recorded calls {path} can't be read: {error!r}.", "Record them again.") from error
 

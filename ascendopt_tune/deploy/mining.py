@@ -15,8 +15,8 @@ from itertools import chain
 from .. import paths
 from ..bank.bank import Bank
 from ..bank.distill import Distiller, Evidence, by_rules, distill
-from ..bank.experience import Experience, Provenance
-from ..bank.rewind import Removal, Remover, RewindOptions, Step, ahead, replay, rewind
+from ..bank.experience import Experience, ExperienceProvenance
+from ..bank.rewind import Removal, Remover, RewindOptions, RewindStep, ahead, replay, rewind
 from ..build.toolkit import Toolkit
 from ..errors import NoWorkingCandidate
 from ..evaluate.evaluator import Evaluator
@@ -72,7 +72,7 @@ class Found:
     """One step of a build and what it added. ``experience`` is None where the gate refused the slower pair."""
 
     unit: Unit
-    step: Step
+    step: RewindStep
     experience: Experience | None
     new: bool
 
@@ -149,7 +149,7 @@ def build(
             kernel = KernelProgram(slow.kernel, tiling=slow.tiling, auto_sync=unit.operator.auto_sync, tiling_key=key)
             evidence = Evidence(step, unit.operator, unit.case, chip, toolkit.target, kernel)
             command = unit.command(step.path, toolkit.target)
-            provenance = Provenance("rewind", command, unit.seed, package_version(), toolkit.version)
+            provenance = ExperienceProvenance("rewind", command, unit.seed, package_version(), toolkit.version)
             made = distill(evidence, provenance, distiller)
             yield Found(unit, step, made, bank.add([made]) > 0 if made is not None else False)
     write_whole(done, tried)

@@ -37,7 +37,7 @@ ATTEMPTS = 3  # a job whose process dies is started again; this often it may be 
 
 
 @dataclass(frozen=True)
-class Done:
+class CaseDone:
     """What became of a wish. ``result``: ``tuned``, ``cached`` or ``failed`` (then ``reason`` says why).
 
     ``folder`` is the entry's in the cache; times in us of the target (modelled for ``virtual``, then with the
@@ -117,7 +117,7 @@ def prebuild(
     workers: int,
     ray_address: str | None = None,
     started: Callable[[Wish], None] = lambda wish: None,
-) -> Iterator[Done]:
+) -> Iterator[CaseDone]:
     """Yields what became of each wish, as it ends; every result is in ``cache`` by then.
 
     Args:
@@ -133,14 +133,14 @@ def prebuild(
         yield _kept(wish, document, cache)
 
 
-def _kept(wish: Wish, document: Mapping[str, Any], cache: Cache) -> Done:
+def _kept(wish: Wish, document: Mapping[str, Any], cache: Cache) -> CaseDone:
     if "error" in document:
-        return Done(wish, "failed", reason=document["error"])
+        return CaseDone(wish, "failed", reason=document["error"])
     files = {name: base64.b64decode(text) for name, text in document["files"].items()}
     entry = Entry.from_files(files.__getitem__)
     cache.put(entry)  # on a cluster: the worker's own cache has it, ours hasn't
     kept = cache.get(entry.key) or entry
-    return Done(
+    return CaseDone(
         wish,
         "cached" if document["cached"] else "tuned",
         document["case"],

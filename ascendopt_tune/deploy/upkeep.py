@@ -15,21 +15,21 @@ from ..errors import CacheError
 from ..files import MALFORMED, TEXT_BYTES, parse_json, read_plain
 from ..store import archive, claim, trust
 from ..store.bundle import is_bundle, open_bundle
-from ..store.cache import Cache, CacheWarning, Summary
+from ..store.cache import Cache, CacheWarning, EntrySummary
 from ..store.entry import Entry, folder_reader
 
 _DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class CacheFinding:
     """One thing that is wrong with a folder, and where."""
 
     where: Path
     problem: str
 
 
-def verify(cache: Cache) -> Iterator[Finding]:
+def verify(cache: Cache) -> Iterator[CacheFinding]:
     """Reads every file of the writable root and of every layer; what is damaged in the root is quarantined."""
     for root in (cache.root, *cache.layers):
         try:
@@ -39,16 +39,16 @@ def verify(cache: Cache) -> Iterator[Finding]:
                 continue
             folders = sorted((root / "entries").glob("*/*"))
         except CacheError as error:
-            yield Finding(root, str(error))
+            yield CacheFinding(root, str(error))
             continue
         except OSError as error:
-            yield Finding(root, f"{error.filename or root} can't be read: {error.strerror or error}.")
+            yield CacheFinding(root, f"{error.filename or root} can't be read: {error.strerror or error}.")
             continue
         for folder in folders:
             problem = _problem(folder)
             # An entry that is replaced or removed while it is read is not damaged: in the root, the lock tells.
             if problem is not None and (cache.quarantine(folder) if root == cache.root else os.path.exists(folder)):
-                yield Finding(folder, problem)
+                yield CacheFinding(folder, problem)
 
 
 def _problem(folder: Path) -> str | None:
@@ -85,11 +85,11 @@ def merge(source: Path, cache: Cache) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Change:
+class UpkeepChange:
     """One key on which two stores differ: ``only`` names the side that has it, or is None where both do."""
 
-    one: Summary | None
-    other: Summary | None
+    one: EntrySummary | None
+    other: EntrySummary | None
 
     @property
     def operator(self) -> str:
@@ -98,7 +98,7 @@ class Change:
         return found.key.operator
 
 
-def diff(one: Path, other: Path) -> list[Change]:
+def diff(one: Path, other: Path) -> list[UpkeepChange]:
     """Keys that only one of two folders (cache folders or bundles) has, or for which they have different times."""
     sides = []
     for root in (one, other):
@@ -106,7 +106,7 @@ def diff(one: Path, other: Path) -> list[Change]:
             raise CacheError(f"{root} is neither a cache folder nor a bundle: it has no entries/.")
         sides.append({s.key.hash: s for s in Cache(root, ()).items()})
     first, second = sides
-    changes = [Change(first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
+    changes = [UpkeepChange(first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
     return [c for c in changes if c.one is None or c.other is None or c.one.best_us != c.other.best_us]
 
 

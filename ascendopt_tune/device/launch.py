@@ -68,7 +68,7 @@ class _Buffer:
 _SHAPE_BYTES = 9 * 8  # what a kernel tells of one output: the number of its axes, and up to 8 lengths, as uint64
 
 
-class Launch:
+class DeviceLaunch:
     """The buffers and arguments of one case. Build once, then per launch: ``load``, ``run``, ``outputs``.
 
     Args:
@@ -172,7 +172,7 @@ class Launch:
         while self._owned:
             self._acl.free(self._owned.pop())
 
-    def __enter__(self) -> Launch:
+    def __enter__(self) -> DeviceLaunch:
         return self
 
     def __exit__(

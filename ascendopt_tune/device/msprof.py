@@ -38,7 +38,7 @@ _GB = float(1 << 30)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MsprofProfile:
     """One kernel as a device ran it. ``launches``: how many there were; the profile is that of the middle duration.
 
     ``files``: what it was read from. ``clock_mhz``: the clock then and the rated one, where they are told. The profile
@@ -70,7 +70,7 @@ class _Launch:
     clock_mhz: tuple[float, float] | None = None
 
 
-def read(path: Path, operator: str | None = None) -> Measured:
+def read(path: Path, operator: str | None = None) -> MsprofProfile:
     """The profile of one kernel, of a folder (searched with all below it) or one of the three files.
 
     Args:
@@ -92,7 +92,7 @@ def read(path: Path, operator: str | None = None) -> Measured:
         raise ProfileError(f"{path} has several operators: {_listed(names)}.", "Name one with --op.")
     launches.sort(key=lambda launch: launch.profile.task_duration_us)
     middle = launches[(len(launches) - 1) // 2]
-    return Measured(middle.operator, len(launches), middle.profile, middle.files, middle.clock_mhz)
+    return MsprofProfile(middle.operator, len(launches), middle.profile, middle.files, middle.clock_mhz)
 
 
 def _called(launches: Sequence[_Launch], wanted: str) -> list[_Launch]:

@@ -22,7 +22,7 @@ from ..errors import KernelCompileError
 from ..files import write_whole
 from ..nouns.case import Case
 from ..nouns.operator import Operator, Pair, Signature
-from .limits import Confinement, Limits, Stopped, run_confined
+from .limits import Confinement, ProcessLimits, Stopped, run_confined
 from .protocol import TOOL_FOLDERS
 from .sandbox import system_folders
 
@@ -37,7 +37,7 @@ class Builder:
 
     toolkit: Toolkit
     folder: Path
-    limits: Limits
+    limits: ProcessLimits
     work: Path
     reused: list[str] = field(default_factory=list)
 

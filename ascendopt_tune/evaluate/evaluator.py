@@ -30,10 +30,10 @@ from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import CompileFailed, Crashed, Timed
 from ..store.scratch import Scratch
 from .connection import Connection
-from .limits import Limits
-from .protocol import EvaluateRequest, EvaluationResult, Tiled, Trial
+from .limits import ProcessLimits
+from .protocol import EvaluateRequest, EvaluationResult, GateTrial, Tiled
 
-__all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "Limits", "Trial"]
+__all__ = ["EvaluateRequest", "EvaluationResult", "Evaluator", "GateTrial", "ProcessLimits"]
 
 _FREE_BYTES = 16 << 20  # an evaluation writes a few megabytes
 _RUNS = 16  # ways through a tiling program that are compared with; the latest
@@ -57,7 +57,7 @@ class Evaluator:
         self,
         toolkit: Toolkit,
         chip: str = DEFAULT_CHIP,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         *,
         workers: int | None = None,
         build_dir: Path | None = None,
@@ -66,7 +66,7 @@ class Evaluator:
         self.chip = load_chip(chip).name
         #: The chip of the profiles that tell pipes (see screen.py).
         self.modelled_chip = self.chip
-        self.limits = limits or Limits()
+        self.limits = limits or ProcessLimits()
         self.workers = workers or os.cpu_count() or 1
         self.build_dir = build_dir or paths.cache_dir() / "build"
         #: A folder of this evaluator's own, for input and output files.

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..build.toolkit import Toolkit
 from ..device.acl import Acl
-from ..device.launch import Arrays, Launch
+from ..device.launch import Arrays, DeviceLaunch
 from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
-from .protocol import Launchable, Trial, load_arrays
+from .protocol import GateTrial, Launchable, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
 # For the launch that repeats the first one (0.01 as a float): of local memory, and of a kernel's stack, else 0.
@@ -36,7 +36,7 @@ _SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """What to launch. ``names``: (input names, output names) in the case's order.
 
     ``outputs``: where a trial leaves its outputs (see outputs.py), until the next one.
@@ -48,7 +48,7 @@ class Plan:
     case: Case
     names: tuple[tuple[str, ...], tuple[str, ...]]
     launchable: Launchable
-    trials: tuple[Trial, ...]
+    trials: tuple[GateTrial, ...]
     measure: bool
     incumbent: Launchable | None
     folder: Path
@@ -62,7 +62,7 @@ class Plan:
         return self.folder / "timeline.json"
 
 
-def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
+def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
     """Launches every trial, up to the first that fails; measures on the first one.
 
     Args:
@@ -100,11 +100,11 @@ def execute(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
 
 def _one(
     acl: Acl,
-    launch: Launch,
+    launch: DeviceLaunch,
     function: int,
     block_dim: int,
     inputs: Sequence[Arrays],
-    trial: Trial,
+    trial: GateTrial,
     outputs: tuple[Arrays, ...],
     clocks: Sequence[Mapping[str, float]],
 ) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _only_cores_write_to_the_same(report: Mapping[str, Any]) -> bool:
 
 
 def _hazards_of_other_values(
-    acl: Acl, launch: Launch, function: int, block_dim: int, inputs: Sequence[Arrays], trial: Trial
+    acl: Acl, launch: DeviceLaunch, function: int, block_dim: int, inputs: Sequence[Arrays], trial: GateTrial
 ) -> list[dict[str, Any]]:
     """The hazards of another launch that keeps what is written: cores that store the same bytes need no order.
 
@@ -157,7 +157,7 @@ def _hazards_of_other_values(
 
 
 def _same_with_other_garbage(
-    acl: Acl, launch: Launch, function: int, block_dim: int, inputs: Sequence[Arrays], poison: int, outputs: Any
+    acl: Acl, launch: DeviceLaunch, function: int, block_dim: int, inputs: Sequence[Arrays], poison: int, outputs: Any
 ) -> bool:
     """Whether another launch, with other values where nobody has written, leaves the same outputs.
 
@@ -183,15 +183,15 @@ def _equal_bytes(a: Arrays, b: Arrays) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def _launch(acl: Acl, plan: Plan, what: Launchable) -> Launch:
+def _launch(acl: Acl, plan: LaunchPlan, what: Launchable) -> DeviceLaunch:
     if plan.operator.direct is not None:
-        return Launch(
+        return DeviceLaunch(
             acl, plan.case, plan.names, order=parameter_order(plan.operator, dict(plan.case.attrs), plan.names)
         )
     tiling = what.tiling
     assert tiling is not None
     unlisted = len(plan.operator.in_place)
-    return Launch(
+    return DeviceLaunch(
         acl,
         plan.case,
         plan.names,
@@ -225,7 +225,7 @@ def parameter_order(
     return order
 
 
-def measure(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float]:
+def measure(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[str, float]:
     """Times by events on the first trial's inputs, in turn with the incumbent's where there is one.
 
     What the candidate's timed launches left is told like a trial, unless each launch goes on from the last one's.
@@ -253,7 +253,7 @@ def measure(plan: Plan, tell: Callable[[dict[str, Any]], None]) -> dict[str, flo
         return times
 
 
-def _timed(acl: Acl, runs: Sequence[tuple[str, Launch, int, int]]) -> dict[str, float]:
+def _timed(acl: Acl, runs: Sequence[tuple[str, DeviceLaunch, int, int]]) -> dict[str, float]:
     stream = acl.stream()
     begin, end = acl.create_event(), acl.create_event()
     times: dict[str, list[float]] = {name: [] for name, *_ in runs}

@@ -23,7 +23,7 @@ from ..nouns.outcome import Outcome, Timed
 from ..nouns.profile import Profile
 from ..sources.arguments import Array
 from .evaluator import Evaluator
-from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, Habits, Launchable, Trial
+from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, GateTrial, Habits, Launchable
 from .trials import TrialMaker, Trials, joined, steps_of
 
 _CONFIRM_SEED = 0x5EED0000  # far from the seeds of the search
@@ -190,7 +190,7 @@ class Gate:
                     return replace(result, outcome=replace(more.outcome, reason=reason), outputs=())
         return result
 
-    def _at_its_own_boundaries(self, result: EvaluationResult) -> tuple[Trial, ...]:
+    def _at_its_own_boundaries(self, result: EvaluationResult) -> tuple[GateTrial, ...]:
         if result.tiling is None:
             return ()
         usual = set(self._made().steps)
@@ -297,7 +297,7 @@ class Gate:
         self._incumbent = result.result.launchable
 
     def _request(
-        self, pair: Pair, trials: Sequence[Trial], keep: bool = False, measure: bool = True
+        self, pair: Pair, trials: Sequence[GateTrial], keep: bool = False, measure: bool = True
     ) -> EvaluateRequest:
         return EvaluateRequest(
             operator=self.operator,
@@ -315,7 +315,7 @@ class Gate:
 
     # -- trials -------------------------------------------------------------------------------------------------------
 
-    def trials(self) -> tuple[Trial, ...]:
+    def trials(self) -> tuple[GateTrial, ...]:
         """The trials every candidate has to pass, with expected outputs; made on first use.
 
         Stress trials that say nothing because the baseline itself fails them are left out and named in ``skipped``.

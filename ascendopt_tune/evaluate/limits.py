@@ -31,7 +31,7 @@ _TOKEN, _HEADER = 16, 24  # an answer is a token, the length of what follows (8 
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """What one candidate may use.
 
     ``compile_s``: wall clock of each compilation. ``run_s``: wall clock of the tiling function, and of all launches of

@@ -97,7 +97,7 @@ def load_arrays(argument: ArrayArgument) -> Array | tuple[Array, ...] | None:
 
 
 @dataclass(frozen=True)
-class Trial:
+class GateTrial:
     """One launch with one set of inputs.
 
     ``inputs``, ``expected`` and ``leeway``: one entry per parameter of the case. Without ``expected`` nothing is
@@ -179,7 +179,7 @@ class EvaluateRequest:
     case: Case
     chip: str
     target: str = "virtual"
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[GateTrial, ...] = ()
     measure: bool = True
     keep_outputs: bool = False
     incumbent: Launchable | None = None
@@ -227,7 +227,7 @@ class EvaluationResult:
 _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
-        *(ArrayFile, Errors, Trial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
+        *(ArrayFile, Errors, GateTrial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
         *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
         *(TilingResult, TilingStruct, TilingField, HostDescription),
     )

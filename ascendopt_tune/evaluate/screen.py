@@ -26,7 +26,7 @@ from ..nouns.chip import DEFAULT_CHIP
 from ..nouns.operator import Pair
 from ..nouns.outcome import Timed
 from ..settings import settings
-from .evaluator import EvaluateRequest, EvaluationResult, Evaluator, Limits
+from .evaluator import EvaluateRequest, EvaluationResult, Evaluator, ProcessLimits
 from .inputs import STRESS
 
 A = TypeVar("A")
@@ -75,7 +75,7 @@ class Screened(Evaluator):
         self,
         toolkit: Toolkit,
         chip: str,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         *,
         model: Toolkit,
         modelled_chip: str,

@@ -28,7 +28,7 @@ from ..device.acl import load_library
 from ..errors import AscendOptError, DeviceError
 from ..nouns.chip import load_chip
 from . import protocol, sandbox
-from .limits import Limits
+from .limits import ProcessLimits
 from .worker import Worker
 
 _GRACE_S = 1.0  # for a process to clean up after itself before it is killed
@@ -55,7 +55,7 @@ class Server:
 
     def __init__(self, config: dict[str, Any], out: int) -> None:
         self._toolkit = Toolkit(config["kind"], Path(config["prefix"]), config["version"])
-        self._limits = Limits(**config["limits"])
+        self._limits = ProcessLimits(**config["limits"])
         self._build_dir = Path(config["build_dir"])
         self._folder = Path(config["folder"])
         self._work = Path(config["work"])

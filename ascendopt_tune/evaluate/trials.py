@@ -25,7 +25,7 @@ from .accuracy import Errors, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, wrong_elements
 from .evaluator import Evaluator
 from .inputs import PLAIN, make_inputs, schedule
-from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, Habits, Trial, load_arrays, save_array
+from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, GateTrial, Habits, load_arrays, save_array
 from .reference import HUGE, Formula, formula
 
 # NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
@@ -36,7 +36,7 @@ _LEAST, _MOST = 7, 24
 _NEAR_OVERFLOW = 2.0**100
 _HELD = 1.0 / 64  # of a trial's elements the baseline has to get right, or the trial says nothing
 
-Ask = Callable[[Sequence[Trial]], EvaluateRequest]
+Ask = Callable[[Sequence[GateTrial]], EvaluateRequest]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Trials:
     ``steps``: lengths at whose multiples their outliers are.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[GateTrial, ...]
     skipped: tuple[str, ...] = ()
     habits: Habits | None = None
     steps: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class TrialMaker:
 
     # -- inputs -------------------------------------------------------------------------------------------------------
 
-    def inputs(self, most: int | None = None, steps: Sequence[int] = ()) -> tuple[Trial, ...]:
+    def inputs(self, most: int | None = None, steps: Sequence[int] = ()) -> tuple[GateTrial, ...]:
         """Trials without anything expected; ``most`` of them."""
         names = self._names()
         size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
@@ -75,7 +75,7 @@ class TrialMaker:
         if sum(t.numel for t in flatten((*self.case.inputs, *self.case.outputs))) > HUGE:
             kinds = ("normal", "large", "uniform", "zeros")  # nothing tells what float32 loses on the others
         value_depend = [p.value_depend for p in self.signature.inputs] if self.signature is not None else []
-        trials: list[Trial] = []
+        trials: list[GateTrial] = []
         first: tuple[Any, ...] = ()
         for i, kind in enumerate(kinds[:most]):
             seed = self.seed * _MOST + i
@@ -87,7 +87,7 @@ class TrialMaker:
             if i == 0:
                 arrays = [self._users(n, a) for n, a in zip(names, arrays, strict=True)]
                 first = tuple(arrays)
-            trials.append(Trial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
+            trials.append(GateTrial(seed, kind, self._save(arrays, f"input-{i}"), poison=_POISON[i % len(_POISON)]))
         return tuple(trials)
 
     def _names(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class TrialMaker:
             bare = tuple(t for t, f in zip(bare, formulas, strict=True) if f is not None)
             formulas = [f for f in formulas if f is not None]
         ran = self._run(ask, bare)
-        made: list[Trial] = []
+        made: list[GateTrial] = []
         habits: Habits | None = None
         for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
             if not isinstance(result.outcome, Timed):
@@ -183,7 +183,7 @@ class TrialMaker:
             return ()
         return steps_of(tiling.data, tiling.block_dim)
 
-    def _formula(self, trial: Trial, skipped: list[str]) -> Formula | None:
+    def _formula(self, trial: GateTrial, skipped: list[str]) -> Formula | None:
         """None where the reference itself refuses a stress trial."""
         try:
             arrays = [load_arrays(a) for a in trial.inputs]
@@ -200,7 +200,7 @@ class TrialMaker:
     def _tolerance(self, array: Array) -> Tolerance:
         return tolerance(dtype_name(array.dtype), self.operator.settings)
 
-    def _run(self, ask: Ask, trials: Sequence[Trial]) -> list[EvaluationResult]:
+    def _run(self, ask: Ask, trials: Sequence[GateTrial]) -> list[EvaluationResult]:
         """The baseline on every trial, one result each."""
         again = replace(trials[0], again=True, poison=trials[0].poison ^ 0x3C)
         together = self.evaluator.evaluate(ask([*trials, again]))
@@ -209,7 +209,7 @@ class TrialMaker:
         found = dict(self.evaluator.evaluate_many([ask([t, again] if t is trials[0] else [t]) for t in trials]))
         return [found[i] for i in range(len(trials))]
 
-    def _as_the_baseline(self, trial: Trial, outputs: tuple[ArrayArgument, ...], number: int) -> Trial:
+    def _as_the_baseline(self, trial: GateTrial, outputs: tuple[ArrayArgument, ...], number: int) -> GateTrial:
         """The baseline is the specification: what it computes is what is expected, where it is finite."""
         if trial.distribution in PLAIN or self.operator.settings.get("specials"):
             return replace(trial, expected=outputs)
@@ -217,8 +217,8 @@ class TrialMaker:
         return replace(trial, expected=outputs, leeway=self._save(leeways, f"leeway-{number}"))
 
     def _held(
-        self, trial: Trial, found: Formula, outputs: tuple[ArrayArgument, ...], number: int
-    ) -> tuple[Trial | None, dict[str, float], str]:
+        self, trial: GateTrial, found: Formula, outputs: tuple[ArrayArgument, ...], number: int
+    ) -> tuple[GateTrial | None, dict[str, float], str]:
         """The trial with what is asked of candidates, how the baseline drifts in it, and why it says nothing."""
         stress = trial.distribution not in PLAIN
         specials = bool(self.operator.settings.get("specials"))

@@ -32,18 +32,18 @@ from ..sources.arguments import Array, dtype_name
 from .accuracy import too_inaccurate
 from .build import Builder
 from .compare import compare, drift, tolerance, too_much_drift
-from .execute import Plan, execute
-from .limits import Confinement, Limits, Stopped, run_confined
+from .execute import LaunchPlan, execute
+from .limits import Confinement, ProcessLimits, Stopped, run_confined
 from .outputs import shared_arrays
 from .protocol import (
     ArrayArgument,
     ArrayFile,
     EvaluateRequest,
     EvaluationResult,
+    GateTrial,
     Habits,
     Launchable,
     Tiled,
-    Trial,
     load_arrays,
     save_array,
 )
@@ -72,7 +72,7 @@ class Worker:
     """Serves requests of one toolkit. ``work`` is an empty folder for this request alone."""
 
     toolkit: Toolkit
-    limits: Limits
+    limits: ProcessLimits
     build_dir: Path
     work: Path
     timings: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("compile", "tiling"), 0.0))
@@ -137,7 +137,7 @@ class Worker:
         launchable = Launchable(str(binary), entry, tiling, block_dim)
         folder = self.work / "launches"
         folder.mkdir()
-        plan = Plan(
+        plan = LaunchPlan(
             toolkit=self.toolkit,
             chip=request.chip,
             operator=request.operator,
@@ -263,7 +263,7 @@ class Worker:
                     raise _Failed(Hazard(f"{text}: {why}"))
         return (*own, *changed)
 
-    def _repeated(self, request: EvaluateRequest, plan: Plan, number: int) -> bool:
+    def _repeated(self, request: EvaluateRequest, plan: LaunchPlan, number: int) -> bool:
         """Whether the outputs of trial ``number``, where it repeats the first one, are that one's bits.
 
         Raises _Failed where the baseline's are and these aren't.
@@ -278,7 +278,7 @@ class Worker:
         text = "launched again on the same inputs, at other addresses, the kernel leaves other results: something"
         raise _Failed(Hazard(f"{text} decides them that nobody wrote in this launch (its stack, an earlier launch)"))
 
-    def _execute(self, plan: Plan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
+    def _execute(self, plan: LaunchPlan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
         """Launches; ``hear`` is given every trial as it ends (see execute.execute)."""
         tensors = sum(t.nbytes for t in flatten((*plan.case.inputs, *plan.case.outputs)))
         binaries = [Path(plan.launchable.binary_path)]
@@ -298,7 +298,7 @@ class Worker:
     def _check(
         self,
         request: EvaluateRequest,
-        plan: Plan,
+        plan: LaunchPlan,
         number: int,
         done: Mapping[str, Any],
         outputs: Sequence[str],
@@ -361,14 +361,14 @@ class Worker:
             raise HostProgramError(program.reason)
         return program
 
-    def _ask(self, task: Callable[[], T], what: str, program: HostProgram, trials: Sequence[Trial] = ()) -> T:
+    def _ask(self, task: Callable[[], T], what: str, program: HostProgram, trials: Sequence[GateTrial] = ()) -> T:
         answer = run_confined(task, self._host_confinement(program, trials), what)
         if isinstance(answer, Stopped):
             raise HostProgramError(f"{answer.reason}", "The host program has to be repaired first.")
         value: T = answer
         return value
 
-    def _host_confinement(self, program: HostProgram, trials: Sequence[Trial]) -> Confinement:
+    def _host_confinement(self, program: HostProgram, trials: Sequence[GateTrial]) -> Confinement:
         """A tiling function may depend on the values of inputs: those of the first trial."""
         folder = self.work / "host"
         folder.mkdir(exist_ok=True)
@@ -515,5 +515,5 @@ def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:
     return argument if isinstance(argument, tuple) else (argument,)
 
 
-def _input_files(trials: Sequence[Trial]) -> list[Path]:
+def _input_files(trials: Sequence[GateTrial]) -> list[Path]:
     return [Path(f.path) for t in trials for a in t.inputs for f in _files(a)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from .measured import Measured
+from .measured import PublishedValue
 from .runner import Modelled
 from .table import reason_of, scenario_of, why_missed
 
@@ -29,13 +29,13 @@ MEDIAN_PERCENT = 5.0
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """A published value beside its modelled one; ``modelled`` is None where the metric isn't modelled.
 
     ``allowed``: how far off the modelled value may be, in the metric's unit; None for a row without a limit.
     """
 
-    measured: Measured
+    measured: PublishedValue
     modelled: float | None
     scenario: str
     chip: str
@@ -61,7 +61,7 @@ class Row:
         return "held" if abs(self.modelled - self.measured.nearest(self.modelled)) <= self.allowed else "missed"
 
 
-def allowed(measured: Measured, modelled: float | None) -> float | None:
+def allowed(measured: PublishedValue, modelled: float | None) -> float | None:
     """How far off ``modelled`` may be, in the metric's unit: the limit and what the value was rounded by."""
     if measured.metric not in LIMITS or modelled is None:
         return None
@@ -72,7 +72,7 @@ def allowed(measured: Measured, modelled: float | None) -> float | None:
     return share + measured.half_digit
 
 
-def rows_of(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> list[Row]:
+def rows_of(modelled: Sequence[Modelled], measured: Iterable[PublishedValue]) -> list[ComparedRow]:
     """The published values of the scenarios that were run, in the order of the table."""
     by_name = {m.scenario.name: m for m in modelled}
     found = [(row, by_name[s.name]) for row in measured if (s := scenario_of(row)) and s.name in by_name]
@@ -85,11 +85,11 @@ def rows_of(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> list[
         value = one.value(row.metric)
         limit = allowed(row, value) if limited else None
         note = reason or scenario.missing or why_missed(scenario.name, row.metric)
-        rows.append(Row(row, value, scenario.name, one.chip, limit, note, bool(reason)))
+        rows.append(ComparedRow(row, value, scenario.name, one.chip, limit, note, bool(reason)))
     return rows
 
 
-def _repeating(found: Iterable[tuple[Measured, Modelled]]) -> set[str]:
+def _repeating(found: Iterable[tuple[PublishedValue, Modelled]]) -> set[str]:
     """The scenarios of which several published MTE3 times lie within REPEATS_PERCENT."""
     values: dict[str, list[float]] = {}
     for row, one in found:
@@ -98,13 +98,13 @@ def _repeating(found: Iterable[tuple[Measured, Modelled]]) -> set[str]:
     return {name for name, v in values.items() if len(v) > 1 and max(v) <= min(v) * (1 + REPEATS_PERCENT / 100)}
 
 
-def median_error(rows: Iterable[Row]) -> float:
+def median_error(rows: Iterable[ComparedRow]) -> float:
     """The median absolute error over all rows with a limit, in per cent; 0 where there is none."""
     errors = [abs(r.error_percent) for r in rows if r.verdict and r.error_percent is not None]
     return median(errors) if errors else 0.0
 
 
-def not_repeated(measured: Iterable[Measured]) -> dict[str, int]:
+def not_repeated(measured: Iterable[PublishedValue]) -> dict[str, int]:
     """Why rows of a table have no scenario, with the number of rows; "" counts those nothing is known about."""
     reasons: dict[str, int] = {}
     for row in measured:
@@ -114,7 +114,7 @@ def not_repeated(measured: Iterable[Measured]) -> dict[str, int]:
     return reasons
 
 
-def without_row(modelled: Sequence[Modelled], rows: Sequence[Row]) -> list[Modelled]:
+def without_row(modelled: Sequence[Modelled], rows: Sequence[ComparedRow]) -> list[Modelled]:
     """What was run though no value of it is published."""
     with_rows = {r.scenario for r in rows}
     return [one for one in modelled if one.scenario.name not in with_rows]

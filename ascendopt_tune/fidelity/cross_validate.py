@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..nouns.chip import Chip
 from ..nouns.clocks import Clock
-from .compare import Row, rows_of
-from .measured import Measured
+from .compare import ComparedRow, rows_of
+from .measured import PublishedValue
 from .runner import REPLAYED, Modelled
 
 Matrix = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ def steps(chip: Chip) -> tuple[Clock, ...]:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class HeldOut:
     """Rows of a family: median absolute errors in per cent.
 
     ``now``: with the chip files' constants; ``fitted``: with those fitted to all rows; ``scenario``, ``family``: with
@@ -56,8 +56,8 @@ class LeftOut:
 
 
 def cross_validate(
-    modelled: Sequence[Modelled], measured: Iterable[Measured], chip_of: Callable[[str], Chip]
-) -> list[LeftOut]:
+    modelled: Sequence[Modelled], measured: Iterable[PublishedValue], chip_of: Callable[[str], Chip]
+) -> list[HeldOut]:
     """A line a family, and ``all`` at the end. ``modelled`` were run with the clocks of :func:`steps`."""
     by_name = {m.scenario.name: m for m in modelled}
     rows = [r for r in rows_of(modelled, measured) if r.verdict and r.measured.metric in REPLAYED and r.modelled]
@@ -75,7 +75,7 @@ def cross_validate(
         left_out[what] = predicted
     lines = [(str(name), families == name) for name in np.unique(families)] + [("all", np.full(len(rows), True))]
     return [
-        LeftOut(
+        HeldOut(
             name,
             int(of.sum()),
             *(_percent(e[of]) for e in (errors, everywhere, left_out["scenario"], left_out["family"])),
@@ -85,7 +85,7 @@ def cross_validate(
 
 
 def _linear(
-    rows: Sequence[Row], by_name: dict[str, Modelled], keys: Sequence[str], chip_of: Callable[[str], Chip]
+    rows: Sequence[ComparedRow], by_name: dict[str, Modelled], keys: Sequence[str], chip_of: Callable[[str], Chip]
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Of each row, in logarithms: the error, its slopes in the constants, and 1 / (limit of the error)."""
     errors, slopes, weights = np.zeros(len(rows)), np.zeros((len(rows), len(keys))), np.zeros(len(rows))
@@ -119,7 +119,7 @@ def _percent(errors: Matrix) -> float:
     return 100 * float(median(np.abs(np.expm1(errors))))
 
 
-def coverage(modelled: Sequence[Modelled], measured: Iterable[Measured]) -> tuple[int, int]:
+def coverage(modelled: Sequence[Modelled], measured: Iterable[PublishedValue]) -> tuple[int, int]:
     """Of how many rows the interval over plausible clocks, 5th to 95th percentile, holds the published value; of all.
 
     ``modelled`` were run with the clocks of :func:`ascendopt_tune.nouns.clocks.plausible`.

@@ -26,7 +26,7 @@ _METRICS = (  # columns of silicon.csv
 
 
 @dataclass(frozen=True)
-class Measured:
+class PublishedValue:
     """One published value; ``source`` is the page's path in asc-devkit, or a repository and a place in it.
 
     ``text`` is the value as it was published, a number or a range ``low-high``. ``wide``: from silicon.csv, whose ids
@@ -76,7 +76,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     return rows
 
 
-def _checked(path: Path, values: Iterator[Measured]) -> tuple[Measured, ...]:
+def _checked(path: Path, values: Iterator[PublishedValue]) -> tuple[PublishedValue, ...]:
     found = tuple(values)
     try:
         for value in found:
@@ -86,7 +86,7 @@ def _checked(path: Path, values: Iterator[Measured]) -> tuple[Measured, ...]:
     return found
 
 
-def read(path: Path = MEASUREMENTS) -> tuple[Measured, ...]:
+def read(path: Path = MEASUREMENTS) -> tuple[PublishedValue, ...]:
     """The rows of a table with columns ``id, source_path, chip, scenario, metric, value, unit`` (others are ignored).
 
     Raises:
@@ -96,13 +96,13 @@ def read(path: Path = MEASUREMENTS) -> tuple[Measured, ...]:
     return _checked(
         path,
         (
-            Measured(r["id"], r["source_path"], r["chip"], r["scenario"], r["metric"], r["value"], r["unit"])
+            PublishedValue(r["id"], r["source_path"], r["chip"], r["scenario"], r["metric"], r["value"], r["unit"])
             for r in rows
         ),
     )
 
 
-def points(path: Path = SILICON) -> tuple[Measured, ...]:
+def points(path: Path = SILICON) -> tuple[PublishedValue, ...]:
     """The values of ``silicon.csv``, one for each metric that a row has.
 
     Raises:
@@ -112,9 +112,9 @@ def points(path: Path = SILICON) -> tuple[Measured, ...]:
     return _checked(path, (value for row in rows for value in _values(row)))
 
 
-def _values(row: Mapping[str, str]) -> Iterator[Measured]:
+def _values(row: Mapping[str, str]) -> Iterator[PublishedValue]:
     what = f"{row['kernel']}, {row['shape']}, {row['block_dim']} cores"
     for metric in _METRICS:
         if row[metric]:
             unit = "us" if metric.endswith("_us") else "ratio"
-            yield Measured(row["id"], row["source"], row["chip"], what, metric, row[metric], unit, wide=True)
+            yield PublishedValue(row["id"], row["source"], row["chip"], what, metric, row[metric], unit, wide=True)

@@ -9,19 +9,19 @@ from typing import Any, TextIO
 
 from ..errors import CaseError
 from ..files import replacing
-from .compare import LIMITS, Row
+from .compare import LIMITS, ComparedRow
 
 _COLUMNS = ("id", "scenario", "chip", "metric", "unit", "measured", "modelled", "error_percent")
 
 
-def limit_text(row: Row) -> str:
+def limit_text(row: ComparedRow) -> str:
     """The row's limit in per cent of the measured value, "" where there is none."""
     if row.allowed is None or row.modelled is None or not row.verdict:
         return ""
     return f"{100 * (row.allowed - row.measured.half_digit) / row.measured.nearest(row.modelled):.3g}"
 
 
-def write_csv(rows: Sequence[Row], file: TextIO) -> None:
+def write_csv(rows: Sequence[ComparedRow], file: TextIO) -> None:
     """One line per row: id, scenario, chip, metric, unit, measured, modelled, error_percent, limit_percent, verdict,
     note."""
     out = csv.writer(file, lineterminator="\n")
@@ -35,7 +35,7 @@ def write_csv(rows: Sequence[Row], file: TextIO) -> None:
         )
 
 
-def markdown(row: Row) -> str:
+def markdown(row: ComparedRow) -> str:
     """The row as a line of the docs' table; modelled values to three digits, so that it doesn't change for nothing."""
     m, error = row.measured, row.error_percent
     cells = (
@@ -46,7 +46,7 @@ def markdown(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
+def plot(rows: Sequence[ComparedRow], path: Path) -> None:
     """Modelled over measured times, both axes logarithmic, a colour per metric: ``.html``, or an image with kaleido.
 
     Raises:

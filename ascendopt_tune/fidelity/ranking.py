@@ -8,7 +8,7 @@ from itertools import combinations
 from math import log
 from statistics import mean
 
-from .compare import Row
+from .compare import ComparedRow
 from .table import Family
 
 #: By which metrics scenarios are compared, the first that both have.
@@ -74,9 +74,9 @@ class Ranking:
 _Times = dict[str, tuple[float, float]]  # by scenario: measured (the mean of several published values), modelled
 
 
-def _times(rows: Sequence[Row], family: Family) -> Iterator[tuple[str, _Times]]:
+def _times(rows: Sequence[ComparedRow], family: Family) -> Iterator[tuple[str, _Times]]:
     for metric in RANKED:
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[ComparedRow]] = {}
         for row in rows:
             of_family = row.scenario.split("/")[0] == family.name and not row.left_out
             if of_family and row.measured.metric == metric and row.modelled:
@@ -92,7 +92,7 @@ def _differing(times: _Times) -> Iterator[tuple[str, str]]:
             yield fast, slow
 
 
-def inversions(rows: Sequence[Row], families: Sequence[Family]) -> list[Inversion]:
+def inversions(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Inversion]:
     """Pairs of scenarios of one family with the same work whose measured order the modelled values turn around."""
     return [
         Inversion(metric, fast, slow)
@@ -104,7 +104,7 @@ def inversions(rows: Sequence[Row], families: Sequence[Family]) -> list[Inversio
     ]
 
 
-def rankings(rows: Sequence[Row], families: Sequence[Family]) -> list[Ranking]:
+def rankings(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Ranking]:
     """The rank correlation of every family that has at least three scenarios to compare."""
     found = []
     for family in families:
@@ -119,7 +119,7 @@ def rankings(rows: Sequence[Row], families: Sequence[Family]) -> list[Ranking]:
     return found
 
 
-def gains(rows: Sequence[Row], families: Sequence[Family]) -> list[PublishedGain]:
+def gains(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[PublishedGain]:
     """Every published gain of which both scenarios were run."""
     found = []
     for family in families:

@@ -6,39 +6,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from . import compare, output, ranking, table
-from .compare import Row
-from .measured import Measured
+from .compare import ComparedRow
+from .measured import PublishedValue
 from .ranking import Inversion, PublishedGain, Ranking
 from .runner import Modelled
 
 
 @dataclass(frozen=True)
-class Summary:
+class FidelitySummary:
     """``modelled`` beside the published values there are of it."""
 
     modelled: Sequence[Modelled]
-    rows: Sequence[Row]
+    rows: Sequence[ComparedRow]
     inversions: Sequence[Inversion]
     gains: Sequence[PublishedGain]
     rankings: Sequence[Ranking]
     not_repeated: dict[str, int]  # reason: number of values
 
     @staticmethod
-    def of(modelled: Sequence[Modelled], measured: Sequence[Measured]) -> Summary:
+    def of(modelled: Sequence[Modelled], measured: Sequence[PublishedValue]) -> FidelitySummary:
         """Compares what was run with all its published values in ``measured``."""
         rows, families = compare.rows_of(modelled, measured), table.families()
-        return Summary(
+        return FidelitySummary(
             *(modelled, rows, ranking.inversions(rows, families), ranking.gains(rows, families)),
             *(ranking.rankings(rows, families), compare.not_repeated(measured)),
         )
 
     @property
-    def held(self) -> list[Row]:
+    def held(self) -> list[ComparedRow]:
         """Rows within their limit."""
         return [r for r in self.rows if r.verdict == "held"]
 
     @property
-    def missed(self) -> list[Row]:
+    def missed(self) -> list[ComparedRow]:
         """Rows outside."""
         return [r for r in self.rows if r.verdict == "missed"]
 
@@ -80,7 +80,7 @@ class Summary:
         }
 
 
-def _row(r: Row) -> dict[str, object]:
+def _row(r: ComparedRow) -> dict[str, object]:
     m, limit = r.measured, output.limit_text(r)
     return {
         **{"id": m.id, "scenario": r.scenario, "chip": r.chip, "metric": m.metric, "unit": m.unit},

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CaseError
-from .measured import CHIPS_2201, Measured
+from .measured import CHIPS_2201, PublishedValue
 
 FOLDER = Path(__file__).resolve().parent
 #: What a launch finds: as the launches of the same kernel before it left it; nothing of its own, because another kernel
@@ -59,7 +59,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Gain:
+class PublishedGain:
     """A published gain: what makes scenario ``fast`` faster than scenario ``slow`` of the same family."""
 
     what: str
@@ -78,11 +78,11 @@ class Family:
     name: str
     ranked: bool
     scenarios: tuple[Scenario, ...]
-    gains: tuple[Gain, ...]
+    gains: tuple[PublishedGain, ...]
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class OmittedScenario:
     """Rows that can't be done again, and why: by source and scenario text, or by patterns of ids."""
 
     reason: str
@@ -90,7 +90,7 @@ class LeftOut:
     match: str = ""
     points: tuple[str, ...] = ()
 
-    def fits(self, row: Measured) -> bool:
+    def fits(self, row: PublishedValue) -> bool:
         """Whether ``row`` is one of them."""
         if self.points:
             return any(fnmatchcase(row.id, pattern) for pattern in self.points)
@@ -111,7 +111,7 @@ def _family(entry: Mapping[str, Any]) -> Family:
         made.append(Scenario(**_tuples(values)))
         if made[-1].state not in STATES:
             raise ValueError(f"{values['name']}: state {made[-1].state!r}")
-    gains = tuple(Gain(g["what"], f"{name}/{g['slow']}", f"{name}/{g['fast']}") for g in entry.get("gain", []))
+    gains = tuple(PublishedGain(g["what"], f"{name}/{g['slow']}", f"{name}/{g['fast']}") for g in entry.get("gain", []))
     return Family(name, entry.get("ranked", True), tuple(made), gains)
 
 
@@ -133,9 +133,11 @@ def scenarios() -> tuple[Scenario, ...]:
 
 
 @cache
-def left_out() -> tuple[LeftOut, ...]:
+def left_out() -> tuple[OmittedScenario, ...]:
     """Which published rows are not done again."""
-    return tuple(LeftOut(**_tuples(entry)) for document in _documents() for entry in document.get("left_out", []))
+    return tuple(
+        OmittedScenario(**_tuples(entry)) for document in _documents() for entry in document.get("left_out", [])
+    )
 
 
 @cache
@@ -194,7 +196,7 @@ def _called(scenario: Scenario, name: str) -> bool:
     return scenario.name == name or scenario.name.startswith(f"{name}/")
 
 
-def scenario_of(row: Measured) -> Scenario | None:
+def scenario_of(row: PublishedValue) -> Scenario | None:
     """The scenario that does again what ``row`` measured."""
     if row.wide:
         return next((s for s in scenarios() if row.id in s.points), None)
@@ -203,7 +205,7 @@ def scenario_of(row: Measured) -> Scenario | None:
     return next((s for s in scenarios() if s.source and s.source in row.source and s.match in row.scenario), None)
 
 
-def reason_of(row: Measured) -> str:
+def reason_of(row: PublishedValue) -> str:
     """Why there is no scenario for ``row``; "" when nothing is known about it."""
     if not row.wide and row.chip not in CHIPS_2201:
         return f"measured on {row.chip}, another architecture than 2201"

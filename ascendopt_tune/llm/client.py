@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import LlmError
 from ..store.entry import canonical, sha256
 from .endpoint import Endpoint
-from .store import Store
+from .store import AnswerStore
 
 if TYPE_CHECKING:
     import openai
@@ -150,7 +150,7 @@ class Client:
         *,
         usage: Meter | None = None,
         seed: int = 0,
-        store: Store | None = None,
+        store: AnswerStore | None = None,
         fresh: bool = False,
         say: Callable[[str], None] = lambda text: None,
         wait: Callable[[float], None] = time.sleep,
@@ -159,7 +159,7 @@ class Client:
         self.usage: Meter = usage if usage is not None else Account()
         self.counts = Counts()
         self._seed = seed
-        self._store = store or Store()
+        self._store = store or AnswerStore()
         self._fresh = fresh
         self._say, self._wait = say, wait
         self._lock = threading.Lock()

@@ -25,7 +25,7 @@ from . import facts
 from .client import Asks, Prompt
 from .dialogue import REPAIRS, converse
 from .prompts import make_prompt
-from .replies import Change, ReplyError, plain, read_change
+from .replies import ProposedChange, ReplyError, plain, read_change
 from .roles import Refinement, refine_template
 
 # What a reason helps to repair, the most hopeful first. A candidate that takes too long has told nothing.
@@ -111,8 +111,8 @@ class _LlmProposer(ABC):
     def _new(self, state: SearchState, n: int) -> list[_Question]:
         """Questions that ask for something new."""
 
-    def _reader(self, state: SearchState, question: _Question) -> Callable[[str], Change]:
-        def read(reply: str) -> Change:
+    def _reader(self, state: SearchState, question: _Question) -> Callable[[str], ProposedChange]:
+        def read(reply: str) -> ProposedChange:
             change = read_change(reply, question.files, question.cut)
             pair = question.make(change.files)
             if pair.hash in state.seen:

@@ -50,7 +50,7 @@ class ReplyError(ValueError):
 
 
 @dataclass(frozen=True)
-class Change:
+class ProposedChange:
     """``files``: the changed files with their whole new text. ``title``: the change in one line."""
 
     files: Mapping[str, str]
@@ -64,7 +64,7 @@ class _Fenced:
     text: str
 
 
-def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = frozenset()) -> Change:
+def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = frozenset()) -> ProposedChange:
     """The change that ``reply`` makes to ``files`` (path -> text): the files that were offered, and no others.
 
     Args:
@@ -84,7 +84,7 @@ def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = froz
         changed = _by_files(text, files, cut)
     changed = {path: new for path, new in changed.items() if new != files[path]}
     _check(changed, files)
-    return Change(changed, title_of(text))
+    return ProposedChange(changed, title_of(text))
 
 
 def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from . import facts
 from .client import Asks
 from .dialogue import converse
 from .prompts import make_prompt
-from .replies import Change, ReplyError, plain, read_change, read_fields, read_json
+from .replies import ProposedChange, ReplyError, plain, read_change, read_fields, read_json
 
 _LISTED = 60  # places of a template that are shown
 _RAISED, _LOWERED = 2.0, 0.25  # factors on a site's rank
@@ -116,10 +116,10 @@ class LlmRewind:
                 removed=removed,
             )
 
-            def read(reply: str) -> tuple[str, str, Change]:
+            def read(reply: str) -> tuple[str, str, ProposedChange]:
                 motif = _slug(read_fields(reply, ("MOTIF",))["motif"])
                 if not motif:
-                    return "", "", Change({}, "")
+                    return "", "", ProposedChange({}, "")
                 site = plain(read_fields(reply, ("SITE",))["site"], _TITLE)
                 change = read_change(reply, files, cut)
                 if change.title in removed:

@@ -22,7 +22,7 @@ _TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, ValueError, CacheError)
 _WAIT_S = 10.0
 
 
-class Store:
+class AnswerStore:
     """Answers as JSON documents, in ``folder`` (default: ``llm`` in the writable cache)."""
 
     def __init__(self, folder: Path | None = None) -> None:

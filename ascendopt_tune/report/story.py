@@ -28,7 +28,7 @@ _MOST_LINES = 80  # of a diff
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """An accepted change: evaluation ``n`` made ``trial`` the incumbent instead of ``before``."""
 
     n: int
@@ -37,17 +37,17 @@ class Step:
     parent: Trial
 
 
-def steps(record: TuneRecord) -> list[Step]:
+def steps(record: TuneRecord) -> list[StoryStep]:
     """Every change of the incumbent, in order."""
     by_id = {t.candidate.id: t for t in record.history}
-    out: list[Step] = []
+    out: list[StoryStep] = []
     incumbent: Trial | None = None
     for n, trial in enumerate(evaluated(record), start=1):
         if incumbent is None:
             incumbent = trial
         elif (trial.time_us or float("inf")) < (incumbent.time_us or 0.0):
             parent = by_id[trial.candidate.parent or 0]
-            out.append(Step(n, trial, incumbent, parent))
+            out.append(StoryStep(n, trial, incumbent, parent))
             incumbent = trial
     return out
 
@@ -130,7 +130,7 @@ def _by_stage(record: TuneRecord) -> Iterator[str]:
         yield f"| {trial.round} | {name} | {span} | {len(times)} | {best:.2f} us | {first / best:.2f}x |"
 
 
-def _step(record: TuneRecord, step: Step, kept: bool, diffs: bool) -> Iterator[str]:
+def _step(record: TuneRecord, step: StoryStep, kept: bool, diffs: bool) -> Iterator[str]:
     trial, chip = step.trial, load_chip(record.key.chip)
     assert isinstance(trial.outcome, Timed)
     assert isinstance(step.parent.outcome, Timed)

@@ -78,7 +78,7 @@ class _Waiting:
     since: float  # time.monotonic() from which on it is worth a try
 
 
-class Worker:
+class BackgroundWorker:
     """Takes requests from ``lines`` until they end, and answers on ``answers``."""
 
     def __init__(self, lines: TextIO, answers: TextIO, toolkit: Toolkit, store: Cache, share: float) -> None:
@@ -187,7 +187,7 @@ def main() -> None:
         os.nice(19)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     config = settings()
-    worker = Worker(sys.stdin, answers, find(sys.argv[1]), Cache(), config.lazy_share)
+    worker = BackgroundWorker(sys.stdin, answers, find(sys.argv[1]), Cache(), config.lazy_share)
     threading.Thread(target=worker.read, daemon=True).start()
     worker.run()
 

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import OperatorError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..nouns.operator import Operator, Signature
-from ..store.cache import Summary
+from ..store.cache import EntrySummary
 from ..store.entry import Key
 
 Rule = str | tuple[int, ...]
@@ -86,11 +86,13 @@ def distance(one: Case, other: Case) -> float:
     return sum(abs(math.log2(max(a, 1) / max(b, 1))) for x, y in pairs for a, b in zip(x.shape, y.shape, strict=True))
 
 
-def closest(items: Iterable[Summary], key: Key, case: Case, signature: Signature, rules: Rules) -> Summary | None:
+def closest(
+    items: Iterable[EntrySummary], key: Key, case: Case, signature: Signature, rules: Rules
+) -> EntrySummary | None:
     """The cached result whose tiling program ``case`` may use: of the same operator, chip, target and toolkit, in the
     same bucket, nearest in shape; ties by the key, so that every process chooses alike. None if there is none."""
     wanted = bucket(case, signature, rules)
-    found: list[tuple[float, str, Summary]] = []
+    found: list[tuple[float, str, EntrySummary]] = []
     for item in items:
         same = (item.key.baseline, item.key.build, item.key.chip, item.key.target, item.key.toolkit)
         if same != (key.baseline, key.build, key.chip, key.target, key.toolkit) or item.key.operator != key.operator:

@@ -3,7 +3,7 @@
 1. ``parse`` blanks out what C++ grammar can't see through (statement macros such as ``OP_CHECK(x, return ...)``,
    registration macros, address qualifiers such as ``__gm__``), byte for byte, so that every offset in the tree is an
    offset in the user's text.
-2. ``Program`` holds the files of one program with their functions; ``program_of`` keeps the last few, because a
+2. ``SourceProgram`` holds the files of one program with their functions; ``program_of`` keeps the last few, because a
    search asks for the same parent again and again.
 3. ``apply_edits`` replaces byte ranges; ``syntax_errors`` tells whether an edit broke the text.
 """
@@ -74,7 +74,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class Program:
+class SourceProgram:
     """The parsed files of one program, in path order, and every function defined in them."""
 
     files: Mapping[str, SourceFile]
@@ -243,17 +243,17 @@ def _functions(source: SourceFile) -> Iterator[Function]:
 
 
 @lru_cache(maxsize=128)
-def _program(files: tuple[tuple[str, str], ...]) -> Program:
+def _program(files: tuple[tuple[str, str], ...]) -> SourceProgram:
     parsed = {path: parse(path, text) for path, text in files}
-    return Program(parsed, tuple(f for source in parsed.values() for f in _functions(source)))
+    return SourceProgram(parsed, tuple(f for source in parsed.values() for f in _functions(source)))
 
 
-def program_of(files: Mapping[str, str]) -> Program:
+def program_of(files: Mapping[str, str]) -> SourceProgram:
     """The parsed program of ``files`` (path -> text)."""
     return _program(tuple(sorted(files.items())))
 
 
-def tiling_functions(program: Program) -> tuple[Function, ...]:
+def tiling_functions(program: SourceProgram) -> tuple[Function, ...]:
     """Functions that set the block dim: a tiling function itself, or a helper it calls for that."""
     return tuple(
         f

@@ -33,7 +33,7 @@ _SIGNATURE_BYTES = 64 << 10
 _AGAIN = "Copy it again from where it was made."
 
 
-class Row(NamedTuple):
+class BundleRow(NamedTuple):
     """One entry in the manifest. Times are us of the entry's target (modelled for ``virtual``)."""
 
     hash: str
@@ -57,7 +57,7 @@ class Bundle:
     _digests: dict[str, str] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
-    def _document(self) -> tuple[Mapping[str, Any], Mapping[str, Sequence[Row]]]:
+    def _document(self) -> tuple[Mapping[str, Any], Mapping[str, Sequence[BundleRow]]]:
         path = self.root / MANIFEST
         try:
             document = parse_json(self.manifest_bytes)
@@ -78,7 +78,7 @@ class Bundle:
         return self._document[0]
 
     @property
-    def rows(self) -> Mapping[str, Sequence[Row]]:
+    def rows(self) -> Mapping[str, Sequence[BundleRow]]:
         """By the operator's folder name. Raises CacheError for a damaged manifest, or one of another schema."""
         return self._document[1]
 
@@ -149,8 +149,8 @@ def open_bundle(root: Path) -> Bundle:
     return Bundle(root, sha256(data), data, signature)
 
 
-def _row(values: Sequence[Any]) -> Row:
-    row = Row._make(values)
+def _row(values: Sequence[Any]) -> BundleRow:
+    row = BundleRow._make(values)
     if not all(isinstance(text, str) for text in row[:3]) or not all(type(t) in (int, float) for t in row[3:]):
         raise ValueError(f"{row!r:.80} is no row")
     if len(row.hash) != 64 or not row.hash.isalnum():
@@ -175,7 +175,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
     """
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / "entries").is_dir())):
         raise CacheError(f"{target} is not empty, and no bundle.", "Name another folder.")
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[BundleRow]] = {}
     about: dict[str, set[str]] = {"chips": set(), "targets": set(), "toolkits": set()}
     wanted: set[Path] = set()
     try:
@@ -190,7 +190,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
             about["targets"].add(key.target)
             about["toolkits"].add(key.toolkit)
             times = (float(document[name]["task_duration_us"]) for name in ("baseline", "best"))
-            row = Row(key.hash, key.call, sha256(folder_reader(place)(ENTRY_FILE)), *times)
+            row = BundleRow(key.hash, key.call, sha256(folder_reader(place)(ENTRY_FILE)), *times)
             rows.setdefault(folder.parent.name, []).append(row)
         manifest = {"schema": SCHEMA, "about": {k: sorted(v) for k, v in about.items()}, "entries": rows}
         data = canonical(manifest).encode() + b"\n"

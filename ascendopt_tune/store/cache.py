@@ -55,7 +55,7 @@ from .entry import (
 )
 from .explanation import Difference, Explanation, differences
 
-__all__ = ["Cache", "CacheWarning", "Difference", "Entry", "Explanation", "Key", "Provenance", "Summary"]
+__all__ = ["Cache", "CacheWarning", "Difference", "Entry", "EntrySummary", "Explanation", "Key", "Provenance"]
 
 _ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature", "stamp"})
 _INDEX_WAIT_S = 10.0  # writers come one by one, under the lock; only a reader of a moment can be in the way
@@ -91,7 +91,7 @@ class JsonDisk(diskcache.Disk):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Summary:
+class EntrySummary:
     """What a listing shows of an entry; its files are not checked."""
 
     key: Key
@@ -157,7 +157,7 @@ class Cache:
                 return self._count(self._first(key, hashes) if len(hashes) == 1 else None)
         return self._count(None)
 
-    def items(self, operator: str | None = None) -> Iterator[Summary]:
+    def items(self, operator: str | None = None) -> Iterator[EntrySummary]:
         """Every entry of every layer (of one operator, if named); an entry that an earlier layer has is left out."""
         seen: set[str] = set()
         for root in self._roots():
@@ -171,7 +171,7 @@ class Cache:
         if self._first(key, [key.hash]) is not None:
             return Explanation(True, key)
         best: tuple[Difference, ...] | None = None
-        closest: Summary | None = None
+        closest: EntrySummary | None = None
         for summary in self.items(key.operator):
             found = differences(key, summary.key)
             if best is None or len(found) < len(best):
@@ -521,10 +521,10 @@ def _stamp(folder: Path) -> list[int] | None:
     return [found.st_ino, found.st_mtime_ns, found.st_size]
 
 
-def _summary(folder: Path, row: dict[str, Any]) -> Summary:
+def _summary(folder: Path, row: dict[str, Any]) -> EntrySummary:
     signature = signature_from_json(row["signature"])
     times = row["baseline_us"], row["best_us"]
-    return Summary(Key.from_json(row["key"]), folder, *times, row["created"], signature, Interval.from_json(row))
+    return EntrySummary(Key.from_json(row["key"]), folder, *times, row["created"], signature, Interval.from_json(row))
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascendopt_tune.bank.experience import Experience, Provenance
+from ascendopt_tune.bank.experience import Experience, ExperienceProvenance
 from ascendopt_tune.nouns.profile import Profile
 
 BOTTLENECKS = (
@@ -33,6 +33,6 @@ def experience(n: int = 0, **changes: Any) -> Experience:
         "regime": "small, whole blocks",
         "chip": "ascend910b2",
         "target": "virtual",
-        "provenance": Provenance("rewind", "ascendopt-tune bank build add", 0, "0.1.0", "v1"),
+        "provenance": ExperienceProvenance("rewind", "ascendopt-tune bank build add", 0, "0.1.0", "v1"),
     }
     return Experience(**{**values, **changes})

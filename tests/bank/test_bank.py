@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ascendopt_tune.bank.bank import FILE, Bank, BankWarning, Records, read_records
 from ascendopt_tune.bank.embedding import LocalEmbedder, Vectors, words
-from ascendopt_tune.bank.experience import Provenance, Use, line_of
+from ascendopt_tune.bank.experience import ExperienceProvenance, Use, line_of
 from ascendopt_tune.errors import BankError
 
 _ids = [experience(n).id for n in range(6)]
@@ -23,7 +23,7 @@ _records = st.builds(
     lambda found, uses: Records({e.id: e for e in found}, frozenset(uses)),
     st.lists(
         st.builds(
-            lambda n, title, version: experience(n, title=title, provenance=Provenance(version=version)),
+            lambda n, title, version: experience(n, title=title, provenance=ExperienceProvenance(version=version)),
             st.integers(0, 5),
             st.sampled_from("ab"),
             st.sampled_from(["0.1", "0.2"]),

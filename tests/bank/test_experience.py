@@ -10,7 +10,7 @@ from bank_examples import experience
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune.bank.experience import Experience, Provenance, Use, line_of, newer, record_of
+from ascendopt_tune.bank.experience import Experience, ExperienceProvenance, Use, line_of, newer, record_of
 from ascendopt_tune.errors import BankError
 from ascendopt_tune.nouns.profile import Profile
 
@@ -27,7 +27,7 @@ _experiences = st.builds(
     before=st.none() | _profiles,
     after=st.none() | _profiles,
     kind=st.sampled_from(["positive", "negative"]),
-    provenance=st.builds(Provenance, _texts, _texts, st.integers(), _texts, _texts),
+    provenance=st.builds(ExperienceProvenance, _texts, _texts, st.integers(), _texts, _texts),
     applied=st.integers(0, 9),
     helped=st.integers(0, 9),
 )
@@ -67,7 +67,7 @@ def test_newer_is_a_maximum(found: list[Experience], order: list[int]) -> None:
     [
         ({"title": "other", "description": "words", "bottleneck": "of a later version"}, True),
         ({"before": None}, True),
-        ({"provenance": Provenance(version="9.9")}, True),
+        ({"provenance": ExperienceProvenance(version="9.9")}, True),
         ({"applied": 3, "helped": 1}, True),
         ({"motif": "x"}, False),
         ({"site": "x"}, False),
@@ -83,7 +83,9 @@ def test_identity_is_what_was_changed_where(change: dict[str, object], same: boo
 
 
 def test_the_later_version_is_kept() -> None:
-    old, new = (experience(0, title=t, provenance=Provenance(version=v)) for t, v in (("z", "0.9.1"), ("a", "0.10.0")))
+    old, new = (
+        experience(0, title=t, provenance=ExperienceProvenance(version=v)) for t, v in (("z", "0.9.1"), ("a", "0.10.0"))
+    )
     assert newer(old, new) is new
 
 
@@ -93,7 +95,7 @@ def test_speedup_and_validated() -> None:
     assert e.validated
     assert not replace(e, before=None).validated
     assert not replace(e, kind="negative").validated
-    assert not replace(e, provenance=Provenance("import")).validated
+    assert not replace(e, provenance=ExperienceProvenance("import")).validated
 
 
 def _line(**changes: object) -> dict[str, object]:

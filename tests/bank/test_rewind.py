@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
-from ascendopt_tune.bank.rewind import Removal, RewindOptions, Step, ahead, hurts, replay, rewind
+from ascendopt_tune.bank.rewind import Removal, RewindOptions, RewindStep, ahead, hurts, replay, rewind
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
@@ -38,7 +38,7 @@ def applier(pair: Pair) -> Iterator[Removal]:
     yield Removal("wrong", "f", "", Pair({}, {"k": "ab"}))
 
 
-def verdicts(steps: Iterable[Step]) -> dict[str, str]:
+def verdicts(steps: Iterable[RewindStep]) -> dict[str, str]:
     return {"".join(m for m, _ in s.path): s.verdict for s in steps}
 
 

@@ -17,7 +17,7 @@ from ascendopt_tune.bench.openevolve_worker import pair_in, shown, text_of
 from ascendopt_tune.bench.peers import parametric
 from ascendopt_tune.bench.sizes import ELEMENTS, SIZES
 from ascendopt_tune.bench.space import MOST, pair_of
-from ascendopt_tune.bench.subject import Store
+from ascendopt_tune.bench.subject import EvaluationStore
 from ascendopt_tune.cli import app
 from ascendopt_tune.errors import CacheError, CaseError, OperatorError
 from ascendopt_tune.nouns.operator import Pair
@@ -150,14 +150,14 @@ def test_a_pair_is_a_text_and_back(tiling: dict[str, str], kernel: dict[str, str
 
 def test_a_torn_answer_is_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "store.jsonl"
-    store = Store(path)
+    store = EvaluationStore(path)
     assert store.ask("outcome", "a", lambda: 1) == 1
     assert store.ask("outcome", "a", lambda: 2) == 1
     with pytest.raises(CacheError, match="another process"):
-        Store(path)
+        EvaluationStore(path)
     store.close()
     path.write_bytes(path.read_bytes() + b'{"asked": "outcome", "pa')
-    again = Store(path)
+    again = EvaluationStore(path)
     assert again.ask("outcome", "a", lambda: 3) == 1
     assert again.ask("outcome", "b", lambda: 4) == 4
     again.close()

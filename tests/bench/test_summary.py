@@ -56,13 +56,13 @@ def test_an_interval_takes_each_clock_for_all_cases_together() -> None:
     other = replace(run("two", "full", 2.0), wins=1.0, over_clocks=(2.5, 1.5))
     kept = replace(run("kept", "full", 1.0), wins=0.0)
     found = summary.gain([one, other])
-    assert found.mean == summary.Interval(pytest.approx(2.0), pytest.approx(3.75**0.5), pytest.approx(3.75**0.5))
-    assert found.fast[2.0] == summary.Interval(0.0, 0.5, 0.5)
+    assert found.mean == summary.MeanInterval(pytest.approx(2.0), pytest.approx(3.75**0.5), pytest.approx(3.75**0.5))
+    assert found.fast[2.0] == summary.MeanInterval(0.0, 0.5, 0.5)
     assert found.wins == 1.0
     with_kept = summary.gain([one, other, kept])
     assert with_kept.mean.low == pytest.approx(3.75 ** (1 / 3))
     assert with_kept.wins == pytest.approx(2 / 3)
-    assert summary.gain([kept]).mean == summary.Interval(1.0, 1.0, 1.0)
+    assert summary.gain([kept]).mean == summary.MeanInterval(1.0, 1.0, 1.0)
     assert summary.gain([one, run("old", "full", 1.1)]).mean.low is None, "not all runs tell"
 
 
@@ -126,9 +126,9 @@ def test_one_method_against_another() -> None:
     assert summary.against(runs, "full", "stage-1") is None
 
 
-def plan(path: Path) -> runner.Plan:
+def plan(path: Path) -> runner.BenchPlan:
     listed = tuple(o for o in read() if o.list == TEST and o.size == "medium")[:2]
-    return runner.Plan(listed, ("full", "random", "optuna-tpe"), 1, 4, "x", path)
+    return runner.BenchPlan(listed, ("full", "random", "optuna-tpe"), 1, 4, "x", path)
 
 
 def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:

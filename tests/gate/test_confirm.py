@@ -12,7 +12,7 @@ from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate import evaluator as evaluator_module
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.evaluate.protocol import ArrayFile, Trial
+from ascendopt_tune.evaluate.protocol import ArrayFile, GateTrial
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import Timed, WrongResult
@@ -101,7 +101,7 @@ def test_it_runs_in_another_process_on_other_inputs(gate: Gate, monkeypatch: pyt
     gate.confirm(gate.operator.baseline)
     assert None not in servers
     assert gate._evaluator.server_pid not in servers
-    shown: tuple[Trial, ...] = gate.trials()
+    shown: tuple[GateTrial, ...] = gate.trials()
     for old, new in zip(shown, trials[-1], strict=True):
         if old.distribution != "zeros":
             assert not np.array_equal(array(old.inputs[0]), new[0])

@@ -18,7 +18,7 @@ from chat_server import KEY, Reply, Server
 from ascendopt_tune.errors import LlmError, SettingsError
 from ascendopt_tune.llm.client import ATTEMPTS, Answer, Client, Message, estimate_tokens
 from ascendopt_tune.llm.endpoint import DEFAULT_URL, Endpoint, Prices
-from ascendopt_tune.llm.store import Store
+from ascendopt_tune.llm.store import AnswerStore
 from ascendopt_tune.settings import settings
 from ascendopt_tune.store.cache import CacheWarning
 
@@ -270,7 +270,7 @@ def test_a_store_that_can_not_be_used_is_a_warning(server: Server, tmp_path: Pat
     (tmp_path / "file").write_text("")
     server.answer = lambda messages: "hello"
     client = make_client()
-    client._store = Store(tmp_path / "file" / "folder")
+    client._store = AnswerStore(tmp_path / "file" / "folder")
     with pytest.warns(CacheWarning, match="Answers are not kept") as caught:
         assert [client.ask(PROMPT).text, client.ask(PROMPT).text] == ["hello", "hello"]
     assert len(caught) == 1

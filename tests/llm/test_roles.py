@@ -10,8 +10,8 @@ import pytest
 from chat_server import Reply, Server, Transcript, edit
 
 from ascendopt_tune.bank.distill import Evidence, by_rules, distill
-from ascendopt_tune.bank.experience import Provenance
-from ascendopt_tune.bank.rewind import Removal, Step, rewind
+from ascendopt_tune.bank.experience import ExperienceProvenance
+from ascendopt_tune.bank.rewind import Removal, RewindStep, rewind
 from ascendopt_tune.llm import facts
 from ascendopt_tune.llm.client import Client
 from ascendopt_tune.llm.roles import LlmDistiller, LlmRewind, Refinement, refine_template
@@ -126,14 +126,14 @@ def _evidence(motif: str) -> Evidence:
     slow = ADD.baseline.with_kernel(KERNEL, ADD.baseline.kernel[KERNEL].replace("tiling.bufferNum", "1"))
     before, after = (Profile(us, us / 2, 1, 1, 2, 2, 48, {"mte2_bytes": 4096.0}) for us in (20.0, 10.0))
     removal = Removal(motif, "Init", "one buffer", slow)
-    step = Step(removal, ((motif, "Init"),), slow, ADD.baseline, before, after, Timed(before), "hurts")
+    step = RewindStep(removal, ((motif, "Init"),), slow, ADD.baseline, before, after, Timed(before), "hurts")
     return Evidence(step, ADD, CASE, CHIP, "virtual", KernelProgram(slow.kernel, slow.tiling, CHIP, ADD.auto_sync))
 
 
 def test_a_step_is_put_into_words(server: Server, make_client: Make) -> None:
     server.answer = [WORDS]
     evidence = _evidence(MOTIFS[0].name)
-    made = distill(evidence, Provenance(), LlmDistiller(make_client()))
+    made = distill(evidence, ExperienceProvenance(), LlmDistiller(make_client()))
     assert made is not None
     assert (made.title, made.preconditions) == ("Two buffers per queue", "The Unified Buffer has room for both.")
     assert made.bottleneck.startswith("The vector pipe waits for MTE2")

@@ -17,7 +17,7 @@ import pytest
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.acl import Acl
-from ascendopt_tune.device.launch import Arrays, Launch
+from ascendopt_tune.device.launch import Arrays, DeviceLaunch
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, Trial
 from ascendopt_tune.evaluate.inputs import make_inputs
@@ -165,7 +165,7 @@ def test_cores_on_several_threads_leave_what_they_leave_in_turn(
         acl.option("threads", str(threads))
         with (
             acl.load(Path(built.binary_path).read_bytes()) as binary,
-            Launch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
+            DeviceLaunch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
         ):
             launch.load(inputs, 0xFF)
             launch.run(binary.function(built.entry), built.block_dim)
@@ -194,7 +194,7 @@ def test_checks_change_neither_results_nor_times(name: str, bench: Bench) -> Non
     seen = []
     with (
         acl.load(Path(built.binary_path).read_bytes()) as binary,
-        Launch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
+        DeviceLaunch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
     ):
         for checks in ("1", "0"):
             acl.option("hazards", checks)

@@ -10,7 +10,7 @@ from test_kernel_rules import CHIP, baseline, by_text, only, operator, state, tr
 
 from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.experience import Experience
-from ascendopt_tune.bank.refinement import Run, learned
+from ascendopt_tune.bank.refinement import LearningRun, learned
 from ascendopt_tune.bank.retrieval import Retrieval
 from ascendopt_tune.errors import BankError
 from ascendopt_tune.nouns.case import Case, TensorSpec
@@ -34,8 +34,10 @@ def a_run() -> list[Trial]:
     return tried(history, only(history, FAILS), Hazard("two pipes, one buffer"))
 
 
-def run(history: list[Trial], found: dict[str, tuple[Experience, ...]] | None = None, name: str = "first") -> Run:
-    return Run(name, operator(), Case((SPEC,), (SPEC,)), CHIP, "virtual", history, found or {}, 3, "1.0", "v1")
+def run(
+    history: list[Trial], found: dict[str, tuple[Experience, ...]] | None = None, name: str = "first"
+) -> LearningRun:
+    return LearningRun(name, operator(), Case((SPEC,), (SPEC,)), CHIP, "virtual", history, found or {}, 3, "1.0", "v1")
 
 
 def test_what_helped_and_what_failed_are_kept_with_evidence(bank: Bank) -> None:

@@ -26,7 +26,7 @@ from ascendopt_tune.build.toolkit import find  # noqa: E402
 from ascendopt_tune.errors import CacheError, CaseError  # noqa: E402
 from ascendopt_tune.nouns.case import TensorSpec  # noqa: E402
 from ascendopt_tune.service import background, lazy  # noqa: E402
-from ascendopt_tune.service.background import Worker, request_from_json, request_to_json  # noqa: E402
+from ascendopt_tune.service.background import BackgroundWorker, request_from_json, request_to_json  # noqa: E402
 from ascendopt_tune.service.described import CallDescription  # noqa: E402
 from ascendopt_tune.service.tuning import Request, fulfil  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
@@ -140,7 +140,7 @@ def test_the_most_wanted_comes_first() -> None:
         for name, weight in (("a", 10.0), ("b", 30.0), ("c", 20.0))
     ]
     lines.append(json.dumps({"id": "a", "weight": 25.0}))
-    worker = Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
+    worker = BackgroundWorker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
     worker.take(lines)
     order = []
     for _ in range(3):
@@ -167,7 +167,7 @@ def test_the_queue_is_bounded_to_what_is_called_most(monkeypatch: pytest.MonkeyP
     assert (late.state, late.calls, len(queue.jobs)) == ("queued", 6, lazy.MAX_OPEN)
     assert "3" in queue.jobs, "called twice"
     assert [m["id"] for m in told if m.get("drop")] == ["0"]
-    worker = Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
+    worker = BackgroundWorker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 1.0)
     worker.take(map(json.dumps, told))
     assert sorted(worker._queue) == sorted(queue.jobs)
     assert worker._next()[0] == "late"
@@ -182,7 +182,7 @@ def test_what_the_disk_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(background, "fulfil", refuse)
     monkeypatch.setattr(background, "_TRY_AGAIN_S", 0.0)
     answers = io.StringIO()
-    worker = Worker(io.StringIO(), answers, find("virtual"), Cache(), 1.0)
+    worker = BackgroundWorker(io.StringIO(), answers, find("virtual"), Cache(), 1.0)
     worker.take([json.dumps({"id": "a", "weight": 1.0, "request": request_to_json(request())})])
     monkeypatch.setattr(worker, "_finish", lambda name, state, reason: stop(worker, name, state, reason))
     with pytest.raises(EOFError):
@@ -194,8 +194,8 @@ def test_what_the_disk_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
     assert lazy.Job("a", "add", "", 1.0, state="waiting").open
 
 
-def stop(worker: Worker, name: str, state: str, reason: str) -> None:
-    """In the place of ``Worker._finish``: the last answer, and the end of the loop."""
+def stop(worker: BackgroundWorker, name: str, state: str, reason: str) -> None:
+    """In the place of ``BackgroundWorker._finish``: the last answer, and the end of the loop."""
     worker._say(name, state, reason)
     raise EOFError
 
@@ -213,7 +213,7 @@ def test_the_share_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 3.0, 10.0, 11.0, 20.0])
     monkeypatch.setattr(background.time, "monotonic", lambda: next(now))
     monkeypatch.setattr(background.time, "sleep", slept.append)
-    worker = background.Worker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 0.25)
+    worker = background.BackgroundWorker(io.StringIO(), io.StringIO(), find("virtual"), Cache(), 0.25)
     with worker._paced():
         worker._pause()
     assert slept == [9.0, 3.0]  # three quarters of the time: 3 s of work, then 1 s

@@ -11,7 +11,7 @@ import pytest
 from ascendopt_tune.build.host import TilingResult
 from ascendopt_tune.errors import CaseError, KernelCompileError
 from ascendopt_tune.evaluate import protocol
-from ascendopt_tune.evaluate.protocol import ArrayFile, EvaluateRequest, EvaluationResult, Trial, save_array
+from ascendopt_tune.evaluate.protocol import ArrayFile, EvaluateRequest, EvaluationResult, GateTrial, save_array
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import DirectLaunch, Operator, Pair
 from ascendopt_tune.nouns.outcome import Hazard, Timed
@@ -29,7 +29,7 @@ def test_a_request_survives_the_pipe() -> None:
         pair=pair,
         case=Case((spec, None, (spec, spec)), (spec,), (("dim", -1), ("eps", 1e-6), ("axes", (1, 2)), ("s", "x"))),
         chip="ascend910b2",
-        trials=(Trial(1, "normal", (file, None, (file, file)), (file,), 0xA5),),
+        trials=(GateTrial(1, "normal", (file, None, (file, file)), (file,), 0xA5),),
     )
     assert protocol.decode(protocol.loads(protocol.dumps(protocol.encode(request)))) == request
 

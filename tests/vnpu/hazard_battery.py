@@ -18,7 +18,7 @@ from hazard_oracle import unordered
 from ascendopt_tune.build.host import TilingStruct
 from ascendopt_tune.build.kernel import kernel_unit
 from ascendopt_tune.device.acl import Acl
-from ascendopt_tune.device.launch import Launch
+from ascendopt_tune.device.launch import DeviceLaunch
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, Evaluator
 from ascendopt_tune.evaluate.execute import parameter_order
@@ -239,7 +239,7 @@ class OperatorSubject:
         self._inputs = make_inputs(case, names[0], operator.settings, "normal", 0)
         if tiling is not None:
             self._block_dim = tiling.block_dim
-            self._launch = Launch(
+            self._launch = DeviceLaunch(
                 acl,
                 case,
                 names,
@@ -251,7 +251,7 @@ class OperatorSubject:
         else:
             assert direct is not None
             self._block_dim = direct.block_dim
-            self._launch = Launch(acl, case, names, order=parameter_order(operator, dict(case.attrs), names))
+            self._launch = DeviceLaunch(acl, case, names, order=parameter_order(operator, dict(case.attrs), names))
 
     def run(self) -> None:
         self._launch.load(self._inputs, 0xA5)

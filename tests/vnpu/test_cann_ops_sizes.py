@@ -20,7 +20,7 @@ from ascendopt_tune.bench import table
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.evaluate.limits import Limits
+from ascendopt_tune.evaluate.limits import ProcessLimits
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.settings import settings
 
@@ -42,7 +42,7 @@ WRONG = {"math/triu": "the head of the first row is zero: 44 elements of 1 Mi"}
 @pytest.fixture(scope="module")
 def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     build_dir: Path = tmp_path_factory.mktemp("build")
-    limits = Limits(run_s=600)
+    limits = ProcessLimits(run_s=600)
     with Evaluator(toolkit.virtual(), CHIP, limits, workers=1, build_dir=build_dir) as opened:
         yield opened
 

@@ -13,7 +13,7 @@ import pytest
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.errors import CaseError, HostProgramError
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
-from ascendopt_tune.evaluate.execute import Plan, measure
+from ascendopt_tune.evaluate.execute import LaunchPlan, measure
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.outputs import shared_arrays
 from ascendopt_tune.evaluate.protocol import ArrayFile
@@ -296,7 +296,7 @@ def test_measurement_by_events_is_interleaved(operator: Operator, evaluator: Eva
     assert isinstance(base.outcome, Timed)
     assert isinstance(other.outcome, Timed)
     assert base.result.launchable is not None
-    plan = Plan(
+    plan = LaunchPlan(
         toolkit=evaluator.toolkit,
         chip=evaluator.chip,
         operator=operator,

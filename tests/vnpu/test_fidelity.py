@@ -14,9 +14,9 @@ import pytest
 
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.fidelity import compare, measured, output, ranking, runner, table
-from ascendopt_tune.fidelity.compare import Row
-from ascendopt_tune.fidelity.measured import Measured
-from ascendopt_tune.fidelity.summary import Summary
+from ascendopt_tune.fidelity.compare import ComparedRow
+from ascendopt_tune.fidelity.measured import PublishedValue
+from ascendopt_tune.fidelity.summary import FidelitySummary
 from ascendopt_tune.settings import settings
 
 FAST = (
@@ -27,13 +27,13 @@ FAST = (
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
 
-def values() -> tuple[Measured, ...]:
+def values() -> tuple[PublishedValue, ...]:
     return (*measured.read(), *measured.points())
 
 
 @cache
-def found() -> Summary:
-    return Summary.of(list(runner.run(table.chosen(FAST))), values())
+def found() -> FidelitySummary:
+    return FidelitySummary.of(list(runner.run(table.chosen(FAST))), values())
 
 
 def test_rows_outside_their_limits_are_known() -> None:
@@ -86,7 +86,9 @@ def test_every_kernel_runs_without_unordered_accesses() -> None:
 def test_other_architectures_are_refused_by_name() -> None:
     with pytest.raises(CaseError, match="ascend950"):
         next(runner.run(table.chosen(["empty"]), chip="ascend950"))
-    row = Measured("M0078", "x/add_high_performance/README_en.md", "950", "SCENARIO_NUM=0 ", "aiv_time_us", "1", "us")
+    row = PublishedValue(
+        "M0078", "x/add_high_performance/README_en.md", "950", "SCENARIO_NUM=0 ", "aiv_time_us", "1", "us"
+    )
     assert table.scenario_of(row) is None
     assert "950" in table.reason_of(row)
 
@@ -112,9 +114,9 @@ def test_cold_scenarios_are_chosen_apart() -> None:
         table.chosen(["add/1"], cold=True)
 
 
-def row(text: str, modelled: float, metric: str = "task_duration_us", scenario: str = "f/1") -> Row:
-    value = Measured("P1", "s", "910B4", "x", metric, text, "us", wide=True)
-    return Row(value, modelled, scenario, "ascend910b4", compare.allowed(value, modelled))
+def row(text: str, modelled: float, metric: str = "task_duration_us", scenario: str = "f/1") -> ComparedRow:
+    value = PublishedValue("P1", "s", "910B4", "x", metric, text, "us", wide=True)
+    return ComparedRow(value, modelled, scenario, "ascend910b4", compare.allowed(value, modelled))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_mte3_has_a_limit_where_the_source_repeats() -> None:
     assert not rows["add/5", "aiv_mte3_time_us"]  # 64 to 160
 
 
-def family(*names: str, ranked: bool = True, gains: Sequence[table.Gain] = ()) -> table.Family:
+def family(*names: str, ranked: bool = True, gains: Sequence[table.PublishedGain] = ()) -> table.Family:
     made = tuple(table.Scenario(f"f/{n}", "k", 1, "ascend910b4") for n in names)
     return table.Family("f", ranked, made, tuple(gains))
 
@@ -160,7 +162,7 @@ def test_inversions_correlation_and_gains() -> None:
         row("200", 240, scenario="f/4"),
         row("1.00", 50, scenario="other/1"),
     ]
-    f = family("1", "2", "3", "4", gains=[table.Gain("what", "f/4", "f/1")])
+    f = family("1", "2", "3", "4", gains=[table.PublishedGain("what", "f/4", "f/1")])
     wrong = ranking.inversions(rows, [f])
     assert [(i.faster, i.slower) for i in wrong] == [("f/1", "f/2"), ("f/1", "f/3")]
     assert not ranking.inversions(rows, [family("1", "2", ranked=False)])

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from ...sources.cpp import Function, Program, SourceFile, declared_name, walk
+from ...sources.cpp import Function, SourceFile, SourceProgram, declared_name, walk
 
 Key = tuple[str, str]  # (function scope or "", name)
 
@@ -74,7 +74,7 @@ class Sink:
 
 @dataclass
 class Flow:
-    program: Program
+    program: SourceProgram
     definitions: dict[Key, list[Definition]] = field(default_factory=lambda: defaultdict(list))
     sinks: list[Sink] = field(default_factory=list)
     reach: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))  # key -> kinds of sinks it feeds
@@ -192,7 +192,7 @@ def arguments_of(call: Node) -> list[Node]:
     return [a for a in arguments.named_children if a.type != "comment"] if arguments is not None else []
 
 
-def _struct_names(program: Program) -> frozenset[str]:
+def _struct_names(program: SourceProgram) -> frozenset[str]:
     """Types that hold tiling data: declared by CANN's macros, registered, or asked for with GetTilingData<T>."""
     pattern = re.compile(
         r"BEGIN_TILING_DATA_DEF\(\s*(\w+)|REGISTER_TILING_DATA_CLASS\(\s*\w+\s*,\s*(\w+)"
@@ -384,7 +384,7 @@ def _forward(flow: Flow) -> None:
                 changed = True
 
 
-def analyse(program: Program) -> Flow:
+def analyse(program: SourceProgram) -> Flow:
     """The data flow of ``program``; no sinks are found when it has no tiling function."""
     flow = Flow(program)
     flow._structs = _struct_names(program)

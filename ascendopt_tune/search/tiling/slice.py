@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from ...sources.cpp import Function, Program, program_of, walk
+from ...sources.cpp import Function, SourceProgram, program_of, walk
 from .flow import Definition, Flow, Key, analyse
 from .roles import CAP, SCALE, number_role, rank_of
 from .usage import integer, usage
@@ -58,7 +58,7 @@ class Template:
     Equal to itself alone, so that what rules derive from it can be kept with it.
     """
 
-    program: Program
+    program: SourceProgram
     flow: Flow
     sites: tuple[EvolvableSite, ...]
 

@@ -19,7 +19,7 @@ from typing import Any
 from ...nouns.operator import Operator, Pair
 from ...nouns.trial import Move, Proposal
 from ...sources.cpp import apply_edits, breaks_syntax
-from ...store.cache import Cache, Entry, Key, Summary
+from ...store.cache import Cache, Entry, EntrySummary, Key
 from ..mutation import Mutation
 from ..proposer import SearchState
 from .context import Context
@@ -76,7 +76,7 @@ def neighbours(cache: Cache, operator: Operator, key: Key) -> list[Neighbour]:
     return out
 
 
-def _distance(summary: Summary, key: Key) -> tuple[float, ...]:
+def _distance(summary: EntrySummary, key: Key) -> tuple[float, ...]:
     """By relation first, then chip and target, then dtypes, then the size of the case on a logarithmic scale."""
     other = summary.key
     same_pair = (other.baseline, other.build) == (key.baseline, key.build)

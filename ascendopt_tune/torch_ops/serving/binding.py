@@ -63,7 +63,7 @@ Destination = Fresh | Given | Shared
 
 
 @dataclass(frozen=True)
-class Plan:
+class CallPlan:
     """How a kernel serves calls like one. ``case`` has no outputs.
 
     ``returned``: what the call returns, in order: an output's number, or (as a 1-tuple) where an argument is.
@@ -171,7 +171,7 @@ def plan(
     in_place: Sequence[str] = (),
     returns: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
-) -> Plan:
+) -> CallPlan:
     """How a kernel of ``signature`` serves calls like this one.
 
     Args:
@@ -203,7 +203,7 @@ def plan(
         raise CaseError(f"the original changes {loose[len(free)]}, and {signature.op_type} has no output for that.")
     for i, name in zip(free, loose, strict=False):
         places[i] = Given(call.picks[name], copied=name in inputs)
-    return Plan(
+    return CallPlan(
         case,
         tuple(call.picks.get(name) if call.values.get(name) is not None else None for name in inputs),
         tuple(places),

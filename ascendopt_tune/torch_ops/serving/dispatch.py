@@ -63,7 +63,7 @@ _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 _KILL = os.environ.encodekey(DISABLE) if hasattr(os.environ, "encodekey") else DISABLE
 
 
-class Recorder(Protocol):
+class CallObserver(Protocol):
     """Who wants to serve, and note, all calls while it is active (recording.py)."""
 
     def call(
@@ -76,7 +76,7 @@ class Recorder(Protocol):
     ) -> Any: ...
 
 
-active: ContextVar[Recorder | None] = ContextVar("ascendopt_recorder", default=None)
+active: ContextVar[CallObserver | None] = ContextVar("ascendopt_recorder", default=None)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from ...evaluate.symbolize import locate
 from ...nouns.case import flatten
 from ...store.cache import Entry
 from ..device import faults
-from .binding import TORCH_DTYPES, Fresh, Given, Pick, Plan, Shared
+from .binding import TORCH_DTYPES, CallPlan, Fresh, Given, Pick, Shared
 from .straight import straight
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Launcher:
     KernelFault on the virtual NPU; on a device it shows at the next synchronization.
     """
 
-    def __init__(self, acl: Acl, entry: Entry, plan: Plan, device: torch.device) -> None:
+    def __init__(self, acl: Acl, entry: Entry, plan: CallPlan, device: torch.device) -> None:
         import torch_npu
 
         if entry.tiling.tells_shapes:

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from ...nouns.case import TensorSpec
-from .binding import Fresh, Plan
+from .binding import CallPlan, Fresh
 
 
 def straight(
-    plan: Plan, forms: Sequence[Sequence[Any]], several_results: bool, names: dict[str, Any]
+    plan: CallPlan, forms: Sequence[Sequence[Any]], several_results: bool, names: dict[str, Any]
 ) -> Callable[..., Any] | None:
     """A launcher's ``call(args, kwargs)`` as one function that raises what it does; None if the plan needs more.
 

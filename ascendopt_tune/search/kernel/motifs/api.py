@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .kernel_program import Call
+from .kernel_program import ApiCall
 
 
 def _names(text: str) -> frozenset[str]:
@@ -37,7 +37,7 @@ def root(expression: str) -> str:
     return found[0] if found else expression
 
 
-def writes(call: Call) -> frozenset[str]:
+def writes(call: ApiCall) -> frozenset[str]:
     """Roots of the operands a vector instruction or a copy writes (its work space counts)."""
     if call.name not in VECTOR | COPY or not call.args:
         return frozenset()
@@ -45,7 +45,7 @@ def writes(call: Call) -> frozenset[str]:
     return frozenset(root(a) for a in (call.args[0], *extra))
 
 
-def reads(call: Call) -> frozenset[str]:
+def reads(call: ApiCall) -> frozenset[str]:
     """Roots of every name in the operands that a vector instruction or a copy may read; scalars are among them."""
     if call.name not in VECTOR | COPY or not call.args:
         return frozenset()
@@ -53,6 +53,6 @@ def reads(call: Call) -> frozenset[str]:
     return frozenset(name for a in call.args[first:] for name in _NAME.findall(a))
 
 
-def depend(first: Call, second: Call) -> bool:
+def depend(first: ApiCall, second: ApiCall) -> bool:
     """May the two touch the same bytes, at least one of them writing? By names of variables, so aliases are missed."""
     return bool(writes(first) & (reads(second) | writes(second)) or {root(a) for a in first.args} & writes(second))

@@ -8,30 +8,30 @@ from tree_sitter import Node
 
 from ....sources.cpp import Function, walk
 from .api import COPY, VECTOR, depend
-from .kernel_program import LOOPS, Call, KernelProgram, neighbour, siblings
+from .kernel_program import LOOPS, ApiCall, KernelProgram, neighbour, siblings
 from .motif import Change, Motif
 
 # A copy pipe needs no barrier of its own either: queues and flags order what its copies touch.
 _STOPPING = ("PIPE_ALL", "PIPE_MTE2", "PIPE_MTE3")
 
 
-def is_barrier(call: Call, pipe: str) -> bool:
+def is_barrier(call: ApiCall, pipe: str) -> bool:
     return (call.name == "PipeBarrier" and pipe in call.template) or (
         call.name == "pipe_barrier" and call.args == (pipe,)
     )
 
 
-def _barriers(kernel: KernelProgram, pipe: str) -> list[Call]:
+def _barriers(kernel: KernelProgram, pipe: str) -> list[ApiCall]:
     """Barriers of the pipe that run again and again."""
     return [c for c in kernel.calls if is_barrier(c, pipe) and c.statement and kernel.repeated(c.function, c.node)]
 
 
-def _without(kernel: KernelProgram, barriers: list[Call], change: str, site: str) -> Change:
+def _without(kernel: KernelProgram, barriers: list[ApiCall], change: str, site: str) -> Change:
     edits = [kernel.delete(c.path, c.statement) for c in barriers if c.statement is not None]
     return Change(site, change, tuple(edits))
 
 
-def _around(kernel: KernelProgram, barrier: Call) -> tuple[Call | None, Call | None]:
+def _around(kernel: KernelProgram, barrier: ApiCall) -> tuple[ApiCall | None, ApiCall | None]:
     """The calls before and behind a barrier in its block; None where something else, or nothing, is there."""
     assert barrier.statement is not None
     before, after = (neighbour(barrier.statement, step) for step in (-1, 1))
@@ -63,7 +63,7 @@ def _full_faster(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(f"{site}/V", f"PipeBarrier<PIPE_ALL> in {c.function.name} made PIPE_V", (edit,))
 
 
-def _steps(kernel: KernelProgram, wanted: Callable[[Call], bool]) -> Iterator[tuple[Function, list[Node]]]:
+def _steps(kernel: KernelProgram, wanted: Callable[[ApiCall], bool]) -> Iterator[tuple[Function, list[Node]]]:
     """By function: the statements of repeated code that are a wanted call."""
     by_function: dict[tuple[str, int], tuple[Function, list[Node]]] = {}
     for c in kernel.calls:
@@ -112,7 +112,7 @@ def _vector_faster(kernel: KernelProgram) -> Iterator[Change]:
         yield _without(kernel, [c], f"PipeBarrier<PIPE_V> in {c.function.name} taken out", site)
 
 
-def _needless(kernel: KernelProgram, barrier: Call) -> bool:
+def _needless(kernel: KernelProgram, barrier: ApiCall) -> bool:
     """Is what stands behind the barrier independent of what stands in front of it, by name?"""
     before, after = _around(kernel, barrier)
     if after is not None and (is_barrier(after, "PIPE_V") or is_barrier(after, "PIPE_ALL")):

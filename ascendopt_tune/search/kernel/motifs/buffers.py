@@ -10,7 +10,7 @@ from tree_sitter import Node
 from ....sources.cpp import Edit
 from .api import SCALAR, UNARY, VECTOR, root
 from .barriers import is_barrier
-from .kernel_program import Block, Call, KernelProgram, Step
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
@@ -19,7 +19,7 @@ _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
 # -- double buffering --------------------------------------------------------------------------------------------------
 
 
-def _queue_buffers(kernel: KernelProgram) -> list[Call]:
+def _queue_buffers(kernel: KernelProgram) -> list[ApiCall]:
     """``InitBuffer(queue, number, bytes)``."""
     return [c for c in kernel.named("InitBuffer") if len(c.args) == 3]
 
@@ -42,12 +42,12 @@ def _single_slower(kernel: KernelProgram) -> Iterator[Change]:
     yield from _numbers(kernel, double, "1", "one buffer")
 
 
-def _may_be_two(call: Call, several: set[str]) -> bool:
+def _may_be_two(call: ApiCall, several: set[str]) -> bool:
     """Is the number a constant above 1, or something of the tiling data?"""
     return call.args[1] in several or not re.fullmatch(r"[A-Z_0-9]+", call.args[1])
 
 
-def _numbers(kernel: KernelProgram, calls: list[Call], number: str, what: str) -> Iterator[Change]:
+def _numbers(kernel: KernelProgram, calls: list[ApiCall], number: str, what: str) -> Iterator[Change]:
     edits = tuple(kernel.replace(c.path, c.arguments[1], number) for c in calls)
     if len(calls) > 1:
         yield Change("all", f"{what} for each of {len(calls)} queues", edits)
@@ -58,13 +58,13 @@ def _numbers(kernel: KernelProgram, calls: list[Call], number: str, what: str) -
 # -- lifetimes ---------------------------------------------------------------------------------------------------------
 
 
-def _released(step: Step) -> str | None:
+def _released(step: BlockStep) -> str | None:
     """The tensor that a ``queue.FreeTensor(x)`` gives back."""
     call = step.call
     return root(call.args[0]) if call is not None and call.name == "FreeTensor" and len(call.args) == 1 else None
 
 
-def _acquired(kernel: KernelProgram, block: Block, step: Step) -> str | None:
+def _acquired(kernel: KernelProgram, block: Block, step: BlockStep) -> str | None:
     """The tensor that ``LocalTensor<T> x = queue.AllocTensor<T>();`` (or DeQue) declares."""
     if step.node.type != "declaration":
         return None
@@ -130,7 +130,7 @@ def _early_acquisitions(kernel: KernelProgram, block: Block) -> Iterator[tuple[s
             yield name, step.node, block.steps[i + 1 + first].node, False
 
 
-def _works(step: Step) -> bool:
+def _works(step: BlockStep) -> bool:
     """Does the statement take time of a pipe? Declarations and releases of other tensors don't."""
     return step.node.type not in ("declaration", "comment") and _released(step) is None
 
@@ -156,7 +156,7 @@ def _lifetime_slower(kernel: KernelProgram) -> Iterator[Change]:
 _ZERO = re.compile(r"^\(?(?:\([\w:<>]+\)|static_cast<[\w:<>]+>\()?\s*(-?[\d.]+)[fF]?\s*\)*$")
 
 
-def _is_copy(call: Call | None) -> bool:
+def _is_copy(call: ApiCall | None) -> bool:
     """An instruction that copies: Adds by 0, Muls by 1, or a DataCopy (within UB, where a vector one reads it)."""
     if call is None or call.statement is None:
         return False
@@ -169,7 +169,7 @@ def _is_copy(call: Call | None) -> bool:
     return call.name == "DataCopy" and len(call.args) == 3
 
 
-def _next_work(block: Block, i: int) -> tuple[int, Step] | None:
+def _next_work(block: Block, i: int) -> tuple[int, BlockStep] | None:
     """The first statement behind ``i`` that is no barrier of the vector pipe."""
     for k in range(i + 1, len(block.steps)):
         call = block.steps[k].call

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .api import root
-from .kernel_program import Block, Call, KernelProgram, flat
+from .kernel_program import ApiCall, Block, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
 
@@ -50,7 +50,7 @@ def _params(kernel: KernelProgram, block: Block, name: str) -> list[str] | None:
     return split_arguments(inline[1]) if inline else None
 
 
-def _copies(kernel: KernelProgram, name: str) -> Iterator[tuple[Block, Call]]:
+def _copies(kernel: KernelProgram, name: str) -> Iterator[tuple[Block, ApiCall]]:
     for block in kernel.blocks:
         for step in block.steps:
             if step.call is not None and step.call.name == name:
@@ -167,7 +167,7 @@ def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(site, change, (kernel.replace(path, loop.node, f"{text};"),))
 
 
-def _one_copy(kernel: KernelProgram, loop: CountedLoop, call: Call, types: dict[str, str]) -> str | None:
+def _one_copy(kernel: KernelProgram, loop: CountedLoop, call: ApiCall, types: dict[str, str]) -> str | None:
     to, of = _strided(call.args[0], loop.name), _strided(call.args[1], loop.name)
     inward = root(call.args[1]) in types
     kind = types.get(root(call.args[1])) or types.get(root(call.args[0]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .api import ACCUMULATING, ELEMENTWISE, VECTOR, reads, root, writes
 from .barriers import is_barrier
-from .kernel_program import Block, Call, KernelProgram, Step
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
 
@@ -17,14 +17,14 @@ class _Pair:
     """Two vector instructions that follow one another, barriers of the vector pipe between them left aside."""
 
     block: Block
-    first: Call
-    second: Call
-    between: tuple[Step, ...]
+    first: ApiCall
+    second: ApiCall
+    between: tuple[BlockStep, ...]
 
 
 def _pairs(kernel: KernelProgram) -> Iterator[_Pair]:
     for block in kernel.blocks:
-        last: tuple[int, Call] | None = None
+        last: tuple[int, ApiCall] | None = None
         for i, step in enumerate(block.steps):
             call = step.call
             if call is not None and is_barrier(call, "PIPE_V"):
@@ -48,7 +48,7 @@ def _one(kernel: KernelProgram, pair: _Pair, text: str, change: str) -> Change:
     return Change(kernel.site(pair.block.function, first), f"{change} in {pair.block.function.name}", tuple(edits))
 
 
-def _two(kernel: KernelProgram, call: Call, first: str, second: str, change: str) -> Change:
+def _two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: str) -> Change:
     """The call replaced by two instructions, the second dependent on the first."""
     assert call.statement is not None
     indent = kernel.indent(call.path, call.statement)
@@ -57,7 +57,7 @@ def _two(kernel: KernelProgram, call: Call, first: str, second: str, change: str
     return Change(kernel.site(call.function, call.statement), f"{change} in {call.function.name}", (edit,))
 
 
-def _statements(kernel: KernelProgram, *names: str) -> Iterator[Call]:
+def _statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
     """Whole statements in blocks of their own."""
     for call in kernel.named(*names):
         s = call.statement
@@ -168,10 +168,10 @@ def _constant_faster(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(kernel.site(block.function, step.node), change, edits)
 
 
-def _only_user(kernel: KernelProgram, block: Block, i: int, fill: Call) -> Call | None:
+def _only_user(kernel: KernelProgram, block: Block, i: int, fill: ApiCall) -> ApiCall | None:
     """The one instruction of the block that reads what ``fill`` wrote, before it is written again."""
     name = re.compile(rf"\b{re.escape(root(fill.args[0]))}\b")
-    users: list[Call | None] = []
+    users: list[ApiCall | None] = []
     for step in block.steps[i + 1 :]:
         if not name.search(kernel.text(block.function.path, step.node)):
             continue

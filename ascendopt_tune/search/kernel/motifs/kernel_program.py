@@ -16,7 +16,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from ....nouns.chip import Chip
-from ....sources.cpp import Edit, Function, Program, program_of, walk
+from ....sources.cpp import Edit, Function, SourceProgram, program_of, walk
 
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _ENTRY = re.compile(r"\b__global__\b")
@@ -28,7 +28,7 @@ Where = tuple[str, int, int]  # path, first byte, byte behind the last
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """A call: ``name`` without namespace, receiver and template arguments; ``receiver`` is ``q`` in ``q.EnQue(x)``."""
 
     path: str
@@ -58,11 +58,11 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Step:
+class BlockStep:
     """A statement of a block; ``call`` if it is a call and nothing else."""
 
     node: Node
-    call: Call | None
+    call: ApiCall | None
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Block:
 
     function: Function
     node: Node
-    steps: tuple[Step, ...]
+    steps: tuple[BlockStep, ...]
 
 
 @dataclass(frozen=True)
-class Constant:
+class NamedConstant:
     """A number with a name: ``constexpr int32_t BUFFER_NUM = 2;`` or ``#define BUFFER_NUM 2``."""
 
     path: str
@@ -103,7 +103,7 @@ class KernelProgram:
     # -- texts ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> SourceProgram:
         return program_of(self.files)
 
     def text(self, path: str, node: Node) -> str:
@@ -218,19 +218,19 @@ class KernelProgram:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[ApiCall, ...]:
         return tuple(c for f in self.functions for c in self._calls_in(f))
 
-    def named(self, *names: str) -> Iterator[Call]:
+    def named(self, *names: str) -> Iterator[ApiCall]:
         return (c for c in self.calls if c.name in names)
 
-    def _calls_in(self, f: Function) -> Iterator[Call]:
+    def _calls_in(self, f: Function) -> Iterator[ApiCall]:
         dead = list(self._dead_ranges(f))
         for node in walk(f.body):
             if node.type == "call_expression" and not any(a <= node.start_byte < b for a, b in dead):
                 yield self.call_at(f, node)
 
-    def call_at(self, f: Function, node: Node) -> Call:
+    def call_at(self, f: Function, node: Node) -> ApiCall:
         """The call expression ``node`` of function ``f``."""
         called = node.child_by_field_name("function")
         text = self.text(f.path, called) if called is not None else ""
@@ -241,7 +241,7 @@ class KernelProgram:
             receiver, _, name = bare.replace("template ", "").rpartition("->")
         arguments = node.child_by_field_name("arguments")
         args = tuple(self.text(f.path, a) for a in arguments.named_children) if arguments is not None else ()
-        return Call(f.path, node, name.split("::")[-1].strip(), template, receiver.strip(), args, f)
+        return ApiCall(f.path, node, name.split("::")[-1].strip(), template, receiver.strip(), args, f)
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -251,10 +251,10 @@ class KernelProgram:
             dead = list(self._dead_ranges(f))
             for node in walk(f.body):
                 if node.type == "compound_statement" and not any(a <= node.start_byte < b for a, b in dead):
-                    out.append(Block(f, node, tuple(Step(s, self.call_of(f, s)) for s in node.named_children)))
+                    out.append(Block(f, node, tuple(BlockStep(s, self.call_of(f, s)) for s in node.named_children)))
         return tuple(out)
 
-    def call_of(self, f: Function, statement: Node | None) -> Call | None:
+    def call_of(self, f: Function, statement: Node | None) -> ApiCall | None:
         """The call that a statement is, or None when it is something else."""
         if statement is None or statement.type != "expression_statement" or not statement.named_children:
             return None
@@ -283,12 +283,12 @@ class KernelProgram:
     # -- names ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def constants(self) -> tuple[Constant, ...]:
+    def constants(self) -> tuple[NamedConstant, ...]:
         """Integer constants of all files with a literal as their value."""
         declared = re.compile(rb"\b(?:const|constexpr)\b[^;={}()]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*;")
         defined = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\(?(\d+)[uUlL]*\)?[ \t]*\r?$", re.MULTILINE)
         return tuple(
-            Constant(path, m[1].decode(), int(m[2]), m.start(2), m.end(2))
+            NamedConstant(path, m[1].decode(), int(m[2]), m.start(2), m.end(2))
             for path, source in self.program.files.items()
             for pattern in (declared, defined)
             for m in pattern.finditer(source.data)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, program_of, walk
-from .kernel_program import Call, KernelProgram
+from .kernel_program import ApiCall, KernelProgram
 from .motif import Change, Motif
 
 _ROUND = re.compile(r"\(\((.*)\) \+ 511\) / 512 \* 512", re.DOTALL)
@@ -18,11 +18,11 @@ _SHIFT = " + 32"  # bytes: the next bank group
 # -- bank groups -------------------------------------------------------------------------------------------------------
 
 
-def _buffers(kernel: KernelProgram) -> list[Call]:
+def _buffers(kernel: KernelProgram) -> list[ApiCall]:
     return [c for c in kernel.named("InitBuffer") if len(c.args) in (2, 3)]
 
 
-def _sized(kernel: KernelProgram, call: Call, text: str) -> Edit:
+def _sized(kernel: KernelProgram, call: ApiCall, text: str) -> Edit:
     return kernel.replace(call.path, call.arguments[-1], text)
 
 

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit, walk
 from .api import COPY, VECTOR, root, writes
-from .kernel_program import Block, Call, KernelProgram, Step
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
 _FILLS = frozenset(["CreateVecIndex", "Duplicate"])
@@ -86,7 +86,7 @@ def _globals(kernel: KernelProgram) -> set[str]:
     }
 
 
-def _loads(kernel: KernelProgram, step: Step, tensors: set[str]) -> bool:
+def _loads(kernel: KernelProgram, step: BlockStep, tensors: set[str]) -> bool:
     """An instruction that fills or loads a tensor, or a call of the kernel's own that is given a GlobalTensor."""
     call = step.call
     if call is None or call.receiver or len(call.args) < 2:
@@ -96,7 +96,7 @@ def _loads(kernel: KernelProgram, step: Step, tensors: set[str]) -> bool:
     return call.name in {f.name for f in kernel.functions} and any(root(a) in tensors for a in call.args)
 
 
-def _reads_value(kernel: KernelProgram, block: Block, step: Step) -> str | None:
+def _reads_value(kernel: KernelProgram, block: Block, step: BlockStep) -> str | None:
     """The variable of ``T v = x.GetValue(i);``."""
     text = kernel.text(block.function.path, step.node)
     found = re.fullmatch(r"(?:const\s+)?\w+\s+(\w+)\s*=\s*[\w.>-]+\.GetValue\([^;]*\)\s*;", text)
@@ -126,7 +126,7 @@ def _invariant_faster(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(kernel.site(block.function, step.node), change, edits)
 
 
-def _touched(kernel: KernelProgram, block: Block, step: Step, i: int, tensors: set[str]) -> bool:
+def _touched(kernel: KernelProgram, block: Block, step: BlockStep, i: int, tensors: set[str]) -> bool:
     """Does another statement of the loop's body write what this one writes, or what it reads?"""
     if step.call is not None:
         mine = {root(a) for a in step.call.args if root(a) not in tensors}
@@ -175,7 +175,7 @@ def _title(text: str) -> str:
 # -- values that are read again ----------------------------------------------------------------------------------------
 
 
-def _value_reads(kernel: KernelProgram, block: Block, step: Step) -> list[tuple[str, Node]]:
+def _value_reads(kernel: KernelProgram, block: Block, step: BlockStep) -> list[tuple[str, Node]]:
     path = block.function.path
     nested = [n for n in walk(step.node) if n.type == "call_expression"]
     calls = [kernel.call_at(block.function, n) for n in nested]
@@ -188,7 +188,7 @@ def _value_faster(kernel: KernelProgram) -> Iterator[Change]:
             continue
         path = block.function.path
         taken = set(_WORD.findall(kernel.text(path, block.function.node)))
-        runs: dict[str, list[tuple[Step, Node]]] = {}
+        runs: dict[str, list[tuple[BlockStep, Node]]] = {}
         for step in block.steps:
             if step.node.type not in ("expression_statement", "declaration"):
                 yield from _kept(kernel, block, runs, taken)
@@ -205,7 +205,7 @@ def _value_faster(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _kept(
-    kernel: KernelProgram, block: Block, runs: dict[str, list[tuple[Step, Node]]], taken: set[str]
+    kernel: KernelProgram, block: Block, runs: dict[str, list[tuple[BlockStep, Node]]], taken: set[str]
 ) -> Iterator[Change]:
     path = block.function.path
     for text, places in runs.items():
@@ -295,7 +295,7 @@ def _early_slower(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(site, f"{block.function.name} asks for a tile when it needs it", edits)
 
 
-def _guarded(kernel: KernelProgram, block: Block, node: Node, names: set[str]) -> Call | None:
+def _guarded(kernel: KernelProgram, block: Block, node: Node, names: set[str]) -> ApiCall | None:
     """The call that closes ``if (...) { declarations; call }``."""
     branch = node.child_by_field_name("consequence") if node.type == "if_statement" else None
     if branch is None or not branch.named_children or node.child_by_field_name("alternative") is not None:

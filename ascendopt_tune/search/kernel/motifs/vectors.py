@@ -10,7 +10,7 @@ from tree_sitter import Node
 from ....sources.cpp import walk
 from .api import ELEMENTWISE, UNARY, VECTOR, reads, root, writes
 from .barriers import is_barrier
-from .kernel_program import Block, Call, KernelProgram, Step
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
 
@@ -26,7 +26,7 @@ def _synchronized(kernel: KernelProgram, lines: list[str], indent: str) -> str:
     return f"\n{indent}".join(lines)
 
 
-def _repeated_statements(kernel: KernelProgram, *names: str) -> Iterator[tuple[Call, Node]]:
+def _repeated_statements(kernel: KernelProgram, *names: str) -> Iterator[tuple[ApiCall, Node]]:
     for call in kernel.named(*names):
         s = call.statement
         if s is None or s.parent is None or s.parent.type != "compound_statement":
@@ -100,7 +100,7 @@ def _as_vector(target: str, value: str, loop: CountedLoop) -> str | None:
 # -- many rows at once -------------------------------------------------------------------------------------------------
 
 
-def _tensors(call: Call) -> list[int]:
+def _tensors(call: ApiCall) -> list[int]:
     """Positions of the tensor operands of an elementwise instruction in its count form."""
     if call.name == "Duplicate":
         return [0]
@@ -108,7 +108,7 @@ def _tensors(call: Call) -> list[int]:
     return list(range(2 if call.name == "Axpy" else operands))
 
 
-def _length(call: Call) -> int:
+def _length(call: ApiCall) -> int:
     """How many arguments the count form has."""
     return {"Duplicate": 3, "Cast": 4}.get(call.name, 3 if call.name in UNARY else 4)
 
@@ -146,7 +146,7 @@ def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
         yield Change(kernel.site(loop.block.function, loop.node), change, (kernel.replace(path, loop.node, text),))
 
 
-def _over_all_rows(call: Call, loop: CountedLoop) -> str | None:
+def _over_all_rows(call: ApiCall, loop: CountedLoop) -> str | None:
     """The instruction once for what the loop does in adjacent rows or parts; None where they aren't."""
     if call.name not in ELEMENTWISE or len(call.args) != _length(call):
         return None
@@ -191,14 +191,14 @@ def _aliases(kernel: KernelProgram, block: Block) -> dict[str, str]:
     return out
 
 
-def _runs(kernel: KernelProgram) -> Iterator[tuple[Block, list[Step], bool]]:
+def _runs(kernel: KernelProgram) -> Iterator[tuple[Block, list[BlockStep], bool]]:
     """(block, vector instructions that follow one another, are there barriers among them)."""
     for block in kernel.blocks:
         if not kernel.repeated(block.function, block.node):
             continue
-        run: list[Step] = []
+        run: list[BlockStep] = []
         barriers = False
-        for step in (*block.steps, Step(block.node, None)):
+        for step in (*block.steps, BlockStep(block.node, None)):
             call = step.call
             if call is not None and call.name in VECTOR:
                 run.append(step)
@@ -211,7 +211,7 @@ def _runs(kernel: KernelProgram) -> Iterator[tuple[Block, list[Step], bool]]:
                 run, barriers = [], False
 
 
-def _conflicts(kernel: KernelProgram, block: Block, calls: list[Call]) -> list[set[int]]:
+def _conflicts(kernel: KernelProgram, block: Block, calls: list[ApiCall]) -> list[set[int]]:
     """For each instruction, the earlier ones it has to stay behind."""
     aliases = _aliases(kernel, block)
 
@@ -228,7 +228,7 @@ def _conflicts(kernel: KernelProgram, block: Block, calls: list[Call]) -> list[s
     return [{j for j in range(i) if written[j] & used[i] or used[j] & written[i]} for i in range(len(calls))]
 
 
-def _ordered(kernel: KernelProgram, block: Block, run: list[Step], by_level: bool) -> list[tuple[int, Call]]:
+def _ordered(kernel: KernelProgram, block: Block, run: list[BlockStep], by_level: bool) -> list[tuple[int, ApiCall]]:
     """(level, instruction) in the wanted order: by level, or each as late as what needs it allows."""
     calls = [s.call for s in run if s.call is not None and s.call.name in VECTOR]
     behind = _conflicts(kernel, block, calls)
@@ -250,7 +250,9 @@ def _ordered(kernel: KernelProgram, block: Block, run: list[Step], by_level: boo
     return [(level[i], calls[i]) for i in done]
 
 
-def _reordered(kernel: KernelProgram, block: Block, run: list[Step], barriers: bool, by_level: bool) -> Change | None:
+def _reordered(
+    kernel: KernelProgram, block: Block, run: list[BlockStep], barriers: bool, by_level: bool
+) -> Change | None:
     before = [s.call for s in run if s.call is not None and s.call.name in VECTOR]
     order = _ordered(kernel, block, run, by_level)
     path = block.function.path
