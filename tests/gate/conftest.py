@@ -8,7 +8,7 @@ import pytest
 from hostile import DATA, SPEC
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case
 from ascendopt_tune.sources.project import load_project
@@ -17,7 +17,9 @@ from ascendopt_tune.sources.project import load_project
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     with Evaluator(
-        toolkit.virtual(), limits=Limits(run_s=3, memory_bytes=2 << 30), build_dir=tmp_path_factory.mktemp("build")
+        toolkit.virtual(),
+        limits=ProcessLimits(run_s=3, memory_bytes=2 << 30),
+        build_dir=tmp_path_factory.mktemp("build"),
     ) as evaluator:
         gate = Gate(load_project(DATA / "twice", ["--cce-auto-sync=off"]), Case((SPEC,), (SPEC,)), evaluator)
         gate.trials()

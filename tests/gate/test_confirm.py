@@ -10,7 +10,7 @@ import pytest
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate import evaluator as evaluator_module
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile, GateTrial
 from ascendopt_tune.nouns.case import Case, TensorSpec
@@ -26,7 +26,7 @@ SPEC = TensorSpec("float32", (11,))
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     with Evaluator(
-        toolkit.virtual(), limits=Limits(run_s=20), workers=1, build_dir=tmp_path_factory.mktemp("build")
+        toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=1, build_dir=tmp_path_factory.mktemp("build")
     ) as evaluator:
         gate = Gate(load_project(DATA / "twice", ["--cce-auto-sync=off"]), Case((SPEC,), (SPEC,)), evaluator)
         assert isinstance(gate.evaluate(gate.operator.baseline).outcome, Timed)

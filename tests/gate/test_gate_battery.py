@@ -19,7 +19,7 @@ from tree_mutants import some
 from wrong_by_hand import faults
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.nouns.outcome import Outcome, Timed
 
 _PER_REGISTRY, _PER_CANN_OPS, _IN_CI = 40, 12, 4
@@ -45,7 +45,9 @@ WRONG_REWRITES = (
 @pytest.fixture(scope="module")
 def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     folder = tmp_path_factory.mktemp("build")
-    with Evaluator(toolkit.virtual(), "ascend910b3", limits=Limits(run_s=20), workers=2, build_dir=folder) as opened:
+    with Evaluator(
+        toolkit.virtual(), "ascend910b3", limits=ProcessLimits(run_s=20), workers=2, build_dir=folder
+    ) as opened:
         yield opened
 
 

@@ -16,7 +16,7 @@ import pytest
 from hostile import DATA, HEADERS, HOST, KERNEL, SPEC, attack, attack_host
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.evaluate.trials import Trials
@@ -382,7 +382,7 @@ def test_the_next_candidate_is_evaluated_as_ever(gate: Gate) -> None:
 
 
 def test_compiler_that_never_ends(tmp_path: Path) -> None:
-    with Evaluator(toolkit.virtual(), limits=Limits(compile_s=10, run_s=3), build_dir=tmp_path) as evaluator:
+    with Evaluator(toolkit.virtual(), limits=ProcessLimits(compile_s=10, run_s=3), build_dir=tmp_path) as evaluator:
         operator = load_project(DATA / "twice", ["--cce-auto-sync=off"])
         host = operator.baseline.tiling[HOST]
         endless = (
@@ -419,7 +419,9 @@ def test_the_server_may_be_killed(gate: Gate) -> None:
 
 
 def test_no_process_and_no_file_is_left(tmp_path: Path, gate: Gate) -> None:
-    with Evaluator(gate._evaluator.toolkit, limits=Limits(run_s=3), build_dir=gate._evaluator.build_dir) as evaluator:
+    with Evaluator(
+        gate._evaluator.toolkit, limits=ProcessLimits(run_s=3), build_dir=gate._evaluator.build_dir
+    ) as evaluator:
         inner = Gate(gate.operator, gate.case, evaluator)
         still_works(inner)
         folder, connection = evaluator.folder, evaluator._connection

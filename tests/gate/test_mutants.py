@@ -18,7 +18,7 @@ from mutants import Mutant, mutants
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.elf import read
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.nouns.case import Case
 from ascendopt_tune.nouns.operator import Operator
@@ -138,7 +138,11 @@ class Bench:
 @pytest.fixture(scope="module")
 def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     with Evaluator(
-        toolkit.virtual(), "ascend910b2", limits=Limits(run_s=10), workers=2, build_dir=tmp_path_factory.mktemp("build")
+        toolkit.virtual(),
+        "ascend910b2",
+        limits=ProcessLimits(run_s=10),
+        workers=2,
+        build_dir=tmp_path_factory.mktemp("build"),
     ) as e:
         yield e
 

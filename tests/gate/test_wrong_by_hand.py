@@ -11,7 +11,7 @@ import pytest
 from wrong_by_hand import Fault, faults
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Pair
@@ -56,7 +56,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("build")
-    with Evaluator(toolkit.virtual(), limits=Limits(run_s=20), workers=2, build_dir=folder) as evaluator:
+    with Evaluator(toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=2, build_dir=folder) as evaluator:
         yield Bench(evaluator)
 
 

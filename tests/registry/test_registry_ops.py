@@ -19,7 +19,7 @@ from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Arrays, DeviceLaunch
 from ascendopt_tune.errors import HostProgramError
-from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, Trial
+from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, GateTrial
 from ascendopt_tune.evaluate.inputs import make_inputs
 from ascendopt_tune.evaluate.protocol import ArrayArgument, save_array
 from ascendopt_tune.evaluate.reference import expected_outputs
@@ -106,7 +106,7 @@ class Bench:
         for seed, (distribution, poison) in enumerate(_TRIALS):
             inputs = make_inputs(case, names, operator.settings, distribution, seed)
             expected = expected_outputs(operator, case, inputs)
-            trials.append(Trial(seed, distribution, self._save(inputs), self._save(expected), poison))
+            trials.append(GateTrial(seed, distribution, self._save(inputs), self._save(expected), poison))
         pair = pair or operator.baseline
         request = EvaluateRequest(operator, pair, case, DEFAULT_CHIP, trials=tuple(trials), measure=False)
         return self.evaluator.submit(request)

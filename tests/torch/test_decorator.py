@@ -142,7 +142,7 @@ def test_blocking_tunes_and_a_new_process_hits(own_cache: Path) -> None:
     (summary,) = Cache().items("add")
     script = (
         "import json, torch, torch_npu\n"
-        "from ascendopt_tune.torch_ops import fallback\n"
+        "from ascendopt_tune.torch_ops.device import fallback\n"
         "from ascendopt_tune import stats, tune\n"
         "fallback.install()\n"
         "@tune('add')\n"

@@ -12,7 +12,7 @@ import pytest
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.errors import CaseError, HostProgramError
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.evaluate.execute import LaunchPlan, measure
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.outputs import shared_arrays
@@ -36,7 +36,7 @@ def operator() -> Operator:
 @pytest.fixture(scope="module")
 def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     with Evaluator(
-        toolkit.virtual(), limits=Limits(run_s=20), workers=2, build_dir=tmp_path_factory.mktemp("build")
+        toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=2, build_dir=tmp_path_factory.mktemp("build")
     ) as e:
         yield e
 
