@@ -24,6 +24,8 @@ FACTORS = (10.0, 2.0, 2.0)
 # rounds so many elements to a neighbour; rounding to 16 bits once too often is off by 0.25. For 32 bits: other orders
 # of sums.
 _FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0, 16.0), "float64": (2.0**14, 2.0**8)}
+# Whole numbers, which count steps: a quantized value at a tie may be the neighbour, one in 64 of them.
+_WHOLE = (1.0, 1 / 64)
 _SAMPLE = 1 << 16  # elements that are looked at for a share
 _FEW = 2.0  # elements may be off by the most that is allowed, however few there are
 # Bits of the significand behind the point, and the exponent of the smallest subnormal.
@@ -40,7 +42,9 @@ class Errors:
 
 
 def unit(expected: Array) -> Array | None:
-    """The distance to the next number of the dtype, per element (float64); None for what is no real float."""
+    """The distance to the next number of the dtype, per element (float64); None for booleans and complex numbers."""
+    if expected.dtype.kind in "iu":
+        return np.ones(expected.shape)
     known = _FORMATS.get(dtype_name(expected.dtype))
     if known is None:
         return None
@@ -94,10 +98,11 @@ def limits(dtype: str, count: int, baseline: Errors, doubt: float = 0.0) -> Erro
         baseline: the errors of the operator as it is written.
         doubt: the share of elements (0..1) that arithmetic in float32 may well round to a neighbour.
     """
-    if dtype not in _FORMATS:
+    whole = dtype.startswith(("int", "uint"))
+    if dtype not in _FORMATS and not whole:
         return None
     n, narrow = max(count, 1), dtype in ("float16", "bfloat16")
-    largest, mean = _FLOORS[dtype]
+    largest, mean = _WHOLE if whole else _FLOORS[dtype]
     mean = max(mean + (doubt if narrow else 0.0), _FEW * largest / n)
     floors = largest, mean, max((mean * largest) ** 0.5, mean)
     # Being rounded to a neighbour is no error that others may make ten times as large.

@@ -31,6 +31,8 @@ _OTHER_CHECKS = re.compile(
 #: Accepted though their bits differ: operator, part of the change, and why that is right.
 RIGHT = (
     ("pooling/global_avg_pool", "global_avg_pool.cpp:141: == -> !=", "adds up one by one instead of by ReduceSum"),
+    ("softmax", "0.0f -> 0.001f", "what is added to a whole line before its softmax is divided out again"),
+    ("softmax", "Maximum(TileCols(col)) -> (Maximum(TileCols(col)) + 1", "what is taken from a whole line, too"),
     ("pooling/avg_pool3_d_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)", "cores swap shares that are added atomically"),
 )  # fmt: skip
 # Rewrites of motifs that are wrong in the case of this battery: refused for their values, and rightly.

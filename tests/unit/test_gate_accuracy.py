@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendopt_tune.evaluate.accuracy import FACTORS, Errors, differences, limits, too_inaccurate, unit
+from ascendopt_tune.evaluate.accuracy import FACTORS, Errors, Sum, differences, limits, too_inaccurate, unit
 from ascendopt_tune.evaluate.compare import Tolerance, compare, wrong_elements
 from ascendopt_tune.evaluate.verdict import least_us
 from ascendopt_tune.nouns.chip import load_chip
@@ -25,8 +25,11 @@ def test_a_unit_is_the_distance_to_the_next_number(dtype: type) -> None:
     np.testing.assert_array_equal(halfway.astype(dtype), values)  # and nothing between
 
 
-def test_integers_have_no_units() -> None:
-    assert differences(np.int8([1]), np.int8([2]), None) is None
+def test_whole_numbers_count_steps() -> None:
+    step = unit(np.array([2, -100], np.int8))
+    assert step is not None
+    assert step.tolist() == [1.0, 1.0]
+    assert unit(np.array([True])) is None
 
 
 def test_errors_are_counted_beyond_their_leeway() -> None:
@@ -72,7 +75,28 @@ def test_an_exact_baseline_forbids_no_other_order_of_rounding() -> None:
         few = limits(dtype, 3, Errors())
         assert few is not None
         assert few.mean >= 1  # one of three elements may be off
-    assert limits("int8", 3, Errors()) is None
+    assert limits("bool", 3, Errors()) is None
+
+
+def test_whole_numbers_that_are_off_by_one_too_often_are_less_accurate() -> None:
+    """A tolerance of one step for quantized values doesn't hide that all of them are rounded down."""
+    rng = np.random.default_rng(1)
+    exact = rng.uniform(-100, 100, 4096)
+    expected, down = np.rint(exact).astype(np.int8), np.floor(exact).astype(np.int8)
+    limit = limits("int8", exact.size, Errors())
+    assert limit is not None
+    errors = differences(down, expected, np.zeros(exact.size, np.float32))
+    assert errors is not None
+    total = Sum()
+    total.add(errors)
+    assert "mean" in (too_inaccurate("y", total.over(exact.size), limit) or "")
+    few = expected.copy()
+    few[:40] += 1
+    errors = differences(few, expected, None)
+    assert errors is not None
+    total = Sum()
+    total.add(errors)
+    assert too_inaccurate("y", total.over(exact.size), limit) is None
 
 
 def test_rounding_once_too_often_shows_in_the_mean() -> None:
