@@ -231,7 +231,9 @@ class _Follower:
         parts = []
         for name, value in self.launch.inputs.items():
             if isinstance(value, Tracked) and (path := self._parameters.get(value.origin.name)) is not None:
-                parts.append(f'"{path}": {value.told(name)}')
+                shape = tuple(self.task.model.state_dict()[path].shape)
+                reshaped = "" if tuple(_undone(value).shape) == shape else f".reshape({shape})"
+                parts.append(f'"{path}": {value.told(name)}{reshaped}')
         return ", ".join(parts)
 
     def _returned(self) -> str:

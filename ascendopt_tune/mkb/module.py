@@ -23,6 +23,7 @@ from .values import CONSTANT, Origin, Tracked, Unknown, attribute, broadcast, ca
 
 _LIBRARY = "custom_ops_lib"
 _MAKERS = ("ones", "zeros", "empty", "full", "tensor", "rand", "randn", "arange", "eye", "linspace", "as_tensor")
+_VALUES = {"tensor": 0, "as_tensor": 0, "full": 1}  # which argument of a maker is what it holds
 _PLAIN = ("int", "float", "bool", "len", "tuple", "list", "min", "max", "abs", "sum", "range", "str", "round", "sorted")
 
 #: (name in the binding, arguments, keywords) -> what the binding returns.
@@ -314,7 +315,7 @@ class Module:
         if getattr(torch, name, None) is function and name in _MAKERS:
             keywords = {k: v for k, v in keywords.items() if k != "device"}
             tensor = function(*(_bare(a) for a in args), **{k: _bare(v) for k, v in keywords.items()})
-            return Tracked(tensor.detach(), _origin_in(args))
+            return Tracked(tensor.detach(), _origin_in(args[_VALUES[name]]) if name in _VALUES else CONSTANT)
         if args and isinstance(args[0], Tracked):
             return call_method(args[0], name, args[1:], keywords)
         if name in _PLAIN or getattr(math, name, None) is function:
@@ -402,10 +403,9 @@ def _named(value: Any, origin: Origin, parameters: bool = False) -> Any:
     return with_origin(value, origin)
 
 
-def _origin_in(values: Any) -> Origin:
+def _origin_in(value: Any) -> Origin:
     """The origin of the numbers a tensor was made of, where they have one in common."""
-    flat = [o for v in values for o in (v if isinstance(v, (list, tuple)) else [v])]
-    origins = {o.origin for o in flat if hasattr(o, "origin")}
+    origins = {getattr(v, "origin", CONSTANT) for v in (value if isinstance(value, (list, tuple)) else [value])}
     return origins.pop() if len(origins) == 1 else CONSTANT
 
 
