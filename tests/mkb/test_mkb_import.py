@@ -263,7 +263,7 @@ def test_without_a_task_there_is_no_reference(tmp_path: Path) -> None:
         ("return x", "return x.sum(), x", "ModelNew returns 1 of shape"),
         (
             "* self.factor * mask",
-            "* self.factor * mask * __import__('time').perf_counter_ns()",
+            "* self.factor * mask * (id(self) % 1000003)",
             "gives another y than from its own",
         ),
     ],
