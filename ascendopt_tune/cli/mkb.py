@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from .. import arguments
 from ..build.toolkit import virtual
 from ..errors import OperatorError
 from ..evaluate.evaluator import Evaluator
@@ -19,8 +20,11 @@ from . import options
 IMPORT_EXAMPLES = """[bold]Examples[/]
 
 ascendopt-tune import layer_norm.py --task MultiKernelBench/reference/normalization/layer_norm.py --out my_layer_norm
+--inputs draw.npz
 
 ascendopt-tune run my_layer_norm
+
+ascendopt-tune run my_layer_norm --inputs draw.npz
 """
 
 EXPORT_EXAMPLES = """[bold]Examples[/]
@@ -40,6 +44,9 @@ def import_(
             "--task", help="The task (Model, get_inputs, get_init_inputs): it is executed, and says what is right."
         ),
     ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option("--inputs", help="Save the task's draw, for run --inputs: .npz or .safetensors.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -48,7 +55,12 @@ def import_(
         raise OperatorError("torch is not installed, and tensors of a solution are followed with it.", "Install torch.")
     from ..mkb.folder import import_solution
 
+    options.check_file(inputs, "--inputs")
+    if inputs is not None and task is None:
+        raise OperatorError("--inputs saves what the task draws, and no task is given.", "Name it with --task.")
     found = import_solution(file, task, out)
+    if inputs is not None:
+        arguments.save_arrays(inputs, found.arrays)
     if json:
         print(json_text({"name": found.name, "folder": str(out), "files": sorted(found.files), "notes": found.notes}))
         return

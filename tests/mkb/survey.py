@@ -15,16 +15,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 from imported import checked
 
-from ascendopt_tune.arguments import Array
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.errors import AscendOptError
 from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
-from ascendopt_tune.evaluate.reference import to_array
-from ascendopt_tune.mkb import folder
+from ascendopt_tune.mkb.folder import import_solution
 from ascendopt_tune.outcome import Timed
 from ascendopt_tune.registry import load_folder
 
@@ -119,23 +116,13 @@ def survey(pair: Pair, evaluator: Evaluator, through_gate: bool = False) -> Find
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / pair.name
-        arrays: dict[str, Array] = {}
-        check = folder._Follower.check
-
-        def draw(self: folder._Follower, reference: object) -> None:
-            for key, value in self.launch.inputs.items():
-                if value is not None and not isinstance(value, list):
-                    arrays[key] = to_array(value.tensor)
-            check(self, reference)  # type: ignore[arg-type]
-
         try:
-            with mock.patch.object(folder._Follower, "check", draw):
-                folder.import_solution(pair.solution, _task(pair, Path(name)), out)
+            found = import_solution(pair.solution, _task(pair, Path(name)), out)
         except AscendOptError as e:
             return Finding(pair.name, refused=_short(e.message, pair))
         operator = load_folder(out)
         try:
-            one = checked(operator, evaluator, kinds=("normal",), arrays=arrays)
+            one = checked(operator, evaluator, kinds=("normal",), arrays=found.arrays)
             us = one.outcome.profile.task_duration_us if isinstance(one.outcome, Timed) else 0.0
             verdict = "right" if us else _short(one.outcome.reason, pair)  # type: ignore[union-attr]
             gate = ""
