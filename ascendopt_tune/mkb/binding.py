@@ -19,7 +19,20 @@ from tree_sitter import Node, Parser
 from ..errors import OperatorError
 from ..source import LANGUAGE, declared_name, walk
 from .definition import Definition
-from .values import CONSTANT, Options, Origin, Tracked, Unknown, broadcast, call_method, make, with_origin
+from .values import (
+    CONSTANT,
+    FAULTS,
+    LIMIT,
+    Options,
+    Origin,
+    Tracked,
+    Unknown,
+    broadcast,
+    call_method,
+    make,
+    shifted,
+    with_origin,
+)
 
 _DTYPES = {
     "kFloat": torch.float32, "kFloat32": torch.float32, "Float": torch.float32,
@@ -34,7 +47,6 @@ _DTYPES = {
     "kBool": torch.bool, "Bool": torch.bool,
 }  # fmt: skip
 _CONSTANTS = {"nullopt": None, "nullptr": None}
-_LOOPS = 10_000  # rounds of a binding's loops; one over the axes of a tensor has eight at most
 _INTEGERS = ("int", "int32_t", "int64_t", "uint32_t", "uint64_t", "size_t", "long", "unsigned", "int8_t", "int16_t")
 _FLOATS = ("double", "float")
 
@@ -85,7 +97,7 @@ class Binding:
             return self._run(self._exported[name], args, keywords)
         except Unknown as e:
             self._refuse(f"{e} is not followed")
-        except (RuntimeError, TypeError, ValueError, IndexError, KeyError, ArithmeticError, RecursionError) as e:
+        except FAULTS as e:
             self._refuse(f"fails on these inputs: {type(e).__name__}: {e}")
 
     # -- functions -----------------------------------------------------------------------------------------------------
@@ -172,13 +184,13 @@ class Binding:
         if start is not None:
             self._declare(start) if start.type == "declaration" else self._value(start)
         condition, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
-        for _ in range(_LOOPS):
+        for _ in range(LIMIT):
             if condition is not None and not self._value(condition):
                 return
             self._execute(_field(node, "body"))
             if update is not None:
                 self._value(update)
-        raise Unknown(f"a loop of more than {_LOOPS} rounds")
+        raise Unknown(f"a loop of more than {LIMIT} rounds")
 
     def _declare(self, node: Node) -> None:
         type_name = self._text(node.child_by_field_name("type"))
@@ -202,10 +214,10 @@ class Binding:
         return self._constructed(type_name, values)
 
     def _constructed(self, type_name: str, values: list[Any]) -> Any:
-        if "vector" in type_name and len(values) == 2 and isinstance(values[0], int):
-            return [values[1]] * values[0]
-        if "vector" in type_name and len(values) == 1 and isinstance(values[0], int):
-            return [0] * values[0]
+        if "vector" in type_name and values and isinstance(values[0], int):
+            if values[0] > LIMIT:
+                raise Unknown(f"a vector of {values[0]} elements")
+            return (values[1:] or [0]) * values[0]
         if "TensorOptions" in type_name:
             return Options(torch.float32)
         return values[0] if values else None
@@ -458,7 +470,7 @@ def _divided(a: Any, b: Any) -> Any:
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": op.add, "-": op.sub, "*": op.mul, "/": _divided, "%": lambda a, b: a - b * _divided(a, b),
     "==": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge,
-    "<<": op.lshift, ">>": op.rshift, "&": op.and_, "|": op.or_,
+    "<<": shifted, ">>": op.rshift, "&": op.and_, "|": op.or_,
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from typing import Any, Never
 import torch
 
 from ..errors import OperatorError
-from .values import CONSTANT, Origin, Tracked, Unknown, attribute, broadcast, call_method, with_origin
+from .values import CONSTANT, FAULTS, LIMIT, Origin, Tracked, Unknown, attribute, broadcast, call_method, with_origin
 
 _LIBRARY = "custom_ops_lib"
 _MAKERS = ("ones", "zeros", "empty", "full", "tensor", "rand", "randn", "arange", "eye", "linspace", "as_tensor")
@@ -98,7 +98,7 @@ class Module:
             return self._run(method, [self._self, *given], {}, kind)
         except Unknown as e:
             self._refuse(f"{e} is not followed")
-        except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, ArithmeticError) as e:
+        except FAULTS as e:
             self._refuse(f"fails on the task's inputs: {type(e).__name__}: {e}")
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -163,7 +163,7 @@ class Module:
             for statement in node.body if self._value(node.test) else node.orelse:
                 self._execute(statement)
         elif isinstance(node, ast.For):
-            for value in self._value(node.iter):
+            for value in _listed(self._value(node.iter)):
                 self._assign(node.target, value)
                 for statement in node.body:
                     self._execute(statement)
@@ -228,7 +228,7 @@ class Module:
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
         one = node.generators[0]
         found = []
-        for value in self._value(one.iter):
+        for value in _listed(self._value(one.iter)):
             self._assign(one.target, value)
             if all(self._value(test) for test in one.ifs):
                 found.append(self._value(node.elt))
@@ -370,6 +370,26 @@ class Module:
         )
 
 
+def _listed(values: Any) -> list[Any]:
+    """What a loop goes through."""
+    if len(values) > LIMIT:
+        raise Unknown(f"a loop of more than {LIMIT} rounds")
+    return list(values)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if abs(exponent) > 64:
+        raise Unknown(f"the power {base} ** {exponent}")
+    return base**exponent
+
+
+def _product(a: Any, b: Any) -> Any:
+    count = b if isinstance(a, (list, tuple, str)) else a if isinstance(b, (list, tuple, str)) else 0
+    if count > LIMIT:
+        raise Unknown(f"a list of {count} elements")
+    return a * b
+
+
 class _Method:
     def __init__(self, owner: Any, name: str) -> None:
         self.owner, self.name = owner, name
@@ -446,8 +466,8 @@ def _short(node: ast.AST) -> str:
 
 
 _OPERATIONS: dict[type[ast.operator], Callable[..., Any]] = {
-    ast.Add: op.add, ast.Sub: op.sub, ast.Mult: op.mul, ast.Div: op.truediv, ast.FloorDiv: op.floordiv,
-    ast.Mod: op.mod, ast.Pow: op.pow,
+    ast.Add: op.add, ast.Sub: op.sub, ast.Mult: _product, ast.Div: op.truediv, ast.FloorDiv: op.floordiv,
+    ast.Mod: op.mod, ast.Pow: _power,
 }  # fmt: skip
 _UNARY: dict[type[ast.unaryop], Callable[..., Any]] = {
     ast.USub: op.neg, ast.UAdd: op.pos, ast.Not: op.not_, ast.Invert: op.inv,

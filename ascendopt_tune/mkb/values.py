@@ -14,9 +14,18 @@ from typing import Any
 import numpy as np
 import torch
 
+#: Rounds of a loop and elements of a list that are followed: those of a shape are eight at most.
+LIMIT = 10_000
+
 
 class Unknown(Exception):
     """Something the readers don't follow; the text says what, who calls adds where."""
+
+
+#: What a followed program may raise that is its own fault.
+FAULTS = (
+    RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -215,6 +224,13 @@ def _compared(name: str) -> Callable[..., Tracked]:
         return value.step(found, f".to({value.tensor.dtype})")
 
     return method
+
+
+def shifted(a: Any, b: Any) -> Any:
+    """``a << b`` for numbers of 64 bits."""
+    if not 0 <= b < 64:
+        raise Unknown(f"a shift by {b}")
+    return a << b
 
 
 def _flat(sizes: Sequence[Any]) -> list[int]:

@@ -154,6 +154,8 @@ def test_shapes_are_computed(body: str) -> None:
         ('TORCH_CHECK(x.dim() == 2, "two axes"); ' + CALL, 'doesn\'t take these inputs: "two axes"'),
         ("while (true) {} " + CALL, "the statement `while (true) {}` is not followed"),
         ("auto b = x.reshape({5, 5}); " + CALL, "fails on these inputs: RuntimeError"),
+        ("std::vector<int64_t> v(1000000000); " + CALL, "a vector of 1000000000 elements is not followed"),
+        ("int64_t n = 1 << 40000000; " + CALL, "a shift by 40000000 is not followed"),
         ("for (int64_t i = 0; i >= 0; i++) {} " + CALL, "a loop of more than 10000 rounds"),
     ],
 )
@@ -214,6 +216,9 @@ def test_parameters_and_numbers_keep_their_origin() -> None:
             "if x.shape[0] == 2:\n            raise ValueError('no')\n        return lib.g(x)",
             "raises on the task's",
         ),
+        ("self.x = 9 ** 9 ** 9", "return lib.g(x)", "the power 9 ** 387420489 is not followed"),
+        ("self.x = [0] * 10 ** 12", "return lib.g(x)", "a list of 1000000000000 elements is not followed"),
+        ("for i in range(10 ** 12): pass", "return lib.g(x)", "a loop of more than 10000 rounds is not followed"),
         ("self.x = __import__('os')", "return lib.g(x)", "the name __import__ is not followed"),
     ],
 )
