@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +42,11 @@ def read_definition(text: str, file: Path) -> Definition:
         for call in sorted((n for n in walk(node) if n.type == "call_expression"), key=_behind):
             method, argument = _called(call)
             if method in found:
-                if argument is None:
+                if argument is None or not argument.isidentifier() or keyword.iskeyword(argument):
                     line = call.start_point[0] + 1
                     raise OperatorError(
-                        f"{file}: host_operator_src line {line}: the name of an {method} is no literal.",
-                        "Name every parameter by a string.",
+                        f"{file}: host_operator_src line {line}: the name of an {method} is no literal with a name.",
+                        'Name every parameter as Input("x").',
                     )
                 found[method].append(argument)
         return Definition(source.text(name), *(tuple(found[call]) for call in _CALLS))

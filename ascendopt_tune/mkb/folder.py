@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -97,7 +98,7 @@ def _settings(call: Followed, notes: list[str]) -> list[str]:
     fills = {n: v.fill for n, v in firsts.items() if v.fill is not None}
     if fills:
         lines += ["", "[initial]", *(f"{n} = {_toml(v)}" for n, v in fills.items())]
-    lines += ["", f"[[case]]  # of the task {call.task.file.name}"]
+    lines += ["", f"[[case]]  # of the task {call.task.file.name!r}"]
     lines.append(f"inputs = {_table(_tensors(call.launch.inputs))}")
     lines.append(f"outputs = {_table(_tensors(call.launch.outputs))}")
     attrs = {n: v for n, v in call.launch.attrs.items() if v is not None}
@@ -161,7 +162,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f'"{value}"'
+        return json.dumps(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_toml, value))}]"
     return repr(float(value)) if isinstance(value, float) else str(int(value))

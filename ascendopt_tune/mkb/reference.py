@@ -160,7 +160,7 @@ def _python(value: Any) -> str:
 
 
 _REFERENCE = '''\
-# What is right, from the task {file} (its text stands first) for the operator of {solution}.
+# What is right, from the task {file!r} (its text stands first) for the operator of {solution!r}.
 {task}
 
 

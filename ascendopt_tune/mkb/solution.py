@@ -27,6 +27,7 @@ _FENCED = re.compile(r"```(?:python|cpp)?[ \t]*\n(.*?)```", re.DOTALL)
 _TILING_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(\w+)_tiling\.h"', re.MULTILINE)
 _ENTRY = re.compile(r'extern\s+"C"\s+__global__\s+__aicore__\s+void\s+(\w+)\s*\(')
 _OPTIONS = re.compile(r"^# kernel options:[ \t]*(.*)$", re.MULTILINE)
+_OPTION = re.compile(r"--cce-[\w-]+(=[\w-]+)?")  # what a file of others may say to a compiler
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,12 @@ def read_solution(file: Path) -> Solution:
             f"{file} has no {', '.join(missing)}.",
             f"A solution of language ascendc assigns six strings: {', '.join(NAMES)}.",
         )
-    options = _OPTIONS.search(text)
-    return Solution(file, texts, tuple(options[1].split()) if options else ())
+    noted = _OPTIONS.search(text)
+    options = tuple(noted[1].split()) if noted else ()
+    for option in options:
+        if not _OPTION.fullmatch(option):
+            raise OperatorError(f"{file} asks for the kernel option {option!r}.", "Options that may be: --cce-...")
+    return Solution(file, texts, options)
 
 
 def _parsed(file: Path, text: str) -> ast.Module:

@@ -194,14 +194,14 @@ def _shaped(value: Tracked, tensor: torch.Tensor) -> Tracked:
 
 
 def _unsqueezed(value: Tracked, dim: int) -> Tracked:
-    return value.step(value.tensor.unsqueeze(dim), f".squeeze({dim})")
+    return value.step(value.tensor.unsqueeze(dim), f".squeeze({int(dim)})")
 
 
 def _squeezed(value: Tracked, dim: int | None = None) -> Tracked:
     if dim is None:
         return _shaped(value, value.tensor.squeeze())
     removed = value.tensor.shape[dim] == 1
-    return value.step(value.tensor.squeeze(dim), f".unsqueeze({dim})" if removed else "")
+    return value.step(value.tensor.squeeze(dim), f".unsqueeze({int(dim)})" if removed else "")
 
 
 def _permuted(value: Tracked, *dims: Any) -> Tracked:
@@ -211,7 +211,7 @@ def _permuted(value: Tracked, *dims: Any) -> Tracked:
 
 
 def _transposed(value: Tracked, one: int = 0, other: int = 1) -> Tracked:
-    return value.step(value.tensor.transpose(one, other), f".transpose({one}, {other})")
+    return value.step(value.tensor.transpose(one, other), f".transpose({int(one)}, {int(other)})")
 
 
 def _compared(name: str) -> Callable[..., Tracked]:

@@ -50,6 +50,7 @@ def test_the_strings_are_read(tmp_path: Path) -> None:
         ('model_src = """', 'kernel_src = ""\nmodel_src = """', "kernel_src is assigned more than once"),
         ('project_json_src = """', 'kernel_src = 3\nproject_json_src = """', "kernel_src is no string, but 3"),
         ('project_json_src = """', 'project_json_src = = """', "is no Python text"),
+        ('"""A', '# kernel options: -fplugin=x.so\n"""A', "asks for the kernel option '-fplugin=x.so'"),
     ],
 )
 def test_what_would_have_to_be_executed_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -66,8 +67,9 @@ def test_the_definition_is_read() -> None:
     assert read_definition(text, HERE) == Definition("GatedScaleCustom", ("x", "weight", "mask"), ("y",), ("factor",))
     with pytest.raises(OperatorError, match="no class that derives from OpDef"):
         read_definition("int x;", HERE)
-    with pytest.raises(OperatorError, match="the name of an Input is no literal"):
-        read_definition(text.replace('Input("x")', "Input(NAME)"), HERE)
+    for other in ("NAME", '"x, y"', '"x):import os"', '"lambda"'):
+        with pytest.raises(OperatorError, match="the name of an Input is no literal with a name"):
+            read_definition(text.replace('Input("x")', f"Input({other})"), HERE)
 
 
 # -- the binding -------------------------------------------------------------------------------------------------------
