@@ -128,7 +128,13 @@ def _domain(call: Followed, notes: list[str], name: str, value: Tracked) -> dict
             return {"low": low, "high": high}
         return _values(call, notes, name, value, "as the solution makes it")
     drawn = call.drawn(value)
-    if drawn is None or drawn.is_floating_point():
+    if drawn is not None and drawn.is_floating_point():
+        lowest = call.task.lowest(call.module_inputs.index(value.origin.name))
+        if lowest is None:
+            return {}
+        notes.append(f"The input {name} is at least {lowest:g}: the model gives no number for less.")
+        return {"low": float(lowest)}
+    if drawn is None:
         return {}
     if drawn.dtype == torch.bool:
         return {} if tensor.dtype == torch.bool else {"low": 0, "high": 1, "whole": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,36 @@ class Task:
     def init_names(self) -> tuple[str, ...]:
         return _parameters(type(self.model).__init__)[1:]
 
-    def run(self) -> Any:
-        """What the model returns for ``inputs``, which stay as they are. Raises OperatorError: it fails."""
-        copies = [i.clone() if isinstance(i, torch.Tensor) else i for i in self.inputs]
+    def run(self, changed: Mapping[int, torch.Tensor] | None = None) -> Any:
+        """What the model returns for ``inputs`` (``changed``: others in their places), which stay as they are.
+
+        Raises:
+            OperatorError: it fails.
+        """
+        inputs = [(changed or {}).get(i, given) for i, given in enumerate(self.inputs)]
+        copies = [i.clone() if isinstance(i, torch.Tensor) else i for i in inputs]
         try:
             with torch.no_grad():
                 return self.model(*copies)
         except Exception as e:  # a user's code has its own errors
             raise OperatorError(f"the model of {self.file} fails: {type(e).__name__}: {e}.") from e
+
+    def lowest(self, place: int) -> float | None:
+        """The lowest value that input number ``place`` may have, where the model gives no number for lower ones.
+
+        None: there is no bound; such as the task draws none below 0, and the model has no NaN for negative values.
+        """
+        drawn = self.inputs[place]
+        least = drawn.min().item() if drawn.numel() else 0.0
+        if least < 0 or not self._undefined(place, -drawn - 0.25):
+            return None
+        return least if self._undefined(place, torch.zeros_like(drawn)) else 0.0
+
+    def _undefined(self, place: int, values: torch.Tensor) -> bool:
+        """Whether the model gives what is no number for these values of one input."""
+        found = self.run({place: values})
+        listed = found if isinstance(found, (tuple, list)) else [found]
+        return any(t.is_floating_point() and not bool(t.isfinite().all()) for t in listed)
 
 
 def load_task(file: Path) -> Task:

@@ -255,6 +255,17 @@ def test_the_reference_asks_the_task_s_module(tmp_path: Path) -> None:
     torch.testing.assert_close(reference(x, weight, mask, factor=3.0), x * weight * mask * 3.0)
 
 
+@pytest.mark.parametrize(("formula", "low"), [("x.sqrt()", 0.0), ("x.log()", 1e-7), ("x.abs()", None)])
+def test_where_a_model_is_undefined_the_operator_is(tmp_path: Path, formula: str, low: float | None) -> None:
+    task = tmp_path / "task.py"
+    drawn = "(torch.rand(4, 24, 50) + 1e-7)"
+    text = TASK.read_text().replace("return x *", f"return {formula} *").replace("torch.rand(4, 24, 50),", f"{drawn},")
+    task.write_text(text)
+    import_solution(SOLUTION, task, tmp_path / "op")
+    domain = load_folder(tmp_path / "op").settings["domain"].get("x")
+    assert domain == (None if low is None else {"low": pytest.approx(low, abs=1e-3)})
+
+
 def test_without_a_task_there_is_no_reference(tmp_path: Path) -> None:
     found = import_solution(SOLUTION, None, tmp_path / "op")
     assert "reference.py" not in found.files
