@@ -70,8 +70,10 @@ class Export:
     @property
     def name(self) -> str:
         """Of files, kernel and Python function: ``rms_norm_custom``."""
+        if self.kept is not None:
+            return self.operator.name
         entry = self.operator.entry
-        return entry if self.kept is not None or entry.endswith(_SUFFIX) else entry + _SUFFIX
+        return entry if entry.endswith(_SUFFIX) else entry + _SUFFIX
 
     @property
     def op_type(self) -> str:
@@ -99,7 +101,7 @@ class Export:
         else:
             host_text = f'#include "{self.name}_tiling.h"\n{host_text}'
         kernel = inlined(op.kernel_main, op.baseline.kernel, {})
-        entry = {} if self.name == op.entry else {op.entry: self.name}
+        entry = {} if self.kept is not None or self.name == op.entry else {op.entry: self.name}
         return {
             "host_tiling_src": renamed(tiling, names),
             "host_operator_src": renamed(host_text, names),

@@ -107,11 +107,16 @@ def test_the_form_is_the_benchmark_s(evaluator: Evaluator, tmp_path: Path) -> No
     assert classes == ["ModelNew"]
 
 
-def test_an_imported_folder_keeps_its_binding_and_module(tmp_path: Path) -> None:
-    import_solution(DATA / "gated_scale.py", None, tmp_path / "op")
+@pytest.mark.parametrize("files", ["gated_scale_custom", "task_custom"])
+def test_an_imported_folder_keeps_its_binding_and_module(files: str, tmp_path: Path) -> None:
+    given = tmp_path / "given.py"
+    given.write_text(
+        (DATA / "gated_scale.py").read_text().replace('"gated_scale_custom_tiling.h', f'"{files}_tiling.h')
+    )
+    import_solution(given, None, tmp_path / "op")
     done = CliRunner().invoke(app, ["export", str(tmp_path / "op"), "--out", str(tmp_path / "out.py")])
     assert done.exit_code == 0, done.output
-    assert read_solution(tmp_path / "out.py").texts == read_solution(DATA / "gated_scale.py").texts
+    assert read_solution(tmp_path / "out.py").texts == read_solution(given).texts
 
 
 def test_the_command_writes_solution_and_task(tmp_path: Path) -> None:
