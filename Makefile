@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
-	bench-dispatch bank calibrate-battery dsl-battery check format wheel-check clean
+	bench-dispatch bank calibrate-battery dsl-battery mkb-battery check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU pl
 
 dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language, interpreted and lowered; half an hour.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_dsl_random.py
+
+mkb-battery: $(VENV)/installed-test  ## Every operator of the registry to MultiKernelBench and back; public solutions, with ASCENDOPT_MKB and ASCENDOPT_MKB_SOLUTIONS; hours.
+	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/mkb
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs some that need neither; `make sanitize SANITIZED="tests/vnpu/test_api_*.py"` runs others. The libraries are

@@ -68,6 +68,8 @@ class Settings:
     cann_ops: Path | None = None
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
+    mkb: Path | None = None
+    mkb_solutions: Path | None = None
     reference: Path | None = None
     measurements: Path | None = None
     testfloat: Path | None = None
@@ -301,6 +303,14 @@ VARIABLES: tuple[Variable, ...] = (
         "vllm_ascend",
         _path,
         "Sources of vllm-ascend.",
+        "its tests are skipped",
+        tests_only=True,
+    ),
+    Variable("mkb", _path, "A checkout of MultiKernelBench, at 667f7ec.", "its tests are skipped", tests_only=True),
+    Variable(
+        "mkb_solutions",
+        _path,
+        "A folder of public solutions of MultiKernelBench, one file per task (docs/multikernelbench.md).",
         "its tests are skipped",
         tests_only=True,
     ),

@@ -19,6 +19,7 @@ from . import (
     failure,
     fidelity,
     llm_check,
+    mkb,
     ops,
     prebuild,
     profile,
@@ -55,6 +56,8 @@ app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
 app.add_typer(dsl.app, name="dsl")
+app.command("import", epilog=mkb.IMPORT_EXAMPLES)(mkb.import_)
+app.command("export", epilog=mkb.EXPORT_EXAMPLES)(mkb.export)
 app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
 app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
 app.command("silicon-check")(silicon_check.silicon_check)

@@ -2,8 +2,9 @@
 
 ``operator.settings["domain"][input]`` (op.toml) may say ``low`` and ``high`` (values stay in [low, high]), or
 ``index = "x", axis = 0`` (whole numbers in [0, length of that axis of input x)), or ``values = [...]`` (these in every
-trial, in row-major order: paddings, offsets, and what else decides about shapes). ``specials = true`` in the settings
-adds a trial with infinities and NaN.
+trial, in row-major order: paddings, offsets, and what else decides about shapes), and ``whole = true`` of a float input
+(its values are whole numbers, because it was an integer or a mask once). ``specials = true`` in the settings adds a
+trial with infinities and NaN.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +84,8 @@ def make_inputs(
             chosen = distribution if i in main else "normal"
             if chosen == "beyond":
                 chosen = "beyond" if "index" in domains.get(name, {}) else "normal"
-            one = functools.partial(_tensor, domain=domain, distribution=chosen, steps=steps)
+            make = _whole if domains.get(name, {}).get("whole") else _tensor
+            one = functools.partial(make, domain=domain, distribution=chosen, steps=steps)
             if isinstance(argument, TensorSpec):
                 out.append(one(argument, rng=np.random.default_rng(streams)))
             else:
@@ -149,6 +152,11 @@ def _tensor(
     return values.astype(dtype)
 
 
+def _whole(spec: TensorSpec, **how: Any) -> Array:
+    """An input of float type whose values are whole numbers."""
+    return _tensor(replace(spec, dtype="int32"), **how).astype(numpy_dtype(spec.dtype))
+
+
 def _floats(
     shape: tuple[int, ...],
     dtype: str,
@@ -184,7 +192,9 @@ def _folded(values: Array, low: float | None, high: float | None) -> Array:
     keep = ~np.isfinite(values)
     with np.errstate(invalid="ignore"):
         if low is not None and high is not None:
-            width = np.float32(high - low) or np.float32(1)
+            if low == high:
+                return np.where(keep, values, np.float32(low))
+            width = np.float32(high - low)
             keep |= (values >= low) & (values <= high)
             return np.where(keep, values, np.float32(low) + np.mod(np.abs(values), width))
         bound = np.float32(low if low is not None else high)

@@ -147,6 +147,11 @@ def _unrounded(operator: Operator, i: int, result: Any, argument: Argument) -> A
 
 def _one(plain: Array, wide: Array, up: Array, down: Array, close: Close) -> tuple[Array, Array]:
     """Expected values and leeway of one output."""
+    if plain.ndim == 0:  # of an array without axes, arithmetic makes a number
+        more = up.reshape(1)
+        less = more if down is up else down.reshape(1)
+        values, moved = _one(plain.reshape(1), wide.reshape(1), more, less, close)
+        return values.reshape(()), moved.reshape(())
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = wide.astype(plain.dtype)
         far = up is not down

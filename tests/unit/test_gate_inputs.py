@@ -67,6 +67,15 @@ def test_domain_is_kept(distribution: str) -> None:
     assert one("float32", distribution, high=0.0).max() <= 0
 
 
+@pytest.mark.parametrize("distribution", ALL)
+def test_domains_of_whole_numbers_and_of_one_value(distribution: str) -> None:
+    mask = one("float32", distribution, low=0, high=1, whole=True)
+    assert mask.dtype == np.float32
+    assert set(np.unique(mask)) <= {0.0, 1.0}
+    ones = one("float32", distribution, low=1.0, high=1.0)
+    assert (ones[np.isfinite(ones)] == 1).all()
+
+
 def test_index_domain_follows_the_shape() -> None:
     case = Case((TensorSpec("float32", (7, 3)), TensorSpec("int32", (1000,))), ())
     settings = {"domain": {"index": {"index": "x", "axis": 0}}}

@@ -47,6 +47,19 @@ def test_it_is_the_formula_in_float64_rounded_once(dtype: str) -> None:
     assert relative.max() < 1e-5
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_result_without_axes(dtype: str) -> None:
+    x = np.array([0.1, 0.2, 0.4], np.float32)
+    case = Case((), (TensorSpec(dtype, ()),))
+    mean = operator_of(lambda x: x.mean() * 15)
+    (values,), (leeway,) = formula(mean, case, (x,), 0, close).expected, formula(mean, case, (x,), 0, close).leeway
+    assert isinstance(values, np.ndarray)
+    assert isinstance(leeway, np.ndarray)
+    assert values.shape == leeway.shape == ()
+    assert values == (np.float32(3.5) if dtype == "float32" else 3)
+    assert leeway >= 0
+
+
 def test_float32_inside_a_reference_is_no_limit() -> None:
     x = np.float32([[1.0, 1e-9, -1.0]])
     plain = operator_of(lambda x: x.to(torch.float32).sum(-1, keepdim=True).expand(1, 3).to(dtype=torch.float32))

@@ -22,6 +22,7 @@
 #include "ascendc/vec_sort.h"
 #include "ascendc/adv_math.h"
 #include "ascendc/adv_compose.h"
+#include "ascendc/adv_rows.h"
 #include "ascendc/list_tensor.h"
 #include "ascendc/debug.h"
 #include "ascendc/scalar_functions.h"

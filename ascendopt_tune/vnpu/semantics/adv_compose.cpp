@@ -5,44 +5,12 @@
 
 #include <vector>
 
+#include "composite.h"
 #include "local_call.h"
 #include "tree_sum.h"
 
 namespace vnpu {
 namespace {
-
-constexpr double kReduceCycles = 7;  // ReduceRepeat, per repeat
-constexpr double kBlockReduce = 1;   // ReduceDataBlock of float, per repeat
-constexpr double kExpDivCycles = 2;  // Exp and Div of float, per repeat
-constexpr double kMaskCycles = 2;    // GatherMask, per repeat
-
-double repeats_of(uint64_t elements, uint32_t size) {
-  return static_cast<double>((elements * size + kRepeatBytes - 1) / kRepeatBytes);
-}
-
-// What several instructions cost: how many there are, and their cycles without the heads.
-struct Composite {
-  double heads = 0, cycles = 0;
-  // `repeats` repeats of `each` cycles, in instructions of at most 255; `times` over.
-  void add(double repeats, double each, double times = 1) {
-    heads += times * std::ceil(repeats / 255);
-    cycles += times * repeats * each;
-  }
-};
-
-// The first n elements of v (which has room up to a multiple of the lanes) as trees inside repeats, then over the
-// repeats' results. T is what rounds after every addition; its lanes fill 256 bytes.
-template <typename T>
-float sum_of(std::vector<float>& v, uint32_t n) {
-  constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
-  while (true) {
-    uint32_t repeats = (n + lanes - 1) / lanes;
-    std::fill(v.begin() + n, v.begin() + repeats * lanes, 0.0f);
-    for (uint32_t r = 0; r < repeats; r++) v[r] = tree_sum<T, lanes>(v.data() + r * lanes);
-    if (repeats == 1) return v[0];
-    n = repeats;
-  }
-}
 
 template <typename T>
 void row_sum_as(void* dst, const void* src, uint32_t outer, uint32_t inner, uint32_t n, bool mean, bool in_float) {
@@ -58,23 +26,9 @@ void row_sum_as(void* dst, const void* src, uint32_t outer, uint32_t inner, uint
   }
 }
 
-void check_float(const LocalCall& call, DType t) {
-  if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
-}
-
-float load(const void* p, uint64_t i, DType t) {
-  return t == DType::F16 ? half_to_float(static_cast<const uint16_t*>(p)[i]) : static_cast<const float*>(p)[i];
-}
-void store(void* p, uint64_t i, DType t, float v) {
-  if (t == DType::F16)
-    static_cast<uint16_t*>(p)[i] = float_to_half(v);
-  else
-    static_cast<float*>(p)[i] = v;
-}
-
 void fill_block(void* p, uint32_t row, DType t, float v) {
   uint32_t per_block = kBlockBytes / dtype_size(t);
-  for (uint32_t i = 0; i < per_block; i++) store(p, uint64_t(row) * per_block + i, t, v);
+  for (uint32_t i = 0; i < per_block; i++) store_float(p, uint64_t(row) * per_block + i, t, v);
 }
 
 }  // namespace
@@ -162,14 +116,15 @@ void softmax(const Softmax& s, const char* api) {
   if (s.sum) call.write(s.sum, uint64_t(s.rows) * kBlockBytes, "sumTensor");
   if (s.max) call.write(s.max, uint64_t(s.rows) * kBlockBytes, "maxTensor");
   if (s.work) call.write(s.work, uint64_t(s.rows) * kBlockBytes, "sharedTmpBuffer");
+  const auto logarithm = [&s](float v) { return s.log10 ? std::log10(v) : v; };
   for (uint32_t r = 0; r < s.rows; r++) {
     uint64_t first = uint64_t(r) * s.columns;
-    float max = load(s.src, first, s.dtype), sum = 0;
-    for (uint32_t c = 1; c < s.valid; c++) max = std::max(max, load(s.src, first + c, s.dtype));
-    for (uint32_t c = 0; c < s.valid; c++) sum += std::exp(load(s.src, first + c, s.dtype) - max);
+    float max = load_float(s.src, first, s.dtype), sum = 0;
+    for (uint32_t c = 1; c < s.valid; c++) max = std::max(max, load_float(s.src, first + c, s.dtype));
+    for (uint32_t c = 0; c < s.valid; c++) sum += std::exp(load_float(s.src, first + c, s.dtype) - max);
     // Padding columns take part in everything but the reductions.
     for (uint32_t c = 0; c < s.columns; c++)
-      store(s.dst, first + c, s.dtype, std::exp(load(s.src, first + c, s.dtype) - max) / sum);
+      store_float(s.dst, first + c, s.dtype, logarithm(std::exp(load_float(s.src, first + c, s.dtype) - max) / sum));
     if (s.max) fill_block(s.max, r, s.statistics, max);
     if (s.sum) fill_block(s.sum, r, s.statistics, sum);
   }
@@ -181,6 +136,7 @@ void softmax(const Softmax& s, const char* api) {
   cost.add(rows, 1, 2);
   cost.add(all, 1);
   cost.add(all, kExpDivCycles, 2);
+  if (s.log10) cost.add(all, kExpDivCycles + 1);  // Ln and Muls
   if (s.dtype == DType::F16) cost.add(all, 1, 2);
   call.issue_composite(cost.heads, cost.cycles);
 }

@@ -113,7 +113,7 @@ ASCENDC_INLINE SoftMaxShapeInfo softmax_shape(const LocalTensor<T>& src, SoftMax
 }
 template <typename T, typename S>
 ASCENDC_INLINE void softmax(const LocalTensor<T>& dst, const LocalTensor<S>* sum, const LocalTensor<S>* max,
-                            const LocalTensor<T>& src, void* work, const SoftMaxShapeInfo& given) {
+                            const LocalTensor<T>& src, void* work, const SoftMaxShapeInfo& given, bool log10 = false) {
   SoftMaxShapeInfo shape = softmax_shape(src, given);
   vnpu::Softmax s;
   s.dst = dst.GetPhyAddr();
@@ -126,7 +126,8 @@ ASCENDC_INLINE void softmax(const LocalTensor<T>& dst, const LocalTensor<S>* sum
   s.rows = shape.srcM;
   s.columns = shape.srcK;
   s.valid = shape.oriSrcK;
-  vnpu::softmax(s, "SoftMax");
+  s.log10 = log10;
+  vnpu::softmax(s, log10 ? "LogSoftMax" : "SoftMax");
 }
 }  // namespace detail
 

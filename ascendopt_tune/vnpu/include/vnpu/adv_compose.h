@@ -25,6 +25,7 @@ struct Softmax {
   void* work = nullptr;
   DType dtype = DType::None, statistics = DType::None;
   uint32_t rows = 0, columns = 0, valid = 0;
+  bool log10 = false;  // of the quotients
 };
 void softmax(const Softmax& s, const char* api);
 

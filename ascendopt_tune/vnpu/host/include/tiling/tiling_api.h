@@ -13,6 +13,8 @@
 #include "tiling/cube_tiling.h"
 #include "tiling/math_sizes.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "tiling/reduce_sizes.h"
+#include "tiling/row_tiling.h"
 #include "tiling/temporary_sizes.h"
 
 // CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.

@@ -1,0 +1,192 @@
+// Tiling of the high-level APIs that work row by row: SoftMax, LogSoftMax, RmsNorm (AscendC reference, their Tiling
+// pages). Fields and values are those of asc-devkit for architecture 2201, because tiling programs hand them on and
+// divide the Unified Buffer by the sizes; the virtual NPU's own bodies need the shapes alone.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "graph/tensor.h"
+#include "graph/types.h"
+#include "register/tilingdata_base.h"
+
+namespace optiling {
+
+#define VNPU_SOFTMAX_TILING(NAME)                  \
+  BEGIN_TILING_DATA_DEF(NAME)                      \
+  TILING_DATA_FIELD_DEF(uint32_t, srcM);           \
+  TILING_DATA_FIELD_DEF(uint32_t, srcK);           \
+  TILING_DATA_FIELD_DEF(uint32_t, srcSize);        \
+  TILING_DATA_FIELD_DEF(uint32_t, outMaxM);        \
+  TILING_DATA_FIELD_DEF(uint32_t, outMaxK);        \
+  TILING_DATA_FIELD_DEF(uint32_t, outMaxSize);     \
+  TILING_DATA_FIELD_DEF(uint32_t, splitM);         \
+  TILING_DATA_FIELD_DEF(uint32_t, splitK);         \
+  TILING_DATA_FIELD_DEF(uint32_t, splitSize);      \
+  TILING_DATA_FIELD_DEF(uint32_t, reduceM);        \
+  TILING_DATA_FIELD_DEF(uint32_t, reduceK);        \
+  TILING_DATA_FIELD_DEF(uint32_t, reduceSize);     \
+  TILING_DATA_FIELD_DEF(uint32_t, rangeM);         \
+  TILING_DATA_FIELD_DEF(uint32_t, tailM);          \
+  TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize);  \
+  TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize); \
+  END_TILING_DATA_DEF;                             \
+  REGISTER_TILING_DATA_CLASS(NAME##OpApi, NAME)
+VNPU_SOFTMAX_TILING(SoftMaxTiling)
+VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
+#undef VNPU_SOFTMAX_TILING
+
+BEGIN_TILING_DATA_DEF(RmsNormTiling)
+TILING_DATA_FIELD_DEF(uint32_t, bLength);
+TILING_DATA_FIELD_DEF(uint32_t, sLength);
+TILING_DATA_FIELD_DEF(uint32_t, hLength);
+TILING_DATA_FIELD_DEF(uint32_t, originalHLength);
+TILING_DATA_FIELD_DEF(float, reciprocalOfHLength);
+TILING_DATA_FIELD_DEF(uint32_t, mainBshLength);
+TILING_DATA_FIELD_DEF(uint32_t, mainBsLength);
+TILING_DATA_FIELD_DEF(uint32_t, mainBsLengthAlign);
+TILING_DATA_FIELD_DEF(uint32_t, loopRound);
+TILING_DATA_FIELD_DEF(uint32_t, inputTailPos);
+TILING_DATA_FIELD_DEF(uint32_t, tailBshLength);
+TILING_DATA_FIELD_DEF(uint32_t, tailBsLength);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(RmsNormTilingOpApi, RmsNormTiling)
+
+}  // namespace optiling
+
+namespace AscendC {
+namespace detail {
+
+constexpr uint32_t kRowBlockBytes = 32, kFloatsPerBlock = 8, kFloatsPerRepeat = 64;
+
+// Extents of a tensor whose last axis is a row.
+struct Rows {
+  uint32_t count = 0, length = 0;
+  explicit Rows(const ge::Shape& shape) {
+    if (shape.GetShapeSize() <= 0) return;
+    length = static_cast<uint32_t>(shape.GetDim(shape.GetDimNum() - 1));
+    count = static_cast<uint32_t>(shape.GetShapeSize()) / length;
+  }
+};
+
+// Floats that one row takes: itself, its statistics (a block), and a repeat for the reductions.
+inline uint32_t softmax_row_floats(const Rows& rows, uint32_t type_size) {
+  return kRowBlockBytes / type_size + rows.length + kFloatsPerRepeat;
+}
+
+template <typename Tiling>
+void softmax_tiling(const ge::Shape& shape, uint32_t type_size, uint32_t bytes, Tiling& tiling) {
+  const Rows rows(shape);
+  if (rows.length == 0 || type_size == 0) return;
+  const uint32_t block = kRowBlockBytes / type_size;
+  uint32_t split = std::min(bytes / uint32_t(sizeof(float)) / softmax_row_floats(rows, type_size), rows.count);
+  if (split < rows.count && split > kFloatsPerBlock) split -= split % kFloatsPerBlock;
+  if (split > kFloatsPerBlock && rows.count % kFloatsPerBlock == 0 && rows.length % kFloatsPerRepeat == 0) {
+    split -= split % kFloatsPerBlock;  // whole groups of rows, all of one size, of at most 255 repeats
+    while (rows.count % split != 0) split -= kFloatsPerBlock;
+    while (split * rows.length >= 256 * kFloatsPerRepeat) split /= 2;
+  }
+  const uint32_t tail = split ? rows.count % split : 0;
+  tiling.set_srcM(rows.count);
+  tiling.set_srcK(rows.length);
+  tiling.set_srcSize(rows.count * rows.length);
+  tiling.set_outMaxM(rows.count);
+  tiling.set_outMaxK(block);
+  tiling.set_outMaxSize(rows.count * block);
+  tiling.set_splitM(split);
+  tiling.set_splitK(rows.length);
+  tiling.set_splitSize(split * rows.length);
+  tiling.set_reduceM(split);
+  tiling.set_reduceK(block);
+  tiling.set_reduceSize(split * block);
+  tiling.set_rangeM(split ? rows.count / split : 0);
+  tiling.set_tailM(tail);
+  tiling.set_tailSplitSize(tail * rows.length);
+  tiling.set_tailReduceSize(tail * block);
+}
+
+}  // namespace detail
+
+using TensorShape = ge::Shape;
+using TensorDataType = ge::DataType;
+
+// Bytes of temporary memory: for all rows at once, and for one.
+#define VNPU_SOFTMAX_SIZES(NAME)                                                                                     \
+  inline uint32_t Get##NAME##MaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize,                    \
+                                        const bool /*isReuseSource*/) {                                              \
+    const detail::Rows rows(srcShape);                                                                               \
+    return dataTypeSize ? rows.count * detail::softmax_row_floats(rows, dataTypeSize) * uint32_t(sizeof(float)) : 0; \
+  }                                                                                                                  \
+  inline uint32_t Get##NAME##MinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize,                    \
+                                        const bool /*isReuseSource*/) {                                              \
+    const detail::Rows rows(srcShape);                                                                               \
+    return dataTypeSize ? detail::softmax_row_floats(rows, dataTypeSize) * uint32_t(sizeof(float)) : 0;              \
+  }                                                                                                                  \
+  inline void NAME##TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,                             \
+                               const uint32_t localWorkSpaceSize, optiling::NAME##Tiling& softmaxTiling) {           \
+    detail::softmax_tiling(srcShape, dataTypeSize, localWorkSpaceSize, softmaxTiling);                               \
+  }
+VNPU_SOFTMAX_SIZES(SoftMax)
+VNPU_SOFTMAX_SIZES(LogSoftMax)
+#undef VNPU_SOFTMAX_SIZES
+
+namespace detail {
+
+// Floats of temporary memory for `rows` rows of RmsNorm: their squares (and half's values as floats), and the sums.
+inline uint32_t rms_norm_floats(uint32_t rows, uint32_t length, uint32_t type_size) {
+  const uint32_t sums = (rows + kFloatsPerBlock - 1) / kFloatsPerBlock * kFloatsPerBlock;
+  return rows * length * (type_size == sizeof(float) ? 1 : 2) + sums;
+}
+
+// Whether shape[B, S, H] is one of basic blocks: H whole repeats below 2048, B * S whole groups of eight rows.
+inline bool basic_block(const ge::Shape& shape) {
+  const int64_t length = shape.GetDim(2);
+  return length % kFloatsPerRepeat == 0 && length < 2048 && shape.GetDim(0) * shape.GetDim(1) % 8 == 0;
+}
+
+}  // namespace detail
+
+inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, uint32_t& maxValue,
+                                    uint32_t& minValue, const bool isBasicBlock = false) {
+  if (isBasicBlock && !detail::basic_block(srcShape)) return false;
+  const detail::Rows rows(srcShape);
+  const uint32_t block = detail::kRowBlockBytes / typeSize, sums = (rows.count + block - 1) / block * block;
+  const uint32_t vectors = typeSize == sizeof(float) ? 1 : 2;
+  maxValue = (rows.count * rows.length * vectors + sums) * uint32_t(sizeof(float));
+  minValue = detail::rms_norm_floats(1, rows.length, typeSize) * uint32_t(sizeof(float));
+  return true;
+}
+
+inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
+                                 const uint32_t stackBufferByteSize, const uint32_t typeSize,
+                                 optiling::RmsNormTiling& tiling, const bool isBasicBlock = false) {
+  if (srcShape.GetDimNum() != 3 || originSrcShape.GetDimNum() != 3 || srcShape.GetShapeSize() <= 0) return false;
+  const detail::Rows rows(srcShape);
+  const uint32_t valid = static_cast<uint32_t>(originSrcShape.GetDim(2));
+  const bool same = srcShape.GetDim(0) == originSrcShape.GetDim(0) && srcShape.GetDim(1) == originSrcShape.GetDim(1);
+  if (!same || valid == 0 || valid > rows.length || rows.length * typeSize % detail::kRowBlockBytes != 0) return false;
+  if (isBasicBlock && !detail::basic_block(srcShape)) return false;
+  const uint32_t floats = stackBufferByteSize / uint32_t(sizeof(float));
+  if (floats < detail::rms_norm_floats(1, rows.length, typeSize)) return false;
+  uint32_t split = 1;
+  while (split < rows.count && detail::rms_norm_floats(split + 1, rows.length, typeSize) <= floats) split++;
+  if (isBasicBlock && split >= 8)
+    split -= split % 8;
+  else if (!isBasicBlock)
+    split = std::min(split, 255u);
+  const uint32_t tail = rows.count % split;
+  tiling.set_bLength(static_cast<uint32_t>(srcShape.GetDim(0)));
+  tiling.set_sLength(static_cast<uint32_t>(srcShape.GetDim(1)));
+  tiling.set_hLength(rows.length);
+  tiling.set_originalHLength(valid);
+  tiling.set_reciprocalOfHLength(1.0f / static_cast<float>(valid));
+  tiling.set_mainBshLength(split * rows.length);
+  tiling.set_mainBsLength(split);
+  tiling.set_mainBsLengthAlign((split + 7) / 8 * 8);
+  tiling.set_loopRound(rows.count / split);
+  tiling.set_tailBshLength(tail * rows.length);
+  tiling.set_inputTailPos((rows.count - tail) * rows.length);
+  tiling.set_tailBsLength(tail);
+  return true;
+}
+
+}  // namespace AscendC
