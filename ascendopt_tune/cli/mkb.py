@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from .. import arguments
 from ..build.toolkit import virtual
 from ..errors import OperatorError
 from ..evaluate.evaluator import Evaluator
 from ..files import write_whole
 from ..report.text import json_text
+from ..sources import arguments
 from . import options
 
 IMPORT_EXAMPLES = """[bold]Examples[/]

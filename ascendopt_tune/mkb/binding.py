@@ -17,7 +17,7 @@ import torch
 from tree_sitter import Node, Parser
 
 from ..errors import OperatorError
-from ..source import LANGUAGE, declared_name, walk
+from ..sources.cpp import LANGUAGE, declared_name, walk
 from .definition import Definition
 from .values import (
     CONSTANT,

@@ -9,7 +9,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from ..errors import OperatorError
-from ..source import parse, walk
+from ..sources.cpp import parse, walk
 
 _CALLS = ("Input", "Output", "Attr")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from ..arguments import Array
 from ..errors import OperatorError
 from ..files import write_whole
+from ..sources.arguments import Array
 from .definition import read_definition
 from .follow import Followed, follow
 from .reference import check, reference_text

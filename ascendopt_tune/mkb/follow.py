@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ..arguments import Array
 from ..errors import OperatorError
 from ..evaluate.reference import to_array
+from ..sources.arguments import Array
 from .binding import Binding, Launch
 from .definition import Definition
 from .module import Module

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..errors import OperatorError
-from ..registry import LazyReference
+from ..sources.registry import LazyReference
 from .follow import Followed, undone
 from .task import SEED
 from .values import CONSTANT, Origin, Tracked

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..case import Argument, Case, TensorSpec
-from ..operator import Signature
+from ..nouns.case import Argument, Case, TensorSpec
+from ..nouns.operator import Signature
 
 _KINDS = {
     "float32": "kFloat", "float16": "kHalf", "bfloat16": "kBFloat16", "float64": "kDouble", "int8": "kChar",

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import OperatorError
 from ..files import read_plain
-from ..operator import SOURCE_LIMIT
+from ..nouns.operator import SOURCE_LIMIT
 
 #: The strings of a solution, in the order MultiKernelBench's own examples have.
 NAMES = (

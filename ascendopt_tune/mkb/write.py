@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..case import Argument, AttrValue, Case, TensorSpec
 from ..errors import AscendOptError, OperatorError
-from ..operator import AttrDef, Operator, ParamDef, Signature
+from ..nouns.case import Argument, AttrValue, Case, TensorSpec
+from ..nouns.operator import AttrDef, Operator, ParamDef, Signature
 from .folder import KEPT, KEPT_FOLDER
 from .inline import includes, inlined, renamed
 from .shapes import allocation

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 
 
 @pytest.fixture(scope="session")
 def evaluator() -> Iterator[Evaluator]:
-    with Evaluator(toolkit.find("virtual"), limits=Limits(run_s=300)) as found:
+    with Evaluator(toolkit.find("virtual"), limits=ProcessLimits(run_s=300)) as found:
         yield found

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ascendopt_tune.arguments import Array
 from ascendopt_tune.cli import options
 from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
 from ascendopt_tune.evaluate.protocol import load_arrays
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.arguments import Array
 
 
 def gate_of(

@@ -20,11 +20,11 @@ from imported import checked, gate_of, wrong_on
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.errors import AscendOptError
-from ascendopt_tune.evaluate.evaluator import Evaluator, Limits
+from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
 from ascendopt_tune.mkb.folder import import_solution
-from ascendopt_tune.operator import Operator
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_folder
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.registry import load_folder
 
 #: The categories whose tasks need vector cores alone.
 CATEGORIES = (
@@ -168,7 +168,7 @@ def _short(text: str, pair: Pair) -> str:
 def main(words: list[str]) -> Iterator[Finding]:
     root, solutions = Path(os.environ["ASCENDOPT_MKB"]), Path(os.environ["ASCENDOPT_MKB_SOLUTIONS"])
     names = [w for w in words if not w.startswith("-")]
-    with Evaluator(toolkit.find("virtual"), limits=Limits(run_s=900)) as evaluator:
+    with Evaluator(toolkit.find("virtual"), limits=ProcessLimits(run_s=900)) as evaluator:
         for pair in [*examples(root), *pairs(root, solutions)]:
             if not names or pair.name in names:
                 yield survey(pair, evaluator, "--gate" in words)

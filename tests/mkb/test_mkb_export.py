@@ -12,7 +12,6 @@ import pytest
 from imported import checked, microseconds
 from typer.testing import CliRunner
 
-from ascendopt_tune.case import Case, TensorSpec
 from ascendopt_tune.cli import app, options
 from ascendopt_tune.errors import OperatorError
 from ascendopt_tune.evaluate.evaluator import Evaluator
@@ -21,8 +20,9 @@ from ascendopt_tune.mkb.inline import inlined, renamed
 from ascendopt_tune.mkb.shapes import allocation
 from ascendopt_tune.mkb.solution import NAMES, read_solution
 from ascendopt_tune.mkb.write import Export, kept_texts
-from ascendopt_tune.operator import Operator, ParamDef, Signature
-from ascendopt_tune.registry import load_folder, load_operator, operator_names
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.operator import Operator, ParamDef, Signature
+from ascendopt_tune.sources.registry import load_folder, load_operator, operator_names
 
 DATA = Path(__file__).resolve().parent / "data"
 #: Small cases of operators that CI takes there and back.

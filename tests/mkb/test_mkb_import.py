@@ -21,7 +21,7 @@ from ascendopt_tune.mkb.folder import import_solution
 from ascendopt_tune.mkb.module import Module
 from ascendopt_tune.mkb.solution import NAMES, read_solution
 from ascendopt_tune.mkb.values import Origin, Tracked
-from ascendopt_tune.registry import LazyReference, load_folder
+from ascendopt_tune.sources.registry import LazyReference, load_folder
 
 DATA = Path(__file__).resolve().parent / "data"
 SOLUTION, TASK = DATA / "gated_scale.py", DATA / "gated_scale_task.py"

@@ -14,7 +14,7 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.mkb.folder import import_solution
 from ascendopt_tune.mkb.solution import read_solution
 from ascendopt_tune.mkb.write import Export, kept_texts
-from ascendopt_tune.registry import load_folder
+from ascendopt_tune.sources.registry import load_folder
 
 #: The import's reason for each of the solutions it refuses.
 REFUSED = {

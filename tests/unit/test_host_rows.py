@@ -11,9 +11,9 @@ import pytest
 
 from ascendopt_tune.build.host import compile_host
 from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.case import Case, TensorSpec
-from ascendopt_tune.chip import load_chip
-from ascendopt_tune.project import load_project
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.sources.project import load_project
 
 _TILING_H = """
 #include "register/tilingdata_base.h"
