@@ -32,7 +32,7 @@ _OTHER_CHECKS = re.compile(
 RIGHT = (
     ("pooling/global_avg_pool", "global_avg_pool.cpp:141: == -> !=", "adds up one by one instead of by ReduceSum"),
     ("softmax", "0.0f -> 0.001f", "what is added to a whole line before its softmax is divided out again"),
-    ("softmax", "Maximum(TileCols(col)) -> (Maximum(TileCols(col)) + 1", "what is taken from a whole line, too"),
+    ("softmax", "static_cast<uint32_t>(tileCols) -> (static_cast<uint32_t>(tileCols)) + 1", "tiles of another length"),
     ("pooling/avg_pool3_d_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)", "cores swap shares that are added atomically"),
 )  # fmt: skip
 # Rewrites of motifs that are wrong in the case of this battery: refused for their values, and rightly.
