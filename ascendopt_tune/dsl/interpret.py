@@ -354,7 +354,7 @@ class _Core:
         dst = self._tiles[s.dst]
         tiles = [a for a in s.args if isinstance(a, str)]
         if not tiles:
-            dst.data[...], dst.written[...], dst.used = self._value(s.args[0]), True, dst.data.shape  # type: ignore[arg-type]
+            self._fill(s, dst)
             return
         lengths = {a: self._used(a) for a in tiles}
         if len(set(lengths.values())) > 1:
@@ -376,6 +376,14 @@ class _Core:
         dst.written[...] = False
         dst.written[part] = True
         dst.used = used
+
+    def _fill(self, s: Op, dst: _Tile) -> None:
+        value, *count = (self._value(a) for a in s.args if isinstance(a, Expr))
+        used = (int(count[0]),) if count else dst.data.shape
+        self._fits(s.dst, used)
+        part = tuple(slice(n) for n in used)
+        dst.written[...] = False
+        dst.data[part], dst.written[part], dst.used = value, True, used
 
     def _reduce(self, s: Reduce) -> None:
         used = self._used(s.src)

@@ -150,7 +150,10 @@ class Store(Statement):
 
 @dataclass(frozen=True)
 class Op(Statement):
-    """A vector operation: ``name`` of ops.OPS; operands are buffers by name or scalars."""
+    """A vector operation: ``name`` of ops.OPS; operands are buffers by name or scalars.
+
+    ``fill`` may have a second one: how many elements, where that is fewer than the buffer holds.
+    """
 
     name: str
     dst: str

@@ -216,11 +216,15 @@ class Tiles(Names):
             dtype = self._dtype(node)
         if len(args) < want:
             raise self._error(call, f"tl.{called} takes a length{' and a value' if want == 2 else ''}.")
-        shape = (self._bound(call, self._integer(args[0], "the length")),)
+        count = self._integer(args[0], "the length")
+        shape = (self._bound(call, count),)
         value = num(0.0 if dtype.floating else 0) if called == "zeros" else self._scalar(args[1])
         if name:
             self._own(call, name, dtype, shape)
-        return self._operation(call, "fill", [value], name or self._temporary(call, dtype, shape))
+        dst = self._operation(call, "fill", [value], name or self._temporary(call, dtype, shape))
+        if (count,) != shape:  # as many as are in use, of a buffer that holds more
+            self._body.out[-1] = Op(call.lineno, "fill", dst, (value, count))
+        return dst
 
     def _where(self, call: ast.Call) -> str:
         test = call.args[0]

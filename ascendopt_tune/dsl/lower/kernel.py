@@ -383,10 +383,12 @@ class _Printer:
         source = self.kernel.buffers[tiles[0]] if tiles else dst
         if tiles:
             length = self._lengths_of(tiles[0])
+        elif len(s.args) == 2:  # a fill of as many as are in use
+            length = (self._int(s.args[1]),)  # type: ignore[arg-type]
         else:
             length = tuple(_text(e) for e in dst.shape)
         count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(_text(pitch(source)))}"
-        if not tiles:
+        if not tiles and len(s.args) == 1:
             count = _text(elements(dst))
         args = [(name_of(a), True) if isinstance(a, str) else (self._literal(a, source), False) for a in s.args]
         self._calls(calls(s.name, name_of(s.dst), args, count, dst.dtype, source.dtype))

@@ -1,0 +1,130 @@
+"""From a torch module to an operator folder: capture, normalize, schedule, write, interpret, lower."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..case import AttrValue
+from ..dsl import Program
+from ..dsl.lower import lower, write_project
+from ..dsl.lower.project import Lowered
+from .axes import normalize
+from .capture import Captured, capture
+from .domains import domains
+from .fit import fitted
+from .graph import Graph
+from .interpreted import compared
+from .module_file import ModuleFile, read
+from .reference import reference_text
+from .schedules import choose
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Generated:
+    """An operator made of a module.
+
+    ``schedule``: which of schedules/ it is. ``tensors``: the operator's inputs in order, as the example has them.
+    ``checked``: the shapes at which the interpreted program agreed with the module.
+    """
+
+    name: str
+    program: Program
+    graph: Graph
+    schedule: str
+    tensors: tuple[torch.Tensor, ...]
+    domains: Mapping[str, Mapping[str, Any]]
+    reference: str
+    kept: Mapping[str, bytes]  # further files of the folder
+    checked: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The program in the tile language."""
+        return self.program.text
+
+    @property
+    def attributes(self) -> dict[str, AttrValue]:
+        return {i.name: i.value for i in self.graph.inputs if i.shape is None}
+
+    def case(self) -> dict[str, object]:
+        """The example's shapes, as op.toml has them."""
+        inputs = [i for i in self.graph.inputs if i.shape is not None]
+        shapes = {i.name: f"{i.dtype}[{','.join(map(str, i.example))}]" for i in inputs}
+        return {"inputs": shapes, "attrs": self.attributes}
+
+    def write(self, folder: Path) -> Lowered:
+        """The operator's folder. Raises OSError, DslError."""
+        lowered = lower(self.program, [self.case()], self.reference)
+        toml = lowered.files["op.toml"]
+        for name, domain in self.domains.items():
+            values = "\n".join(f'{k} = "{v}"' if isinstance(v, str) else f"{k} = {v}" for k, v in domain.items())
+            toml += f"\n[domain.{name}]\n{values}\n"
+        files = {**lowered.files, "op.toml": toml}
+        write_project(Lowered(lowered.name, files), folder)
+        for path, data in self.kept.items():
+            (folder / path).write_bytes(data)
+        return lowered
+
+
+def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: str = "") -> Generated:
+    """An operator that does what the module's forward pass does, from its graph and rules alone.
+
+    Args:
+        example_inputs: tensors; a float becomes an attribute of the operator.
+        name: the operator's; default: the module's class.
+
+    Raises:
+        NotGenerated: no rule, or no schedule, fits; the text says what.
+        DslError: the program is wrong, which is a fault of the generator.
+    """
+    import torch
+
+    label = name or re.sub(r"(?<!^)(?=[A-Z])", "_", type(module).__name__).lower()
+    saved = io.BytesIO()
+    torch.save(module, saved)
+    return _generated(module, example_inputs, label, {"module.pt": saved.getvalue()})
+
+
+def generate_file(path: Path) -> Generated:
+    """The same for a file with ``Model``, ``get_inputs`` and ``get_init_inputs``. Raises as :func:`generate`."""
+    file: ModuleFile = read(path)
+    module, inputs = file.make()
+    label = re.sub(r"\W", "_", file.name).lower()
+    label = label if label[:1].isalpha() else f"op_{label}"
+    return _generated(module, inputs, label, {"module.py": path.read_bytes()})
+
+
+def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: Mapping[str, bytes]) -> Generated:
+    import torch
+
+    captured: Captured = capture(module, inputs, name)
+    graph = captured.graph
+    draft = choose(graph, normalize(graph))
+    program = fitted(graph, draft)
+    arguments = captured.arguments
+
+    def call(tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any] | None = None) -> Any:
+        given = dict(zip((i.name for i in graph.inputs if i.shape is not None), tensors, strict=True))
+        values = {i.name: i.value for i in graph.inputs if i.shape is None} | dict(attributes or {})
+        state = {i.parameter: given[i.name] for i in graph.inputs if i.parameter}
+        with torch.no_grad():
+            return torch.func.functional_call(
+                module, state, tuple(given[a] if a in given else values.get(a, b) for a, b in arguments)
+            )
+
+    found = domains(graph, call, captured.tensors)
+    checked = compared(graph, program, call, captured.tensors, found)
+    texts = [a if a in {i.name for i in graph.inputs} else repr(b) for a, b in arguments]
+    return Generated(
+        name, program, graph, draft.schedule, captured.tensors, found,
+        reference_text(graph, texts, "module.py" in kept), kept, checked,
+    )  # fmt: skip
+
