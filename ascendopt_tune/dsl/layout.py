@@ -195,7 +195,8 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
     for s in walk(kernel.body):
         if isinstance(s, Reduce):
             count = elements(kernel.buffers[s.src])
-            work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(4)))
+            pair = 4 if s.name == "sum" else 8  # ReduceMax and ReduceMin keep an index beside each value
+            work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(pair)))
             if s.axis == 1:
                 work = Expr("*", "int", (kernel.buffers[s.src].shape[0], num(4)))
             if s.axis != 0:
