@@ -328,6 +328,9 @@ class _Core:
     def _load(self, s: Load) -> None:
         index = self._index_of(s)
         tile = self._tiles[s.buffer]
+        if s.before is not None:
+            self._padded(s, tile, index)
+            return
         self._fits(s.buffer, index.shape)
         values = self._memory[s.tensor].read(s.line, index.reshape(-1), self._index).reshape(index.shape)
         part = tuple(slice(n) for n in index.shape)
@@ -336,6 +339,20 @@ class _Core:
             tile.data[...], tile.written[...] = self._value(s.other), True
         tile.data[part], tile.written[part] = values, True
         tile.used = tile.data.shape if s.other is not None else index.shape
+
+    def _padded(self, s: Load, tile: _Tile, index: Array) -> None:
+        """With other elements at both ends."""
+        assert s.before is not None and s.after is not None and s.other is not None
+        before, after = int(self._value(s.before)), int(self._value(s.after))
+        most = 32 // self._memory[s.tensor].data.dtype.itemsize
+        if not (0 <= before <= most and 0 <= after <= most):
+            text = f"{before} elements before and {after} after what is loaded from {s.tensor}."
+            raise self._error(text, f"There may be 0 to {most} (32 bytes).")
+        whole = before + len(index) + after
+        self._fits(s.buffer, (whole,))
+        tile.written[...] = False
+        tile.data[:whole], tile.written[:whole], tile.used = self._value(s.other), True, (whole,)
+        tile.data[before : before + len(index)] = self._memory[s.tensor].read(s.line, index, self._index)
 
     def _store(self, s: Store) -> None:
         index = self._index_of(s)
@@ -355,6 +372,9 @@ class _Core:
         tiles = [a for a in s.args if isinstance(a, str)]
         if not tiles:
             self._fill(s, dst)
+            return
+        if s.name == "take":
+            self._take(s, dst)
             return
         lengths = {a: self._used(a) for a in tiles}
         if len(set(lengths.values())) > 1:
@@ -384,6 +404,21 @@ class _Core:
         part = tuple(slice(n) for n in used)
         dst.written[...] = False
         dst.data[part], dst.written[part], dst.used = value, True, used
+
+    def _take(self, s: Op, dst: _Tile) -> None:
+        name = str(s.args[0])
+        start, step, count = (int(self._value(a)) for a in s.args[1:] if isinstance(a, Expr))
+        (length,) = self._used(name)
+        last = start + step * (count - 1)
+        if count < 0 or step < 1 or start < 0 or (count and last >= length):
+            text = f"elements {start} to {last} of {name} in steps of {step}, of which {length} are in use."
+            raise self._error(text, "Load as many, with other elements at the ends where there are none.")
+        self._fits(s.dst, (count,))
+        source = self._tiles[name]
+        self._all_written(name, source.written[:length])
+        dst.written[...] = False
+        taken = OPS["take"].numpy(source.data, start, step, count)
+        dst.data[:count], dst.written[:count], dst.used = taken, True, (count,)
 
     def _reduce(self, s: Reduce) -> None:
         used = self._used(s.src)

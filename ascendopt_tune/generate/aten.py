@@ -320,7 +320,11 @@ def _flip(b: Builder, x: Node, dims: Sequence[int]) -> Any:
 def _scan(kind: str) -> Rule:
     def made(b: Builder, x: Node, dim: int, **_: Any) -> Any:
         info = {"kind": kind, "dim": dim % len(x.shape), "reverse": False}
-        return Node("scan", (x,), x.shape, "float32" if x.dtype == "bool" else x.dtype, b.name, info)
+        shape = x.shape
+        if x.op == "pad" and x.info["dim"] == info["dim"] and x.info["before"] == 1:
+            info |= {"before": 1, "value": x.info["value"]}
+            x = x.args[0]
+        return Node("scan", (x,), shape, "float32" if x.dtype == "bool" else x.dtype, b.name, info)
 
     return made
 
@@ -373,7 +377,7 @@ def _gather(b: Builder, x: Node, dim: int, index: Node, **_: Any) -> Any:
     dim %= len(x.shape)
     if index.shape[dim] != 1:
         raise NotGenerated("gather of more than one element of a row has no rule.")
-    return Node("pick", (x, index), index.shape, x.dtype, b.name, {"dim": dim})
+    return b.pick(x, dim, index)
 
 
 def _dims(dims: Any) -> list[int] | None:

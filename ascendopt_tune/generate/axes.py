@@ -7,7 +7,7 @@ channels three: [A, R, B].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -56,6 +56,7 @@ class Normalized:
     placed: dict[Node, Placed]
     reduced: dict[Node, frozenset[Axis]]
     outputs: list[Placed] = field(default_factory=list)
+    scanned: dict[Node, Axis] = field(default_factory=dict)
 
 
 def normalize(graph: Graph) -> Normalized:
@@ -84,7 +85,11 @@ class _Normalizing:
             return [self.dims[n.args[0]][o] for o in n.info["order"]]
         if n.op in ("sum", "max", "min", "prod"):
             return [[] if d in n.info["dims"] else list(a) for d, a in enumerate(self.dims[n.args[0]])]
-        if n.op in ("scan", "pick", "window", "pad", "flip"):
+        if n.op == "pick":
+            return self._picked(n)
+        if n.op == "scan":
+            return [list(d) for d in self.dims[n.args[0]]]
+        if n.op in ("window", "pad", "flip"):
             raise NotGenerated(f"{n.op} together with what is around it fits no schedule.")
         return self._broadcast(n)
 
@@ -98,6 +103,13 @@ class _Normalizing:
                     self._unify(found[at], dim)
                 found[at] = found[at] or dim
         return found
+
+    def _picked(self, n: Node) -> list[Dim]:
+        source, index = (self.dims[a] for a in n.args)
+        for d, (one, two) in enumerate(zip(source, index, strict=True)):
+            if d != n.info["dim"] and one and two:
+                self._unify(one, two)
+        return [[] if d == n.info["dim"] else list(dim) for d, dim in enumerate(source)]
 
     def _reshaped(self, n: Node) -> list[Dim]:
         source = n.args[0]
@@ -154,7 +166,8 @@ class _Normalizing:
         reduced = {
             n: frozenset(of[n.args[0]]) - frozenset(of[n]) for n in self.nodes if n.op in ("sum", "max", "min", "prod")
         }
-        groups = self._merged(order, of, inputs, outputs, reduced)
+        scanned = {n: frozenset(_resolve(self.dims[n][n.info["dim"]])) for n in self.nodes if n.op == "scan"}
+        groups = self._merged(order, of, inputs, outputs, {**reduced, **scanned})
         axis = {a: Axis(product([x.size for x in g])) for g in groups for a in g[:1]}
 
         def axes(atoms: Sequence[Atom]) -> tuple[Axis, ...]:
@@ -174,8 +187,18 @@ class _Normalizing:
             {n: axes(a) for n, a in of.items()},
             placed,
             {n: frozenset(axes(list(r))) for n, r in reduced.items()},
-            [Placed(tuple((a, a.size, ZERO) for a in axes(o))) for o in outputs],
+            [self._output(n, axes) for n in self.graph.outputs],
+            {n: axes(list(s))[0] for n, s in scanned.items()},
         )
+
+    def _output(self, n: Node, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
+        """Where an output's part is that is computed: behind what stands in front of a scan."""
+        before = n.info.get("before", 0)
+        found: list[tuple[Axis, Size, Size]] = []
+        own = axes(_resolve(self.dims[n][n.info["dim"]])) if before else ()
+        for a in axes(_resolve([x for dim in self.dims[n] for x in dim])):
+            found.append((a, a.size + before, sympy.Integer(before)) if a in own else (a, a.size, ZERO))
+        return Placed(tuple(found))
 
     def _layout(self, n: Node) -> list[tuple[Atom, Size, Size]]:
         """Atoms of an input with their full sizes and where they begin."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from .graph import COMPARISONS, Node, NotGenerated, Size, product, same
+from .graph import COMPARISONS, POINTWISE, Node, NotGenerated, Size, product, same
 
 ONE = sympy.Integer(1)
 
@@ -163,6 +163,16 @@ class Builder:
         shape = list(x.shape)
         shape[dim] = shape[dim] + before
         return Node("pad", (x,), tuple(shape), x.dtype, self.name, {"dim": dim, "before": before, "value": value})
+
+    def pick(self, x: Node, dim: int, index: Node) -> Node:
+        """One element along an axis, where an index says: of the input, and what is computed from it."""
+        if x.shape[dim] == 1:
+            return x
+        if x.op == "input":
+            return Node("pick", (x, index), index.shape, x.dtype, self.name, {"dim": dim})
+        if x.op in POINTWISE and all(len(a.shape) == len(x.shape) for a in x.nodes):
+            return self.point(x.op, *(self.pick(a, dim, index) if isinstance(a, Node) else a for a in x.args))
+        raise NotGenerated(f"an index into what {x.op} gives has no rule.")
 
     def flip(self, x: Node, dims: Sequence[int]) -> Node:
         """A scan between two flips is a scan from the other end."""

@@ -13,7 +13,6 @@ from ..case import AttrValue
 from ..dsl import Program
 from ..dsl.lower import lower, write_project
 from ..dsl.lower.project import Lowered
-from .axes import normalize
 from .capture import Captured, capture
 from .domains import domains
 from .fit import fitted
@@ -21,7 +20,7 @@ from .graph import Graph
 from .interpreted import compared
 from .module_file import ModuleFile, read
 from .reference import reference_text
-from .schedules import choose
+from .schedules import drafts
 
 if TYPE_CHECKING:
     import torch
@@ -107,8 +106,7 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
 
     captured: Captured = capture(module, inputs, name)
     graph = captured.graph
-    draft = choose(graph, normalize(graph))
-    program = fitted(graph, draft)
+    schedule, program = fitted(graph, drafts(graph))
     arguments = captured.arguments
 
     def call(tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any] | None = None) -> Any:
@@ -124,7 +122,7 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
     checked = compared(graph, program, call, captured.tensors, found)
     texts = [a if a in {i.name for i in graph.inputs} else repr(b) for a, b in arguments]
     return Generated(
-        name, program, graph, draft.schedule, captured.tensors, found,
+        name, program, graph, schedule, captured.tensors, found,
         reference_text(graph, texts, "module.py" in kept), kept, checked,
     )  # fmt: skip
 

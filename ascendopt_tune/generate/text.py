@@ -56,8 +56,9 @@ class Writer:
         self.index: dict[Axis, tuple[str, int]] = {}  # the loop variable and the scope it is known in
         self.together: list[tuple[tuple[Axis, ...], str]] = []  # axes that one variable counts
         self.lane_scope = 0
-        self.lane_count = "n"
+        self.lane_count, self.lane_at = "n", "at"
         self.done: dict[Node, tuple[str, int]] = {}  # reductions: their name and scope
+        self.rows: tuple[Axis, str, str] | None = None  # of tiles with two axes: the axis, its first row, how many
         self.spare: dict[str, str | None] = {}
         self.called: dict[Node, str] = {}  # a node keeps its name in every pass
 
@@ -134,7 +135,7 @@ class Writer:
             if axis is self.lane and lanes:
                 if axes:
                     raise NotGenerated("a tensor whose lanes are not contiguous has no schedule.")
-                variable = "at"
+                variable = self.lane_at
             elif picked and axis in picked:
                 variable = picked[axis]
             else:
@@ -161,25 +162,26 @@ class Writer:
             return found
         if node.op in ("input", "number", "scalar"):
             return found
-        return max([found, *(self.scope_of(n) for n in node.nodes)])
+        made_of = node.args[1:] if node.op == "pick" else node.nodes  # of a tensor that is picked from only an element
+        return max([found, *(self.scope_of(n) for n in made_of)])
 
     def is_tile(self, node: Node) -> bool:
         return self.lane is not None and self.lane in self.normalized.of[node]
 
     # -- values -------------------------------------------------------------------------------------------------------
 
-    def value(self, argument: Any, scope: int | None = None) -> str:
-        """The text of a node, number or size in a scope (this one)."""
+    def value(self, argument: Any, scope: int | None = None, whole: bool = False) -> str:
+        """The text of a node, number or size in a scope (this one); ``whole``: numbers are integers."""
         at = self.here if scope is None else scope
+        if isinstance(argument, Node) and argument.op == "number":
+            argument = argument.args[0]
         if isinstance(argument, (int, float)):
-            return number(argument)
+            return str(int(argument)) if whole else number(argument)
         if isinstance(argument, sympy.Expr):
             return self.size(argument)
         node: Node = argument
         if node in self.done:
             return self.done[node][0]
-        if node.op == "number":
-            return number(node.args[0])
         if node.op == "scalar":
             return node.name
         if node.op in ("reshape", "permute"):
@@ -211,10 +213,10 @@ class Writer:
         if node.op == "where":
             return self._where(node, scope)
         if node.op in COMPARISONS:
-            a, b = (self.value(x, scope) for x in node.args)
+            a, b = (self.value(x, scope, _whole(node)) for x in node.args)
             test = f"{_tight(a)} {COMPARISONS[node.op]} {_tight(b)}"
             return f"tl.where({test}, 1.0, 0.0)" if self.is_tile(node) else f"1.0 if {test} else 0.0"
-        args = [self.value(a, scope) for a in node.args]
+        args = [self.value(a, scope, _whole(node)) for a in node.args]
         if node.op in _SIGNS:
             return f"{operand(args[0], node.op, 0)} {_SIGNS[node.op]} {operand(args[1], node.op, 1)}"
         if node.op in ("maximum", "minimum"):
@@ -246,9 +248,9 @@ class Writer:
 
     def _where(self, node: Node, scope: int) -> str:
         test, yes, no = node.args
-        texts = [self.value(a, scope) for a in (yes, no)]
+        texts = [self.value(a, scope, _whole(node, 1)) for a in (yes, no)]
         if isinstance(test, Node) and test.op in COMPARISONS and test not in self.done:
-            a, b = (self.value(x, scope) for x in test.args)
+            a, b = (self.value(x, scope, _whole(test)) for x in test.args)
             text = f"{_tight(a)} {COMPARISONS[test.op]} {_tight(b)}"
         else:
             text = f"{_tight(self.value(test, scope))} > 0.5"
@@ -261,6 +263,8 @@ class Writer:
     def _load(self, node: Node, scope: int) -> str:
         placed = self.normalized.placed[node]
         tensor = node.info["tensor"]
+        if self.is_tile(node) and self.rows is not None and self.rows[0] in placed.names:
+            return f"tl.load({tensor}{_plus(self.offset(placed, True))} + {self._two_axes(placed)})"
         if self.is_tile(node):
             pointer = f"{tensor}{_plus(self.offset(placed, True))} + tl.arange(0, {self.lane_count})"
             if node.dtype == "bool":
@@ -272,6 +276,14 @@ class Writer:
                 raise NotGenerated(f"arithmetic on {node.dtype} has no rule.")
             return f"tl.load({pointer})"
         return self._element(f"{tensor}{_plus(self.offset(placed, False))}", node.name, scope)
+
+    def _two_axes(self, placed: Placed) -> str:
+        assert self.rows is not None
+        axis, _, count = self.rows
+        names = placed.names
+        behind = placed.axes[names.index(axis) + 1 :]
+        stride = " * ".join(self.size(full, a.name) for a, full, _ in behind)
+        return f"tl.arange(0, {count})[:, None] * ({stride}) + tl.arange(0, {self.lane_count})[None, :]"
 
     def _element(self, pointer: str, name: str, scope: int) -> str:
         one = self.spare.setdefault(name, None) or self.name(f"{name}_one")
@@ -310,6 +322,12 @@ class Writer:
 
     def output(self, i: int) -> str:
         return "y" if len(self.graph.outputs) == 1 else f"y{i}"
+
+
+def _whole(node: Node, first: int = 0) -> bool:
+    """Whether an operation is one of integers."""
+    kinds = [a.dtype for a in node.args[first:] if isinstance(a, Node) and a.op != "number"]
+    return bool(kinds) and not any(k.startswith(("float", "bfloat", "bool")) for k in kinds)
 
 
 def number(value: float) -> str:

@@ -60,7 +60,7 @@ def passes(
         names = {n: writer.name(WORDS[n.op]) for n in mine}
         for n in mine:
             start = number(REDUCTIONS[n.op])
-            writer.add(f"{names[n]} = tl.full(n, {start})" if tiles[n] else f"{names[n]} = {start}")
+            writer.add(f"{names[n]} = tl.full({writer.lane_count}, {start})" if tiles[n] else f"{names[n]} = {start}")
         scope = writer.here
 
         def body(mine: Sequence[Node] = mine, stored: Sequence[int] = stored) -> None:
@@ -86,18 +86,19 @@ def joined(writer: Writer, n: Node, name: str) -> str:
     if writer.is_tile(n):
         if not writer.is_tile(source):
             raise NotGenerated("a reduction over what doesn't vary has no rule.")
-        return _join(n.op, name, value, "tl.maximum({}, {})", "tl.minimum({}, {})")
+        return join(n.op, name, value, tiles=True)
     if writer.is_tile(source):
         if n.op == "prod":
             raise NotGenerated("a product along the lanes has no rule.")
         value = f"tl.{n.op}({value})"
-    return _join(n.op, name, value, "max({}, {})", "min({}, {})")
+    return join(n.op, name, value, tiles=False)
 
 
-def _join(op: str, name: str, value: str, largest: str, smallest: str) -> str:
+def join(op: str, name: str, value: str, tiles: bool) -> str:
+    """A value taken into a reduction, as text."""
     if op in _SIGNS:
         return f"{name} {'+' if op == 'sum' else '*'} {operand(value, _SIGNS[op], 1)}"
-    return (largest if op == "max" else smallest).format(name, value)
+    return f"{f'tl.{op}imum' if tiles else op}({name}, {value})"
 
 
 def together(writer: Writer, of: Sequence[Node], first: str, slots: str) -> None:
@@ -122,3 +123,21 @@ def together(writer: Writer, of: Sequence[Node], first: str, slots: str) -> None
         if n.op == "prod":
             raise NotGenerated("a product over several cores has no rule.")
         writer.add(f"{name} = tl.{n.op}({shares}){tail}")
+
+
+def unravel(writer: Writer, kept: list[Axis]) -> None:
+    """Indices of the outer axes from a row's number."""
+    if len(kept) == 1:
+        writer.index[kept[0]] = "row", writer.here
+        return
+    if kept:
+        writer.together.append((tuple(kept), "row"))
+    rest = "row"
+    for k in range(len(kept) - 1, -1, -1):
+        a = kept[k]
+        variable = writer.name(f"i{k}")
+        size = writer.axis(a)
+        writer.add(f"{variable} = {rest} % {size}" if k else f"{variable} = {rest}")
+        writer.index[a] = variable, writer.here
+        if k:
+            rest = f"row // {size}" if rest == "row" else f"{rest} // {size}"

@@ -6,11 +6,14 @@ step of the reduced axes after the other; nothing crosses lanes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..axes import Axis, Normalized
 from ..graph import Graph, product
 from ..program import Draft, Knob
 from ..text import Writer
-from .common import CORES, name_axes, passes, reductions
+from . import tall
+from .common import CORES, name_axes, passes, reductions, unravel
 
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
@@ -19,7 +22,14 @@ def fits(graph: Graph, normalized: Normalized) -> bool:
     return not any(normalized.axes[-1] in r for r in normalized.reduced.values())
 
 
+def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
+    if tall.fits(graph, normalized):
+        yield tall.draft(graph, normalized)
+    yield draft(graph, normalized)
+
+
 def draft(graph: Graph, normalized: Normalized) -> Draft:
+    """Tiles of one axis."""
     lane = normalized.axes[-1]
     inner = reductions(graph)
     reduced = [a for a in normalized.axes if any(a in r for r in normalized.reduced.values())]
@@ -65,24 +75,6 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     what = "reduces over a middle axis" if reduced else "elementwise with broadcasting"
     text = f"{outer} * tl.ceil_div({lanes}, tile)" if outer != "1" else f"tl.ceil_div({lanes}, tile)"
     return Draft("middle" if reduced else "map", writer, [knob], f"tl.cores({text})", f"{graph.name}: {what}.")
-
-
-def unravel(writer: Writer, kept: list[Axis]) -> None:
-    """Indices of the outer axes from a row's number."""
-    if len(kept) == 1:
-        writer.index[kept[0]] = "row", writer.here
-        return
-    if kept:
-        writer.together.append((tuple(kept), "row"))
-    rest = "row"
-    for k in range(len(kept) - 1, -1, -1):
-        a = kept[k]
-        variable = writer.name(f"i{k}")
-        size = writer.axis(a)
-        writer.add(f"{variable} = {rest} % {size}" if k else f"{variable} = {rest}")
-        writer.index[a] = variable, writer.here
-        if k:
-            rest = f"row // {size}" if rest == "row" else f"{rest} // {size}"
 
 
 def _flat(graph: Graph, writer: Writer, lane: Axis) -> Draft:

@@ -6,20 +6,28 @@ average a value per row: those are added up per core and then over the cores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..axes import Axis, Normalized
 from ..graph import Graph, NotGenerated, product
 from ..program import Draft, Knob
 from ..text import Writer
-from .common import WORDS, joined, name_axes, passes, reductions, together
-from .lanes import unravel
+from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
+_WHOLE = 8192  # elements of a row that may be one tile
+
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
     return True
 
 
-def draft(graph: Graph, normalized: Normalized) -> Draft:
+def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
+    if normalized.axes and graph.number(normalized.axes[-1].size) <= _WHOLE:
+        yield draft(graph, normalized, whole=True)
+    yield draft(graph, normalized, whole=False)
+
+
+def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
+    """``whole``: rows are tiles, and are loaded once."""
     if not normalized.axes:
         raise NotGenerated("a module on single numbers has no schedule.")
     lane = normalized.axes[-1]
@@ -39,7 +47,7 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     writer.add("core, cores = tl.program_id(0), tl.num_programs(0)")
     cols = writer.axis(lane)
     rows = writer.size(product([a.size for a in kept]), "rows")
-    loop = loops(writer, middle, f"range(0, {cols}, tile)", cols)
+    loop = loops(writer, middle, "" if whole else f"range(0, {cols}, tile)", cols)
     within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
     across = [i for i in range(len(graph.outputs)) if i not in within]
     names = {}
@@ -56,7 +64,9 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     draft_ = Draft(
         "rows",
         writer,
-        [Knob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
+        []
+        if whole
+        else [Knob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
         f"tl.cores({rows})",
         f"{graph.name}: {'rows, then all of them' if outer else 'by rows'}.",
     )
@@ -83,6 +93,10 @@ def loops(writer: Writer, middle: list[Axis], lanes: str, end: str) -> Callable[
             with writer.block(f"for {variable} in range(0, {size}):"):
                 writer.index[axis] = variable, writer.here
                 loop(body, remaining[1:])
+            return
+        if not lanes:
+            writer.lane_scope, writer.lane_count, writer.lane_at = writer.here, end, "0"
+            body()
             return
         with writer.block(f"for at in {lanes}:"):
             writer.lane_scope = writer.here

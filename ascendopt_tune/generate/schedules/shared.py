@@ -5,12 +5,13 @@ Reductions over everything (losses, the Frobenius norm), and rows that are fewer
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..axes import Normalized
 from ..graph import Graph, product
 from ..program import Draft, Knob
 from ..text import Writer
-from .common import CORES, name_axes, passes, reductions, together
-from .lanes import unravel
+from .common import CORES, name_axes, passes, reductions, together, unravel
 from .rows import loops
 
 _LEAST = 2048  # elements of a row that is worth sharing
@@ -29,7 +30,7 @@ def fits(graph: Graph, normalized: Normalized) -> bool:
     return normalized.axes[-1] in reduced and (alone or (rows * 2 <= CORES and length >= _LEAST))
 
 
-def draft(graph: Graph, normalized: Normalized) -> Draft:
+def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
     lane = normalized.axes[-1]
     of = reductions(graph)
     reduced = normalized.reduced[of[0]]
@@ -66,4 +67,4 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     )
     if kept and not rows.isdigit():
         found.checks.append((f"{rows} <= tl.num_cores()", "at most as many rows as cores"))
-    return found
+    yield found
