@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import Array
 from ..case import AttrValue
 from ..dsl import Program
 from ..dsl.lower import lower, write_project
 from ..dsl.lower.project import Lowered
+from ..evaluate.reference import to_array
 from .capture import Captured, capture
 from .domains import domains
 from .fit import fitted
@@ -43,6 +45,7 @@ class Generated:
     reference: str
     kept: Mapping[str, bytes]  # further files of the folder
     checked: tuple[str, ...]
+    arguments: tuple[tuple[str, Any], ...]  # of the module's forward pass: the operator's name for each, an example
 
     @property
     def text(self) -> str:
@@ -52,6 +55,12 @@ class Generated:
     @property
     def attributes(self) -> dict[str, AttrValue]:
         return {i.name: i.value for i in self.graph.inputs if i.shape is None}
+
+    def arrays(self, state: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> list[Array]:
+        """The operator's inputs, in order, from the module's state and what its forward pass is called with."""
+        given = dict(zip((name for name, _ in self.arguments), inputs, strict=True))
+        of = [i for i in self.graph.inputs if i.shape is not None]
+        return [to_array(state[i.parameter] if i.parameter else given[i.name]) for i in of]
 
     def case(self) -> dict[str, object]:
         """The example's shapes, as op.toml has them."""
@@ -123,6 +132,6 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
     texts = [a if a in {i.name for i in graph.inputs} else repr(b) for a, b in arguments]
     return Generated(
         name, program, graph, schedule, captured.tensors, found,
-        reference_text(graph, texts, "module.py" in kept), kept, checked,
+        reference_text(graph, texts, "module.py" in kept), kept, checked, arguments,
     )  # fmt: skip
 

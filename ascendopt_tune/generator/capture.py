@@ -60,7 +60,6 @@ def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captur
         **getattr(program.graph_signature, "inputs_to_lifted_tensor_constants", {}),
     }
     builder = Builder()
-    calls: list[tuple[str, int]] = []
     arguments: list[tuple[str, Any]] = []
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -81,13 +80,13 @@ def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captur
             else:
                 raise NotGenerated(f"the input {node.name} is a {type(value).__name__}, no tensor and no float.")
         elif node.op == "call_function":
-            made[node] = _call(node, made, builder, names, calls)
+            made[node] = _call(node, made, builder)
         elif node.op == "output":
             mutated = len(program.graph_signature.output_specs) - len(program.graph_signature.user_outputs)
             outputs = [made[n] for n in node.args[0][mutated:]]
     used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
     names_of = [f.name for f in found if f.shape is not None]
-    graph = Graph(name, tuple(f for f in found if f.name in used), tuple(outputs), _hints(program), tuple(calls))
+    graph = Graph(name, tuple(f for f in found if f.name in used), tuple(outputs), _hints(program))
     kept = tuple(t for t, f in zip(tensors, names_of, strict=True) if f in used)
     return Captured(graph, kept, tuple(arguments))
 
@@ -118,7 +117,7 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
         logging.disable(level)
 
 
-def _call(node: Any, made: dict[Any, Any], builder: Builder, names: set[str], calls: list[tuple[str, int]]) -> Any:
+def _call(node: Any, made: dict[Any, Any], builder: Builder) -> Any:
     value = node.meta.get("val")
     if _is_size(value):
         return _size(value)
@@ -140,26 +139,7 @@ def _call(node: Any, made: dict[Any, Any], builder: Builder, names: set[str], ca
 
     args = [read(a) for a in node.args]
     named = {k: read(v) for k, v in node.kwargs.items() if k not in ("dtype", "device", "layout", "pin_memory")}
-    if not getattr(node.target, "is_view", False) and not str(node.target).endswith(("scalar_tensor.default",)):
-        calls.append((name, _moved(node)))
     return rule(builder, *args, **named)
-
-
-def _moved(node: Any) -> int:
-    """Bytes of a call's tensors, at the example's shapes."""
-    total = 0
-    values = [a.meta.get("val") for a in node.all_input_nodes] + _flat(node.meta.get("val"))
-    for v in values:
-        if hasattr(v, "element_size"):
-            count = 1
-            for s in v.shape:
-                count *= int(s.node.hint) if hasattr(s, "node") else int(s)
-            total += count * v.element_size()
-    return total
-
-
-def _flat(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _is_size(value: Any) -> bool:

@@ -72,7 +72,6 @@ class Graph:
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     sizes: Mapping[sympy.Symbol, int]  # the example's
-    calls: tuple[tuple[str, int], ...]  # ATen calls of the module: name, bytes they move
 
     def nodes(self) -> list[Node]:
         """All nodes, arguments first."""
