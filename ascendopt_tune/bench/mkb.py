@@ -47,6 +47,7 @@ CATEGORIES = ("activation", "loss", "math", "normalization", "optimizer", "reduc
 #: Sizes that free axes take in turn for the gate's odd shapes: tails, unaligned rows, more and fewer rows than cores.
 ODD = ((5, 1003, 7, 9, 11), (53, 67, 6, 5, 3))
 _ODD_ELEMENTS = 1 << 21
+_ODD_TRIALS = ("normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative", "offset", "tiny")
 _TRIALS = 5
 _LARGE = 64 << 20  # bytes of a task's tensors: larger ones get one trial of MultiKernelBench's check
 _WAIT = 0.5
@@ -211,7 +212,7 @@ def _run(
             if shapes is None or sum(math.prod(s) for s in shapes.values()) > _ODD_ELEMENTS:
                 continue
             small = _case(operator, evaluator, generated, shapes)
-            gate = Gate(operator, small, evaluator)
+            gate = Gate(operator, small, evaluator, kinds=_ODD_TRIALS)
             name = " ".join(str(list(s)) for s in shapes.values())
             record.odd[name] = _judge(record, gate, operator)
             if record.odd[name] == "passed":

@@ -1,7 +1,7 @@
-"""Baseline R: what a module's ATen calls take at the least, one after the other: traffic, and a launch for each.
+"""Baseline R: what a module's ATen calls take at the least, one after the other.
 
-No kernel is looked at: a call moves its inputs and outputs once at the chip's bandwidth, and takes at least an empty
-launch. Eager execution takes longer, so what is faster than this is faster than eager.
+No kernel is looked at: a call is launched on as many cores as suit it best, and moves its inputs and outputs once, at
+the cores' bandwidth or the chip's. Eager execution takes longer, so what is faster than this is faster than eager.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..chip import load_chip
+from ..chip import Chip, load_chip
 
 if TYPE_CHECKING:
     import torch
 
+_NUMBERS = (
+    "mte2.bytes_per_cycle", "chip.clock_mhz", "launch.fetch_us", "launch.tiling_us", "launch.base_us",
+    "launch.core_head_us", "memory.hbm_gb_per_s", "chip.aiv",
+)  # fmt: skip
 _FREE = ("empty", "scalar_tensor", "lift_fresh", "detach", "_local_scalar_dense")  # no kernel
 
 
@@ -47,9 +51,19 @@ def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str
 def roofline_us(module: torch.nn.Module, inputs: Sequence[Any], chip: str) -> float:
     """The sum over the module's calls, in us of the chip's modelled bandwidth and launch."""
     part = load_chip(chip)
-    bandwidth = float(part.values["memory.hbm_gb_per_s"]) * 1e3  # bytes in a us
-    floor = float(part.values["launch.base_us"])
-    return sum(max(count / bandwidth, floor) for _, count in aten_calls(module, inputs))
+    return sum(call_us(part, count) for _, count in aten_calls(module, inputs))
+
+
+def call_us(chip: Chip, count: int) -> float:
+    """The least time of a launch that moves so many bytes: starting cores costs time, and so does having few."""
+    of = {key: float(chip.values[key]) for key in _NUMBERS}
+    core = of["mte2.bytes_per_cycle"] * of["chip.clock_mhz"]  # bytes in a us
+    start = of["launch.fetch_us"] + of["launch.tiling_us"]
+    fixed = of["launch.base_us"] + of["launch.core_head_us"]
+    return min(
+        fixed + cores * start + count / min(cores * core, of["memory.hbm_gb_per_s"] * 1e3)
+        for cores in range(1, int(of["chip.aiv"]) + 1)
+    )
 
 
 def _flat(value: Any) -> list[Any]:

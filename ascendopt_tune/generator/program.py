@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,9 +50,10 @@ def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) 
     outputs = [draft.writer.output(k) for k in range(len(graph.outputs))]
     knobs = [k.variable for k in draft.knobs]
     given = [*tensors, *outputs, *host.workspaces, *host.scalars, *draft.steps, *knobs, *(i.name for i in numbers)]
-    parameters = list(dict.fromkeys(given))
+    said = draft.writer.text
+    parameters = [p for p in dict.fromkeys(given) if re.search(rf"\b{p}\b", said)]
     lines = _HEAD.format(title=draft.title, name=graph.name, parameters=", ".join(parameters))
-    lines += draft.writer.text
+    lines += said
     lines += "\n\n@tl.host\n" + _signature(graph, outputs)
     lines += f'    """{draft.title}"""\n'
     names, body = _sizes(graph)

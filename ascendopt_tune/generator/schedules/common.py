@@ -9,6 +9,7 @@ from ..graph import REDUCTIONS, Graph, Node, NotGenerated
 from ..text import Writer, number, operand
 
 _SIGNS = {"sum": "add", "prod": "mul"}
+SHARE = 4096  # elements that are worth another core
 CORES = 40  # of the smallest device; more only help
 
 

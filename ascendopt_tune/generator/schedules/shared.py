@@ -11,7 +11,7 @@ from ..axes import Normalized
 from ..graph import Graph, product
 from ..program import Draft, Knob
 from ..text import Writer
-from .common import CORES, name_axes, passes, reductions, together, unravel
+from .common import CORES, SHARE, name_axes, passes, reductions, together, unravel
 from .rows import loops
 
 _LEAST = 2048  # elements of a row that is worth sharing
@@ -60,10 +60,13 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
     found = Draft(
         "shared",
         writer,
-        [Knob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between")],
+        [
+            Knob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
+            Knob("share", "CORE_ELEMENTS", SHARE, "what a core is worth starting for"),
+        ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",
-        {"parts": f"max(1, min({share}, tl.ceil_div({cols}, 8)))", "slots": "parts * 8"},
+        {"parts": f"max(1, min({share}, tl.ceil_div({cols}, share)))", "slots": "parts * 8"},
     )
     if kept and not rows.isdigit():
         found.checks.append((f"{rows} <= tl.num_cores()", "at most as many rows as cores"))
