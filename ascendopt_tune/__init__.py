@@ -12,7 +12,7 @@ from .torch_ops.activate import install as _install
 from .torch_ops.activate import is_virtual
 from .torch_ops.decorator import tune
 from .torch_ops.policy import policy
-from .torch_ops.public import compile_pass, install, intercept, record, registry_ops, warmup
+from .torch_ops.public import compile_pass, generate, install, intercept, record, registry_ops, warmup
 from .torch_ops.status import Status, not_modelled, restore, rollback, stats, status
 from .tuner import TuneRecord, tune_case, tune_cases
 
@@ -25,6 +25,7 @@ __all__ = [
     "TuneRecord",
     "WeightedCase",
     "compile_pass",
+    "generate",
     "install",
     "intercept",
     "is_virtual",

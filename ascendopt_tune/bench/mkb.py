@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from queue import Queue
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +42,7 @@ from ..registry import load_folder
 from .roofline import roofline_us
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 #: The categories of AscendCraft's 52 tasks, in its order.
 CATEGORIES = ("activation", "loss", "math", "normalization", "optimizer", "reduce", "pooling")
@@ -51,6 +53,7 @@ _ODD_TRIALS = ("normal", "lines", "large", "columns", "outlier", "uniform", "zer
 _TRIALS = 5
 _LARGE = 64 << 20  # bytes of a task's tensors: larger ones get one trial of MultiKernelBench's check
 _WAIT = 0.5
+_ENDED = "ended"
 
 
 @dataclass
@@ -122,17 +125,30 @@ def execute(
     lock = threading.Lock()
     results.parent.mkdir(parents=True, exist_ok=True)
 
+    workers: Queue[_Worker] = Queue()
+    for _ in range(jobs):
+        workers.put(_Worker(results.parent, evaluations, chip))
+
     def one(file: Path) -> Record:
-        record = known.get(file.stem) or _in_process(file, results.parent, evaluations, chip, seconds)
+        if file.stem in known:
+            return known[file.stem]
+        worker = workers.get()
+        try:
+            record = worker.run(file, seconds)
+        finally:
+            workers.put(worker)
         with lock:
-            if file.stem not in known:
-                with results.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(asdict(record)) + "\n")
+            with results.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(asdict(record)) + "\n")
             say(record)
         return record
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, files))
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(one, files))
+    finally:
+        while not workers.empty():
+            workers.get().close()
 
 
 def records(results: Path) -> Iterator[Record]:
@@ -147,44 +163,74 @@ def records(results: Path) -> Iterator[Record]:
     yield from found.values()
 
 
-def _in_process(file: Path, folder: Path, evaluations: int, chip: str, seconds: float) -> Record:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(theirs, str(file), str(folder), evaluations, chip), daemon=False)
-    began = time.monotonic()
-    process.start()
-    theirs.close()
-    record = Record(file.stem, file.parent.name)
+class _Worker:
+    """A process that runs tasks one after the other; a new one follows it when a task takes too long."""
+
+    def __init__(self, folder: Path, evaluations: int, chip: str) -> None:
+        self._arguments = str(folder), evaluations, chip
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    def run(self, file: Path, seconds: float) -> Record:
+        """The task's record, as far as it came within so many seconds."""
+        began = time.monotonic()
+        record = Record(file.stem, file.parent.name)
+        pipe = self._started()
+        pipe.send(str(file))
+        while True:
+            try:
+                found = pipe.recv() if pipe.poll(_WAIT) else None
+            except (EOFError, OSError):
+                record.reason = record.reason or "its process ended"
+                self.close()
+                break
+            if found == _ENDED:
+                break
+            if found is not None:
+                record = Record(**found)
+            if time.monotonic() - began > seconds:
+                record.reason = record.reason or f"more than {seconds:.0f} s"
+                self.close()
+                break
+        record.seconds = round(time.monotonic() - began, 1)
+        return record
+
+    def _started(self) -> Connection:
+        if self._pipe is None:
+            context = multiprocessing.get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_child, args=(theirs, *self._arguments))
+            self._process.start()
+            theirs.close()
+        return self._pipe
+
+    def close(self) -> None:
+        if self._process is not None and self._pipe is not None:
+            self._pipe.close()
+            self._process.terminate()
+            self._process.join(10)
+        self._process = self._pipe = None
+
+
+def _child(pipe: Connection, folder: str, evaluations: int, chip: str) -> None:
     while True:
         try:
-            if ours.poll(_WAIT):
-                record = Record(**ours.recv())
+            file = pipe.recv()
         except EOFError:
-            break
-        if time.monotonic() - began > seconds:
-            process.terminate()
-            record.reason = record.reason or f"more than {seconds:.0f} s"
-            break
-    process.join(10)
-    record.seconds = round(time.monotonic() - began, 1)
-    return record
+            return
+        record = Record(Path(file).stem, Path(file).parent.name)
+        try:
+            _run(record, Path(file), Path(folder), evaluations, chip, lambda r=record: pipe.send(asdict(r)))  # type: ignore[misc]
+        except AscendOptError as error:
+            record.reason = str(error)
+        except Exception as error:  # a fault of ours: it belongs into the table, too
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            record.reason = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        pipe.send(asdict(record))
+        pipe.send(_ENDED)
 
 
-def _child(pipe: Connection, file: str, folder: str, evaluations: int, chip: str) -> None:
-    record = Record(Path(file).stem, Path(file).parent.name)
-    try:
-        _run(record, Path(file), Path(folder), evaluations, chip, lambda: pipe.send(asdict(record)))
-    except AscendOptError as error:
-        record.reason = str(error)
-    except Exception as error:  # a fault of ours: it belongs into the table, too
-        record.reason = f"{type(error).__name__}: {error} ({traceback.format_exc(limit=-2).splitlines()[-3].strip()})"
-    pipe.send(asdict(record))
-    pipe.close()
-
-
-def _run(
-    record: Record, file: Path, folder: Path, evaluations: int, chip: str, tell: Callable[[], None]
-) -> None:
+def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, tell: Callable[[], None]) -> None:
     module_file = read(file)
     module, inputs = module_file.make()
     record.roofline_us = round(roofline_us(module, inputs, chip), 3)
@@ -287,9 +333,15 @@ def _mkb_check(
             wanted = module(*given)
         found = evaluator.evaluate(
             EvaluateRequest(
-                operator, operator.baseline, case, evaluator.chip, "virtual",
-                (Trial(1024 + trial, "normal", saved),), measure=False, keep_outputs=True,
-            )  # fmt: skip
+                operator,
+                operator.baseline,
+                case,
+                evaluator.chip,
+                "virtual",
+                (Trial(1024 + trial, "normal", saved),),
+                measure=False,
+                keep_outputs=True,
+            )
         )
         results = wanted if isinstance(wanted, (tuple, list)) else [wanted]
         if not found.outputs:
@@ -314,7 +366,9 @@ def _trivial(gate: Gate, operator: Operator) -> list[str]:
         other = [load_arrays(a) for a in trials[k - 1].expected or ()]
         first = load_arrays(trial.inputs[0])
         for name, want, free, before in zip(names, wanted, leeways, other, strict=True):
-            assert isinstance(want, np.ndarray) and isinstance(before, np.ndarray) and isinstance(first, np.ndarray)
+            assert isinstance(want, np.ndarray)
+            assert isinstance(before, np.ndarray)
+            assert isinstance(first, np.ndarray)
             with np.errstate(all="ignore"):
                 tried = {
                     "zeros": np.zeros_like(want),
@@ -330,5 +384,3 @@ def _trivial(gate: Gate, operator: Operator) -> list[str]:
                 if what in passing and compare(name, got, want, limit, None, free)[0] is not None:  # type: ignore[arg-type]
                     passing.discard(what)
     return sorted(passing)
-
-

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import torch
 
 _NUMBERS = (
-    "mte2.bytes_per_cycle", "chip.clock_mhz", "launch.fetch_us", "launch.tiling_us", "launch.base_us",
-    "launch.core_head_us", "memory.hbm_gb_per_s", "chip.aiv",
+    "mte2.bytes_per_cycle", "core.clock_mhz", "launch.fetch_us", "launch.tiling_us", "launch.base_us",
+    "launch.core_head_us", "memory.hbm_gb_per_s", "core.aiv",
 )  # fmt: skip
 _FREE = ("empty", "scalar_tensor", "lift_fresh", "detach", "_local_scalar_dense")  # no kernel
 
@@ -29,7 +29,7 @@ def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str
 
     found: list[tuple[str, int]] = []
 
-    class Watch(TorchDispatchMode):
+    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
         ) -> Any:
@@ -43,7 +43,7 @@ def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str
 
     meta = copy.deepcopy(module).to("meta")
     given = [t.to("meta") if isinstance(t, torch.Tensor) else t for t in inputs]
-    with torch.no_grad(), Watch():
+    with torch.no_grad(), Watch():  # type: ignore[no-untyped-call]
         meta(*given)
     return found
 
@@ -57,12 +57,12 @@ def roofline_us(module: torch.nn.Module, inputs: Sequence[Any], chip: str) -> fl
 def call_us(chip: Chip, count: int) -> float:
     """The least time of a launch that moves so many bytes: starting cores costs time, and so does having few."""
     of = {key: float(chip.values[key]) for key in _NUMBERS}
-    core = of["mte2.bytes_per_cycle"] * of["chip.clock_mhz"]  # bytes in a us
+    core = of["mte2.bytes_per_cycle"] * of["core.clock_mhz"]  # bytes in a us
     start = of["launch.fetch_us"] + of["launch.tiling_us"]
     fixed = of["launch.base_us"] + of["launch.core_head_us"]
     return min(
         fixed + cores * start + count / min(cores * core, of["memory.hbm_gb_per_s"] * 1e3)
-        for cores in range(1, int(of["chip.aiv"]) + 1)
+        for cores in range(1, int(of["core.aiv"]) + 1)
     )
 
 

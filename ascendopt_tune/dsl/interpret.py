@@ -342,7 +342,9 @@ class _Core:
 
     def _padded(self, s: Load, tile: _Tile, index: Array) -> None:
         """With other elements at both ends."""
-        assert s.before is not None and s.after is not None and s.other is not None
+        assert s.before is not None
+        assert s.after is not None
+        assert s.other is not None
         before, after = int(self._value(s.before)), int(self._value(s.after))
         most = 32 // self._memory[s.tensor].data.dtype.itemsize
         if not (0 <= before <= most and 0 <= after <= most):

@@ -49,7 +49,10 @@ class Placed:
 
 @dataclass
 class Normalized:
-    """``axes``: outer ones first. ``of``: a node's axes. ``placed``: of inputs and outputs. ``reduced``: by reductions."""
+    """``axes``: outer ones first. ``of``: a node's axes. ``placed``: where inputs lie, ``outputs`` likewise.
+
+    ``reduced``: by each reduction; ``scanned``: by each scan.
+    """
 
     axes: list[Axis]
     of: dict[Node, tuple[Axis, ...]]

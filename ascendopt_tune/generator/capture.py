@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import logging
 import re
 import warnings
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 #: What a program's names may not be: Python's words, the language's, and names that generated text has taken.
-_TAKEN = frozenset("tl min max range if else for in and or not core cores tile at n row piece first last lambda".split())
+_TAKEN = frozenset({*keyword.kwlist, "tl", "min", "max", "range", "core", "cores", "tile", "at", "n", "row", "piece"})
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
     import torch
 
     free = torch.export.Dim.AUTO
-    shapes: Any = tuple({d: free for d in range(t.dim())} if isinstance(t, torch.Tensor) else None for t in given)
+    shapes: Any = tuple(dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else None for t in given)
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         shapes = (shapes,)

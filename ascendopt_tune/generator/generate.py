@@ -134,4 +134,3 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
         name, program, graph, schedule, captured.tensors, found,
         reference_text(graph, texts, "module.py" in kept), kept, checked, arguments,
     )  # fmt: skip
-

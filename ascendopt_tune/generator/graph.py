@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import sympy
 
 from ..errors import AscendOptError
 
-Size = sympy.Expr
-Argument = "Node | float | Size"
+#: A size: an expression of sympy, which has no types of its own.
+Size: TypeAlias = Any
 
 #: Elementwise primitives, as the tile language has them.
-POINTWISE = frozenset(
-    "add sub mul div maximum minimum abs neg relu exp log sqrt rsqrt reciprocal tanh sigmoid erf where".split()
-)
+POINTWISE = frozenset({
+    "add", "sub", "mul", "div", "maximum", "minimum", "abs", "neg", "relu", "exp", "log", "sqrt", "rsqrt", "reciprocal",
+    "tanh", "sigmoid", "erf", "where",
+})  # fmt: skip
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 #: Reductions and where they begin.
 REDUCTIONS = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0}
@@ -89,7 +90,7 @@ class Graph:
 
     def number(self, size: Size) -> int:
         """A size at the example's shapes."""
-        return int(cast(Any, size).subs(dict(self.sizes)))
+        return int(size.subs(dict(self.sizes)))
 
 
 def ordered(outputs: Sequence[Node]) -> Iterator[Node]:

@@ -53,5 +53,5 @@ def read(path: Path) -> ModuleFile:
     if missing:
         hint = "The file defines Model, get_inputs() and get_init_inputs(); docs/generate.md has an example."
         raise CaseError(f"{path} has no {missing[0]}.", hint)
-    init = getattr(module, "get_init_inputs", lambda: [])
+    init: Callable[[], list[Any]] = getattr(module, "get_init_inputs", lambda: [])
     return ModuleFile(path, path.stem, module.Model, init, module.get_inputs)

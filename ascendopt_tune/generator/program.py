@@ -29,8 +29,8 @@ class Knob:
 class Draft:
     """What a schedule decided.
 
-    ``schedule``: its name. ``cores``: the launch's, in the host's terms (names of sizes are the kernel's). ``steps``: further lines of the host
-    function, by variable. ``checks``: what it refuses.
+    ``schedule``: its name. ``cores``: the launch's, in the host's terms (names of sizes are the kernel's). ``steps``:
+    further lines of the host function, by variable. ``checks``: what it refuses.
     """
 
     schedule: str

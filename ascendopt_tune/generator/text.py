@@ -303,7 +303,9 @@ class Writer:
             name = self.name("index")
             self.add(f"{name} = {at}", scope=scope)
             at = name
-        return self._element(f"{source.info['tensor']}{_plus(self.offset(placed, False, {axis: at}))}", node.name, scope)
+        return self._element(
+            f"{source.info['tensor']}{_plus(self.offset(placed, False, {axis: at}))}", node.name, scope
+        )
 
     # -- results ------------------------------------------------------------------------------------------------------
 

@@ -66,11 +66,11 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
         text = f"ScanTile<{kind}>({dst}, {texts[0]}, {INDEX}, {OFFSET}, {SCAN}, {count});"
         return [Call(text, dst, tiles, SCAN)]
     if name == "take":
-        source, start, step, taken = texts
+        of, start, step, taken = texts
         return [
             Call(f"Muls({OFFSET}, {INDEX}, static_cast<int32_t>({step} * 4), {taken});", OFFSET, (INDEX,)),
-            Call(f"Gather({dst}, {source}, {OFFSET}.ReinterpretCast<uint32_t>(), "
-                 f"static_cast<uint32_t>(({start}) * 4), {taken});", dst, (source, OFFSET)),
+            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), "
+                 f"static_cast<uint32_t>(({start}) * 4), {taken});", dst, (of, OFFSET)),
         ]  # fmt: skip
     if name in ("tanh", "erf"):
         api = {"tanh": "Tanh", "erf": "Erf"}[name]

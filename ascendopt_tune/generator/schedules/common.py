@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..axes import Axis, Normalized
 from ..graph import REDUCTIONS, Graph, Node, NotGenerated
@@ -64,9 +64,9 @@ def passes(
             writer.add(f"{names[n]} = tl.full({writer.lane_count}, {start})" if tiles[n] else f"{names[n]} = {start}")
         scope = writer.here
 
-        def body(mine: Sequence[Node] = mine, stored: Sequence[int] = stored) -> None:
-            for n in mine:
-                writer.add(f"{names[n]} = {joined(writer, n, names[n])}")
+        def body(stored: Sequence[int] = stored, names: Mapping[Node, str] = names) -> None:
+            for n, name in names.items():
+                writer.add(f"{name} = {joined(writer, n, name)}")
             for i in stored:
                 writer.store(i)
 

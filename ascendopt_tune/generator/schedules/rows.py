@@ -13,6 +13,7 @@ from ..graph import Graph, NotGenerated, product
 from ..program import Draft, Knob
 from ..text import Writer
 from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
+
 _WHOLE = 8192  # elements of a row that may be one tile
 
 

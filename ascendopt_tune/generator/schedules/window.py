@@ -61,7 +61,7 @@ def draft(graph: Graph, window: Node) -> Draft:
     writer.add(f"line = tl.alloc_ub(wide, tl.{'float32'})", f"chunks = tl.ceil_div({out}, tile)")
     with writer.block(f"for piece in tl.split({lines} * chunks, core, cores):"):
         writer.lane_scope = writer.here
-        writer.add(f"at = piece % chunks * tile", f"n = min(tile, {out} - at)")
+        writer.add("at = piece % chunks * tile", f"n = min(tile, {out} - at)")
         writer.add("line_of = piece // chunks")
         rest = "line_of"
         for k in range(len(outs) - 2, -1, -1):
@@ -104,7 +104,10 @@ def draft(graph: Graph, window: Node) -> Draft:
 
 def _trivial(window: Node, i: int) -> bool:
     of = {k: window.info[k][i] for k in ("kernel", "stride", "padding")}
-    return of == {"kernel": 1, "stride": 1, "padding": 0} and window.shape[len(window.shape) - len(window.info["kernel"]) + i] == 1
+    return (
+        of == {"kernel": 1, "stride": 1, "padding": 0}
+        and window.shape[len(window.shape) - len(window.info["kernel"]) + i] == 1
+    )
 
 
 def _placed(graph: Graph, window: Node, rows: Axis, outs: list[Axis]) -> Normalized:
