@@ -84,7 +84,11 @@ def write(path: Path, records: Sequence[Record], chip: str) -> None:
         " gives no number:" if skipped else "No stress trial was left out.", "", *skipped, "",
     ]  # fmt: skip
     if large:
-        text += [f"One trial of MultiKernelBench's check instead of five, for their size: {', '.join(large)}.", ""]
+        text += [
+            "For their size one trial of MultiKernelBench's check instead of five, and beyond 256 MiB two of the gate's at"
+            f" the task's shapes: {', '.join(large)}.",
+            "",
+        ]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()
     block = f"{_BEGIN}\n\n{body}\n\n{_END}"
     old = path.read_text(encoding="utf-8") if path.is_file() else f"# AscendCraft's tasks\n\n{_BEGIN}{_END}\n"

@@ -60,5 +60,5 @@ def generate(
     shapes = "; ".join(generated.checked) or "none, they are too large to interpret"
     print(f"{generated.name}: schedule {generated.schedule}. Agrees with the module at {shapes}.", file=sys.stderr)
     if out is not None:
-        print(f"{out}: {', '.join([*files, *generated.kept])}")
+        print(f"{out}: {', '.join([*files, generated.kept])}")
         print(f"Next: ascendopt-tune run {out}", file=sys.stderr)

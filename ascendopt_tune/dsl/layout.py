@@ -48,7 +48,8 @@ class Queue:
 @dataclass(frozen=True)
 class Layout:
     """``direct``: buffers that are a queue's tensor, by name. ``kept``: the others. ``scratch``: bytes by purpose:
-    ``reduce``, ``mask``, ``fill``, ``api``, ``index`` (0, 1, 2, ...), ``offset``, ``scan``."""
+    ``reduce``, ``mask``, ``fill``, ``api``, ``index`` (0, 1, 2, ...), ``offset``, ``scan``,
+    ``columns``."""
 
     queues: tuple[Queue, ...]
     direct: dict[str, Queue]
@@ -200,7 +201,11 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
             work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(pair)))
             if s.axis == 1:
                 work = Expr("*", "int", (kernel.buffers[s.src].shape[0], num(4)))
-            if s.axis != 0:
+            if s.axis == 0:  # half of the rows, which are added to the other half
+                half = Expr("ceil_div", "int", (kernel.buffers[s.src].shape[0], num(2)))
+                half = Expr("*", "int", (half, pitch(kernel.buffers[s.src])))
+                need.setdefault("columns", []).append(_aligned(Expr("*", "int", (half, num(4))), ALIGNMENT))
+            else:
                 need.setdefault("reduce", []).append(_aligned(work, ALIGNMENT))
         if isinstance(s, Op):
             shape = kernel.buffers[s.dst]

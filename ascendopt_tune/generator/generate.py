@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ..case import AttrValue
 from ..dsl import Program
 from ..dsl.lower import lower, write_project
 from ..dsl.lower.project import Lowered
+from ..errors import OperatorError
 from ..evaluate.reference import to_array
 from .capture import Captured, capture
 from .domains import domains
@@ -43,7 +45,8 @@ class Generated:
     tensors: tuple[torch.Tensor, ...]
     domains: Mapping[str, Mapping[str, Any]]
     reference: str
-    kept: Mapping[str, bytes]  # further files of the folder
+    module: torch.nn.Module
+    file: Path | None  # the module's, where it was read from one
     checked: tuple[str, ...]
     arguments: tuple[tuple[str, Any], ...]  # of the module's forward pass: the operator's name for each, an example
 
@@ -69,7 +72,7 @@ class Generated:
         return {"inputs": shapes, "attrs": self.attributes}
 
     def write(self, folder: Path) -> Lowered:
-        """The operator's folder. Raises OSError, DslError."""
+        """The operator's folder. Raises OSError, DslError; OperatorError when the module can't be saved."""
         lowered = lower(self.program, [self.case()], self.reference)
         toml = lowered.files["op.toml"]
         for name, domain in self.domains.items():
@@ -77,9 +80,26 @@ class Generated:
             toml += f"\n[domain.{name}]\n{values}\n"
         files = {**lowered.files, "op.toml": toml}
         write_project(Lowered(lowered.name, files), folder)
-        for path, data in self.kept.items():
-            (folder / path).write_bytes(data)
+        (folder / self.kept).write_bytes(self._module())
         return lowered
+
+    @property
+    def kept(self) -> str:
+        """The file of the folder that holds the module."""
+        return "module.pt" if self.file is None else "module.py"
+
+    def _module(self) -> bytes:
+        import torch
+
+        if self.file is not None:
+            return self.file.read_bytes()
+        saved = io.BytesIO()
+        try:
+            torch.save(self.module, saved)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            hint = "Its reference has to find it again: define its class where it can be imported, or in a file."
+            raise OperatorError(f"the module {self.name} can't be saved: {error}.", hint) from error
+        return saved.getvalue()
 
 
 def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: str = "") -> Generated:
@@ -93,12 +113,8 @@ def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: st
         NotGenerated: no rule, or no schedule, fits; the text says what.
         DslError: the program is wrong, which is a fault of the generator.
     """
-    import torch
-
     label = name or re.sub(r"(?<!^)(?=[A-Z])", "_", type(module).__name__).lower()
-    saved = io.BytesIO()
-    torch.save(module, saved)
-    return _generated(module, example_inputs, label, {"module.pt": saved.getvalue()})
+    return _generated(module, example_inputs, label, None)
 
 
 def generate_file(path: Path) -> Generated:
@@ -107,10 +123,10 @@ def generate_file(path: Path) -> Generated:
     module, inputs = file.make()
     label = re.sub(r"\W", "_", file.name).lower()
     label = label if label[:1].isalpha() else f"op_{label}"
-    return _generated(module, inputs, label, {"module.py": path.read_bytes()})
+    return _generated(module, inputs, label, path)
 
 
-def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: Mapping[str, bytes]) -> Generated:
+def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, file: Path | None) -> Generated:
     import torch
 
     captured: Captured = capture(module, inputs, name)
@@ -121,7 +137,9 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
     def call(tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any] | None = None) -> Any:
         given = dict(zip((i.name for i in graph.inputs if i.shape is not None), tensors, strict=True))
         values = {i.name: i.value for i in graph.inputs if i.shape is None} | dict(attributes or {})
-        state = {i.parameter: given[i.name] for i in graph.inputs if i.parameter}
+        wide = any(t.dtype == torch.float64 for t in tensors)
+        state = {k: t.double() if wide and t.is_floating_point() else t.clone() for k, t in module.state_dict().items()}
+        state |= {i.parameter: given[i.name] for i in graph.inputs if i.parameter}
         with torch.no_grad():
             return torch.func.functional_call(
                 module, state, tuple(given[a] if a in given else values.get(a, b) for a, b in arguments)
@@ -131,6 +149,15 @@ def _generated(module: torch.nn.Module, inputs: Sequence[Any], name: str, kept: 
     checked = compared(graph, program, call, captured.tensors, found)
     texts = [a if a in {i.name for i in graph.inputs} else repr(b) for a, b in arguments]
     return Generated(
-        name, program, graph, schedule, captured.tensors, found,
-        reference_text(graph, texts, "module.py" in kept), kept, checked, arguments,
-    )  # fmt: skip
+        name,
+        program,
+        graph,
+        schedule,
+        captured.tensors,
+        found,
+        reference_text(graph, texts, file is not None),
+        module,
+        file,
+        checked,
+        arguments,
+    )

@@ -146,7 +146,7 @@ class Writer:
                 text = variable
             else:
                 wide = self.size(full, axis.name if full == axis.size else f"{axis.name}_all")
-                one = f"{_tight(text)} * {wide}" if wide != "1" else text
+                one = f"{tight(text)} * {wide}" if wide != "1" else text
                 text = one if variable == "0" else f"{one} + {variable}"
         return text or "0"
 
@@ -214,7 +214,7 @@ class Writer:
             return self._where(node, scope)
         if node.op in COMPARISONS:
             a, b = (self.value(x, scope, _whole(node)) for x in node.args)
-            test = f"{_tight(a)} {COMPARISONS[node.op]} {_tight(b)}"
+            test = f"{tight(a)} {COMPARISONS[node.op]} {tight(b)}"
             return f"tl.where({test}, 1.0, 0.0)" if self.is_tile(node) else f"1.0 if {test} else 0.0"
         args = [self.value(a, scope, _whole(node)) for a in node.args]
         if node.op in _SIGNS:
@@ -223,7 +223,7 @@ class Writer:
             short = node.op[:3]
             return f"tl.{node.op}({', '.join(args)})" if self.is_tile(node) else f"{short}({', '.join(args)})"
         if node.op == "neg":
-            return f"-{_tight(args[0])}"
+            return f"-{tight(args[0])}"
         if self.is_tile(node):
             return f"tl.{node.op}({args[0]})"
         return self._scalar(node.op, args[0], scope)
@@ -235,9 +235,9 @@ class Writer:
         if op == "rsqrt":
             return f"1.0 / tl.sqrt({x})"
         if op == "reciprocal":
-            return f"1.0 / {_tight(x)}"
+            return f"1.0 / {tight(x)}"
         if op == "abs":
-            return f"max({x}, -{_tight(x)})"
+            return f"max({x}, -{tight(x)})"
         if op == "relu":
             return f"max({x}, 0.0)"
         if op not in _SCALAR_BY_TILE:
@@ -251,9 +251,9 @@ class Writer:
         texts = [self.value(a, scope, _whole(node, 1)) for a in (yes, no)]
         if isinstance(test, Node) and test.op in COMPARISONS and test not in self.done:
             a, b = (self.value(x, scope, _whole(test)) for x in test.args)
-            text = f"{_tight(a)} {COMPARISONS[test.op]} {_tight(b)}"
+            text = f"{tight(a)} {COMPARISONS[test.op]} {tight(b)}"
         else:
-            text = f"{_tight(self.value(test, scope))} > 0.5"
+            text = f"{tight(self.value(test, scope))} > 0.5"
         if not self.is_tile(node):
             return f"{texts[0]} if {text} else {texts[1]}"
         if isinstance(test, Node) and not self.is_tile(test):
@@ -283,7 +283,7 @@ class Writer:
         names = placed.names
         behind = placed.axes[names.index(axis) + 1 :]
         stride = " * ".join(self.size(full, a.name) for a, full, _ in behind)
-        return f"tl.arange(0, {count})[:, None] * ({stride}) + tl.arange(0, {self.lane_count})[None, :]"
+        return f"tl.arange(0, {count})[:, None] * {tight(stride)} + tl.arange(0, {self.lane_count})[None, :]"
 
     def _element(self, pointer: str, name: str, scope: int) -> str:
         one = self.spare.setdefault(name, None) or self.name(f"{name}_one")
@@ -366,7 +366,7 @@ def size_text(size: Any, names: Mapping[Any, str]) -> str:
 
 def _quotient(size: Any, names: Mapping[Any, str]) -> str:
     top, bottom = sympy.fraction(sympy.together(size))
-    return f"{_tight(size_text(top, names))} // {_tight(size_text(bottom, names))}"
+    return f"{tight(size_text(top, names))} // {tight(size_text(bottom, names))}"
 
 
 def _factor(size: Any, names: Mapping[Any, str]) -> str:
@@ -378,7 +378,7 @@ def _plus(offset: str) -> str:
     return "" if offset == "0" else f" + {offset}"
 
 
-def _tight(text: str) -> str:
+def tight(text: str) -> str:
     plain = text.replace(".", "").replace("_", "").replace("e-", "e") if text[:1].isdigit() else text.replace("_", "")
     return text if plain.isalnum() or _closed(text) else f"({text})"
 
@@ -400,7 +400,7 @@ def _closed(text: str) -> bool:
 
 def operand(text: str, op: str, side: int) -> str:
     """With brackets where the operation binds tighter than the text."""
-    if _tight(text) == text:
+    if tight(text) == text:
         return text
     if op == "add" and side == 0 and " if " not in text:
         return text

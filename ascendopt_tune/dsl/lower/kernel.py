@@ -28,10 +28,11 @@ from ..scalar import cpp
 from .instructions import API, FILL, INDEX, MASK, OFFSET, SCAN, Call, calls, convert
 from .text import Lines, name_of, pascal
 
-WORK = "workTile"
+WORK, COLUMNS = "workTile", "columnsTile"
 _CPP = {"int": "int64_t", "float": "float", "bool": "bool"}
 _SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL, ""), "api": (API, "uint8_t"),
-            "index": (INDEX, "int32_t"), "offset": (OFFSET, "int32_t"), "scan": (SCAN, "float")}  # fmt: skip
+            "index": (INDEX, "int32_t"), "offset": (OFFSET, "int32_t"), "scan": (SCAN, "float"),
+            "columns": (COLUMNS, "float")}  # fmt: skip
 
 _HELPERS = """\
 template <typename T>
@@ -115,6 +116,51 @@ __aicore__ inline void ReduceRows(const LocalTensor<float>& dst, const LocalTens
   }
 }
 """
+_REDUCE_COLUMNS = """\
+// dst = the rows of src joined: their sum (kind 's'), product ('p'), largest ('x') or smallest ('n') elements. The last
+// half of the rows goes to the first half, again and again; `work` holds half of them.
+template <char kind>
+__aicore__ inline void Join(const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b,
+                            int64_t count) {
+  const int32_t n = static_cast<int32_t>(count);
+  if constexpr (kind == 's') {
+    Add(dst, a, b, n);
+  } else if constexpr (kind == 'p') {
+    Mul(dst, a, b, n);
+  } else if constexpr (kind == 'x') {
+    Max(dst, a, b, n);
+  } else {
+    Min(dst, a, b, n);
+  }
+}
+
+template <char kind>
+__aicore__ inline void ReduceColumns(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                     const LocalTensor<float>& work, int64_t rows, int64_t cols, int64_t pitch) {
+  const int32_t n = static_cast<int32_t>(cols);
+  PipeBarrier<PIPE_V>();
+  if (rows == 1) {
+    Adds(dst, src, 0.0f, n);
+    PipeBarrier<PIPE_V>();
+    return;
+  }
+  int64_t left = rows - rows / 2;
+  if (rows % 2 != 0) {  // the row in the middle has no other
+    Adds(work[(left - 1) * pitch], src[(left - 1) * pitch], 0.0f, n);
+  }
+  Join<kind>(work, src, src[left * pitch], (rows / 2 - 1) * pitch + cols);
+  PipeBarrier<PIPE_V>();
+  while (left > 1) {
+    const int64_t half = left / 2;
+    left -= half;
+    Join<kind>(work, work, work[left * pitch], (half - 1) * pitch + cols);
+    PipeBarrier<PIPE_V>();
+  }
+  Adds(dst, work, 0.0f, n);
+  PipeBarrier<PIPE_V>();
+}
+"""
+
 _COPY_IN_PADDED = """\
 // `count` elements from `offset` on, with `before` and `after` elements of `value` at the ends.
 template <typename T>
@@ -162,7 +208,7 @@ __aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor
   PipeBarrier<PIPE_V>();
 }
 """
-_KINDS = {"sum": "s", "max": "x", "min": "n"}
+_KINDS = {"sum": "s", "max": "x", "min": "n", "prod": "p"}
 
 
 def print_kernel(program: Program, layout: Layout, entry: str) -> str:
@@ -191,6 +237,8 @@ def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> st
         out.add(*_REDUCE_ROWS.splitlines(), "")
     if any(isinstance(s, Load) and s.before is not None for s in walk(kernel.body)):
         out.add(*_COPY_IN_PADDED.splitlines(), "")
+    if "columns" in layout.scratch:
+        out.add(*_REDUCE_COLUMNS.splitlines(), "")
     if "scan" in layout.scratch:
         out.add(*_SCAN_TILE.splitlines(), "")
     members = {p: program.tensor_of(p) for p in tensors}
@@ -485,15 +533,8 @@ class _Printer:
             self.out.add(f"ReduceRows<'{_KINDS[s.name]}'>({dst}, {src}, {WORK}, {length[0]}, {length[1]}, {far});")
             self._set_length(s.dst, (length[0],))
         else:
-            join = {"sum": "Add", "prod": "Mul"}.get(s.name, api)
-            self._calls(
-                [convert(dst, src, length[1], self.kernel.buffers[s.dst].dtype, self.kernel.buffers[s.src].dtype)]
-            )
-            self._barrier_if_any()
-            with self.out.block(f"for (int64_t row = 1; row < {length[0]}; row++) {{"):
-                self.out.add(
-                    f"{join}({dst}, {dst}, {src}[row * {_tight(far)}], {length[1]});", "PipeBarrier<PIPE_V>();"
-                )
+            call = f"ReduceColumns<'{_KINDS[s.name]}'>({dst}, {src}, {COLUMNS}, {length[0]}, {length[1]}, {far});"
+            self._calls([Call(call, dst, (src,), COLUMNS)])
             self._set_length(s.dst, (length[1],))
 
     # -- order --------------------------------------------------------------------------------------------------------

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..axes import Axis, Normalized
-from ..graph import REDUCTIONS, Graph, Node, NotGenerated
+from ..graph import POINTWISE, REDUCTIONS, Graph, Node, NotGenerated
 from ..text import Writer, number, operand
 
 _SIGNS = {"sum": "add", "prod": "mul"}
-SHARE = 4096  # elements that are worth another core
 CORES = 40  # of the smallest device; more only help
+
+
+def share_of(graph: Graph) -> int:
+    """Elements that are worth another core: the more is done with each, the fewer."""
+    operations = sum(n.op in POINTWISE for n in graph.nodes())
+    return max(4096, min(16384, 1 << (131072 // (operations + 3)).bit_length() - 1))
 
 
 def reductions(graph: Graph) -> list[Node]:

@@ -13,7 +13,7 @@ from ..graph import Graph, product
 from ..program import Draft, Knob
 from ..text import Writer
 from . import tall
-from .common import CORES, SHARE, name_axes, passes, reductions, unravel
+from .common import CORES, name_axes, passes, reductions, share_of, unravel
 
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
@@ -88,6 +88,6 @@ def _flat(graph: Graph, writer: Writer, lane: Axis) -> Draft:
             writer.store(i)
     knobs = [
         Knob("tile", "TILE_LENGTH", 8192, "tiles of inputs, results and what is between them"),
-        Knob("share", "CORE_ELEMENTS", SHARE, "what a core is worth starting for"),
+        Knob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
     ]
     return Draft("map", writer, knobs, f"tl.cores(tl.ceil_div({count}, share))", f"{graph.name}: elementwise.")

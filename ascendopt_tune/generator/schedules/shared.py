@@ -11,7 +11,7 @@ from ..axes import Normalized
 from ..graph import Graph, product
 from ..program import Draft, Knob
 from ..text import Writer
-from .common import CORES, SHARE, name_axes, passes, reductions, together, unravel
+from .common import CORES, name_axes, passes, reductions, share_of, together, unravel
 from .rows import loops
 
 _LEAST = 2048  # elements of a row that is worth sharing
@@ -62,7 +62,7 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
         writer,
         [
             Knob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
-            Knob("share", "CORE_ELEMENTS", SHARE, "what a core is worth starting for"),
+            Knob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
         ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",

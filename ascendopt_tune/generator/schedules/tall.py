@@ -62,14 +62,13 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
             writer.done[n] = names[n], scope
         for i in range(len(graph.outputs)):
             writer.store(i)
-    wanted = 2048
+    even = f"tl.align(tl.ceil_div({lanes}, tl.ceil_div(tl.num_cores(), {outer})), 8)"
     rows = graph.number(product([a.size for a in kept]))
-    while wanted > 64 and rows * -(-graph.number(lane.size) // wanted) < CORES:
-        wanted //= 2
+    wanted = min(2048, -(-graph.number(lane.size) // -(-CORES // rows)))
     height = max(1, min(graph.number(axis.size), _ELEMENTS // wanted))
     knobs = [
         Knob("height", "TILE_ROWS", height, "rows that are loaded together"),
-        Knob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({lanes}, 8)"),
+        Knob("tile", "TILE_LENGTH", 2048, "lanes of a piece, or fewer: every core gets some", f"max(64, {even})"),
     ]
     cores = f"tl.cores({outer} * tl.ceil_div({lanes}, tile))"
     return Draft("middle", writer, knobs, cores, f"{graph.name}: reduces over a middle axis.")
