@@ -30,7 +30,7 @@ from ..build import toolkit
 from ..case import Case, TensorSpec, flatten
 from ..errors import AscendOptError, CaseError
 from ..evaluate.compare import compare, tolerance
-from ..evaluate.evaluator import EvaluateRequest, Evaluator, Trial
+from ..evaluate.evaluator import EvaluateRequest, Evaluator, Limits, Trial
 from ..evaluate.gate import Gate
 from ..evaluate.protocol import load_arrays, save_array
 from ..generator import Generated, generate_file
@@ -51,6 +51,7 @@ ODD = ((5, 1003, 7, 9, 11), (53, 3, 67, 5, 6))
 _ODD_ELEMENTS = 1 << 21
 _ODD_TRIALS = ("normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative", "offset", "tiny")
 _TRIALS = 5
+_LAUNCHES = 600.0  # seconds that the launches of an evaluation may take
 _TRIVIAL = ("zeros", "a copy of the first input", "a constant", "another trial's result")
 _LARGE = 64 << 20  # bytes of a task's tensors: larger ones get one trial of MultiKernelBench's check
 _HUGE, _FEW = 256 << 20, ("normal", "large")  # and beyond these the gate has two trials at the task's own shapes
@@ -228,8 +229,11 @@ def _child(pipe: Connection, folder: str, evaluations: int, chip: str) -> None:
         except Exception as error:  # a fault of ours: it belongs into the table, too
             place = traceback.extract_tb(error.__traceback__)[-1]
             record.reason = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-        pipe.send(asdict(record))
-        pipe.send(_ENDED)
+        try:
+            pipe.send(asdict(record))
+            pipe.send(_ENDED)
+        except OSError:  # nobody listens any more
+            return
 
 
 def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, tell: Callable[[], None]) -> None:
@@ -244,7 +248,7 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
     record.schedule, record.lowered = generated.schedule, True
     record.shapes = " ".join(f"{i.dtype}{list(i.example)}" for i in generated.graph.inputs if i.shape is not None)
     tell()
-    with Evaluator(toolkit.find("virtual"), chip) as evaluator:
+    with Evaluator(toolkit.find("virtual"), chip, Limits(run_s=_LAUNCHES)) as evaluator:
         case = _case(operator, evaluator, generated, None)
         first = Gate(operator, case, evaluator).build(operator.baseline)
         record.compiled = not isinstance(first.outcome, CompileFailed)

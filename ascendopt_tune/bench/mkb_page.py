@@ -85,8 +85,8 @@ def write(path: Path, records: Sequence[Record], chip: str) -> None:
     ]  # fmt: skip
     if large:
         text += [
-            "For their size one trial of MultiKernelBench's check instead of five, and beyond 256 MiB two of the gate's at"
-            f" the task's shapes: {', '.join(large)}.",
+            "For their size one trial of MultiKernelBench's check instead of five, and beyond 256 MiB two of the gate's"
+            f" at the task's shapes: {', '.join(large)}.",
             "",
         ]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()

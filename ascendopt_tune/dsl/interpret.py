@@ -375,8 +375,8 @@ class _Core:
         if not tiles:
             self._fill(s, dst)
             return
-        if s.name == "take":
-            self._take(s, dst)
+        if s.name in ("take", "gather"):
+            (self._take if s.name == "take" else self._gather)(s, dst)
             return
         lengths = {a: self._used(a) for a in tiles}
         if len(set(lengths.values())) > 1:
@@ -406,6 +406,19 @@ class _Core:
         part = tuple(slice(n) for n in used)
         dst.written[...] = False
         dst.data[part], dst.written[part], dst.used = value, True, used
+
+    def _gather(self, s: Op, dst: _Tile) -> None:
+        source, index = (self._tiles[str(a)] for a in s.args)
+        (length,), (count,) = (self._used(str(a)) for a in s.args)
+        self._all_written(str(s.args[0]), source.written[:length])
+        self._all_written(str(s.args[1]), index.written[:count])
+        wanted = index.data[:count]
+        if count and (wanted.min() < 0 or wanted.max() >= length):
+            bad = int(wanted.min() if wanted.min() < 0 else wanted.max())
+            raise self._error(f"element {bad} of {s.args[0]}, of which {length} are in use.", "Load the whole row.")
+        self._fits(s.dst, (count,))
+        dst.written[...] = False
+        dst.data[:count], dst.written[:count], dst.used = source.data[wanted], True, (count,)
 
     def _take(self, s: Op, dst: _Tile) -> None:
         name = str(s.args[0])

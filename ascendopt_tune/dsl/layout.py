@@ -213,8 +213,8 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
                 need.setdefault("mask", []).append(
                     _aligned(Expr("ceil_div", "int", (elements(shape), num(8))), ALIGNMENT)
                 )
-            if s.name == "take" or s.name.startswith("cum"):
-                for purpose in ("index", "offset"):
+            if s.name in ("take", "gather") or s.name.startswith("cum"):
+                for purpose in ("index", "offset") if s.name != "gather" else ("offset",):
                     need.setdefault(purpose, []).append(buffer_bytes(shape))
             if s.name.startswith("cum"):  # with eight neutral elements at an end
                 count = Expr("+", "int", (Expr("align", "int", (elements(shape), num(8))), num(8)))

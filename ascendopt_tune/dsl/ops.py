@@ -76,6 +76,7 @@ OPS: dict[str, OpRule] = {
     "take": OpRule(
         "tsss", lambda x, start, step, n: x[start + step * np.arange(n)], in_place=False, dtypes=("float32",)
     ),
+    "gather": OpRule("tt", lambda x, index: x[index], in_place=False, dtypes=("float32",)),
     "copy": OpRule("t", lambda x: x.copy(), dtypes=("float32", "float16", "int32")),
     "fill": OpRule("s", lambda s: s, dtypes=("float32", "float16", "int32")),
     "cast": OpRule("t", lambda x: x, dtypes=("float32", "float16", "int32")),

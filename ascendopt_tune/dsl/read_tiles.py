@@ -207,6 +207,8 @@ class Tiles(Names):
             return self._scan(call, called)
         if called == "take":
             return self._take(call, name)
+        if called == "gather" and len(call.args) == 2:
+            return self._gather(call)
         if called == "where" and len(call.args) == 3:
             return self._where(call)
         if called == "cast" and len(call.args) == 2:
@@ -264,6 +266,17 @@ class Tiles(Names):
         dst = name if name and name != tile else self._temporary(call, source.dtype, shape)
         return self._operation(call, "take", [tile, start, step, count], dst)
 
+    def _gather(self, call: ast.Call) -> str:
+        self._within(call, "compute")
+        tile, index = (self._operand_tile(a) for a in call.args)
+        source, where = self._buffers[tile], self._buffers[index]
+        if source.dtype.name != "float32" or where.dtype.name != "int32" or len(source.shape) + len(where.shape) != 2:
+            text = f"tl.gather of {tile!r} ({source.dtype.name}) by {index!r} ({where.dtype.name})."
+            raise self._error(call, text, "It takes a float32 tile and an int32 tile of one axis each.")
+        dst = self._temporary(call, source.dtype, where.shape)
+        self._body.out.append(Op(call.lineno, "gather", dst, (tile, index)))
+        return dst
+
     def _where(self, call: ast.Call) -> str:
         test = call.args[0]
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _COMPARE:
@@ -300,7 +313,7 @@ class Tiles(Names):
                 return False
             if called in REDUCTIONS and len(node.args) == 1 and not any(k.arg == "axis" for k in node.keywords):
                 return False
-            if called in ("load", "zeros", "full", "where", "take") or called.startswith("reduce_"):
+            if called in ("load", "zeros", "full", "where", "take", "gather") or called.startswith("reduce_"):
                 return True
         return any(self._has_tile(n) for n in ast.iter_child_nodes(node))
 

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 from .build import ONE, Builder
-from .graph import Node, NotGenerated, Size, product
+from .graph import Node, NotGenerated, Size, product, same
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -375,9 +375,38 @@ for _rank in (1, 2, 3):
 @rule("gather")
 def _gather(b: Builder, x: Node, dim: int, index: Node, **_: Any) -> Any:
     dim %= len(x.shape)
-    if index.shape[dim] != 1:
-        raise NotGenerated("gather of more than one element of a row has no rule.")
+    for d, size in enumerate(index.shape):  # a smaller index takes from the first elements of the other axes
+        if d != dim and not same(size, x.shape[d]):
+            x = b.slice(x, d, sympy.Integer(0), size)
     return b.pick(x, dim, index)
+
+
+@rule("index_select")
+def _index_select(b: Builder, x: Node, dim: int, index: Node) -> Any:
+    dim %= len(x.shape)
+    return b.pick(x, dim, b.reshape(index, [index.shape[0] if d == dim else ONE for d in range(len(x.shape))]))
+
+
+@rule("embedding")
+def _embedding(b: Builder, weight: Node, index: Node, *_: Any) -> Any:
+    rows = b.pick(weight, 0, b.reshape(index, [product(index.shape), ONE]))
+    return b.reshape(rows, [*index.shape, weight.shape[1]])
+
+
+@rule("bitwise_and", "logical_and")
+def _and(b: Builder, x: Any, y: Any) -> Any:
+    return _bits(b, "mul", x, y)
+
+
+@rule("bitwise_or", "logical_or")
+def _or(b: Builder, x: Any, y: Any) -> Any:
+    return _bits(b, "maximum", x, y)
+
+
+def _bits(b: Builder, op: str, x: Node, y: Node) -> Node:
+    if (x.dtype, y.dtype) != ("bool", "bool"):
+        raise NotGenerated(f"bits of {x.dtype} have no rule.")
+    return b.point(op, x, y, dtype="bool")
 
 
 def _dims(dims: Any) -> list[int] | None:

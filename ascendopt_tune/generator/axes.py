@@ -112,7 +112,7 @@ class _Normalizing:
         for d, (one, two) in enumerate(zip(source, index, strict=True)):
             if d != n.info["dim"] and one and two:
                 self._unify(one, two)
-        return [[] if d == n.info["dim"] else list(dim) for d, dim in enumerate(source)]
+        return [list(b if d == n.info["dim"] else a or b) for d, (a, b) in enumerate(zip(source, index, strict=True))]
 
     def _reshaped(self, n: Node) -> list[Dim]:
         source = n.args[0]
@@ -185,14 +185,22 @@ class _Normalizing:
                     found.append((axis[g[0]], product([full for _, full, _ in part]), part[0][2]))
             position = {axis[a]: i for i, (a, _, _) in enumerate(layout) if a in axis}
             placed[n] = Placed(tuple(sorted(found, key=lambda e: position[e[0]])))
+        used = {a for n in self._ran_over() for a in axes(of[n])}
         return Normalized(
-            [axis[g[0]] for g in groups],
+            [axis[g[0]] for g in groups if axis[g[0]] in used],
             {n: axes(a) for n, a in of.items()},
             placed,
             {n: frozenset(axes(list(r))) for n, r in reduced.items()},
             [self._output(n, axes) for n in self.graph.outputs],
             {n: axes(list(s))[0] for n, s in scanned.items()},
         )
+
+    def _ran_over(self) -> list[Node]:
+        """All nodes but the tensors from which only picked elements are taken."""
+        taken = {n.args[0] for n in self.nodes if n.op == "pick"}
+        read = [n.args[1:] if n.op == "pick" else n.args for n in self.nodes]
+        otherwise = {a for args in read for a in args if isinstance(a, Node)}
+        return [n for n in self.nodes if n not in taken or n in otherwise or n in self.graph.outputs]
 
     def _output(self, n: Node, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
         """Where an output's part is that is computed: behind what stands in front of a scan."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,9 +61,12 @@ class Builder:
         return self.point("minimum", x, high) if high is not None else x
 
     def power(self, x: Any, exponent: Any) -> Node:
-        """By products and roots where the exponent is a number."""
-        if not isinstance(exponent, (int, float)) or not isinstance(x, Node):
-            raise NotGenerated("pow with a tensor as exponent has no rule.")
+        """By products and roots where the exponent is a number; else of a base that isn't negative."""
+        if isinstance(exponent, Node):
+            raised = self.point("exp", self.mul(exponent, self.point("log", x)))
+            return self.where(self.point("eq", exponent, 0.0), 1.0, raised)
+        if not isinstance(x, Node):
+            return self.point("exp", self.mul(exponent, math.log(x)))
         if exponent == 0.5:
             return self.point("sqrt", x)
         if exponent == -0.5:
@@ -164,11 +168,17 @@ class Builder:
         return Node("pad", (x,), tuple(shape), x.dtype, self.name, {"dim": dim, "before": before, "value": value})
 
     def pick(self, x: Node, dim: int, index: Node) -> Node:
-        """One element along an axis, where an index says: of the input, and what is computed from it."""
+        """Elements along an axis, where an index says: of the input, and what is computed from it.
+
+        ``index``: of the same rank; as many elements as it has along ``dim``; along other axes as many as x, or one.
+        """
         if x.shape[dim] == 1:
             return x
         if x.op == "input":
-            return Node("pick", (x, index), index.shape, x.dtype, self.name, {"dim": dim})
+            shape = tuple(
+                i if d == dim or s == 1 else s for d, (s, i) in enumerate(zip(x.shape, index.shape, strict=True))
+            )
+            return Node("pick", (x, index), shape, x.dtype, self.name, {"dim": dim})
         if x.op in POINTWISE and all(len(a.shape) == len(x.shape) for a in x.nodes):
             return self.point(x.op, *(self.pick(a, dim, index) if isinstance(a, Node) else a for a in x.args))
         raise NotGenerated(f"an index into what {x.op} gives has no rule.")

@@ -63,7 +63,7 @@ def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) 
         text = ", ".join(size_text(s, names) for s in shape) or "1"
         text += "," if len(shape) <= 1 else ""
         kind = graph.outputs[i].dtype
-        body.append(f"tl.output({output}, ({text}), tl.{kind if kind != 'bool' else 'float32'})")
+        body.append(f"tl.output({output}, ({text}), tl.{kind})")
     body += [f'assert {test}, "{why}"' for test, why in draft.checks]
     for k in draft.knobs:
         default = (tiles or {}).get(k.name, k.default)

@@ -21,7 +21,7 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _WORDS = {
     "add": "added", "sub": "difference", "mul": "product", "div": "quotient", "where": "chosen", "neg": "negative",
     "maximum": "at_least", "minimum": "at_most", "pick": "picked", "abs": "size_of", "sum": "total", "max": "largest",
-    "min": "smallest", "prod": "factors",
+    "min": "smallest", "prod": "factors", "sqrt": "root",
 }  # fmt: skip
 _LONG = 88  # of an expression; longer ones get names for their parts
 _SCALAR_BY_TILE = frozenset({"exp", "log", "tanh", "sigmoid", "erf", "rsqrt", "reciprocal"})
@@ -256,8 +256,8 @@ class Writer:
             text = f"{tight(self.value(test, scope))} > 0.5"
         if not self.is_tile(node):
             return f"{texts[0]} if {text} else {texts[1]}"
-        if isinstance(test, Node) and not self.is_tile(test):
-            raise NotGenerated("a choice between tiles by one number has no rule.")
+        if isinstance(test, Node) and not self.is_tile(test):  # one number decides for the whole tile
+            text = f"tl.full({self.lane_count}, {self.value(test, scope)}) > 0.5"
         return f"tl.where({text}, {texts[0]}, {texts[1]})"
 
     def _load(self, node: Node, scope: int) -> str:
@@ -296,16 +296,39 @@ class Writer:
         source, index = node.args
         placed = self.normalized.placed[source]
         axis = next(a for a in placed.names if a not in self.normalized.of[node])
-        if self.is_tile(node):
-            raise NotGenerated("indices that vary along the lanes have no schedule.")
+        if self.is_tile(index):
+            return self._gathered(node, axis, scope)
         at = self.value(index, scope)
         if not at.isidentifier():
             name = self.name("index")
             self.add(f"{name} = {at}", scope=scope)
             at = name
-        return self._element(
-            f"{source.info['tensor']}{_plus(self.offset(placed, False, {axis: at}))}", node.name, scope
-        )
+        tensor = source.info["tensor"]
+        if self.is_tile(node):
+            offset = _plus(self.offset(placed, True, {axis: at}))
+            return f"tl.load({tensor}{offset} + tl.arange(0, {self.lane_count}))"
+        return self._element(f"{tensor}{_plus(self.offset(placed, False, {axis: at}))}", node.name, scope)
+
+    def _gathered(self, node: Node, axis: Axis, scope: int) -> str:
+        """Elements of a whole line of the source, which is loaded where its other axes are known."""
+        source, index = node.args
+        placed = self.normalized.placed[source]
+        while index.op == "reshape":
+            index = index.args[0]
+        if placed.names[-1] is not axis or index.op != "input":
+            raise NotGenerated("indices into an axis before the last, that vary along the lanes, have no schedule.")
+        length = self.size(axis.size, axis.name or "length")
+        line = self.spare.get(f"{source.name} line") or self.name(f"{source.name}_line")
+        if f"{source.name} line" not in self.spare:
+            pointer = f"{source.info['tensor']}{_plus(self.offset(placed, False, {axis: '0'}))}"
+            others = [self.index[a][1] for a in placed.names if a is not axis]
+            self.add(f"{line} = tl.load({pointer} + tl.arange(0, {length}))", scope=max([0, *others]))
+        self.spare[f"{source.name} line"] = line
+        at = self.spare.get(f"{index.name} index") or self.name(f"{index.name}_tile")
+        self.spare[f"{index.name} index"] = at
+        pointer = f"{index.info['tensor']}{_plus(self.offset(self.normalized.placed[index], True))}"
+        self.add(f"{at} = tl.load({pointer} + tl.arange(0, {self.lane_count}), dtype=tl.int32)", scope=scope)
+        return f"tl.gather({line}, {at})"
 
     # -- results ------------------------------------------------------------------------------------------------------
 
@@ -317,13 +340,17 @@ class Writer:
             value = self.value(node)
             if not self.is_tile(node):
                 value = f"tl.full({self.lane_count}, {value})"
+            if node.dtype == "bool":
+                self.add(f"bits{i} = {value}", f"half_bits{i} = tl.cast(bits{i}, tl.float16)")
+                value = f"half_bits{i}"
             self.add(f"tl.store({tensor}{_plus(self.offset(placed, True))} + tl.arange(0, {self.lane_count}), {value})")
             return
         value = self.value(node)
         self.add(f"tl.store({tensor}{_plus(self.offset(placed, False))} + tl.arange(0, 1), tl.full(8, {value}))")
 
     def output(self, i: int) -> str:
-        return "y" if len(self.graph.outputs) == 1 else f"y{i}"
+        base = "out" if any(n.name.startswith("y") for n in self.graph.inputs) else "y"
+        return base if len(self.graph.outputs) == 1 else f"{base}{i}"
 
 
 def _whole(node: Node, first: int = 0) -> bool:

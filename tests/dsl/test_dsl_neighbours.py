@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.dsl import DslError, interpret, read_file, read_text
+from ascendopt_tune.dsl.lower import lower
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.outcome import Timed
 
@@ -51,6 +52,12 @@ def test_the_lowered_program_passes_the_gate(inputs: str, evaluator: Evaluator, 
     assert not found.hazards
 
 
+def test_a_scalar_may_be_called_as_a_function_is() -> None:
+    text = KERNEL.replace("    w = tl.cumsum(v)", "    sqrt = tl.sqrt(tl.sum(v))\n    w = v * sqrt")
+    files = lower(read_text(text)).files
+    assert "float sqrt_ = sqrt(" in files["op_kernel/f.cpp"]
+
+
 def test_a_fill_is_as_long_as_it_says() -> None:
     text = KERNEL.replace("w = tl.cumsum(v)", "w = tl.full(min(n, 5), 2.0)").replace("tl.arange(0, n), w)",
                                                                                   "tl.arange(0, 5), w)")  # fmt: skip
@@ -58,7 +65,22 @@ def test_a_fill_is_as_long_as_it_says() -> None:
     assert interpret(read_text(text), {"x": np.ones(9, np.float32)})["y"].tolist() == [2.0] * 5
 
 
+def test_gather_takes_what_the_index_says() -> None:
+    text = KERNEL.replace(
+        "w = tl.cumsum(v)", "where = tl.load(i + tl.arange(0, n), dtype=tl.int32)\n    w = tl.gather(v, where)"
+    )
+    text = text.replace("def k(x, y, n)", "def k(x, i, y, n)").replace("def f(x, y)", "def f(x, i: tl.int64, y)")
+    program = read_text(text.replace("k[1](x, y, n)", "k[1](x, i, y, n)"), "program.py")
+    x, index = RNG.standard_normal(9).astype(np.float32), RNG.integers(0, 9, 9)
+    np.testing.assert_array_equal(interpret(program, {"x": x, "i": index})["y"], x[index])
+    with pytest.raises(DslError, match="element 9 of v, of which 9 are in use") as caught:
+        interpret(program, {"x": x, "i": np.full(9, 9)})
+    assert caught.value.line == 8
+    assert "Gather(" in lower(program).files["op_kernel/f.cpp"]
+
+
 READ = [
+    ("tl.cumsum(v)", "tl.gather(v, v)", "a float32 tile and an int32 tile"),
     ("tl.cumsum(v)", "tl.cumsum(v, v)", "takes a tile, and reverse"),
     ("tl.cumsum(v)", "tl.take(v, 0, 2)", "a start, a step and a count"),
     ("w = tl.cumsum(v)", "tl.load(x + tl.arange(0, n), line, before=1)", "need a buffer and other="),

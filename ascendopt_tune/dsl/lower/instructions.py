@@ -65,6 +65,12 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
         kind = f"'{'s' if 'sum' in name else 'p'}', {'true' if name.endswith('_back') else 'false'}"
         text = f"ScanTile<{kind}>({dst}, {texts[0]}, {INDEX}, {OFFSET}, {SCAN}, {count});"
         return [Call(text, dst, tiles, SCAN)]
+    if name == "gather":
+        of, index = texts
+        return [
+            Call(f"Muls({OFFSET}, {index}, static_cast<int32_t>(4), {count});", OFFSET, (index,)),
+            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), 0u, {count});", dst, (of, OFFSET)),
+        ]
     if name == "take":
         of, start, step, taken = texts
         return [

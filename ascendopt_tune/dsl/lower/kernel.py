@@ -509,6 +509,12 @@ class _Printer:
         count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(_text(pitch(source)))}"
         if not tiles and len(s.args) == 1:
             count = _text(elements(dst))
+        if s.name == "gather":
+            length = self._lengths_of(str(s.args[1]))
+            of = [(name_of(str(a)), True) for a in s.args]
+            self._calls(calls("gather", name_of(s.dst), of, length[0], dst.dtype, source.dtype))
+            self._set_length(s.dst, length)
+            return
         if s.name == "take":
             of = [(name_of(a), True) if isinstance(a, str) else (self._int(a), False) for a in s.args]
             self._calls(calls("take", name_of(s.dst), of, count, dst.dtype, source.dtype))

@@ -9,12 +9,13 @@ from ..graph import POINTWISE, REDUCTIONS, Graph, Node, NotGenerated
 from ..text import Writer, number, operand
 
 _SIGNS = {"sum": "add", "prod": "mul"}
+_WEIGHTS = {"erf": 24, "tanh": 12, "sigmoid": 5, "where": 3}  # of what takes several instructions
 CORES = 40  # of the smallest device; more only help
 
 
 def share_of(graph: Graph) -> int:
     """Elements that are worth another core: the more is done with each, the fewer."""
-    operations = sum(n.op in POINTWISE for n in graph.nodes())
+    operations = sum(_WEIGHTS.get(n.op, 1) for n in graph.nodes() if n.op in POINTWISE)
     return max(4096, min(16384, 1 << (131072 // (operations + 3)).bit_length() - 1))
 
 

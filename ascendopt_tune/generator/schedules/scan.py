@@ -52,7 +52,7 @@ def _along(graph: Graph, normalized: Normalized) -> Draft:
             writer.lane_at = "(-1)"
             pointer = writer.offset(normalized.outputs[0], True)
             writer.lane_at = "at"
-            writer.add(f"tl.store(y + {pointer} + tl.arange(0, 1), tl.full(8, {float(value)}))")
+            writer.add(f"tl.store({writer.output(0)} + {pointer} + tl.arange(0, 1), tl.full(8, {float(value)}))")
         with writer.block(f"for piece in range(0, tl.ceil_div({cols}, tile)):"):
             writer.lane_scope = writer.here
             writer.add("done = piece * tile", f"n = min(tile, {cols} - done)")

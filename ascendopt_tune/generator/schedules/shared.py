@@ -14,7 +14,7 @@ from ..text import Writer
 from .common import CORES, name_axes, passes, reductions, share_of, together, unravel
 from .rows import loops
 
-_LEAST = 2048  # elements of a row that is worth sharing
+_LEAST = 1 << 16  # elements of a row that is worth two meetings of the cores
 
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
