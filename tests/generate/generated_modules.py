@@ -77,7 +77,7 @@ MODULES: dict[str, Example] = {
     "channel_norm": (ChannelNorm, lambda: [draw(30, 6, 9, 11)], "rows"),
     "batch_norm": (lambda: nn.BatchNorm1d(5), lambda: [draw(30, 5, 40)], "rows"),
     "label_loss": (lambda: Of(label_loss), lambda: [draw(90, 12), torch.arange(90) % 12], "rows"),
-    "shared_norm": (lambda: nn.LayerNorm(70000), lambda: [draw(4, 70000)], "shared"),
+    "shared_norm": (lambda: Of(lambda x: x / x.abs().sum(-1, keepdim=True)), lambda: [draw(4, 70000)], "shared"),
     "mean_square": (lambda: Of(lambda a, b: (a - b).square().mean()), lambda: [draw(50, 70), draw(50, 70)], "shared"),
     "middle_product": (MiddleProduct, lambda: [draw(6, 20, 90)], "middle"),
     "unit_channels": (lambda: Of(lambda x: x / x.norm(dim=1, keepdim=True)), lambda: [draw(6, 5, 9, 10)], "middle"),
