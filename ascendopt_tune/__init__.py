@@ -14,7 +14,7 @@ from .torch_ops.compile.backend import backend as _backend
 from .torch_ops.device.activate import install as _install
 from .torch_ops.device.dynamo import watch as _watch
 from .torch_ops.device.runtime import is_virtual
-from .torch_ops.public import compile_pass, install, intercept, record, registry_ops, warmup
+from .torch_ops.public import compile_pass, generate, install, intercept, record, registry_ops, warmup
 from .torch_ops.serving.decorator import tune
 from .torch_ops.serving.status import Status, not_modelled, restore, rollback, stats, status
 from .tuner import TuneRecord, tune_case, tune_cases
@@ -28,6 +28,7 @@ __all__ = [
     "TuneRecord",
     "WeightedCase",
     "compile_pass",
+    "generate",
     "install",
     "intercept",
     "is_virtual",

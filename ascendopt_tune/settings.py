@@ -66,6 +66,7 @@ class Settings:
     embedding_model: str | None = None
     embedding_url: str | None = None
     cann_ops: Path | None = None
+    mkb: Path | None = None
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
     mkb: Path | None = None
@@ -298,6 +299,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("embedding_model", str, "The model that embeds the experience bank's texts.", "a local one, built in"),
     Variable("embedding_url", _url, "The base URL of that model's endpoint.", "`ASCENDOPT_LLM_BASE_URL`"),
     Variable("cann_ops", _path, "A checkout of cann-ops: the operators of `bench search`.", "its tests are skipped"),
+    Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "`--tasks` names it"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable(
         "vllm_ascend",

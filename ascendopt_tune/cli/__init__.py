@@ -11,6 +11,7 @@ from ..errors import AscendOptError
 from . import (
     bank,
     bench,
+    bench_mkb,
     cache,
     calibrate,
     doctor,
@@ -18,6 +19,7 @@ from . import (
     explain,
     failure,
     fidelity,
+    generate,
     llm_check,
     mkb,
     ops,
@@ -50,11 +52,13 @@ app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("profile", epilog=profile.EXAMPLES)(profile.profile)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("generate", epilog=generate.EXAMPLES)(generate.generate)
 app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
 app.add_typer(cache.app)
 app.command("toolkit")(toolkit.toolkit)
 app.add_typer(bank.app, name="bank")
 app.add_typer(bench.app, name="bench")
+bench.app.command("mkb", epilog=bench_mkb.EXAMPLES)(bench_mkb.mkb)
 app.add_typer(dsl.app, name="dsl")
 app.command("import", epilog=mkb.IMPORT_EXAMPLES)(mkb.import_)
 app.command("export", epilog=mkb.EXPORT_EXAMPLES)(mkb.export)

@@ -40,7 +40,7 @@ _CHIP = "ascend910b4"  # the paper's
 _INTERRUPTED = 130
 _ALL_SIZES = ",".join(SIZES)
 
-app = typer.Typer(help="Benchmarks of the search.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="Benchmarks of the search, and of the generator.", no_args_is_help=True, rich_markup_mode="rich")
 
 _LISTS = "test, extended (test and more), or development (what defaults may be chosen on)."
 Sizes = Annotated[str, typer.Option("--sizes", help="Of decode, medium and large, separated by commas.")]

@@ -328,6 +328,9 @@ class _Core:
     def _load(self, s: Load) -> None:
         index = self._index_of(s)
         tile = self._tiles[s.buffer]
+        if s.before is not None:
+            self._padded(s, tile, index)
+            return
         self._fits(s.buffer, index.shape)
         values = self._memory[s.tensor].read(s.line, index.reshape(-1), self._index).reshape(index.shape)
         part = tuple(slice(n) for n in index.shape)
@@ -336,6 +339,22 @@ class _Core:
             tile.data[...], tile.written[...] = self._value(s.other), True
         tile.data[part], tile.written[part] = values, True
         tile.used = tile.data.shape if s.other is not None else index.shape
+
+    def _padded(self, s: Load, tile: _Tile, index: Array) -> None:
+        """With other elements at both ends."""
+        assert s.before is not None
+        assert s.after is not None
+        assert s.other is not None
+        before, after = int(self._value(s.before)), int(self._value(s.after))
+        most = 32 // self._memory[s.tensor].data.dtype.itemsize
+        if not (0 <= before <= most and 0 <= after <= most):
+            text = f"{before} elements before and {after} after what is loaded from {s.tensor}."
+            raise self._error(text, f"There may be 0 to {most} (32 bytes).")
+        whole = before + len(index) + after
+        self._fits(s.buffer, (whole,))
+        tile.written[...] = False
+        tile.data[:whole], tile.written[:whole], tile.used = self._value(s.other), True, (whole,)
+        tile.data[before : before + len(index)] = self._memory[s.tensor].read(s.line, index, self._index)
 
     def _store(self, s: Store) -> None:
         index = self._index_of(s)
@@ -354,7 +373,10 @@ class _Core:
         dst = self._tiles[s.dst]
         tiles = [a for a in s.args if isinstance(a, str)]
         if not tiles:
-            dst.data[...], dst.written[...], dst.used = self._value(s.args[0]), True, dst.data.shape  # type: ignore[arg-type]
+            self._fill(s, dst)
+            return
+        if s.name in ("take", "gather"):
+            (self._take if s.name == "take" else self._gather)(s, dst)
             return
         lengths = {a: self._used(a) for a in tiles}
         if len(set(lengths.values())) > 1:
@@ -376,6 +398,42 @@ class _Core:
         dst.written[...] = False
         dst.written[part] = True
         dst.used = used
+
+    def _fill(self, s: Op, dst: _Tile) -> None:
+        value, *count = (self._value(a) for a in s.args if isinstance(a, Expr))
+        used = (int(count[0]),) if count else dst.data.shape
+        self._fits(s.dst, used)
+        part = tuple(slice(n) for n in used)
+        dst.written[...] = False
+        dst.data[part], dst.written[part], dst.used = value, True, used
+
+    def _gather(self, s: Op, dst: _Tile) -> None:
+        source, index = (self._tiles[str(a)] for a in s.args)
+        (length,), (count,) = (self._used(str(a)) for a in s.args)
+        self._all_written(str(s.args[0]), source.written[:length])
+        self._all_written(str(s.args[1]), index.written[:count])
+        wanted = index.data[:count]
+        if count and (wanted.min() < 0 or wanted.max() >= length):
+            bad = int(wanted.min() if wanted.min() < 0 else wanted.max())
+            raise self._error(f"element {bad} of {s.args[0]}, of which {length} are in use.", "Load the whole row.")
+        self._fits(s.dst, (count,))
+        dst.written[...] = False
+        dst.data[:count], dst.written[:count], dst.used = source.data[wanted], True, (count,)
+
+    def _take(self, s: Op, dst: _Tile) -> None:
+        name = str(s.args[0])
+        start, step, count = (int(self._value(a)) for a in s.args[1:] if isinstance(a, Expr))
+        (length,) = self._used(name)
+        last = start + step * (count - 1)
+        if count < 0 or step < 1 or start < 0 or (count and last >= length):
+            text = f"elements {start} to {last} of {name} in steps of {step}, of which {length} are in use."
+            raise self._error(text, "Load as many, with other elements at the ends where there are none.")
+        self._fits(s.dst, (count,))
+        source = self._tiles[name]
+        self._all_written(name, source.written[:length])
+        dst.written[...] = False
+        taken = OPS["take"].numpy(source.data, start, step, count)
+        dst.data[:count], dst.written[:count], dst.used = taken, True, (count,)
 
     def _reduce(self, s: Reduce) -> None:
         used = self._used(s.src)

@@ -130,12 +130,17 @@ class If(Statement):
 
 @dataclass(frozen=True)
 class Load(Statement):
-    """From a tensor into a buffer, converted to its dtype. With ``other`` the rest of the buffer is filled with it."""
+    """From a tensor into a buffer, converted to its dtype. With ``other`` the rest of the buffer is filled with it.
+
+    With ``before`` and ``after`` so many elements of ``other`` lie at the ends of what is loaded, and no more.
+    """
 
     tensor: str
     region: Region
     buffer: str
     other: Expr | None
+    before: Expr | None = None
+    after: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,10 @@ class Store(Statement):
 
 @dataclass(frozen=True)
 class Op(Statement):
-    """A vector operation: ``name`` of ops.OPS; operands are buffers by name or scalars."""
+    """A vector operation: ``name`` of ops.OPS; operands are buffers by name or scalars.
+
+    ``fill`` may have a second one: how many elements, where that is fewer than the buffer holds.
+    """
 
     name: str
     dst: str
@@ -290,8 +298,8 @@ def scalars(s: Statement) -> Iterator[Expr]:
     if isinstance(s, (Load, Store)):
         r = s.region
         yield from (e for e in (r.offset, r.count, r.rows, r.stride) if e is not None)
-    if isinstance(s, Load) and s.other is not None:
-        yield s.other
+    if isinstance(s, Load):
+        yield from (e for e in (s.other, s.before, s.after) if e is not None)
 
 
 def reads(s: Statement) -> set[str]:

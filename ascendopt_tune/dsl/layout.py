@@ -32,7 +32,8 @@ class Queue:
 @dataclass(frozen=True)
 class Layout:
     """``direct``: buffers that are a queue's tensor, by name. ``kept``: the others. ``scratch``: bytes by purpose:
-    ``reduce``, ``mask``, ``fill``, ``api``."""
+    ``reduce``, ``mask``, ``fill``, ``api``, ``index`` (0, 1, 2, ...), ``offset``, ``scan``,
+    ``columns``."""
 
     queues: tuple[Queue, ...]
     direct: dict[str, Queue]
@@ -139,7 +140,8 @@ def _touches(s: Statement, buffer: str) -> bool:
 
 def _only_loaded(kernel: Kernel, buffer: str) -> bool:
     """Whether every use of the buffer follows a load of it in the same body (or in a body within that one)."""
-    if any(isinstance(s, Load) and s.buffer == buffer and s.other is not None for s in walk(kernel.body)):
+    loads = [s for s in walk(kernel.body) if isinstance(s, Load) and s.buffer == buffer]
+    if any(s.other is not None and s.before is None for s in loads):
         return False  # filled by the vector unit first
     covered: list[Statement] = []
     for body, i, end in ranges(kernel, buffer):
@@ -179,10 +181,15 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
     for s in walk(kernel.body):
         if isinstance(s, Reduce):
             count = elements(kernel.buffers[s.src])
-            work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(4)))
+            pair = 4 if s.name == "sum" else 8  # ReduceMax and ReduceMin keep an index beside each value
+            work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(pair)))
             if s.axis == 1:
                 work = Expr("*", "int", (kernel.buffers[s.src].shape[0], num(4)))
-            if s.axis != 0:
+            if s.axis == 0:  # half of the rows, which are added to the other half
+                half = Expr("ceil_div", "int", (kernel.buffers[s.src].shape[0], num(2)))
+                half = Expr("*", "int", (half, pitch(kernel.buffers[s.src])))
+                need.setdefault("columns", []).append(_aligned(Expr("*", "int", (half, num(4))), ALIGNMENT))
+            else:
                 need.setdefault("reduce", []).append(_aligned(work, ALIGNMENT))
         if isinstance(s, Op):
             shape = kernel.buffers[s.dst]
@@ -190,6 +197,12 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
                 need.setdefault("mask", []).append(
                     _aligned(Expr("ceil_div", "int", (elements(shape), num(8))), ALIGNMENT)
                 )
+            if s.name in ("take", "gather") or s.name.startswith("cum"):
+                for purpose in ("index", "offset") if s.name != "gather" else ("offset",):
+                    need.setdefault(purpose, []).append(buffer_bytes(shape))
+            if s.name.startswith("cum"):  # with eight neutral elements at an end
+                count = Expr("+", "int", (Expr("align", "int", (elements(shape), num(8))), num(8)))
+                need.setdefault("scan", []).append(_aligned(Expr("*", "int", (count, num(4))), ALIGNMENT))
             if s.name in ("tanh", "erf"):
                 need.setdefault("api", []).append(num(_WORK_API))
             for _ in range(fills(s)):

@@ -69,6 +69,14 @@ OPS: dict[str, OpRule] = {
     "tanh": OpRule("t", np.tanh, exact=False, in_place=False, dtypes=("float32",)),
     "sigmoid": OpRule("t", lambda x: 1 / (1 + np.exp(-x)), exact=False, dtypes=("float32",)),
     "erf": OpRule("t", _erf, exact=False, in_place=False, dtypes=("float32",)),
+    "cumsum": OpRule("t", np.cumsum, exact=False, in_place=False, dtypes=("float32",)),
+    "cumprod": OpRule("t", np.cumprod, exact=False, in_place=False, dtypes=("float32",)),
+    "cumsum_back": OpRule("t", lambda x: np.cumsum(x[::-1])[::-1], exact=False, in_place=False, dtypes=("float32",)),
+    "cumprod_back": OpRule("t", lambda x: np.cumprod(x[::-1])[::-1], exact=False, in_place=False, dtypes=("float32",)),
+    "take": OpRule(
+        "tsss", lambda x, start, step, n: x[start + step * np.arange(n)], in_place=False, dtypes=("float32",)
+    ),
+    "gather": OpRule("tt", lambda x, index: x[index], in_place=False, dtypes=("float32",)),
     "copy": OpRule("t", lambda x: x.copy(), dtypes=("float32", "float16", "int32")),
     "fill": OpRule("s", lambda s: s, dtypes=("float32", "float16", "int32")),
     "cast": OpRule("t", lambda x: x, dtypes=("float32", "float16", "int32")),
@@ -79,6 +87,7 @@ OPS: dict[str, OpRule] = {
 CONVERSIONS = {
     ("float16", "float32"), ("float32", "float16"), ("bfloat16", "float32"), ("float32", "bfloat16"),
     ("int32", "float32"), ("float32", "int32"), ("int64", "int32"), ("int32", "int64"), ("float16", "int32"),
+    ("uint8", "float16"), ("float16", "uint8"), ("bool", "float16"), ("float16", "bool"),
 }  # fmt: skip
 
 #: Other names that programs use, as AscendC or Triton have them.
@@ -87,4 +96,4 @@ ALIASES = {
     "duplicate": "fill",
 }  # fmt: skip
 
-REDUCTIONS: dict[str, Callable[..., Any]] = {"sum": np.sum, "max": np.max, "min": np.min}
+REDUCTIONS: dict[str, Callable[..., Any]] = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}

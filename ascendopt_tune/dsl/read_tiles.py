@@ -10,6 +10,7 @@ from .read_names import Names
 
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _COMPARE = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+_LOAD = {"other", "dtype", "before", "after"}
 Value = str | Expr  # a buffer, or a scalar
 
 
@@ -44,7 +45,7 @@ class Tiles(Names):
         """``name`` is who gets the value, None for a buffer that is named in the call."""
         self._within(call, "copyin")
         keywords = {k.arg: k.value for k in call.keywords}
-        if len(call.args) != (2 if name is None else 1) or set(keywords) - {"other", "dtype"}:
+        if len(call.args) != (2 if name is None else 1) or set(keywords) - _LOAD:
             raise self._error(call, f"{ast.unparse(call)!r}: a load is tl.load(pointer, buffer, other=...) or a value.")
         tensor, region = self._pointer(call.args[0])
         other = self._scalar(keywords["other"]) if "other" in keywords else None
@@ -64,7 +65,13 @@ class Tiles(Names):
                 call, f"two axes are loaded into {buffer!r}, which has one.", "tl.alloc_ub((rows, columns))."
             )
         self._convertible(call, self._tensors[tensor], self._buffers[buffer].dtype)
-        self._body.out.append(Load(call.lineno, tensor, region, buffer, other))
+        ends = [self._integer(keywords[k], k) if k in keywords else None for k in ("before", "after")]
+        if any(e is not None for e in ends):
+            if other is None or name is not None or region.rows is not None:
+                hint = "tl.load(pointer, buffer, before=b, after=a, other=0.0), of one axis."
+                raise self._error(call, "before= and after= need a buffer and other=.", hint)
+            ends = [e or num(0) for e in ends]
+        self._body.out.append(Load(call.lineno, tensor, region, buffer, other, *ends))
         return buffer
 
     def _convertible(self, node: ast.AST, source: DType, to: DType) -> None:
@@ -99,6 +106,9 @@ class Tiles(Names):
         source = self._buffers[src]
         if source.dtype.name != "float32":
             raise self._error(call, f"{src!r} is {source.dtype.name}; reductions are of float32.", "Cast it first.")
+        if name == "prod" and axis != 0:
+            text = "a product is taken over the rows of a tile with two axes."
+            raise self._error(call, text, "Give axis=0, or multiply tile by tile.")
         if axis is None and len(source.shape) == 2:
             text = f"{src!r} has two axes; which one is reduced?"
             raise self._error(call, text, "Give axis=0 or axis=1, and reduce what comes out once more.")
@@ -181,6 +191,12 @@ class Tiles(Names):
             return self._load(call, name)
         if called in ("zeros", "full"):
             return self._full(call, called, name)
+        if called in ("cumsum", "cumprod") and call.args:
+            return self._scan(call, called)
+        if called == "take":
+            return self._take(call, name)
+        if called == "gather" and len(call.args) == 2:
+            return self._gather(call)
         if called == "where" and len(call.args) == 3:
             return self._where(call)
         if called == "cast" and len(call.args) == 2:
@@ -204,11 +220,50 @@ class Tiles(Names):
             dtype = self._dtype(node)
         if len(args) < want:
             raise self._error(call, f"tl.{called} takes a length{' and a value' if want == 2 else ''}.")
-        shape = (self._bound(call, self._integer(args[0], "the length")),)
+        count = self._integer(args[0], "the length")
+        shape = (self._bound(call, count),)
         value = num(0.0 if dtype.floating else 0) if called == "zeros" else self._scalar(args[1])
         if name:
             self._own(call, name, dtype, shape)
-        return self._operation(call, "fill", [value], name or self._temporary(call, dtype, shape))
+        dst = self._operation(call, "fill", [value], name or self._temporary(call, dtype, shape))
+        if (count,) != shape:  # as many as are in use, of a buffer that holds more
+            self._body.out[-1] = Op(call.lineno, "fill", dst, (value, count))
+        return dst
+
+    def _scan(self, call: ast.Call, called: str) -> str:
+        back = [k.value for k in call.keywords if k.arg == "reverse"]
+        if len(call.args) != 1 or len(back) != len(call.keywords) or not all(isinstance(b, ast.Constant) for b in back):
+            raise self._error(call, f"tl.{called} takes a tile, and reverse=True.", f"tl.{called}(v).")
+        tile = self._operand_tile(call.args[0])
+        if len(self._buffers[tile].shape) != 1:
+            raise self._error(call, f"{tile!r} has two axes; a scan runs along one.", "Load a row at a time.")
+        reverse = bool(back and isinstance(back[0], ast.Constant) and back[0].value)
+        return self._operation(call, f"{called}_back" if reverse else called, [tile], None)
+
+    def _take(self, call: ast.Call, name: str) -> str:
+        if len(call.args) != 4 or call.keywords:
+            raise self._error(call, "tl.take takes a tile, a start, a step and a count.", "tl.take(v, 0, 2, n).")
+        tile = self._operand_tile(call.args[0])
+        start, step, count = (self._integer(a, "an argument of tl.take") for a in call.args[1:])
+        source = self._buffers[tile]
+        if len(source.shape) != 1:
+            raise self._error(call, f"{tile!r} has two axes; tl.take is for one.", "Load a row at a time.")
+        shape = (self._bound(call, count),)
+        if name and name != tile:
+            self._own(call, name, source.dtype, shape)
+        dst = name if name and name != tile else self._temporary(call, source.dtype, shape)
+        return self._operation(call, "take", [tile, start, step, count], dst)
+
+    def _gather(self, call: ast.Call) -> str:
+        self._within(call, "compute")
+        tile, index = (self._operand_tile(a) for a in call.args)
+        source, where = self._buffers[tile], self._buffers[index]
+        if source.dtype.name != "float32" or where.dtype.name != "int32" or len(source.shape) + len(where.shape) != 2:
+            text = f"tl.gather of {tile!r} ({source.dtype.name}) by {index!r} ({where.dtype.name})."
+            raise self._error(call, text, "It takes a float32 tile and an int32 tile of one axis each.")
+        dst = self._temporary(call, source.dtype, where.shape)
+        self._body.out.append(Op(call.lineno, "gather", dst, (tile, index)))
+        return dst
 
     def _where(self, call: ast.Call) -> str:
         test = call.args[0]
@@ -246,7 +301,7 @@ class Tiles(Names):
                 return False
             if called in REDUCTIONS and len(node.args) == 1 and not any(k.arg == "axis" for k in node.keywords):
                 return False
-            if called in ("load", "zeros", "full", "where") or called.startswith("reduce_"):
+            if called in ("load", "zeros", "full", "where", "take", "gather") or called.startswith("reduce_"):
                 return True
         return any(self._has_tile(n) for n in ast.iter_child_nodes(node))
 

@@ -10,8 +10,10 @@ from ..nouns.operator import Operator
 from .serving.decorator import options_of
 
 if TYPE_CHECKING:
+    import torch
     from torch.fx import GraphModule
 
+    from ..generator import Generated
     from .serving.intercept import Installation, Interception
     from .serving.warmup import WarmupReport
 
@@ -171,3 +173,19 @@ def record(model: Callable[..., Any], example_inputs: Any, path: str | Path) -> 
     from .serving.warmup import record as run
 
     return run(model, example_inputs, Path(path))
+
+
+def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: str = "") -> Generated:
+    """An operator that does what a module's forward pass does, by rules: its program in the tile language, checked
+    against the module by interpreting both at small shapes. ``generated.write(folder)`` lowers it.
+
+    Args:
+        example_inputs: tensors; a float becomes an attribute of the operator.
+        name: the operator's; default: the module's class.
+
+    Raises:
+        NotGenerated: no rule, or no schedule, fits; the text says what.
+    """
+    from ..generator import generate as run
+
+    return run(module, example_inputs, name=name)

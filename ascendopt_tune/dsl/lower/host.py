@@ -54,11 +54,11 @@ class _Host:
             f'#include "{self.entry}_tiling.h"', "", "#include <algorithm>", "#include <cmath>", "#include <cstdio>", ""
         )
         out.add('#include "register/op_def_registry.h"', '#include "tiling/platform/platform_ascendc.h"', "")
+        self._helpers()
         out.add("namespace optiling {")
         for k in self._knobs():
             out.add(f"constexpr int64_t {k.name} = {k.default};" + (f"  // {k.why}" if k.why else ""))
         out.add(f"constexpr uint32_t BUFFER_NUM = {BUFFER_NUM};  // double buffering", "")
-        self._helpers()
         self._tiling()
         out.add("}  // namespace optiling", "", "namespace ge {")
         self._shapes()

@@ -11,6 +11,7 @@ _SCALAR = {"add": "Adds", "mul": "Muls", "maximum": "Maxs", "minimum": "Mins"}
 _UNARY = {"abs": "Abs", "exp": "Exp", "log": "Ln", "sqrt": "Sqrt", "relu": "Relu"}
 _MODES = {"lt": "LT", "le": "LE", "gt": "GT", "ge": "GE", "eq": "EQ", "ne": "NE"}
 FILL, MASK, API = "fillTile", "maskTile", "apiTile"
+INDEX, OFFSET, SCAN = "indexTile", "offsetTile", "scanTile"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,23 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
             _fill("1.0f", count, dtype),
             Call(f"Div({dst}, {FILL}, {dst}, {count});", dst, (FILL, dst)),
         ]
+    if name.startswith("cum"):
+        kind = f"'{'s' if 'sum' in name else 'p'}', {'true' if name.endswith('_back') else 'false'}"
+        text = f"ScanTile<{kind}>({dst}, {texts[0]}, {INDEX}, {OFFSET}, {SCAN}, {count});"
+        return [Call(text, dst, tiles, SCAN)]
+    if name == "gather":
+        of, index = texts
+        return [
+            Call(f"Muls({OFFSET}, {index}, static_cast<int32_t>(4), {count});", OFFSET, (index,)),
+            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), 0u, {count});", dst, (of, OFFSET)),
+        ]
+    if name == "take":
+        of, start, step, taken = texts
+        return [
+            Call(f"Muls({OFFSET}, {INDEX}, static_cast<int32_t>({step} * 4), {taken});", OFFSET, (INDEX,)),
+            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), "
+                 f"static_cast<uint32_t>(({start}) * 4), {taken});", dst, (of, OFFSET)),
+        ]  # fmt: skip
     if name in ("tanh", "erf"):
         api = {"tanh": "Tanh", "erf": "Erf"}[name]
         return [Call(f"{api}({dst}, {texts[0]}, {API}, {count});", dst, tiles, API)]
@@ -75,7 +93,7 @@ def convert(dst: str, src: str, count: str, dtype: DType, source: DType) -> Call
         if dtype.size in (4, 2) and dtype.floating and dtype.name != "bfloat16":
             return Call(f"Muls({dst}, {src}, {_literal('1.0f', dtype)}, {count});", dst, (src,))
         return Call(f"DataCopy({dst}, {src}, CeilAlign({count}, {32 // dtype.size}));", dst, (src,))
-    wider = (source.name, dtype.name) in {("float16", "float32"), ("bfloat16", "float32"), ("int32", "int64")}
+    wider = source.size < dtype.size and (source.name, dtype.name) != ("float16", "int32")
     mode = "CAST_NONE" if wider or source.name == "int64" else "CAST_RINT"
     return Call(f"Cast({dst}, {src}, RoundMode::{mode}, {count});", dst, (src,))
 

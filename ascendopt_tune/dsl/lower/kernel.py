@@ -25,12 +25,14 @@ from ..ir import (
 )
 from ..layout import Layout, Queue, buffer_bytes, elements, pitch, ranges, store_ranges
 from ..scalar import cpp
-from .instructions import API, FILL, MASK, Call, calls, convert
+from .instructions import API, FILL, INDEX, MASK, OFFSET, SCAN, Call, calls, convert
 from .text import Lines, name_of, pascal
 
-WORK = "workTile"
+WORK, COLUMNS = "workTile", "columnsTile"
 _CPP = {"int": "int64_t", "float": "float", "bool": "bool"}
-_SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL, ""), "api": (API, "uint8_t")}
+_SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL, ""), "api": (API, "uint8_t"),
+            "index": (INDEX, "int32_t"), "offset": (OFFSET, "int32_t"), "scan": (SCAN, "float"),
+            "columns": (COLUMNS, "float")}  # fmt: skip
 
 _HELPERS = """\
 template <typename T>
@@ -114,7 +116,99 @@ __aicore__ inline void ReduceRows(const LocalTensor<float>& dst, const LocalTens
   }
 }
 """
-_KINDS = {"sum": "s", "max": "x", "min": "n"}
+_REDUCE_COLUMNS = """\
+// dst = the rows of src joined: their sum (kind 's'), product ('p'), largest ('x') or smallest ('n') elements. The last
+// half of the rows goes to the first half, again and again; `work` holds half of them.
+template <char kind>
+__aicore__ inline void Join(const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b,
+                            int64_t count) {
+  const int32_t n = static_cast<int32_t>(count);
+  if constexpr (kind == 's') {
+    Add(dst, a, b, n);
+  } else if constexpr (kind == 'p') {
+    Mul(dst, a, b, n);
+  } else if constexpr (kind == 'x') {
+    Max(dst, a, b, n);
+  } else {
+    Min(dst, a, b, n);
+  }
+}
+
+template <char kind>
+__aicore__ inline void ReduceColumns(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                     const LocalTensor<float>& work, int64_t rows, int64_t cols, int64_t pitch) {
+  const int32_t n = static_cast<int32_t>(cols);
+  PipeBarrier<PIPE_V>();
+  if (rows == 1) {
+    Adds(dst, src, 0.0f, n);
+    PipeBarrier<PIPE_V>();
+    return;
+  }
+  int64_t left = rows - rows / 2;
+  if (rows % 2 != 0) {  // the row in the middle has no other
+    Adds(work[(left - 1) * pitch], src[(left - 1) * pitch], 0.0f, n);
+  }
+  Join<kind>(work, src, src[left * pitch], (rows / 2 - 1) * pitch + cols);
+  PipeBarrier<PIPE_V>();
+  while (left > 1) {
+    const int64_t half = left / 2;
+    left -= half;
+    Join<kind>(work, work, work[left * pitch], (half - 1) * pitch + cols);
+    PipeBarrier<PIPE_V>();
+  }
+  Adds(dst, work, 0.0f, n);
+  PipeBarrier<PIPE_V>();
+}
+"""
+
+_COPY_IN_PADDED = """\
+// `count` elements from `offset` on, with `before` and `after` elements of `value` at the ends.
+template <typename T>
+__aicore__ inline void CopyInPadded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t offset,
+                                    int64_t count, int64_t before, int64_t after, T value) {
+  DataCopyExtParams params{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
+  DataCopyPadExtParams<T> pad{true, static_cast<uint8_t>(before), static_cast<uint8_t>(after), value};
+  DataCopyPad(dst, src[offset], params, pad);
+}
+"""
+
+_SCAN_TILE = """\
+// dst[i] = the sum (kind 's') or product ('p') of src[0] to src[i]; `back`: of src[i] to the last. By doubling steps:
+// what lies k elements before is gathered where k is less than a block, and read at its own address where it isn't.
+template <char kind, bool back>
+__aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                const LocalTensor<int32_t>& index, const LocalTensor<int32_t>& offset,
+                                const LocalTensor<float>& work, int64_t count) {
+  constexpr int64_t front = back ? 0 : 8;  // neutral elements before the first one, or behind the last
+  const int32_t n = static_cast<int32_t>(count);
+  PipeBarrier<PIPE_V>();
+  Duplicate(work, kind == 's' ? 0.0f : 1.0f, static_cast<int32_t>(CeilAlign(count, 8) + 8));
+  Muls(offset, index, static_cast<int32_t>(4), n);
+  PipeBarrier<PIPE_V>();
+  Adds(work[front], src, 0.0f, n);
+  PipeBarrier<PIPE_V>();
+  for (int64_t k = 1; k < count; k *= 2) {
+    const int32_t m = k < 8 ? n : static_cast<int32_t>(count - k);
+    if (k < 8) {
+      Gather(dst, work, offset.ReinterpretCast<uint32_t>(), static_cast<uint32_t>((back ? k : 8 - k) * 4), n);
+    } else {
+      Adds(dst, work[front], 0.0f, n);
+    }
+    PipeBarrier<PIPE_V>();
+    LocalTensor<float> to = work[k < 8 || back ? front : front + k];
+    LocalTensor<float> other = dst[k < 8 || !back ? 0 : k];
+    if constexpr (kind == 's') {
+      Add(to, to, other, m);
+    } else {
+      Mul(to, to, other, m);
+    }
+    PipeBarrier<PIPE_V>();
+  }
+  Adds(dst, work[front], 0.0f, n);
+  PipeBarrier<PIPE_V>();
+}
+"""
+_KINDS = {"sum": "s", "max": "x", "min": "n", "prod": "p"}
 
 
 def print_kernel(program: Program, layout: Layout, entry: str) -> str:
@@ -141,6 +235,12 @@ def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> st
     out.add("using namespace AscendC;", "", *_HELPERS.splitlines(), "")
     if any(isinstance(s, Reduce) and s.axis == 1 for s in walk(kernel.body)):
         out.add(*_REDUCE_ROWS.splitlines(), "")
+    if any(isinstance(s, Load) and s.before is not None for s in walk(kernel.body)):
+        out.add(*_COPY_IN_PADDED.splitlines(), "")
+    if "columns" in layout.scratch:
+        out.add(*_REDUCE_COLUMNS.splitlines(), "")
+    if "scan" in layout.scratch:
+        out.add(*_SCAN_TILE.splitlines(), "")
     members = {p: program.tensor_of(p) for p in tensors}
     with out.block(f"class Kernel{name} {{", "};"):
         out.add("public:")
@@ -158,6 +258,10 @@ def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> st
                 tensor, cpp_type = _SCRATCH[purpose]
                 out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
                 out.add(f"{tensor} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
+            if "index" in layout.scratch:
+                count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
+                out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
+                out.add("PipeBarrier<PIPE_V>();")
         out.add("")
         with out.block("__aicore__ inline void Process() {"):
             out.add(*printer.out.text.splitlines())
@@ -307,20 +411,21 @@ class _Printer:
         if s.buffer in self.layout.direct:
             name = name_of(s.buffer)
             self.out.add(f"{name} = {_queue(queue)}.AllocTensor<{b.dtype.cpp}>();")
-            self.out.add(f"CopyIn({name}, {self._from(s)}{self._rows(rows, stride, _text(pitch(b)))});")
+            self.out.add(self._copy_in(s, name, rows, stride, _text(pitch(b))))
             self.out.add(f"{_queue(queue)}.EnQue({name});", f"{name} = {_queue(queue)}.DeQue<{b.dtype.cpp}>();")
             self._written.discard(name)
             self._read.discard(name)
-            self._set_length(s.buffer, (rows, count) if rows else (count,))
+            self._set_length(s.buffer, (rows, count) if rows else (self._loaded(s, count),))
             return
         name = name_of(s.buffer)
-        if s.other is not None:
+        count = self._loaded(s, count)
+        if s.other is not None and s.before is None:
             self._calls([Call(f"Duplicate({name}, {self._literal(s.other, b)}, {_text(elements(b))});", name, ())])
         staged, dtype = f"{name}Staged", queue.dtype
         with self._scope("{", set()):
             self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {_queue(queue)}.AllocTensor<{dtype.cpp}>();")
             far = _text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
-            self.out.add(f"CopyIn({staged}, {self._from(s)}{self._rows(rows, stride, far)});")
+            self.out.add(self._copy_in(s, staged, rows, stride, far))
             self.out.add(f"{_queue(queue)}.EnQue({staged});", f"{staged} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
             if rows:
                 self._barrier_if_any()
@@ -334,7 +439,21 @@ class _Printer:
                 self._calls([convert(name, staged, count, b.dtype, dtype)])
             self.out.add(f"{_queue(queue)}.FreeTensor({staged});")
         whole = (_text(b.shape[0]), _text(b.shape[1])) if rows else (_text(b.shape[0]),)
-        self._set_length(s.buffer, whole if s.other is not None else (rows, count) if rows else (count,))
+        filled = s.other is not None and s.before is None
+        self._set_length(s.buffer, whole if filled else (rows, count) if rows else (count,))
+
+    def _copy_in(self, s: Load, to: str, rows: str, stride: str, far: str) -> str:
+        if s.before is None or s.after is None or s.other is None:
+            return f"CopyIn({to}, {self._from(s)}{self._rows(rows, stride, far)});"
+        kind = self._queue_of(s.tensor, True).dtype.cpp
+        ends = f"{self._int(s.before)}, {self._int(s.after)}, static_cast<{kind}>({self._expr(s.other)})"
+        return f"CopyInPadded<{kind}>({to}, {self._from(s)}, {ends});"
+
+    def _loaded(self, s: Load, count: str) -> str:
+        """Elements of a buffer that a load of one axis fills."""
+        if s.before is None or s.after is None:
+            return count
+        return f"{_tight(self._int(s.before))} + {_tight(count)} + {_tight(self._int(s.after))}"
 
     def _store(self, s: Store) -> None:
         b = self.kernel.buffers[s.buffer]
@@ -383,11 +502,24 @@ class _Printer:
         source = self.kernel.buffers[tiles[0]] if tiles else dst
         if tiles:
             length = self._lengths_of(tiles[0])
+        elif len(s.args) == 2:  # a fill of as many as are in use
+            length = (self._int(s.args[1]),)  # type: ignore[arg-type]
         else:
             length = tuple(_text(e) for e in dst.shape)
         count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(_text(pitch(source)))}"
-        if not tiles:
+        if not tiles and len(s.args) == 1:
             count = _text(elements(dst))
+        if s.name == "gather":
+            length = self._lengths_of(str(s.args[1]))
+            of = [(name_of(str(a)), True) for a in s.args]
+            self._calls(calls("gather", name_of(s.dst), of, length[0], dst.dtype, source.dtype))
+            self._set_length(s.dst, length)
+            return
+        if s.name == "take":
+            of = [(name_of(a), True) if isinstance(a, str) else (self._int(a), False) for a in s.args]
+            self._calls(calls("take", name_of(s.dst), of, count, dst.dtype, source.dtype))
+            self._set_length(s.dst, (of[3][0],))
+            return
         args = [(name_of(a), True) if isinstance(a, str) else (self._literal(a, source), False) for a in s.args]
         self._calls(calls(s.name, name_of(s.dst), args, count, dst.dtype, source.dtype))
         self._set_length(s.dst, length)
@@ -407,15 +539,8 @@ class _Printer:
             self.out.add(f"ReduceRows<'{_KINDS[s.name]}'>({dst}, {src}, {WORK}, {length[0]}, {length[1]}, {far});")
             self._set_length(s.dst, (length[0],))
         else:
-            join = "Add" if s.name == "sum" else api
-            self._calls(
-                [convert(dst, src, length[1], self.kernel.buffers[s.dst].dtype, self.kernel.buffers[s.src].dtype)]
-            )
-            self._barrier_if_any()
-            with self.out.block(f"for (int64_t row = 1; row < {length[0]}; row++) {{"):
-                self.out.add(
-                    f"{join}({dst}, {dst}, {src}[row * {_tight(far)}], {length[1]});", "PipeBarrier<PIPE_V>();"
-                )
+            call = f"ReduceColumns<'{_KINDS[s.name]}'>({dst}, {src}, {COLUMNS}, {length[0]}, {length[1]}, {far});"
+            self._calls([Call(call, dst, (src,), COLUMNS)])
             self._set_length(s.dst, (length[1],))
 
     # -- order --------------------------------------------------------------------------------------------------------

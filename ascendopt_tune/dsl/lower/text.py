@@ -15,7 +15,8 @@ _TAKEN = frozenset(
         mutable namespace new not operator or private protected public register return short signed sizeof static
         struct switch template this throw true try typedef typename union unsigned using virtual void volatile while
         xor tiling pipe workspace context coreNum ubSize platform bufferNum fillTile workTile maskTile apiTile
-        INFINITY NAN""",
+        INFINITY NAN sqrt indexTile offsetTile scanTile columnsTile MinOf MaxOf CeilDiv CeilAlign CopyIn CopyOut
+        WaitPipe CopyInPadded ReduceRows ReduceColumns ScanTile Join""",
     )
 )
 

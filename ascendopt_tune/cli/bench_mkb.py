@@ -1,0 +1,77 @@
+"""``ascendopt-tune bench mkb``: MultiKernelBench's tasks through the generator."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import paths
+from ..build.toolkit import find
+from ..chip import DEFAULT_CHIP
+from ..errors import CaseError
+from ..report.text import json_text
+from ..settings import settings
+from . import options
+
+EXAMPLES = """[bold]Examples[/]
+
+ascendopt-tune bench mkb --tasks ~/MultiKernelBench activation
+
+ascendopt-tune bench mkb --tasks ~/MultiKernelBench softmax gelu --evaluations 20 --jobs 2
+
+A finished task is kept; the same command goes on there.
+"""
+
+
+def mkb(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tasks or categories. Default: AscendCraft's 52.", metavar="TASKS...")
+    ] = None,
+    tasks: Annotated[
+        Path | None,
+        typer.Option("--tasks", help="A checkout of MultiKernelBench. Default: ASCENDOPT_MKB.", show_default=False),
+    ] = None,
+    evaluations: Annotated[int, typer.Option("--evaluations", min=0, help="Of the tuner per task; 0: none.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Tasks at the same time.")] = 1,
+    limit: Annotated[float, typer.Option("--seconds", min=1, help="At most so many per task.")] = 900,
+    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = DEFAULT_CHIP,
+    results: Annotated[
+        Path | None, typer.Option("--results", help="The file of records. Default: below the cache.")
+    ] = None,
+    docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Generate, compile, check and time an operator for every task; print a line for each. All times are modelled."""
+    from ..bench import mkb as runner
+    from ..bench import mkb_page as page
+
+    folder = tasks or settings().mkb
+    if folder is None:
+        raise CaseError("no tasks are named.", "Give a checkout of MultiKernelBench by --tasks or ASCENDOPT_MKB.")
+    options.check_cache_folder()
+    files = runner.task_files(folder, names or [])
+    find("virtual")  # built once, before several processes want it
+
+    def say(record: runner.Record) -> None:
+        print(page.line(record), file=sys.stderr)
+
+    found = runner.execute(
+        files,
+        results or paths.cache_dir() / "mkb" / "records.jsonl",
+        jobs=jobs,
+        evaluations=evaluations,
+        chip=chip,
+        seconds=limit,
+        say=say,
+    )
+    if docs is not None:
+        page.write(docs, found, chip)
+    if json:
+        print(json_text({"time": "modelled", "chip": chip, "tasks": [asdict(r) for r in found]}))
+    else:
+        print("\n".join(page.summary(found)))

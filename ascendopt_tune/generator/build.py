@@ -1,0 +1,226 @@
+"""Makes nodes: shapes, and what can be said simpler before it is scheduled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from .graph import COMPARISONS, POINTWISE, Node, NotGenerated, Size, product, same
+
+ONE = sympy.Integer(1)
+
+
+class Builder:
+    """Makes the nodes of one module; ``name`` is that of the next ones."""
+
+    def __init__(self) -> None:
+        self.name = "value"
+
+    # -- elementwise --------------------------------------------------------------------------------------------------
+
+    def point(self, op: str, *args: Any, dtype: str = "") -> Node:
+        """An elementwise operation; shapes are broadcast."""
+        nodes = [a for a in args if isinstance(a, Node)]
+        if op in ("add", "sub", "mul", "div") and len(args) == 2:
+            kept = _neutral(op, args[0], args[1])
+            if kept is not None and isinstance(kept, Node):
+                return kept
+        if op == "where" and _is_nan(args[0]) and isinstance(args[1], float) and args[1] != args[1]:
+            return self.as_node(args[2])  # y made of x is not a number where x isn't
+        shape = broadcast([n.shape for n in nodes])
+        kind = "bool" if op in COMPARISONS else dtype or _joined(nodes)
+        return Node(op, args, shape, kind, self.name)
+
+    def as_node(self, a: Any) -> Node:
+        return a if isinstance(a, Node) else self.full((), a)
+
+    def full(self, shape: Sequence[Size], value: float) -> Node:
+        return Node("number", (value,), tuple(shape), "float32", self.name)
+
+    def add(self, a: Any, b: Any) -> Node:
+        return self.point("add", a, b)
+
+    def sub(self, a: Any, b: Any) -> Node:
+        return self.point("sub", a, b)
+
+    def mul(self, a: Any, b: Any) -> Node:
+        return self.point("mul", a, b)
+
+    def div(self, a: Any, b: Any) -> Node:
+        return self.point("div", a, b)
+
+    def where(self, test: Node, yes: Any, no: Any) -> Node:
+        return self.point("where", test, yes, no)
+
+    def clamp(self, x: Any, low: Any, high: Any) -> Node:
+        if low is not None:
+            x = self.point("maximum", x, low)
+        return self.point("minimum", x, high) if high is not None else x
+
+    def power(self, x: Any, exponent: Any) -> Node:
+        """By products and roots where the exponent is a number; else of a base that isn't negative."""
+        if isinstance(exponent, Node):
+            raised = self.point("exp", self.mul(exponent, self.point("log", x)))
+            return self.where(self.point("eq", exponent, 0.0), 1.0, raised)
+        if not isinstance(x, Node):
+            return self.point("exp", self.mul(exponent, math.log(x)))
+        if exponent == 0.5:
+            return self.point("sqrt", x)
+        if exponent == -0.5:
+            return self.point("rsqrt", x)
+        if exponent < 0:
+            return self.point("reciprocal", self.power(x, -exponent))
+        if exponent != int(exponent) or exponent > 16 or exponent == 0:
+            raise NotGenerated(f"pow with the exponent {exponent} has no rule.")
+        half = x if exponent < 4 else self.power(x, int(exponent) // 2)
+        if exponent >= 4:
+            square = self.mul(half, half)
+            return square if int(exponent) % 2 == 0 else self.mul(square, x)
+        found = x
+        for _ in range(int(exponent) - 1):
+            found = self.mul(found, x)
+        return found
+
+    def expm1(self, x: Any) -> Node:
+        """exp(x) - 1; a series near 0, where the difference would lose its digits."""
+        series = self.add(self.mul(x, 1.0 / 6), 0.5)  # either way about 2e-6 of it is lost at most
+        series = self.add(self.mul(series, x), 1.0)
+        near = self.point("lt", self.point("abs", x), 0.03)
+        return self.where(near, self.mul(series, x), self.sub(self.point("exp", x), 1.0))
+
+    def log1p(self, x: Any) -> Node:
+        """log(1 + x), with what 1 + x loses put back."""
+        u = self.add(x, 1.0)
+        exact = self.mul(self.point("log", u), self.div(x, self.sub(u, 1.0)))
+        return self.where(self.point("eq", u, 1.0), x, exact)
+
+    # -- reductions ---------------------------------------------------------------------------------------------------
+
+    def reduce(self, kind: str, x: Node, dims: Sequence[int] | None, keep: bool) -> Node:
+        """Over these axes (None or empty: all); ``kind``: of REDUCTIONS, or mean."""
+        rank = len(x.shape)
+        chosen = sorted({d % rank for d in dims}) if dims else list(range(rank))
+        if kind == "mean":
+            count = product([x.shape[d] for d in chosen])
+            return self.div(self.reduce("sum", x, dims, keep), self._number(count))
+        shape = tuple(ONE if d in chosen else s for d, s in enumerate(x.shape))
+        found = x if not chosen or all(x.shape[d] == 1 for d in chosen) else None
+        found = found or Node(kind, (x,), shape, x.dtype, self.name, {"dims": tuple(chosen)})
+        if keep:
+            return found
+        return self.reshape(found, [s for d, s in enumerate(x.shape) if d not in chosen])
+
+    @staticmethod
+    def _number(count: Size) -> Any:
+        return float(int(count)) if count.is_Integer else count
+
+    def normalized(self, x: Node, dims: Sequence[int], eps: float) -> Node:
+        """(x - mean) / sqrt(variance + eps) over these axes; the variance in a second pass, as exact as can be."""
+        centred = self.sub(x, self.reduce("mean", x, dims, True))
+        variance = self.reduce("mean", self.mul(centred, centred), dims, True)
+        return self.mul(centred, self.point("rsqrt", self.add(variance, eps)))
+
+    # -- views --------------------------------------------------------------------------------------------------------
+
+    def reshape(self, x: Node, shape: Sequence[Size]) -> Node:
+        wanted = tuple(shape)
+        if len(wanted) == len(x.shape) and all(map(same, wanted, x.shape)):
+            return x
+        if x.op == "number":
+            return self.full(wanted, x.args[0])
+        return Node("reshape", (x,), wanted, x.dtype, self.name)
+
+    def permute(self, x: Node, order: Sequence[int]) -> Node:
+        rank = len(x.shape)
+        order = [o % rank for o in order]
+        return Node("permute", (x,), tuple(x.shape[o] for o in order), x.dtype, self.name, {"order": tuple(order)})
+
+    def expand(self, x: Node, shape: Sequence[Size]) -> Node:
+        """Elementwise operations broadcast by themselves; only the number of axes is made equal."""
+        return self.reshape(x, [ONE] * (len(shape) - len(x.shape)) + list(x.shape))
+
+    def slice(self, x: Node, dim: int, start: Size, size: Size) -> Node:
+        """``size`` elements from ``start`` along an axis: of what the input has, so it is pushed towards inputs."""
+        dim %= len(x.shape)
+        if same(size, x.shape[dim]):
+            return x
+        shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
+        if x.op == "number":
+            return self.full(shape, x.args[0])
+        if x.op == "input":
+            begin = list(x.info.get("start", [sympy.Integer(0)] * len(x.shape)))
+            full = x.info.get("full", x.shape)
+            begin[dim] = begin[dim] + start
+            info = {**x.info, "start": tuple(begin), "full": tuple(full)}
+            return Node("input", (), shape, x.dtype, x.name, info)
+        if x.op == "pad" and x.info["dim"] != dim:
+            return self.pad(self.slice(x.args[0], dim, start, size), x.info["dim"], x.info["before"], x.info["value"])
+        if all(isinstance(a, Node) and len(a.shape) == len(x.shape) for a in x.args) and x.op not in ("scan", "flip"):
+            return self.point(x.op, *(a if a.shape[dim] == 1 else self.slice(a, dim, start, size) for a in x.args))
+        raise NotGenerated(f"a part of what {x.op} gives has no rule.")
+
+    def pad(self, x: Node, dim: int, before: int, value: float) -> Node:
+        shape = list(x.shape)
+        shape[dim] = shape[dim] + before
+        return Node("pad", (x,), tuple(shape), x.dtype, self.name, {"dim": dim, "before": before, "value": value})
+
+    def pick(self, x: Node, dim: int, index: Node) -> Node:
+        """Elements along an axis, where an index says: of the input, and what is computed from it.
+
+        ``index``: of the same rank; as many elements as it has along ``dim``; along other axes as many as x, or one.
+        """
+        if x.shape[dim] == 1:
+            return x
+        if x.op == "input":
+            shape = tuple(
+                i if d == dim or s == 1 else s for d, (s, i) in enumerate(zip(x.shape, index.shape, strict=True))
+            )
+            return Node("pick", (x, index), shape, x.dtype, self.name, {"dim": dim})
+        if x.op in POINTWISE and all(len(a.shape) == len(x.shape) for a in x.nodes):
+            return self.point(x.op, *(self.pick(a, dim, index) if isinstance(a, Node) else a for a in x.args))
+        raise NotGenerated(f"an index into what {x.op} gives has no rule.")
+
+    def flip(self, x: Node, dims: Sequence[int]) -> Node:
+        """A scan between two flips is a scan from the other end."""
+        chosen = tuple(sorted(d % len(x.shape) for d in dims))
+        if x.op == "flip" and x.info["dims"] == chosen:
+            return self.as_node(x.args[0])
+        if x.op == "scan" and chosen == (x.info["dim"],):
+            inner = self.flip(x.args[0], dims)
+            if inner.op != "flip":
+                return Node("scan", (inner,), x.shape, x.dtype, x.name, {**x.info, "reverse": not x.info["reverse"]})
+        return Node("flip", (x,), x.shape, x.dtype, self.name, {"dims": chosen})
+
+
+def broadcast(shapes: Sequence[tuple[Size, ...]]) -> tuple[Size, ...]:
+    rank = max((len(s) for s in shapes), default=0)
+    found: list[Size] = [ONE] * rank
+    for s in shapes:
+        for i, size in enumerate(s):
+            at = rank - len(s) + i
+            if size != 1:
+                found[at] = size
+    return tuple(found)
+
+
+def _neutral(op: str, a: Any, b: Any) -> Any:
+    """The operand that an operation with 0 or 1 leaves as it is."""
+    number = {"add": 0, "sub": 0, "mul": 1, "div": 1}[op]
+    if isinstance(b, (int, float)) and b == number:
+        return a
+    if isinstance(a, (int, float)) and a == number and op in ("add", "mul"):
+        return b
+    return None
+
+
+def _is_nan(a: Any) -> bool:
+    return isinstance(a, Node) and a.op == "ne" and a.args[0] is a.args[1]
+
+
+def _joined(nodes: Sequence[Node]) -> str:
+    kinds = [n.dtype for n in nodes if n.dtype != "bool"]
+    floating = [k for k in kinds if k.startswith(("float", "bfloat"))]
+    return (floating or kinds or ["float32"])[0]

@@ -1,0 +1,183 @@
+"""From a torch module to a graph of primitives: torch.export with free sizes, ATen's own decompositions, our rules."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import logging
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from .aten import RULES
+from .build import Builder
+from .graph import Graph, Input, Node, NotGenerated, ordered
+
+if TYPE_CHECKING:
+    import torch
+
+#: What a program's names may not be: Python's words, the language's, and names that generated text has taken.
+_TAKEN = frozenset({*keyword.kwlist, "tl", "min", "max", "range", "core", "cores", "tile", "at", "n", "row", "piece"})
+
+
+@dataclass(frozen=True)
+class Captured:
+    """``tensors``: the program's inputs in order (parameters of the module first), at the example's shapes.
+
+    ``arguments``: what the module is called with, each the program's name for it (or none) and the example.
+    """
+
+    graph: Graph
+    tensors: tuple[torch.Tensor, ...]
+    arguments: tuple[tuple[str, Any], ...]
+
+
+def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captured:
+    """The graph of a module's forward pass.
+
+    Args:
+        inputs: example inputs: tensors, and floats, which become numbers the caller passes.
+
+    Raises:
+        NotGenerated: torch can't export the module, or an operation has no rule.
+    """
+    import torch
+
+    given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
+    program = _exported(module, given)
+    constants = {**program.state_dict, **program.constants}
+    made: dict[Any, Any] = {}
+    tensors: list[torch.Tensor] = []
+    found: list[Input] = []
+    users = iter(zip(inputs, given, strict=True))
+    names: set[str] = set(_TAKEN) | {name}
+    parameters = {
+        **program.graph_signature.inputs_to_parameters,
+        **program.graph_signature.inputs_to_buffers,
+        **getattr(program.graph_signature, "inputs_to_lifted_tensor_constants", {}),
+    }
+    builder = Builder()
+    arguments: list[tuple[str, Any]] = []
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            state = parameters.get(node.name)
+            value, tensor = (None, constants[state]) if state is not None else next(users)
+            label = _label(state.replace(".", "_") if state else node.name, names)
+            if state is None:
+                arguments.append((label, value))
+            if isinstance(value, float):
+                found.append(Input(label, None, "float32", value=value))
+                made[node] = Node("scalar", (), (), "float32", label)
+            elif isinstance(tensor, torch.Tensor):
+                shape = _shape(node.meta["val"])
+                dtype = str(tensor.dtype).removeprefix("torch.")
+                found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
+                made[node] = Node("input", (), shape, dtype, label, {"tensor": label})
+                tensors.append(tensor)
+            else:
+                raise NotGenerated(f"the input {node.name} is a {type(value).__name__}, no tensor and no float.")
+        elif node.op == "call_function":
+            made[node] = _call(node, made, builder)
+        elif node.op == "output":
+            mutated = len(program.graph_signature.output_specs) - len(program.graph_signature.user_outputs)
+            outputs = [made[n] for n in node.args[0][mutated:]]
+    used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
+    names_of = [f.name for f in found if f.shape is not None]
+    graph = Graph(name, tuple(f for f in found if f.name in used), tuple(outputs), _hints(program))
+    kept = tuple(t for t, f in zip(tensors, names_of, strict=True) if f in used)
+    return Captured(graph, kept, tuple(arguments))
+
+
+def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
+    """With every size free that the module leaves free."""
+    import torch
+
+    free = torch.export.Dim.AUTO
+    shapes: Any = tuple(dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else None for t in given)
+    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        shapes = (shapes,)
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                exported = torch.export.export(module, tuple(given), dynamic_shapes=shapes)
+            except Exception:  # some code of modules needs numbers
+                exported = torch.export.export(module, tuple(given))
+            return exported.run_decompositions()
+    except Exception as error:
+        text = str(error).splitlines()[0] if str(error) else ""
+        raise NotGenerated(f"torch.export can't take the module: {type(error).__name__}: {text}.") from error
+    finally:
+        logging.disable(level)
+
+
+def _call(node: Any, made: dict[Any, Any], builder: Builder) -> Any:
+    value = node.meta.get("val")
+    if _is_size(value):
+        return _size(value)
+    if getattr(node.target, "__name__", "") == "getitem":
+        source, index = made[node.args[0]], node.args[1]
+        if not isinstance(source, tuple) or index >= len(source):
+            return None  # goes into statistics of the module, which the operator doesn't keep
+        return source[index]
+    name = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
+    rule = RULES.get(name)
+    if rule is None:
+        raise NotGenerated(f"aten.{name} has no rule.", "Write the program in the tile language (docs/dsl.md).")
+    builder.name = re.sub(r"_\d+$", "", node.name.lstrip("_")) or "value"
+
+    def read(a: Any) -> Any:
+        if isinstance(a, (list, tuple)):
+            return [read(x) for x in a]
+        return made[a] if hasattr(a, "meta") else a
+
+    args = [read(a) for a in node.args]
+    named = {k: read(v) for k, v in node.kwargs.items() if k not in ("dtype", "device", "layout", "pin_memory")}
+    return rule(builder, *args, **named)
+
+
+def _is_size(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool)
+
+
+def _size(value: Any) -> sympy.Expr:
+    """As sympy knows it, with torch's own functions replaced."""
+    if isinstance(value, int):
+        return sympy.Integer(value)
+    found: sympy.Expr = value.node.expr
+    return found.replace(
+        lambda e: type(e).__name__ in ("FloorDiv", "CleanDiv"),
+        lambda e: e.args[0] / e.args[1] if type(e).__name__ == "CleanDiv" else sympy.floor(e.args[0] / e.args[1]),
+    )
+
+
+def _shape(value: Any) -> tuple[sympy.Expr, ...]:
+    return tuple(_size(s) for s in value.shape)
+
+
+def _hints(program: Any) -> dict[sympy.Symbol, int]:
+    found: dict[sympy.Symbol, int] = {}
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        for s in getattr(value, "shape", ()):
+            if hasattr(s, "node"):
+                for symbol in s.node.expr.free_symbols:
+                    found[symbol] = int(s.node.shape_env.backed_var_to_val[symbol])
+    return found
+
+
+def _label(name: str, names: set[str]) -> str:
+    label = re.sub(r"\W", "_", name).lower()
+    while label in names:
+        label += "_"
+    names.add(label)
+    return label

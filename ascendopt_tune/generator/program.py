@@ -1,0 +1,104 @@
+"""A program's text: a kernel's body with the host function around it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .graph import Graph
+from .text import Host, Writer, size_text
+
+_HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\ndef {name}_kernel({parameters}):\n'
+
+
+@dataclass(frozen=True)
+class Knob:
+    """``limit``: a size (text of the kernel's name) that the number needn't exceed."""
+
+    variable: str
+    name: str
+    default: int
+    why: str
+    limit: str = ""
+
+
+@dataclass
+class Draft:
+    """What a schedule decided.
+
+    ``schedule``: its name. ``cores``: the launch's, in the host's terms (names of sizes are the kernel's). ``steps``:
+    further lines of the host function, by variable. ``checks``: what it refuses.
+    """
+
+    schedule: str
+    writer: Writer
+    knobs: list[Knob]
+    cores: str
+    title: str
+    steps: dict[str, str] = field(default_factory=dict)
+    checks: list[tuple[str, str]] = field(default_factory=list)
+
+
+def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) -> str:
+    """The file. ``tiles``: other defaults of knobs."""
+    host: Host = draft.writer.host
+    tensors = [i.name for i in graph.inputs if i.shape is not None]
+    numbers = [i for i in graph.inputs if i.shape is None]
+    outputs = [draft.writer.output(k) for k in range(len(graph.outputs))]
+    knobs = [k.variable for k in draft.knobs]
+    given = [*tensors, *outputs, *host.workspaces, *host.scalars, *draft.steps, *knobs, *(i.name for i in numbers)]
+    said = draft.writer.text
+    parameters = [p for p in dict.fromkeys(given) if re.search(rf"\b{p}\b", said)]
+    lines = _HEAD.format(title=draft.title, name=graph.name, parameters=", ".join(parameters))
+    lines += said
+    lines += "\n\n@tl.host\n" + _signature(graph, outputs)
+    lines += f'    """{draft.title}"""\n'
+    names, body = _sizes(graph)
+    body += [f"{variable} = {size_text(size, names)}" for variable, size in host.scalars.items()]
+    for i, output in enumerate(outputs):
+        shape = graph.outputs[i].shape
+        text = ", ".join(size_text(s, names) for s in shape) or "1"
+        text += "," if len(shape) <= 1 else ""
+        kind = graph.outputs[i].dtype
+        body.append(f"tl.output({output}, ({text}), tl.{kind})")
+    body += [f'assert {test}, "{why}"' for test, why in draft.checks]
+    for k in draft.knobs:
+        default = (tiles or {}).get(k.name, k.default)
+        value = f"min({default}, {k.limit})" if k.limit else str(default)
+        body.append(f'{k.variable} = tl.knob("{k.name}", {value}, why="{k.why}")')
+    body += [f"{variable} = {text}" for variable, text in draft.steps.items()]
+    body += [f"{name} = tl.workspace({count}, tl.float32)" for name, count in host.workspaces.items()]
+    body.append(f"{graph.name}_kernel[{draft.cores}]({', '.join(parameters)})")
+    return lines + textwrap.indent("\n".join(body), "    ") + "\n"
+
+
+def _signature(graph: Graph, outputs: list[str]) -> str:
+    parts = []
+    for i in graph.inputs:
+        if i.shape is not None:
+            parts.append(i.name if i.dtype == "float32" else f"{i.name}: tl.{i.dtype}")
+    parts += outputs
+    parts += [f"{i.name}={i.value!r}" for i in graph.inputs if i.shape is None]
+    return f"def {graph.name}({', '.join(parts)}):\n"
+
+
+def _sizes(graph: Graph) -> tuple[dict[Any, str], list[str]]:
+    """Names of the free sizes, and the lines that take them from shapes and check the others."""
+    names: dict[Any, str] = {}
+    body: list[str] = []
+    checks: list[str] = []
+    for i in graph.inputs:
+        if not i.shape:
+            continue
+        axes = [f"{i.name}_{d}" for d in range(len(i.shape))]
+        body.append(f"{', '.join(axes)}{',' if len(axes) == 1 else ''} = {i.name}.shape")
+        for d, (axis, size) in enumerate(zip(axes, i.shape, strict=True)):
+            if size.is_Symbol and size not in names:
+                names[size] = axis
+                continue
+            wanted = size_text(size, names)
+            checks.append(f'assert {axis} == {wanted}, "axis {d} of {i.name} has {wanted} elements"')
+    return names, body + checks

@@ -1,0 +1,107 @@
+"""The innermost axis is reduced: every core takes rows, a row goes through in tiles, its results are scalars.
+
+Softmax, norms of rows, statistics of contiguous segments (layer, group, instance and batch norm), and losses that
+average a value per row: those are added up per core and then over the cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..axes import Axis, Normalized
+from ..graph import Graph, NotGenerated, product
+from ..program import Draft, Knob
+from ..text import Writer
+from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
+
+_WHOLE = 8192  # elements of a row that may be one tile
+
+
+def fits(graph: Graph, normalized: Normalized) -> bool:
+    return True
+
+
+def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
+    if normalized.axes and graph.number(normalized.axes[-1].size) <= _WHOLE:
+        yield draft(graph, normalized, whole=True)
+    yield draft(graph, normalized, whole=False)
+
+
+def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
+    """``whole``: rows are tiles, and are loaded once."""
+    if not normalized.axes:
+        raise NotGenerated("a module on single numbers has no schedule.")
+    lane = normalized.axes[-1]
+    inner = [n for n in reductions(graph) if lane in normalized.reduced[n]]
+    outer = [n for n in reductions(graph) if n not in inner]
+    reduced = set().union(*(normalized.reduced[n] for n in inner))
+    middle = [a for a in normalized.axes if a in reduced and a is not lane]
+    kept = [a for a in normalized.axes if a not in reduced]
+    if any(normalized.reduced[n] != reduced for n in inner):
+        raise NotGenerated("reductions over different axes have no schedule together.")
+    if any(normalized.reduced[n] != set(kept) for n in outer):
+        raise NotGenerated("a second reduction that keeps an axis has no schedule.")
+    if outer and any(p.names for p in normalized.outputs):
+        raise NotGenerated("what follows a reduction over all rows is one number.")
+    name_axes(normalized, kept, middle, "cols")
+    writer = Writer(graph, normalized, lane)
+    writer.add("core, cores = tl.program_id(0), tl.num_programs(0)")
+    cols = writer.axis(lane)
+    rows = writer.size(product([a.size for a in kept]), "rows")
+    loop = loops(writer, middle, "" if whole else f"range(0, {cols}, tile)", cols)
+    within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
+    across = [i for i in range(len(graph.outputs)) if i not in within]
+    names = {}
+    for n in outer:
+        names[n] = writer.name(f"all_{WORDS[n.op]}")
+        writer.add(f"{names[n]} = {'0.0' if n.op == 'sum' else '-tl.inf' if n.op == 'max' else 'tl.inf'}")
+    with writer.block(f"for row in tl.split({rows}, core, cores):"):
+        unravel(writer, kept)
+        passes(writer, graph, inner, within, loop)
+        for n in outer:
+            writer.add(f"{names[n]} = {joined(writer, n, names[n])}")
+        for i in across if not outer else ():
+            writer.store(i)
+    draft_ = Draft(
+        "rows",
+        writer,
+        []
+        if whole
+        else [Knob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
+        f"tl.cores({rows})",
+        f"{graph.name}: {'rows, then all of them' if outer else 'by rows'}.",
+    )
+    if outer:
+        for n in outer:
+            writer.done[n] = names[n], 0
+        draft_.steps["slots"] = f"tl.cores({rows}) * 8"
+        together(writer, outer, "", "slots")
+        with writer.block("if core == 0:"):
+            for i in across:
+                writer.store(i)
+    return draft_
+
+
+def loops(writer: Writer, middle: list[Axis], lanes: str, end: str) -> Callable[[Callable[[], None]], None]:
+    """Loops over reduced axes, the lanes innermost."""
+
+    def loop(body: Callable[[], None], left: list[Axis] | None = None) -> None:
+        remaining = middle if left is None else left
+        if remaining:
+            axis = remaining[0]
+            variable = writer.name("r" if len(middle) == 1 else "i")
+            size = writer.axis(axis)
+            with writer.block(f"for {variable} in range(0, {size}):"):
+                writer.index[axis] = variable, writer.here
+                loop(body, remaining[1:])
+            return
+        if not lanes:
+            writer.lane_scope, writer.lane_count, writer.lane_at = writer.here, end, "0"
+            body()
+            return
+        with writer.block(f"for at in {lanes}:"):
+            writer.lane_scope = writer.here
+            writer.add(f"n = min(tile, {end} - at)")
+            body()
+
+    return loop

@@ -1,0 +1,107 @@
+"""What reaches beyond one element's place: cumsum, cumprod, take, loads with other elements at their ends, products."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lowered
+import numpy as np
+import pytest
+
+from ascendopt_tune.dsl import DslError, interpret, read_file, read_text
+from ascendopt_tune.dsl.lower import lower
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.outcome import Timed
+
+RNG = np.random.default_rng(11)
+KERNEL = """\
+import ascendopt_tune.dsl as tl
+
+@tl.kernel
+def k(x, y, n):
+    line = tl.alloc_ub(n, tl.float32)
+    v = tl.load(x + tl.arange(0, n))
+    w = tl.cumsum(v)
+    tl.store(y + tl.arange(0, n), w)
+
+@tl.host
+def f(x, y):
+    n = x.numel
+    k[1](x, y, n)
+"""
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (5, 77), (60, 300)])
+def test_the_interpreter_computes_what_numpy_does(shape: tuple[int, int]) -> None:
+    rows, cols = shape
+    taken = -(-cols // 2)
+    x = RNG.standard_normal(shape).astype(np.float32)
+    mask = RNG.random((rows, taken)) < 0.7
+    wide = np.pad(x.astype(np.float64), ((0, 0), (1, 2)))
+    near = sum(wide[:, k : k + 2 * taken - 1 : 2] for k in range(3)) / 3
+    back = np.cumprod(mask[:, ::-1].astype(float), axis=1)[:, ::-1]
+    found = interpret(read_file(lowered.PROGRAMS / "smooth_total.py"), {"x": x, "mask": mask})["y"]
+    np.testing.assert_allclose(found, np.cumsum(near * mask, axis=1) + back, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("inputs", ["x=float32[7,77] mask=bool[7,39]", "x=float32[50,1001] mask=bool[50,501]"])
+def test_the_lowered_program_passes_the_gate(inputs: str, evaluator: Evaluator, tmp_path: Path) -> None:
+    operator = lowered.project(read_file(lowered.PROGRAMS / "smooth_total.py"), tmp_path / "smooth_total")
+    found = lowered.checked(evaluator, operator, inputs)
+    assert isinstance(found.outcome, Timed), found.outcome
+    assert not found.hazards
+
+
+def test_a_scalar_may_be_called_as_a_function_is() -> None:
+    text = KERNEL.replace("    w = tl.cumsum(v)", "    sqrt = tl.sqrt(tl.sum(v))\n    w = v * sqrt")
+    files = lower(read_text(text)).files
+    assert "float sqrt_ = sqrt(" in files["op_kernel/f.cpp"]
+
+
+def test_a_fill_is_as_long_as_it_says() -> None:
+    text = KERNEL.replace("w = tl.cumsum(v)", "w = tl.full(min(n, 5), 2.0)").replace("tl.arange(0, n), w)",
+                                                                                  "tl.arange(0, 5), w)")  # fmt: skip
+    text = text.replace("    n = x.numel\n", "    n = x.numel\n    tl.output(y, (5,), tl.float32)\n")
+    assert interpret(read_text(text), {"x": np.ones(9, np.float32)})["y"].tolist() == [2.0] * 5
+
+
+def test_gather_takes_what_the_index_says() -> None:
+    text = KERNEL.replace(
+        "w = tl.cumsum(v)", "where = tl.load(i + tl.arange(0, n), dtype=tl.int32)\n    w = tl.gather(v, where)"
+    )
+    text = text.replace("def k(x, y, n)", "def k(x, i, y, n)").replace("def f(x, y)", "def f(x, i: tl.int64, y)")
+    program = read_text(text.replace("k[1](x, y, n)", "k[1](x, i, y, n)"), "program.py")
+    x, index = RNG.standard_normal(9).astype(np.float32), RNG.integers(0, 9, 9)
+    np.testing.assert_array_equal(interpret(program, {"x": x, "i": index})["y"], x[index])
+    with pytest.raises(DslError, match="element 9 of v, of which 9 are in use") as caught:
+        interpret(program, {"x": x, "i": np.full(9, 9)})
+    assert caught.value.line == 8
+    assert "Gather(" in lower(program).files["op_kernel/f.cpp"]
+
+
+READ = [
+    ("tl.cumsum(v)", "tl.gather(v, v)", "a float32 tile and an int32 tile"),
+    ("tl.cumsum(v)", "tl.cumsum(v, v)", "takes a tile, and reverse"),
+    ("tl.cumsum(v)", "tl.take(v, 0, 2)", "a start, a step and a count"),
+    ("w = tl.cumsum(v)", "tl.load(x + tl.arange(0, n), line, before=1)", "need a buffer and other="),
+    ("w = tl.cumsum(v)", "w = tl.reduce_prod(v)", "a product is taken over the rows"),
+]
+RUN = [
+    ("tl.cumsum(v)", "tl.take(v, 1, 1, n)", "of which 20 are in use"),
+    ("tl.cumsum(v)", "tl.take(v, 0, 0, n)", "in steps of 0"),
+    ("w = tl.cumsum(v)", "tl.load(x + tl.arange(0, n), line, before=9, after=0, other=0.0)\n    w = v * 1.0", "0 to 8"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "text"), READ)
+def test_what_the_reader_refuses(old: str, new: str, text: str) -> None:
+    with pytest.raises(DslError, match=text) as caught:
+        read_text(KERNEL.replace(old, new), "program.py")
+    assert caught.value.line == 7
+
+
+@pytest.mark.parametrize(("old", "new", "text"), RUN)
+def test_what_the_interpreter_finds(old: str, new: str, text: str) -> None:
+    with pytest.raises(DslError, match=text) as caught:
+        interpret(read_text(KERNEL.replace(old, new), "program.py"), {"x": np.ones(20, np.float32)})
+    assert caught.value.line == 7

@@ -1,0 +1,89 @@
+"""Modules of our own, at least one per schedule; each names the schedule it should get, and small example inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Example = tuple[Callable[[], nn.Module], Callable[[], list[Any]], str]
+
+
+class Of(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *tensors: Any) -> Tensor:
+        return self.function(*tensors)
+
+
+class Scaled(nn.Module):
+    def forward(self, x: Tensor, factor: float) -> Tensor:
+        return functional.gelu(x) * factor
+
+
+class ChannelNorm(nn.Module):
+    """Groups of channels, with a gain and a bias per channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.norm(x))
+
+
+class Momentum(nn.Module):
+    def forward(self, weight: Tensor, gradient: Tensor, velocity: Tensor) -> Tensor:
+        return weight - 0.1 * (0.9 * velocity + gradient) / (gradient.square().sqrt() + 1e-3)
+
+
+class MiddleProduct(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.prod(x, dim=1)
+
+
+def softmax_of_rows(x: Tensor) -> Tensor:
+    return torch.softmax(x * 0.5, dim=-1)
+
+
+def label_loss(scores: Tensor, labels: Tensor) -> Tensor:
+    return functional.cross_entropy(scores, labels)
+
+
+def exclusive(x: Tensor) -> Tensor:
+    return torch.cumsum(torch.cat([torch.zeros_like(x[:, :1]), x], dim=1), dim=1)
+
+
+def from_the_end(x: Tensor) -> Tensor:
+    return torch.cumprod(x.flip([1]), dim=1).flip([1])
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+MODULES: dict[str, Example] = {
+    "scaled": (Scaled, lambda: [draw(40, 300), 1.5], "map"),
+    "momentum": (Momentum, lambda: [draw(30, 70), draw(30, 70), draw(30, 70)], "map"),
+    "with_bias": (lambda: Of(lambda x, b: torch.tanh(x + b)), lambda: [draw(30, 4, 70), draw(4, 1)], "map"),
+    "softmax_of_rows": (lambda: Of(softmax_of_rows), lambda: [draw(90, 130)], "rows"),
+    "channel_norm": (ChannelNorm, lambda: [draw(30, 6, 9, 11)], "rows"),
+    "batch_norm": (lambda: nn.BatchNorm1d(5), lambda: [draw(30, 5, 40)], "rows"),
+    "label_loss": (lambda: Of(label_loss), lambda: [draw(90, 12), torch.arange(90) % 12], "rows"),
+    "shared_norm": (lambda: Of(lambda x: x / x.abs().sum(-1, keepdim=True)), lambda: [draw(4, 70000)], "shared"),
+    "mean_square": (lambda: Of(lambda a, b: (a - b).square().mean()), lambda: [draw(50, 70), draw(50, 70)], "shared"),
+    "middle_product": (MiddleProduct, lambda: [draw(6, 20, 90)], "middle"),
+    "unit_channels": (lambda: Of(lambda x: x / x.norm(dim=1, keepdim=True)), lambda: [draw(6, 5, 9, 10)], "middle"),
+    "exclusive": (lambda: Of(exclusive), lambda: [draw(30, 90)], "scan"),
+    "from_the_end": (lambda: Of(from_the_end), lambda: [draw(30, 90)], "scan"),
+    "down": (lambda: Of(lambda x: torch.cumsum(x, dim=0)), lambda: [draw(30, 90)], "scan"),
+    "pooled": (lambda: nn.AvgPool2d(3, 2, 1), lambda: [draw(2, 3, 14, 40)], "window"),
+    "largest": (lambda: nn.MaxPool1d(4, 2, 2, 2), lambda: [draw(2, 3, 50)], "window"),
+}

@@ -1,0 +1,109 @@
+"""Modules become programs: the schedule that is meant, right at small shapes, and through the gate once lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from generated_modules import MODULES, Of
+from torch import nn
+
+from ascendopt_tune.arguments import build_case, parse_tensor
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.dsl import read_text
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.generator import Generated, NotGenerated, generate
+from ascendopt_tune.outcome import Timed
+from ascendopt_tune.registry import load_folder
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator(toolkit.find("virtual")) as found:
+        yield found
+
+
+def made(name: str) -> Generated:
+    module, inputs, _ = MODULES[name]
+    return generate(module(), inputs(), name=name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_gets_its_schedule_and_agrees_with_its_program(name: str) -> None:
+    generated = made(name)  # raises where interpreter and module differ
+    assert generated.schedule == MODULES[name][2]
+    assert len(generated.checked) >= 2
+    assert read_text(generated.text).host.name == name
+    assert max(map(len, generated.text.splitlines())) < 200
+
+
+@pytest.mark.parametrize("name", ["channel_norm", "exclusive", "pooled"])
+def test_the_lowered_operator_passes_the_gate(name: str, evaluator: Evaluator, tmp_path: Path) -> None:
+    generated = made(name)
+    generated.write(tmp_path / name)
+    operator = load_folder(tmp_path / name)
+    signature = evaluator.describe(operator).signature
+    inputs = generated.case()["inputs"]
+    assert isinstance(inputs, dict)
+    tensors = dict(parse_tensor(f"{k}={v}") for k, v in inputs.items())
+    attributes = generated.attributes
+    case = build_case(signature, tensors, attributes, {}, lambda i, a: evaluator.infer_outputs(operator, i, a))
+    result = Gate(operator, case, evaluator, kinds=("normal", "lines", "negative")).evaluate(operator.baseline)
+    assert isinstance(result.outcome, Timed), result.outcome
+    assert not result.hazards
+
+
+def test_a_float_that_is_passed_becomes_an_attribute() -> None:
+    generated = made("scaled")
+    assert generated.attributes == {"factor": 1.5}
+    assert "factor=1.5" in generated.text
+
+
+def test_an_optimizer_reads_every_tensor_once() -> None:
+    text = made("momentum").text
+    assert text.count("tl.load(") == 3
+    assert text.count("tl.store(") == 1
+
+
+def test_a_loss_over_labels_picks_one_element_of_a_row_and_says_what_labels_may_be() -> None:
+    generated = made("label_loss")
+    assert generated.domains == {"labels": {"index": "scores", "axis": 1}} or len(generated.domains) == 1
+    assert "tl.sync_all()" in generated.text
+
+
+def test_inputs_whose_negative_values_give_no_number_get_a_domain() -> None:
+    generated = generate(Of(lambda x, y: torch.log(x) * y), [torch.rand(4, 50) + 1, torch.rand(4, 50)], name="logs")
+    assert [set(d) for d in generated.domains.values()] == [{"low"}]
+
+
+def test_sizes_stay_free() -> None:
+    text = made("softmax_of_rows").text
+    assert "130" not in text
+    assert " 90" not in text
+
+
+REFUSED = [
+    (lambda x: torch.sort(x)[0], "aten.sort has no rule"),
+    (lambda x: torch.cumsum(x, 1).mean(), "have no schedule together"),
+    (lambda x: x.sum(1).softmax(0), "keeps an axis|follows a reduction|different axes"),
+    (lambda x: x.t() * 2.0 + torch.ones(30, 20), "not contiguous"),
+]
+
+
+@pytest.mark.parametrize(("function", "text"), REFUSED)
+def test_what_no_rule_fits_is_refused_by_name(function: object, text: str) -> None:
+    with pytest.raises(NotGenerated, match=text):
+        generate(Of(function), [torch.rand(20, 30)], name="refused")  # type: ignore[arg-type]
+
+
+def test_a_module_object_is_kept_beside_its_reference(tmp_path: Path) -> None:
+    generated = generate(nn.Softsign(), [torch.randn(3, 20)])
+    assert generated.name == "softsign"
+    generated.write(tmp_path / "softsign")
+    operator = load_folder(tmp_path / "softsign")
+    x = torch.randn(5, 7)
+    assert operator.reference is not None
+    torch.testing.assert_close(operator.reference(x), x / (1 + x.abs()))
