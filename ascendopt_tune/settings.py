@@ -69,7 +69,6 @@ class Settings:
     mkb: Path | None = None
     asc_devkit: Path | None = None
     vllm_ascend: Path | None = None
-    mkb: Path | None = None
     mkb_solutions: Path | None = None
     reference: Path | None = None
     measurements: Path | None = None
@@ -299,7 +298,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("embedding_model", str, "The model that embeds the experience bank's texts.", "a local one, built in"),
     Variable("embedding_url", _url, "The base URL of that model's endpoint.", "`ASCENDOPT_LLM_BASE_URL`"),
     Variable("cann_ops", _path, "A checkout of cann-ops: the operators of `bench search`.", "its tests are skipped"),
-    Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "`--tasks` names it"),
+    Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable(
         "vllm_ascend",
@@ -308,7 +307,6 @@ VARIABLES: tuple[Variable, ...] = (
         "its tests are skipped",
         tests_only=True,
     ),
-    Variable("mkb", _path, "A checkout of MultiKernelBench, at 667f7ec.", "its tests are skipped", tests_only=True),
     Variable(
         "mkb_solutions",
         _path,

@@ -25,20 +25,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import build_case, parse_tensor
 from ..build import toolkit
-from ..case import Case, TensorSpec, flatten
 from ..errors import AscendOptError, CaseError
 from ..evaluate.compare import compare, tolerance
-from ..evaluate.evaluator import EvaluateRequest, Evaluator, Limits, Trial
+from ..evaluate.evaluator import EvaluateRequest, Evaluator, GateTrial, ProcessLimits
 from ..evaluate.gate import Gate
 from ..evaluate.protocol import load_arrays, save_array
 from ..generator import Generated, generate_file
 from ..generator.interpreted import shapes_at
 from ..generator.module_file import read
-from ..operator import Operator
-from ..outcome import CompileFailed, Timed
-from ..registry import load_folder
+from ..nouns.case import Case, TensorSpec, flatten
+from ..nouns.operator import Operator
+from ..nouns.outcome import CompileFailed, Timed
+from ..sources.arguments import build_case, parse_tensor
+from ..sources.registry import load_folder
 from .roofline import roofline_us
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
     record.schedule, record.lowered = generated.schedule, True
     record.shapes = " ".join(f"{i.dtype}{list(i.example)}" for i in generated.graph.inputs if i.shape is not None)
     tell()
-    with Evaluator(toolkit.find("virtual"), chip, Limits(run_s=_LAUNCHES)) as evaluator:
+    with Evaluator(toolkit.find("virtual"), chip, ProcessLimits(run_s=_LAUNCHES)) as evaluator:
         case = _case(operator, evaluator, generated, None)
         first = Gate(operator, case, evaluator).build(operator.baseline)
         record.compiled = not isinstance(first.outcome, CompileFailed)
@@ -279,7 +279,7 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
         record.trivial = sorted(passing or ())
         tell()
     if evaluations and record.gate == "passed":
-        from ..cache import Cache
+        from ..store.cache import Cache
         from ..tuner import tune_case
 
         tuned = tune_case(
@@ -347,7 +347,7 @@ def _mkb_check(
                 case,
                 evaluator.chip,
                 "virtual",
-                (Trial(1024 + trial, "normal", saved),),
+                (GateTrial(1024 + trial, "normal", saved),),
                 measure=False,
                 keep_outputs=True,
             )

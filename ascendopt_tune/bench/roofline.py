@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..chip import Chip, load_chip
+from ..nouns.chip import Chip, load_chip
 
 if TYPE_CHECKING:
     import torch

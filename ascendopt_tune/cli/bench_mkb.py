@@ -11,8 +11,8 @@ import typer
 
 from .. import paths
 from ..build.toolkit import find
-from ..chip import DEFAULT_CHIP
 from ..errors import CaseError
+from ..nouns.chip import DEFAULT_CHIP
 from ..report.text import json_text
 from ..settings import settings
 from . import options

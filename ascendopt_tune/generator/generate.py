@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import Array
-from ..case import AttrValue
 from ..dsl import Program
 from ..dsl.lower import lower, write_project
 from ..dsl.lower.project import Lowered
 from ..errors import OperatorError
 from ..evaluate.reference import to_array
+from ..nouns.case import AttrValue
+from ..sources.arguments import Array
 from .capture import Captured, capture
 from .domains import domains
 from .fit import fitted

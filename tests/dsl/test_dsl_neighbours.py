@@ -11,7 +11,7 @@ import pytest
 from ascendopt_tune.dsl import DslError, interpret, read_file, read_text
 from ascendopt_tune.dsl.lower import lower
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.outcome import Timed
+from ascendopt_tune.nouns.outcome import Timed
 
 RNG = np.random.default_rng(11)
 KERNEL = """\

@@ -10,14 +10,14 @@ import torch
 from generated_modules import MODULES, Of
 from torch import nn
 
-from ascendopt_tune.arguments import build_case, parse_tensor
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.dsl import read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
-from ascendopt_tune.outcome import Timed
-from ascendopt_tune.registry import load_folder
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.registry import load_folder
 
 
 @pytest.fixture(scope="module")
