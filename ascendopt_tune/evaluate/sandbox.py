@@ -68,15 +68,22 @@ def isolate() -> list[str]:
             Path("/proc/self/setgroups").write_text("deny")
             Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
             Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
-    if "process" in given and os.fork() == 0:
-        _be_init()
+    if "process" in given:
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.close(reader)
+            _be_init(writer)
+        os.close(writer)
+        os.read(reader, 1)  # until it is bound to this process: it would outlive one that ends before
+        os.close(reader)
     return given
 
 
-def _be_init() -> NoReturn:
+def _be_init(ready: int) -> NoReturn:
     """The first process of a namespace: it takes the dead from the table, and with it end all others."""
     try:
         die_with_parent(signal.SIGKILL)
+        os.write(ready, b"1")  # fails where nobody is left to read it
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.closerange(0, os.sysconf("SC_OPEN_MAX"))
