@@ -71,25 +71,26 @@ def isolate() -> list[str]:
     if "process" in given:
         reader, writer = os.pipe()
         if os.fork() == 0:
-            os.close(reader)
-            _be_init(writer)
-        os.close(writer)
-        os.read(reader, 1)  # until it is bound to this process: it would outlive one that ends before
-        os.close(reader)
+            os.close(writer)
+            _be_init(reader)
+        os.close(reader)  # the other end stays open as long as this process lives
     return given
 
 
-def _be_init(ready: int) -> NoReturn:
-    """The first process of a namespace: it takes the dead from the table, and with it end all others."""
+def _be_init(lifeline: int) -> NoReturn:
+    """The first process of a namespace: it takes the dead from the table, and with it end all others.
+
+    It ends with its maker. A signal may not tell: the maker can be gone before it is asked for, or be confined and not
+    allowed to send it. So the end of ``lifeline``, a pipe that the maker holds, tells as well.
+    """
     try:
         die_with_parent(signal.SIGKILL)
-        os.write(ready, b"1")  # fails where nobody is left to read it
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.closerange(0, os.sysconf("SC_OPEN_MAX"))
+        os.dup2(lifeline, 0)
+        os.closerange(1, os.sysconf("SC_OPEN_MAX"))
         os.chdir("/")
-        while True:
-            signal.pause()
+        os.read(0, 1)
     finally:
         os._exit(0)
 
