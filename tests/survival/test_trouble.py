@@ -21,9 +21,9 @@ from cache_examples import entry, key
 
 from ascendopt_tune.deploy import upkeep
 from ascendopt_tune.errors import CacheError
-from ascendopt_tune.search import journal as journal_module
 from ascendopt_tune.search.journal import Journal, read_journal
 from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store import lines
 from ascendopt_tune.store.bundle import open_bundle, write_bundle
 from ascendopt_tune.store.cache import Cache, CacheWarning
 from ascendopt_tune.store.scratch import Scratch
@@ -93,7 +93,7 @@ def test_a_journal_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with Journal(path, {"run": 1}) as log:
         log.fact("told", lambda: [1])
         with monkeypatch.context() as patch:
-            patch.setattr(journal_module.os, "fsync", no_space)
+            patch.setattr(lines.os, "fsync", no_space)
             with pytest.raises(CacheError, match=r"can't write .*No space left"):
                 log.fact("more", lambda: "x" * 100_000)
     with open(path, "ab") as file:
