@@ -11,6 +11,13 @@
 
 namespace optiling {
 
+// A kernel's file may include this, too, and has no registry.
+#ifdef __aicore__
+#define VNPU_REGISTER_TILING(NAME)
+#else
+#define VNPU_REGISTER_TILING(NAME) REGISTER_TILING_DATA_CLASS(NAME##OpApi, NAME)
+#endif
+
 #define VNPU_SOFTMAX_TILING(NAME)                  \
   BEGIN_TILING_DATA_DEF(NAME)                      \
   TILING_DATA_FIELD_DEF(uint32_t, srcM);           \
@@ -30,7 +37,7 @@ namespace optiling {
   TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize);  \
   TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize); \
   END_TILING_DATA_DEF;                             \
-  REGISTER_TILING_DATA_CLASS(NAME##OpApi, NAME)
+  VNPU_REGISTER_TILING(NAME)
 VNPU_SOFTMAX_TILING(SoftMaxTiling)
 VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
 #undef VNPU_SOFTMAX_TILING
@@ -49,7 +56,8 @@ TILING_DATA_FIELD_DEF(uint32_t, inputTailPos);
 TILING_DATA_FIELD_DEF(uint32_t, tailBshLength);
 TILING_DATA_FIELD_DEF(uint32_t, tailBsLength);
 END_TILING_DATA_DEF;
-REGISTER_TILING_DATA_CLASS(RmsNormTilingOpApi, RmsNormTiling)
+VNPU_REGISTER_TILING(RmsNormTiling)
+#undef VNPU_REGISTER_TILING
 
 }  // namespace optiling
 
