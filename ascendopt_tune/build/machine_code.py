@@ -138,7 +138,8 @@ _COMPLEX = re.compile(r"(?:REALPART|IMAGPART)_EXPR <(?!\w+(?:\(D\))?>)")
 _OWN_OPTIONS = re.compile(
     r"^__attribute__\(\(.*\b(?:optimize|target\w*|no_sanitize\w*|naked|no_instrument\w*) ?[(,)]", re.MULTILINE
 )
-_ENTRY = re.compile(r"_ZN4vnpu5EntryIX.*EE4callEPPv")  # reads what a launch passes, which is not the kernel's
+# It reads what a launch passes, which is not the kernel's. Its void** is short for one that a void* stands before.
+_ENTRY = re.compile(r"_ZN4vnpu5EntryIX.*EE4callEP(?:Pv|S[0-9A-Z]*_)")
 
 
 def outside_the_listing(kernel: elf.Object, listing: str) -> list[str]:
