@@ -25,6 +25,7 @@ from ..ir import (
 )
 from ..layout import Layout, Queue, buffer_bytes, elements, pitch, ranges, store_ranges
 from ..scalar import cpp
+from .device_helpers import COPY_IN_PADDED, HELPERS, REDUCE_COLUMNS, REDUCE_ROWS, SCAN_TILE
 from .instructions import API, FILL, INDEX, MASK, OFFSET, SCAN, Call, calls, convert
 from .text import Lines, name_of, pascal
 
@@ -34,180 +35,6 @@ _SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL,
             "index": (INDEX, "int32_t"), "offset": (OFFSET, "int32_t"), "scan": (SCAN, "float"),
             "columns": (COLUMNS, "float")}  # fmt: skip
 
-_HELPERS = """\
-template <typename T>
-__aicore__ inline T MinOf(T a, T b) {
-  return a < b ? a : b;
-}
-template <typename T>
-__aicore__ inline T MaxOf(T a, T b) {
-  return a > b ? a : b;
-}
-__aicore__ inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-__aicore__ inline int64_t CeilAlign(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
-
-// The second pipe of the pair waits for what the first was given so far.
-template <HardEvent event>
-__aicore__ inline void WaitPipe() {
-  const event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(event));
-  SetFlag<event>(id);
-  WaitFlag<event>(id);
-}
-
-// `count` elements from `offset` on; with `rows` that many times, `stride` elements apart, `pitch` apart in UB.
-template <typename T>
-__aicore__ inline void CopyIn(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t offset, int64_t count,
-                              int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
-  constexpr int64_t block = 32 / sizeof(T);
-  const int64_t sourceGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
-  const int64_t targetGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
-  DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
-                           static_cast<uint32_t>(sourceGap), static_cast<uint32_t>(targetGap), 0};
-  DataCopyPadExtParams<T> pad{false, 0, 0, 0};
-  DataCopyPad(dst, src[offset], params, pad);
-}
-
-template <typename T>
-__aicore__ inline void CopyOut(const GlobalTensor<T>& dst, const LocalTensor<T>& src, int64_t offset, int64_t count,
-                               int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
-  constexpr int64_t block = 32 / sizeof(T);
-  const int64_t sourceGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
-  const int64_t targetGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
-  DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
-                           static_cast<uint32_t>(sourceGap), static_cast<uint32_t>(targetGap), 0};
-  DataCopyPad(dst[offset], src, params);
-}
-"""
-
-_REDUCE_ROWS = """\
-// dst[r] = the sum (kind 's'), the largest ('x') or the smallest ('n') element of row r; `part` is as long as dst.
-template <char kind>
-__aicore__ inline void ReduceRows(const LocalTensor<float>& dst, const LocalTensor<float>& src,
-                                  const LocalTensor<float>& part, int64_t rows, int64_t cols, int64_t pitch) {
-  constexpr int64_t lanes = 64, repeatsMax = 248;
-  const int32_t stride = static_cast<int32_t>(pitch / 8);
-  for (int64_t at = 0; at < cols; at += lanes) {
-    const int32_t mask = static_cast<int32_t>(MinOf<int64_t>(lanes, cols - at));
-    LocalTensor<float> to = at == 0 ? dst : part;
-    for (int64_t row = 0; row < rows; row += repeatsMax) {
-      const int32_t repeats = static_cast<int32_t>(MinOf<int64_t>(repeatsMax, rows - row));
-      if constexpr (kind == 's') {
-        WholeReduceSum<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride);
-      } else if constexpr (kind == 'x') {
-        WholeReduceMax<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride,
-                              ReduceOrder::ORDER_ONLY_VALUE);
-      } else {
-        WholeReduceMin<float>(to[row], src[row * pitch + at], mask, repeats, 1, 1, stride,
-                              ReduceOrder::ORDER_ONLY_VALUE);
-      }
-    }
-    PipeBarrier<PIPE_V>();
-    if (at == 0) {
-      continue;
-    }
-    if constexpr (kind == 's') {
-      Add(dst, dst, part, static_cast<int32_t>(rows));
-    } else if constexpr (kind == 'x') {
-      Max(dst, dst, part, static_cast<int32_t>(rows));
-    } else {
-      Min(dst, dst, part, static_cast<int32_t>(rows));
-    }
-    PipeBarrier<PIPE_V>();
-  }
-}
-"""
-_REDUCE_COLUMNS = """\
-// dst = the rows of src joined: their sum (kind 's'), product ('p'), largest ('x') or smallest ('n') elements. The last
-// half of the rows goes to the first half, again and again; `work` holds half of them.
-template <char kind>
-__aicore__ inline void Join(const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b,
-                            int64_t count) {
-  const int32_t n = static_cast<int32_t>(count);
-  if constexpr (kind == 's') {
-    Add(dst, a, b, n);
-  } else if constexpr (kind == 'p') {
-    Mul(dst, a, b, n);
-  } else if constexpr (kind == 'x') {
-    Max(dst, a, b, n);
-  } else {
-    Min(dst, a, b, n);
-  }
-}
-
-template <char kind>
-__aicore__ inline void ReduceColumns(const LocalTensor<float>& dst, const LocalTensor<float>& src,
-                                     const LocalTensor<float>& work, int64_t rows, int64_t cols, int64_t pitch) {
-  const int32_t n = static_cast<int32_t>(cols);
-  PipeBarrier<PIPE_V>();
-  if (rows == 1) {
-    Adds(dst, src, 0.0f, n);
-    PipeBarrier<PIPE_V>();
-    return;
-  }
-  int64_t left = rows - rows / 2;
-  if (rows % 2 != 0) {  // the row in the middle has no other
-    Adds(work[(left - 1) * pitch], src[(left - 1) * pitch], 0.0f, n);
-  }
-  Join<kind>(work, src, src[left * pitch], (rows / 2 - 1) * pitch + cols);
-  PipeBarrier<PIPE_V>();
-  while (left > 1) {
-    const int64_t half = left / 2;
-    left -= half;
-    Join<kind>(work, work, work[left * pitch], (half - 1) * pitch + cols);
-    PipeBarrier<PIPE_V>();
-  }
-  Adds(dst, work, 0.0f, n);
-  PipeBarrier<PIPE_V>();
-}
-"""
-
-_COPY_IN_PADDED = """\
-// `count` elements from `offset` on, with `before` and `after` elements of `value` at the ends.
-template <typename T>
-__aicore__ inline void CopyInPadded(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t offset,
-                                    int64_t count, int64_t before, int64_t after, T value) {
-  DataCopyExtParams params{1, static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};
-  DataCopyPadExtParams<T> pad{true, static_cast<uint8_t>(before), static_cast<uint8_t>(after), value};
-  DataCopyPad(dst, src[offset], params, pad);
-}
-"""
-
-_SCAN_TILE = """\
-// dst[i] = the sum (kind 's') or product ('p') of src[0] to src[i]; `back`: of src[i] to the last. By doubling steps:
-// what lies k elements before is gathered where k is less than a block, and read at its own address where it isn't.
-template <char kind, bool back>
-__aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor<float>& src,
-                                const LocalTensor<int32_t>& index, const LocalTensor<int32_t>& offset,
-                                const LocalTensor<float>& work, int64_t count) {
-  constexpr int64_t front = back ? 0 : 8;  // neutral elements before the first one, or behind the last
-  const int32_t n = static_cast<int32_t>(count);
-  PipeBarrier<PIPE_V>();
-  Duplicate(work, kind == 's' ? 0.0f : 1.0f, static_cast<int32_t>(CeilAlign(count, 8) + 8));
-  Muls(offset, index, static_cast<int32_t>(4), n);
-  PipeBarrier<PIPE_V>();
-  Adds(work[front], src, 0.0f, n);
-  PipeBarrier<PIPE_V>();
-  for (int64_t k = 1; k < count; k *= 2) {
-    const int32_t m = k < 8 ? n : static_cast<int32_t>(count - k);
-    if (k < 8) {
-      Gather(dst, work, offset.ReinterpretCast<uint32_t>(), static_cast<uint32_t>((back ? k : 8 - k) * 4), n);
-    } else {
-      Adds(dst, work[front], 0.0f, n);
-    }
-    PipeBarrier<PIPE_V>();
-    LocalTensor<float> to = work[k < 8 || back ? front : front + k];
-    LocalTensor<float> other = dst[k < 8 || !back ? 0 : k];
-    if constexpr (kind == 's') {
-      Add(to, to, other, m);
-    } else {
-      Mul(to, to, other, m);
-    }
-    PipeBarrier<PIPE_V>();
-  }
-  Adds(dst, work[front], 0.0f, n);
-  PipeBarrier<PIPE_V>();
-}
-"""
 _KINDS = {"sum": "s", "max": "x", "min": "n", "prod": "p"}
 
 
@@ -232,15 +59,15 @@ def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> st
     out = Lines()
     out.add(f"// {_title(program)} Lowered from {program.file.rpartition('/')[2]} by rules; comments name its lines.")
     out.add("// Built without the compiler's automatic synchronization.", '#include "kernel_operator.h"', "")
-    out.add("using namespace AscendC;", "", *_HELPERS.splitlines(), "")
+    out.add("using namespace AscendC;", "", *HELPERS.splitlines(), "")
     if any(isinstance(s, Reduce) and s.axis == 1 for s in walk(kernel.body)):
-        out.add(*_REDUCE_ROWS.splitlines(), "")
+        out.add(*REDUCE_ROWS.splitlines(), "")
     if any(isinstance(s, Load) and s.before is not None for s in walk(kernel.body)):
-        out.add(*_COPY_IN_PADDED.splitlines(), "")
+        out.add(*COPY_IN_PADDED.splitlines(), "")
     if "columns" in layout.scratch:
-        out.add(*_REDUCE_COLUMNS.splitlines(), "")
+        out.add(*REDUCE_COLUMNS.splitlines(), "")
     if "scan" in layout.scratch:
-        out.add(*_SCAN_TILE.splitlines(), "")
+        out.add(*SCAN_TILE.splitlines(), "")
     members = {p: program.tensor_of(p) for p in tensors}
     with out.block(f"class Kernel{name} {{", "};"):
         out.add("public:")

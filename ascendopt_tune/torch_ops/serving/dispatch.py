@@ -19,11 +19,8 @@ import os
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -40,6 +37,7 @@ from ...store.cache import Entry, Key
 from ...tuner import ProgressCallback
 from ..device.faults import KernelFault, LostError, on_loss
 from . import keys
+from .calls import Served, active
 from .cases import CaseCount, CaseStatus, text_of
 from .fast_path import FastTable
 from .form import CallForm
@@ -61,43 +59,6 @@ MAX_KEYS = 10_000  # of one table; beyond, what the original serves is forgotten
 # The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
 _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 _KILL = os.environ.encodekey(DISABLE) if hasattr(os.environ, "encodekey") else DISABLE
-
-
-class CallObserver(Protocol):
-    """Who wants to serve, and note, all calls while it is active (recording.py)."""
-
-    def call(
-        self,
-        op: TunedOp,
-        key: Hashable,
-        original: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-    ) -> Any: ...
-
-
-active: ContextVar[CallObserver | None] = ContextVar("ascendopt_recorder", default=None)
-
-
-@dataclass
-class Served:
-    """Calls of one tuned operator by who served them.
-
-    ``kept``: cached, and the user's own pair is the best, so the original served. ``misses``: not cached.
-    ``fallbacks``: the original served, by reason. ``compared``: of the hits, those that the original served, too (its
-    results were returned). Calls without npu tensors, or with tuning switched off, don't count. ``saved_us``: by
-    operators that serve no more.
-    """
-
-    hits: int = 0
-    kept: int = 0
-    misses: int = 0
-    tuned: int = 0
-    compared: int = 0
-    saved_us: float = 0.0
-    fallbacks: Counter[str] = field(default_factory=Counter)
-    captured: Counter[str] = field(default_factory=Counter)  # cases that were met untuned during graph capture
-    fast: int = 0  # hits served in C++
 
 
 class TunedOp:

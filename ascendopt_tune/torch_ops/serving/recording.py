@@ -19,7 +19,8 @@ from ...files import write_whole
 from ...nouns.case import TensorSpec
 from ...service.described import CallDescription
 from ...service.policy import policy
-from .dispatch import TunedOp, active
+from .calls import active
+from .dispatch import TunedOp
 
 
 @dataclass

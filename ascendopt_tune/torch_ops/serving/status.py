@@ -18,7 +18,7 @@ _CASES, _LINES = 20, 10  # cases, and other things, that are written out
 
 @dataclass
 class OperatorStatus:
-    """Calls of one operator by who served them; see dispatch.Served. ``saved_us`` is an estimate: calls served by tuned
+    """Calls of one operator by who served them; see calls.Served. ``saved_us`` is an estimate: calls served by tuned
     pairs times what the tuner measured them to save (modelled, on the virtual NPU). ``fast``: of the hits, those that
     were served in C++. ``speedups``: by case, of the tuned pairs that serve now, as people read them."""
 
