@@ -7,6 +7,7 @@ Nothing heavy is imported here; torch only when a tuned function is called.
 from .errors import AscendOptError
 from .evaluate.joint import WeightedCase
 from .nouns.case import Case, TensorSpec
+from .nouns.run_options import RunOptions
 from .service.policy import policy
 from .store.cache import Cache
 from .torch_ops.compile.backend import NAME as _NAME
@@ -23,6 +24,7 @@ __all__ = [
     "AscendOptError",
     "Cache",
     "Case",
+    "RunOptions",
     "Status",
     "TensorSpec",
     "TuneRecord",

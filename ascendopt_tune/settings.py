@@ -95,6 +95,12 @@ class Variable:
     def name(self) -> str:
         return PREFIX + self.field.upper()
 
+    @property
+    def default_text(self) -> str:
+        """The default in words."""
+        default = {f.name: f.default for f in fields(Settings)}[self.field]
+        return self.default_doc or (f"`{_to_text(default)}`" if default != () else "none")
+
 
 def _path(text: str) -> Path:
     return Path(text).expanduser()
@@ -361,6 +367,11 @@ def settings(environ: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
+def variable(field: str) -> Variable:
+    """The environment variable of a field of :class:`Settings`."""
+    return _BY_FIELD[field]
+
+
 def check_policy(text: str) -> str:
     """``text`` if it is a policy this version honours; else SettingsError."""
     return str(_parse(_BY_FIELD["policy"], text))
@@ -399,13 +410,11 @@ def override(**values: object) -> Iterator[Settings]:
 
 def table() -> str:
     """The documentation's table of all variables, in Markdown."""
-    defaults = {f.name: f.default for f in fields(Settings)}
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for v in VARIABLES:
-        default = v.default_doc or (f"`{_to_text(defaults[v.field])}`" if defaults[v.field] != () else "none")
         choices = {"target": TARGETS, "policy": POLICIES, "proposer": PROPOSERS}.get(v.field)
         doc = v.doc + (f" One of {', '.join(f'`{c}`' for c in choices)}." if choices else "")
-        rows.append(f"| `{v.name}` | {default} | {'Tests only. ' if v.tests_only else ''}{doc} |")
+        rows.append(f"| `{v.name}` | {v.default_text} | {'Tests only. ' if v.tests_only else ''}{doc} |")
     return "\n".join(rows) + "\n"
 
 

@@ -6,11 +6,9 @@ the winner on inputs the search never saw -> cache.
 
 from __future__ import annotations
 
-import platform
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +16,28 @@ from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
 from .errors import NoWorkingCandidate, OutOfTime
 from .evaluate.diagnosis import waves_json
-from .evaluate.gate import Checked, Gate
+from .evaluate.evaluator import Evaluator
+from .evaluate.gate import Gate
 from .evaluate.joint import JointGate, WeightedCase, baseline_profiles, heaviest
-from .evaluate.screen import open_evaluator
+from .evaluate.screen import Say, open_evaluator
 from .llm.choice import choose
 from .llm.endpoint import Endpoint
 from .nouns.case import Case
 from .nouns.chip import load_chip
-from .nouns.clocks import Interval, interval
 from .nouns.operator import Candidate, Operator, Pair, Signature
-from .nouns.outcome import Outcome, Timed, outcome_to_json
+from .nouns.outcome import Outcome, outcome_to_json
 from .nouns.profile import Profile
+from .nouns.run_options import RunOptions
 from .nouns.trial import Trial
-from .search.acceptance import FRAGILE, MIN_EFFECT, NO_WIN, Comparison, Decision, accept
+from .search.acceptance import MIN_EFFECT, Decision
 from .search.budget import Budget, Limits
 from .search.engine import Progress, Search, SearchOptions, SearchResult, run_header
 from .search.journal import Journal
-from .search.schedule import SCHEDULES
+from .search.keep import Confirmed, Made, better, cached, confirm, entry_of, package_version, what_to_keep
 from .search.tiling.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 from .sources.arguments import Array
-from .store.cache import Cache, Entry, Key, Provenance
+from .store.cache import Cache, Entry, Key
 from .store.entry import FINISHED, canonical, sha256
 
 _PARALLEL = 2  # candidates proposed and evaluated together; fixed, because it is part of what makes a run reproducible
@@ -121,237 +120,252 @@ def _trial_json(trial: Trial) -> dict[str, Any]:
     }
 
 
-def tune_case(
-    operator: Operator,
-    case: Case,
-    *,
-    chip: str = "ascend910b2",
-    target: str = "auto",
-    budget: int = 40,
-    seed: int = 0,
-    cache: Cache | None = None,
-    signature: Signature | None = None,
-    arrays: Mapping[str, Array] | None = None,
-    progress: ProgressCallback | None = None,
-    say: Callable[[str], None] = lambda text: None,
-    workers: int | None = None,
-    retune: bool = False,
-    resume: bool = False,
-    accept_unfinished: bool | None = None,
-    limits: Limits | None = None,
-    schedule: str = SCHEDULES[0],
-    proposer: str | None = None,
-    endpoint: Endpoint | None = None,
-    steps: tuple[int, int] = (10, 10),
-    warm_start: bool = True,
-    journal: Path | None = None,
-) -> TuneRecord:
-    """The best pair for ``case``: from the cache, or found by ``budget`` evaluations and then cached.
+def tune_case(operator: Operator, case: Case, options: RunOptions | None = None, **given: Any) -> TuneRecord:
+    """The best pair for ``case``: from the cache, or found by a search and then cached.
 
     A run that was killed goes on where it was when it is started again in the same way, and so does one that Ctrl-C or
     a limit ended.
 
     Args:
-        target: ``auto`` (a real NPU where there is one), ``virtual`` (modelled times) or ``npu``.
-        budget: evaluations (compile + check + measure of one candidate), the baseline's included.
-        signature: names the parameters of a kernel for direct launch; other operators define it themselves.
-        arrays: the caller's own inputs by name (lists as ``x.0``, ``x.1``), which candidates are timed with.
-        progress: told of every trial.
-        say: told which long step begins.
-        retune: search anew although the cache has an answer.
-        resume: go on with the run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer.
-        accept_unfinished: answer from a cached result whose search was not finished, too; else it goes on. Default:
-            ASCENDOPT_ACCEPT_UNFINISHED.
-        limits: on seconds, tokens and money; whichever ends first keeps the best pair so far.
-        schedule: of the two stages, ``paper`` or ``adaptive``.
-        steps: of Stage I and of Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.
-        proposer: ``rules``, ``llm`` or ``both``; default: the setting, else both if a language model is configured.
-        endpoint: the language model; default: that of the settings, with its limits where ``limits`` has none.
-        warm_start: first try what the cache has of neighbours (other shapes, chips, operators), and leave to the
-            experience bank what the run has learned; False: a run that others neither change nor are changed by.
-        journal: where every trial is recorded as it ends; default: below the cache folder.
+        options: how it is tuned (docs/options.md); default: what the environment says.
+        given: what :func:`tune_cases` takes, and single options by name: ``tune_case(operator, case, budget=20)``.
 
     Raises:
         NoWorkingCandidate: not even the baseline pair passes the gate; the text says why.
         CacheError: another process is in the same run.
         AscendOptError: the operator doesn't build, the case doesn't fit it, the cache can't be written, ...
     """
-    (record,) = tune_cases(
-        operator,
-        (WeightedCase(case),),
-        chip=chip,
-        target=target,
-        budget=budget,
-        seed=seed,
-        cache=cache,
-        signature=signature,
-        arrays=arrays,
-        progress=progress,
-        say=say,
-        workers=workers,
-        retune=retune,
-        resume=resume,
-        accept_unfinished=accept_unfinished,
-        limits=limits,
-        schedule=schedule,
-        proposer=proposer,
-        endpoint=endpoint,
-        steps=steps,
-        warm_start=warm_start,
-        journal=journal,
-    )
+    (record,) = tune_cases(operator, (WeightedCase(case),), options, **given)
     return record
 
 
 def tune_cases(
     operator: Operator,
     cases: Sequence[WeightedCase],
+    options: RunOptions | None = None,
     *,
-    chip: str = "ascend910b2",
-    target: str = "auto",
-    budget: int = 40,
-    seed: int = 0,
     cache: Cache | None = None,
+    evaluator: Evaluator | None = None,
     signature: Signature | None = None,
     arrays: Mapping[str, Array] | None = None,
     progress: ProgressCallback | None = None,
-    say: Callable[[str], None] = lambda text: None,
-    workers: int | None = None,
-    retune: bool = False,
-    resume: bool = False,
-    accept_unfinished: bool | None = None,
+    say: Say = lambda text: None,
     limits: Limits | None = None,
-    schedule: str = SCHEDULES[0],
-    proposer: str | None = None,
     endpoint: Endpoint | None = None,
-    steps: tuple[int, int] = (10, 10),
-    warm_start: bool = True,
     journal: Path | None = None,
+    **changes: Any,
 ) -> list[TuneRecord]:
     """One pair for all ``cases``, tuned together; a record of each, all with the same history.
 
     A candidate's time is the weighted mean of the cases' relative times (evaluate/joint.py), and one evaluation is the
     candidate on every case. A case in which the common pair is no faster keeps its baseline, so the entries of the
-    cache are a portfolio of at most two pairs with the case as the rule. Arguments and errors as of :func:`tune_case`;
-    ``arrays`` are for a single case.
-    """
-    if accept_unfinished is None:
-        accept_unfinished = settings().accept_unfinished
-    endpoint = endpoint or Endpoint.of(settings())
-    if endpoint is not None:
-        limits = (limits or Limits()).or_else(Limits(tokens=endpoint.max_tokens, money=endpoint.max_money))
-    spending = Budget(limits or Limits())
-    toolkit = find(target)
-    cache = cache or Cache()
-    keys = [Key.of(operator, c.case, chip=chip, target=toolkit.target, toolkit=toolkit.version) for c in cases]
-    weights = [c.weight for c in cases]
-    main = heaviest(weights)
-    options = SearchOptions(
-        budget=budget,
-        stage1_steps=steps[0],
-        stage2_steps=steps[1],
-        parallel=_PARALLEL,
-        seed=seed,
-        min_gain=MIN_EFFECT[toolkit.target],
-        schedule=schedule,
-    )
-    name = keys[0].hash
-    if len(keys) > 1:
-        name = sha256(canonical([[k.hash, w] for k, w in zip(keys, weights, strict=True)]).encode())
-    chosen = choose(proposer, endpoint, limits=spending.limits, usage=spending.usage, seed=seed, say=say, run=name)
-    header = run_header(name, options, chosen.proposers) | {"warm_start": warm_start}
-    path = journal or cache.root / "journals" / f"{name[:16]}-{sha256(canonical(header).encode())[:16]}.jsonl"
-    goes_on = resume and path.exists()
-    known = None if retune else _cached(cache, keys)
-    if known and not goes_on:
-        if accept_unfinished or all(entry.provenance.finished(budget) for entry in known):
-            return [TuneRecord(k, c.case, e, cached=True) for k, c, e in zip(keys, cases, known, strict=True)]
-        say(f"the cached result's search was not finished ({known[0].provenance.search_text}): going on with it")
-    if resume and not goes_on:
-        say("nothing to resume: starting at the beginning")
-    if retune and not resume:
-        path.unlink(missing_ok=True)
+    cache are a portfolio of at most two pairs with the case as the rule.
 
-    with open_evaluator(toolkit, chip, workers=workers, say=say) as evaluator:
-        defined = evaluator.describe(operator).signature if not operator.direct else None
-        gates = [
-            Gate(operator, c.case, evaluator, seed=seed, signature=defined or signature, arrays=arrays) for c in cases
-        ]
-        timings = dict.fromkeys(_STAGES, 0.0)
-        say("building, running and checking the baseline pair")
-        with Journal(path, header) as log:
-            if log.recorded.outcomes:
-                say(f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({path})")
-            chosen.retrieval.fact = log.fact
-            found = log.fact("neighbours", lambda: _neighbours(cache, operator, keys[main]) if warm_start else [])
-            gate: Gate | JointGate = gates[0]
-            if len(gates) > 1:
-                alone = log.fact("baselines", lambda: [p.to_json() for p in baseline_profiles(gates)])
-                gate = JointGate(gates, weights, [Profile.from_json(p) for p in alone])
-            search = Search(
-                operator=operator,
-                case=cases[main].case,
-                chip=load_chip(evaluator.modelled_chip),
-                proposers=chosen.proposers,
-                evaluate_many=_evaluate_many(gate, timings),
-                options=options,
-                signature=defined,
-                journal=log,
-                progress=progress,
-                fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
-                limits=spending,
-                starters=[WarmStart([Neighbour.from_json(n) for n in found])],
-            )
-            try:
-                result = search.run()
-            except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
-                path.unlink(missing_ok=True)
-                raise
-        best_so_far = result.best is not result.baseline
-        if spending.limits.until is not None and result.stop == "seconds" and not best_so_far:
-            raise OutOfTime(f"the time was over after {result.evaluations} evaluations; nothing faster was found.")
-        if result.stop == "interrupted":
+    Args:
+        options: how they are tuned (docs/options.md); default: what the environment says.
+        cache: default: that of the settings.
+        evaluator: what compiles, runs and checks candidates, made for the target and chip of the options; whoever made
+            it closes it. Default: one for this run.
+        signature: names the parameters of a kernel for direct launch; other operators define it themselves.
+        arrays: the caller's own inputs by name (lists as ``x.0``, ``x.1``) for a single case, which candidates are
+            timed with.
+        progress: told of every trial.
+        say: told which long step begins.
+        limits: those of this part of a run that is done in parts; they go before those of the options.
+        endpoint: the language model; default: that of the options.
+        journal: where every trial is recorded as it ends; default: below the cache folder.
+        changes: single options by name, in place of those in ``options``.
+
+    Raises as :func:`tune_case`.
+    """
+    options = replace(options or RunOptions(), **changes)
+    operator = operator.invariantly() if options.invariant else operator
+    toolkit = evaluator.toolkit if evaluator is not None else find(options.target)
+    run = _Run(operator, tuple(cases), options, toolkit, cache or Cache(), limits, endpoint, journal, say)
+    known = run.cached()
+    if known and run.is_enough(known):
+        return [TuneRecord(k, c.case, e, cached=True) for k, c, e in zip(run.keys, cases, known, strict=True)]
+    run.begin(known)
+    with contextlib.ExitStack() as stack:
+        stack.callback(run.chosen.close)
+        if evaluator is None:
+            evaluator = stack.enter_context(open_evaluator(toolkit, options.chip, workers=options.workers, say=say))
+        found = run.search(evaluator, signature, arrays, progress)
+        if found.result.stop == "interrupted":
             say("interrupted: keeping the best pair found so far (Ctrl-C again: end at once)")
         say("checking the best pair once more, on inputs the search never saw")
-        best, confirmed, decision = _confirm(gate, result, toolkit.target)
-        together = tuple(k.hash for k in keys) if len(keys) > 1 else ()
-        entries = [
-            _entry(
-                k,
-                operator,
-                result,
-                one,
-                toolkit=toolkit,
-                seed=seed,
-                budget=budget,
-                signature=defined,
-                cases=together,
-                common_pair=best.candidate.pair.hash if together else "",
-            )
-            for k, one in zip(keys, _kept(gate, result, best, confirmed, decision), strict=True)
-        ]
-        chosen.close()
-    if known:
-        entries = [_better(one, other) for one, other in zip(known, entries, strict=True)]
-    for entry in entries:
-        cache.put(entry)
-    if warm_start and len(cases) == 1:
-        run = LearningRun(
-            name, operator, cases[0].case, load_chip(chip), toolkit.target, result.history, chosen.retrieval.found,
-            seed, package_version(), toolkit.version,
-        )  # fmt: skip
-        chosen.retrieval.give(lambda bank: learned(run, bank))
-    if result.stop in FINISHED:  # else its journal is kept, and it can go on
-        path.unlink(missing_ok=True)
-    seen, stop, elapsed = result.history, result.stop, result.elapsed_s
+        confirmed = confirm(found.gate, found.result, toolkit.target)
+        entries = run.keep(found, confirmed, known)
+    run.learn(found.result)
+    seen, stop, elapsed = found.result.history, found.result.stop, found.result.elapsed_s
+    spent = run.chosen.counts()
     return [
-        TuneRecord(k, c.case, e, False, seen, stop, elapsed, timings, chosen.counts(), decision)
-        for k, c, e in zip(keys, cases, entries, strict=True)
+        TuneRecord(k, c.case, e, False, seen, stop, elapsed, found.timings_s, spent, confirmed.decision)
+        for k, c, e in zip(run.keys, cases, entries, strict=True)
     ]
 
 
-def _neighbours(cache: Cache, operator: Operator, key: Key) -> list[dict[str, Any]]:
-    return [n.to_json() for n in neighbours(cache, operator, key)]
+@dataclass(frozen=True)
+class _Found:
+    """What a search came to, and the gate that judged it. ``timings_s``: by stage, of all evaluations."""
+
+    gate: Gate | JointGate
+    result: SearchResult
+    signature: Signature | None  # as the operator defines it
+    timings_s: Mapping[str, float]
+
+
+class _Run:
+    """One run: what identifies it, where it is recorded, who proposes, and its chapters in the order of the story."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        cases: tuple[WeightedCase, ...],
+        options: RunOptions,
+        toolkit: Toolkit,
+        cache: Cache,
+        limits: Limits | None,
+        endpoint: Endpoint | None,
+        journal: Path | None,
+        say: Say,
+    ) -> None:
+        self.operator, self.cases, self.options, self.toolkit, self.cache = operator, cases, options, toolkit, cache
+        self._say = say
+        chip = options.chip
+        self.keys = [Key.of(operator, c.case, chip=chip, target=toolkit.target, toolkit=toolkit.version) for c in cases]
+        self._weights = [c.weight for c in cases]
+        self._main = heaviest(self._weights)
+        self.name = self.keys[0].hash
+        if len(cases) > 1:
+            together = [[key.hash, weight] for key, weight in zip(self.keys, self._weights, strict=True)]
+            self.name = sha256(canonical(together).encode())
+        endpoint, limits = _asking(options, endpoint, limits)
+        self._spending = Budget(limits)
+        self.chosen = choose(
+            options.proposer, endpoint, limits=limits, usage=self._spending.usage, seed=options.seed, say=say,
+            run=self.name,
+        )  # fmt: skip
+        self._search_options = SearchOptions.of(options, _PARALLEL, MIN_EFFECT[toolkit.target])
+        header = run_header(self.name, self._search_options, self.chosen.proposers)
+        self._header = header | {"warm_start": options.warm_start}
+        file = f"{self.name[:16]}-{sha256(canonical(self._header).encode())[:16]}.jsonl"
+        self._journal = journal or cache.root / "journals" / file
+        self._goes_on = options.resume and self._journal.exists()
+
+    def cached(self) -> list[Entry] | None:
+        """What the cache has for these cases, unless it is to be made anew."""
+        return None if self.options.retune else cached(self.cache, self.keys)
+
+    def is_enough(self, known: Sequence[Entry]) -> bool:
+        """Whether the cache's answer is the answer."""
+        finished = all(entry.provenance.finished(self.options.budget) for entry in known)
+        return not self._goes_on and (self.options.accept_unfinished or finished)
+
+    def begin(self, known: Sequence[Entry] | None) -> None:
+        """Says what is gone on with, and forgets what isn't."""
+        if known and not self._goes_on:
+            search = known[0].provenance.search_text
+            self._say(f"the cached result's search was not finished ({search}): going on with it")
+        if self.options.resume and not self._goes_on:
+            self._say("nothing to resume: starting at the beginning")
+        if self.options.retune and not self.options.resume:
+            self._journal.unlink(missing_ok=True)
+
+    def search(
+        self,
+        evaluator: Evaluator,
+        signature: Signature | None,
+        arrays: Mapping[str, Array] | None,
+        progress: ProgressCallback | None,
+    ) -> _Found:
+        """Raises OutOfTime when a part of a run ended before anything faster was found."""
+        operator, seed = self.operator, self.options.seed
+        defined = evaluator.describe(operator).signature if not operator.direct else None
+        gates = [
+            Gate(operator, c.case, evaluator, seed=seed, signature=defined or signature, arrays=arrays)
+            for c in self.cases
+        ]
+        self._say("building, running and checking the baseline pair")
+        timings = dict.fromkeys(_STAGES, 0.0)
+        try:
+            with Journal(self._journal, self._header) as log:
+                if log.recorded.outcomes:
+                    self._say(
+                        f"going on after {len(log.recorded.outcomes)} evaluations of the same run ({self._journal})"
+                    )
+                self.chosen.retrieval.fact = log.fact
+                gate = self._joint(gates, log)
+                result = Search(
+                    operator=operator,
+                    case=self.cases[self._main].case,
+                    chip=load_chip(evaluator.modelled_chip),
+                    proposers=self.chosen.proposers,
+                    evaluate_many=_evaluate_many(gate, timings),
+                    options=self._search_options,
+                    signature=defined,
+                    journal=log,
+                    progress=progress,
+                    fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
+                    limits=self._spending,
+                    starters=[WarmStart(self._neighbours(log))],
+                ).run()
+        except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
+            self._journal.unlink(missing_ok=True)
+            raise
+        if self._spending.limits.until is not None and result.stop == "seconds" and result.best is result.baseline:
+            raise OutOfTime(f"the time was over after {result.evaluations} evaluations; nothing faster was found.")
+        return _Found(gate, result, defined, timings)
+
+    def _joint(self, gates: Sequence[Gate], log: Journal) -> Gate | JointGate:
+        if len(gates) == 1:
+            return gates[0]
+        alone = log.fact("baselines", lambda: [p.to_json() for p in baseline_profiles(gates)])
+        return JointGate(gates, self._weights, [Profile.from_json(p) for p in alone])
+
+    def _neighbours(self, log: Journal) -> list[Neighbour]:
+        def ask() -> list[dict[str, Any]]:
+            if not self.options.warm_start:
+                return []
+            return [n.to_json() for n in neighbours(self.cache, self.operator, self.keys[self._main])]
+
+        return [Neighbour.from_json(n) for n in log.fact("neighbours", ask)]
+
+    def keep(self, found: _Found, confirmed: Confirmed, known: Sequence[Entry] | None) -> list[Entry]:
+        """Writes every case's result to the cache, and returns it: the better one where there was one before."""
+        together = tuple(key.hash for key in self.keys) if len(self.keys) > 1 else ()
+        made = Made(
+            self.operator, found.result, found.signature, self.options.seed, self.options.budget, self.toolkit.version,
+            together, confirmed.trial.candidate.pair.hash if together else "",
+        )  # fmt: skip
+        kept = what_to_keep(found.gate, found.result, confirmed)
+        entries = [entry_of(key, one, made) for key, one in zip(self.keys, kept, strict=True)]
+        if known:
+            entries = [better(one, other) for one, other in zip(known, entries, strict=True)]
+        for entry in entries:
+            self.cache.put(entry)
+        return entries
+
+    def learn(self, result: SearchResult) -> None:
+        """Leaves to the experience bank what the run has learned; a journal that can't go on has served."""
+        if self.options.warm_start and len(self.cases) == 1:
+            run = LearningRun(
+                self.name, self.operator, self.cases[0].case, load_chip(self.options.chip), self.toolkit.target,
+                result.history, self.chosen.retrieval.found, self.options.seed, package_version(), self.toolkit.version,
+            )  # fmt: skip
+            self.chosen.retrieval.give(lambda bank: learned(run, bank))
+        if result.stop in FINISHED:
+            self._journal.unlink(missing_ok=True)
+
+
+def _asking(options: RunOptions, endpoint: Endpoint | None, limits: Limits | None) -> tuple[Endpoint | None, Limits]:
+    """The language model, and the limits of the run: those given, a given model's own, then the options'."""
+    limits = limits or Limits()
+    if endpoint is None:
+        endpoint = Endpoint.of(settings(), model=options.llm_model, base_url=options.llm_base_url)
+    else:
+        limits = limits.or_else(Limits(tokens=endpoint.max_tokens, money=endpoint.max_money))
+    return endpoint, limits.or_else(Limits(options.max_seconds, options.max_tokens, options.max_money))
 
 
 def _evaluate_many(
@@ -365,171 +379,3 @@ def _evaluate_many(
             yield number, result.outcome
 
     return run
-
-
-def _confirm(gate: Gate | JointGate, result: SearchResult, target: str) -> tuple[Trial, Checked, Decision]:
-    """The accepted candidate (search/acceptance.py), confirmed in a fresh process and on unseen inputs; else the
-    baseline.
-
-    Raises:
-        NoWorkingCandidate: not even the baseline passes.
-    """
-    accepted = accept(result.history, result.baseline, gate, target, _comparing(gate, result.baseline, target))
-    if accepted.winner is not None:
-        return *accepted.winner, accepted.decision
-    confirmed = gate.confirm(result.baseline.candidate.pair)
-    if isinstance(confirmed.outcome, Timed):
-        return result.baseline, confirmed, accepted.decision
-    failures = [*accepted.refused, f"as written: {confirmed.outcome.reason}"]
-    raise NoWorkingCandidate(
-        f"nothing passed the final check on unseen inputs ({'; '.join(failures[:3])}).",
-        "The operator's result seems to depend on its inputs' values; check its reference and tolerances.",
-    )
-
-
-def _comparing(gate: Gate | JointGate, baseline: Trial, target: str) -> Callable[[Trial], Comparison | None] | None:
-    """Compares a trial with the baseline, measured in turn; None where times don't vary."""
-    if target == "virtual":
-        return None
-    gate.set_incumbent(gate.evaluate(baseline.candidate.pair))
-
-    def measure(trial: Trial) -> Comparison | None:
-        outcome = gate.evaluate(trial.candidate.pair).outcome
-        if not isinstance(outcome, Timed):
-            return None
-        seen = outcome.profile.counters
-        spreads = seen.get("candidate_spread_us", 0.0), seen.get("incumbent_spread_us", 0.0)
-        return Comparison(outcome.profile.task_duration_us, seen["incumbent_us"], *spreads)
-
-    return measure
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """What a case keeps: a trial, what its confirmation in this case found, the case's baseline, and why the trial.
-
-    ``interval``: of the speedup over plausible clocks, where times are modelled and the trial is not the baseline.
-    """
-
-    trial: Trial
-    confirmed: Checked
-    baseline: Profile
-    decision: str
-    interval: Interval | None = None
-
-
-def _kept(
-    gate: Gate | JointGate, result: SearchResult, best: Trial, confirmed: Checked, decision: Decision
-) -> list[_Kept]:
-    """The best pair for every case, except that a case in which it is no faster keeps the baseline."""
-    written, pair = result.baseline, best.candidate.pair
-    if isinstance(gate, Gate):
-        assert isinstance(written.outcome, Timed)
-        cases = [(gate, confirmed, written.outcome.profile)]
-    else:
-        cases = list(zip(gate.gates, gate.confirmed, gate.baselines, strict=True))
-    if best is written:
-        return [_Kept(best, checked, baseline, decision.outcome) for _, checked, baseline in cases]
-    out = []
-    for one, checked, baseline in cases:
-        assert checked.profile is not None
-        found = interval(one.speedups(pair))
-        faster = checked.profile.task_duration_us < baseline.task_duration_us
-        if len(cases) == 1 or (faster and (found is None or found.survives)):
-            out.append(_Kept(best, checked, baseline, decision.outcome, found))
-        else:
-            reason = FRAGILE if faster else NO_WIN
-            out.append(_Kept(written, one.confirm(written.candidate.pair), baseline, reason))
-    return out
-
-
-def _cached(cache: Cache, keys: Sequence[Key]) -> list[Entry] | None:
-    """The entries of all cases, if the cache has them and, of several, one was tuned for these cases together."""
-    entries = [cache.get(key) for key in keys]
-    found = [e for e in entries if e is not None]
-    if len(found) < len(keys):
-        return None
-    wanted = {key.hash for key in keys}
-    together = len(keys) == 1 or any(set(e.provenance.cases) == wanted for e in found)
-    return found if together else None
-
-
-def _better(known: Entry, found: Entry) -> Entry:
-    """What to keep of a result whose search was not finished and what came of going on."""
-    if found.best.task_duration_us <= known.best.task_duration_us:
-        return found
-    made = found.provenance
-    return replace(
-        known,
-        provenance=replace(
-            known.provenance,
-            budget=made.budget,
-            evaluations=made.evaluations,
-            outcomes=made.outcomes,
-            ended=made.ended,
-        ),
-    )
-
-
-def _entry(
-    key: Key,
-    operator: Operator,
-    result: SearchResult,
-    kept: _Kept,
-    *,
-    toolkit: Toolkit,
-    seed: int,
-    budget: int,
-    signature: Any,
-    cases: tuple[str, ...],
-    common_pair: str,
-) -> Entry:
-    best, confirmed = kept.trial, kept.confirmed
-    assert isinstance(confirmed.outcome, Timed)
-    assert confirmed.tiling is not None
-    by_id = {t.candidate.id: t for t in result.history}
-    steps = []
-    trial = best
-    while trial.candidate.parent is not None:
-        steps.append(trial)
-        trial = by_id[trial.candidate.parent]
-    steps.reverse()
-    return Entry(
-        key=key,
-        pair=best.candidate.pair,
-        binary=confirmed.binary,
-        kernel_name=confirmed.kernel_name,
-        tiling=confirmed.tiling,
-        baseline=kept.baseline,
-        best=confirmed.outcome.profile,
-        provenance=Provenance(
-            seed=seed,
-            budget=budget,
-            evaluations=result.evaluations,
-            outcomes=result.outcomes,
-            tools={
-                "ascendopt_tune": package_version(),
-                "toolkit": toolkit.version,
-                "python": platform.python_version(),
-            },
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            changes=tuple(t.candidate.change for t in steps),
-            moves=tuple(tuple(m.to_json()) for t in steps for m in t.moves if m.family != "recombination"),
-            baseline_tiling=operator.baseline.tiling_hash,
-            reference="baseline" if operator.reference is None else "reference.py",
-            checks=confirmed.checks,
-            decision=kept.decision,
-            cases=cases,
-            common_pair=common_pair,
-            ended=result.stop,
-        ),
-        signature=signature,
-        interval=kept.interval,
-    )
-
-
-def package_version() -> str:
-    try:
-        return version("ascendopt_tune")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "checkout"

@@ -1,13 +1,19 @@
-"""Writes the table of docs/settings.md anew; tests/unit/test_docs.py compares."""
+"""Writes the tables of docs/settings.md and docs/options.md anew; tests/unit/test_docs.py compares."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ascendopt_tune.settings import table
+from ascendopt_tune import settings
+from ascendopt_tune.nouns import run_options
 
-PAGE = Path(__file__).with_name("settings.md")
+FOLDER = Path(__file__).parent
 
 if __name__ == "__main__":
-    text = PAGE.read_text()
-    PAGE.write_text(text[: text.index("| variable |")] + table())
+    for name, first, table in (
+        ("settings.md", "| variable |", settings.table()),
+        ("options.md", "| option |", run_options.table()),
+    ):
+        page = FOLDER / name
+        text = page.read_text()
+        page.write_text(text[: text.index(first)] + table)

@@ -37,6 +37,7 @@ from ..generator.module_file import read
 from ..nouns.case import Case, TensorSpec, flatten
 from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
+from ..nouns.run_options import RunOptions
 from ..sources.arguments import build_case, parse_tensor
 from ..sources.registry import load_folder
 from .roofline import roofline_us
@@ -283,9 +284,12 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
         from ..tuner import tune_case
 
         tuned = tune_case(
-            operator, case, chip=chip, target="virtual", budget=evaluations, cache=Cache(folder / "cache"), workers=1,
-            warm_start=False,
-        )  # fmt: skip
+            operator,
+            case,
+            RunOptions(chip, "virtual", budget=evaluations, workers=1, warm_start=False),
+            cache=Cache(folder / "cache"),
+            evaluator=evaluator,
+        )
         record.tuned_us = round(tuned.best.task_duration_us, 3)
     record.evaluations = evaluations
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from .. import paths
 from ..errors import AscendOptError
-from ..search.schedule import Schedule
+from ..nouns.run_options import Schedule
 from ..store.lines import append_lines, read_lines
 from . import peers
 from .methods import OWN, as_written, ours

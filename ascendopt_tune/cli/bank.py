@@ -22,11 +22,13 @@ from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..nouns.chip import load_chip
 from ..nouns.outcome import Timed
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from ..search.kernel.motifs import KernelProgram
-from ..settings import settings
 from . import bank_build, options
 from .bank_build import Cases, To, open_bank
+from .flags import Only, grouped
+from .subject import find_operator
 
 app = typer.Typer(
     help="The experience bank: what optimizations were worth, measured, found again by a slow kernel's symptoms.",
@@ -37,15 +39,15 @@ app = typer.Typer(
 # -- search and show --------------------------------------------------------------------------------------------------
 
 
+@grouped
 def search(
+    how: Annotated[RunOptions, Only("chip", "target")],
     text: Annotated[str | None, typer.Argument(help="What the slow kernel shows, in plain words.")] = None,
     op: Annotated[str | None, typer.Option("--op", help="Instead of a text: run this operator and ask for it.")] = None,
     case: Cases = [],  # noqa: B006
     k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 3,
-    chip: options.ChipName = None,
     dtype: Annotated[str | None, typer.Option("--dtype", help="Only of this dtype.")] = None,
     motifs: Annotated[bool, typer.Option("--motifs/--all", help="The best of each motif only.")] = True,
-    target: options.Target = None,
     bank: To = None,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -53,7 +55,7 @@ def search(
     """Find experience by symptoms: those of a text, or of an operator that is run and diagnosed."""
     if (text is None) == (op is None):
         raise BankError("search asks with a text or with --op.", "Give one of them.")
-    query = text if text is not None else _diagnosed(str(op), case, chip, target)
+    query = text if text is not None else _diagnosed(str(op), case, how)
     found = open_bank(bank).search(query, k, dtype=dtype, one_per_motif=motifs)
     if json:
         results = [{"score": score, **e.to_json()} for e, score in found]
@@ -67,16 +69,15 @@ def search(
         print(f"{score:.3f}  {e.id[:12]}  {e.title}\n       {_line(e)}")
 
 
-def _diagnosed(op: str, cases: Sequence[str], chip: str | None, target: str | None) -> str:
+def _diagnosed(op: str, cases: Sequence[str], how: RunOptions) -> str:
     """The query an operator's run leads to. Raises NoWorkingCandidate when it doesn't pass the gate."""
     options.check_cache_folder()
     if len(cases) > 1:
         raise CaseError("search asks for one case.", "Give --case once.")
-    now = settings()
-    toolkit, name = find(target or now.target), chip or now.chip
+    toolkit, name = find(how.target), how.chip
     print(f"building, running and checking {op} ...", file=sys.stderr)
     with Evaluator(toolkit, name) as evaluator:
-        operator = options.find_operator(op, None, None, None, ())
+        operator = find_operator(options.OperatorFlags(op))
         text = cases[0] if cases else bank_build.example_cases(operator)[0]
         subject = bank_build.subject_of(operator, text, evaluator)
         result = Gate(operator, subject.case, evaluator).evaluate(operator.baseline)

@@ -27,10 +27,13 @@ from ..llm.endpoint import Endpoint
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
 from ..settings import settings
 from ..sources.registry import operator_names
 from . import options
+from .flags import Only, grouped
+from .subject import CommandSubject, find_operator, make_subject
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -93,7 +96,9 @@ class Tally:
         }
 
 
+@grouped
 def build_bank(
+    how: Annotated[RunOptions, Only("chip", "target", "seed", "workers")],
     ops: Annotated[
         list[str] | None, typer.Argument(metavar="[OP]...", help="Operators: registry names, or folders.")
     ] = None,
@@ -102,9 +107,6 @@ def build_bank(
     plan: Annotated[
         Path | None, typer.Option("--plan", help="A TOML file: [[unit]] with op, cases, chips (docs/bank.md).")
     ] = None,
-    chip: options.ChipName = None,
-    target: options.Target = None,
-    seed: options.Seed = 0,
     tune: Annotated[int, typer.Option("--tune", min=0, help="Evaluations to tune each pair with before.")] = 0,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Removals behind one another.")] = 2,
     per_motif: Annotated[
@@ -121,7 +123,6 @@ def build_bank(
         str, typer.Option("--proposer", help="Who takes optimizations out and words them: rules or llm (docs/llm.md).")
     ] = "rules",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted build.")] = False,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Evaluations at the same time.")] = None,
     bank: To = None,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -130,26 +131,25 @@ def build_bank(
 
     Without --case, the cases of the operator's op.toml are used. Ctrl-C keeps what was found; --resume goes on.
     """
-    now = settings()
     options.check_cache_folder()
     path = tuple(_step(text) for text in step)
-    given = _planned(plan) if plan is not None else _named(ops or [], registry, case, chip or now.chip)
-    toolkit = find(target or now.target)
+    given = _planned(plan) if plan is not None else _named(ops or [], registry, case, how.chip)
+    toolkit = find(how.target)
     console = Console(stderr=True, highlight=False)
     store, tally, stop = open_bank(bank), Tally(), "finished"
 
     def say(text: str) -> None:
         console.print(f"{text} ...", markup=False, soft_wrap=True)
 
-    client = _client(proposer, seed, say)
+    client = _client(proposer, how.seed, say)
     try:
         for name, chip_name, texts in _grouped(given):
-            with open_evaluator(toolkit, chip_name, workers=workers or now.workers, say=say) as evaluator:
-                operator = options.find_operator(name, None, None, None, ())
+            with open_evaluator(toolkit, chip_name, workers=how.workers, say=say) as evaluator:
+                operator = find_operator(options.OperatorFlags(name))
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)
-                    words, how = (name, "--case", text, *_asking(client)), RewindOptions(depth, per_motif=per_motif)
-                    unit = Unit(operator, subject.case, chip_name, words, seed, tune, how, path, forward)
+                    words, removal = (name, "--case", text, *_asking(client)), RewindOptions(depth, per_motif=per_motif)
+                    unit = Unit(operator, subject.case, chip_name, words, how.seed, tune, removal, path, forward)
                     roles = _roles(client, unit)
                     try:
                         for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say, **roles):
@@ -230,12 +230,12 @@ def _grouped(given: Given) -> Iterator[tuple[str, str, list[str]]]:
     yield from ((name, chip, texts) for (name, chip), texts in out.items())
 
 
-def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> options.CommandSubject:
+def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> CommandSubject:
     """The case of ``--case``: tensors (``NAME=DTYPE[...]``) and attributes (``NAME=VALUE``), separated by blanks."""
     words = shlex.split(text)
     tensors = [w for w in words if "[" in w]
     attrs = [w for w in words if "[" not in w]
-    return options.make_subject(operator, evaluator, input=tensors, inputs=None, output=[], attr=attrs, outputs=None)
+    return make_subject(operator, evaluator, options.CaseFlags(input=tensors, attr=attrs))
 
 
 def example_cases(operator: Operator) -> list[str]:

@@ -18,8 +18,10 @@ from ..bench.sizes import SIZES
 from ..build.toolkit import find
 from ..errors import SettingsError
 from ..nouns.chip import load_chip
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from . import options
+from .flags import Only, grouped
 
 if TYPE_CHECKING:
     from ..bench import runner, summary
@@ -55,7 +57,9 @@ Json = options.Json
 
 
 @app.command("search", epilog=EXAMPLES)
+@grouped
 def search(
+    how: Annotated[RunOptions, Only(chip=_CHIP, budget=40)],
     name: List = table.TEST,
     operators: Operators = [],  # noqa: B006
     every: Annotated[
@@ -79,9 +83,7 @@ def search(
         ),
     ] = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
-    budget: Annotated[int, typer.Option("--budget", min=2, help="Evaluations of a run, the baseline's included.")] = 40,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
-    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
     results: Results = None,
     docs: Annotated[
         Path | None, typer.Option("--docs", help="Write the results into this page, and pictures beside it.")
@@ -101,13 +103,15 @@ def search(
     on_sample = _words(sampled, wanted, "methods")
     if set(on_sample) == set(wanted):
         raise SettingsError("every method is one of the sample.", "One has to run on all operators; or use --every.")
+    if how.budget < 2:
+        raise SettingsError(f"--budget {how.budget} is the baseline alone.", "Give at least 2 evaluations.")
     options.check_cache_folder()
     plan = runner.BenchPlan(
         operators=_each(table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes")), every),
         methods=wanted,
         seeds=seeds,
-        budget=budget,
-        chip=chip,
+        budget=how.budget,
+        chip=how.chip,
         results=results or paths.cache_dir() / "bench",
         jobs=jobs,
         sampled=on_sample,
@@ -150,7 +154,7 @@ def search(
             "time": "modelled",
             "cases": len({r.case for r in found.counted}),
             "seeds": seeds,
-            "budget": budget,
+            "budget": how.budget,
             "methods": [
                 {**vars(one), "size": size, "fast": _by_threshold(one)} for size, of in lines.items() for one in of
             ],
@@ -210,12 +214,13 @@ def _show(lines: Mapping[str, list[summary.Line]], written: list[Path]) -> None:
 
 
 @app.command("sensitivity")
+@grouped
 def sensitivity(
+    how: Annotated[RunOptions, Only(chip=_CHIP)],
     name: List = table.TEST,
     operators: Operators = [],  # noqa: B006
     sizes: Sizes = _ALL_SIZES,
     method: Annotated[str, typer.Option("--method", help="Whose best pairs.")] = "full",
-    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = _CHIP,
     results: Results = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
     json: Json = False,
@@ -232,15 +237,15 @@ def sensitivity(
     folder = results or paths.cache_dir() / "bench"
     entries = table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes"))
     table.check_sources(entries)
-    best = of_clock.best_runs([r for r in runner.read_runs(folder) if r.chip == chip], method)
+    best = of_clock.best_runs([r for r in runner.read_runs(folder) if r.chip == how.chip], method)
 
     def tell(case: tuple[str, str], text: str) -> None:
         print(f"{' '.join(case)}: {text}", file=sys.stderr)
 
-    found = of_clock.measure(entries, best, folder, chip, tell)
+    found = of_clock.measure(entries, best, folder, how.chip, tell)
     if not found:
         raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
-    part = load_chip(chip)
+    part = load_chip(how.chip)
     nominal, moved = of_clock.effects(of_clock.changes(part), found)
     if json:
         print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))

@@ -13,9 +13,11 @@ from .. import paths
 from ..build.toolkit import find
 from ..errors import CaseError
 from ..nouns.chip import DEFAULT_CHIP
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from ..settings import settings
 from . import options
+from .flags import Only, grouped
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -27,7 +29,9 @@ A finished task is kept; the same command goes on there.
 """
 
 
+@grouped
 def mkb(
+    how: Annotated[RunOptions, Only(chip=DEFAULT_CHIP)],
     names: Annotated[
         list[str] | None, typer.Argument(help="Tasks or categories. Default: AscendCraft's 52.", metavar="TASKS...")
     ] = None,
@@ -38,7 +42,6 @@ def mkb(
     evaluations: Annotated[int, typer.Option("--evaluations", min=0, help="Of the tuner per task; 0: none.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Tasks at the same time.")] = 1,
     limit: Annotated[float, typer.Option("--seconds", min=1, help="At most so many per task.")] = 900,
-    chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = DEFAULT_CHIP,
     results: Annotated[
         Path | None, typer.Option("--results", help="The file of records. Default: below the cache.")
     ] = None,
@@ -65,13 +68,13 @@ def mkb(
         results or paths.cache_dir() / "mkb" / "records.jsonl",
         jobs=jobs,
         evaluations=evaluations,
-        chip=chip,
+        chip=how.chip,
         seconds=limit,
         say=say,
     )
     if docs is not None:
-        page.write(docs, found, chip)
+        page.write(docs, found, how.chip)
     if json:
-        print(json_text({"time": "modelled", "chip": chip, "tasks": [asdict(r) for r in found]}))
+        print(json_text({"time": "modelled", "chip": how.chip, "tasks": [asdict(r) for r in found]}))
     else:
         print("\n".join(page.summary(found)))

@@ -13,12 +13,15 @@ from ..build.toolkit import find
 from ..deploy import importing, upkeep
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
 from ..settings import settings
 from ..store import archive
 from ..store.cache import Cache, EntrySummary, Key
 from ..store.entry import Provenance, folder_reader, read_document
 from . import options
+from .flags import Only, grouped
+from .subject import find_operator, make_subject
 
 app = typer.Typer(
     name="cache",
@@ -75,25 +78,22 @@ def show(
 
 
 @app.command("explain")
+@grouped
 def explain(
+    how: Annotated[RunOptions, Only("chip", "target")],
     op: options.Op = None,
     input: options.Input = [],  # noqa: B006
     output: options.Output = [],  # noqa: B006
     attr: options.Attr = [],  # noqa: B006
-    chip: options.ChipName = None,
-    target: options.Target = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Tell whether a call would be answered from the cache, and if not, what differs from the closest result."""
-    operator = options.find_operator(op, None, None, None, [])
-    toolkit = find(target or settings().target)
-    chip = chip or settings().chip
-    with Evaluator(toolkit, chip, workers=1) as evaluator:
-        subject = options.make_subject(
-            operator, evaluator, input=input, inputs=None, output=output, attr=attr, outputs=None
-        )
-    key = Key.of(operator, subject.case, chip=chip, target=toolkit.target, toolkit=toolkit.version)
+    operator = find_operator(options.OperatorFlags(op))
+    toolkit = find(how.target)
+    with Evaluator(toolkit, how.chip, workers=1) as evaluator:
+        subject = make_subject(operator, evaluator, options.CaseFlags(input=input, output=output, attr=attr))
+    key = Key.of(operator, subject.case, chip=how.chip, target=toolkit.target, toolkit=toolkit.version)
     found = Cache().explain(key)
     if json:
         fields = [{"field": d.field, "wanted": d.wanted, "cached": d.found} for d in found.differences]

@@ -13,9 +13,10 @@ from rich.table import Table
 from ..calibrate.calibration import Calibration, calibrate
 from ..calibrate.fit import Residual
 from ..calibrate.measure import Effort
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from ..settings import settings
 from . import options
+from .flags import Only, grouped
 
 EXAMPLES = (
     "Examples: ascendopt-tune calibrate -o mine.toml; ascendopt-tune tune add --chip mine.toml. "
@@ -31,7 +32,9 @@ Samples = Annotated[
 Reduced = Annotated[bool, typer.Option("--reduced", help="A few microbenchmarks of each kind only, to try it.")]
 
 
+@grouped
 def calibrate_command(
+    how: Annotated[RunOptions, Only("target")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The chip file to write; measurements are kept beside it.")
     ] = Path("calibrated.toml"),
@@ -39,7 +42,6 @@ def calibrate_command(
         str | None,
         typer.Option("--chip", help="The chip whose facts are the device's. Default: the one of its name."),
     ] = None,
-    target: options.Target = None,
     samples: Samples = None,
     reduced: Reduced = False,
     json: options.Json = False,
@@ -59,7 +61,7 @@ def calibrate_command(
     try:
         result = calibrate(
             output,
-            target=target or settings().target,
+            target=how.target,
             chip=chip,
             effort=Effort(samples) if samples is not None else None,
             reduced=reduced,

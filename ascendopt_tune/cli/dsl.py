@@ -14,9 +14,11 @@ from ..dsl.ir import Number, Program
 from ..dsl.lower import lower, write_project
 from ..errors import CaseError
 from ..nouns.case import TensorSpec
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from ..sources import arguments
 from . import options
+from .flags import Only, grouped
 
 app = typer.Typer(
     help="Programs of the tile language (docs/dsl.md): check them, run them on numpy, lower them to an operator.",
@@ -71,20 +73,21 @@ def check(
 
 
 @app.command("run", epilog=EXAMPLES)
+@grouped
 def run(
+    how: Annotated[RunOptions, Only("seed")],
     file: File,
     input: Input,
     name: Name = None,
     attr: Attr = [],  # noqa: B006
     outputs: Annotated[Path | None, typer.Option("--outputs", help="Write the outputs to this file (.npz).")] = None,
-    seed: options.Seed = 0,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Run a program on numpy with random inputs, and check what the language promises."""
     program = read_file(file, name)
     specs = _inputs(program, input)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(how.seed)
     arrays = {n: _random(rng, s) for n, s in specs.items()}
     found = interpret(program, arrays, _attributes(attr))
     if outputs is not None:

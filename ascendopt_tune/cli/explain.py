@@ -16,6 +16,7 @@ from ..llm.endpoint import Endpoint
 from ..llm.roles import Refinement, refine_template
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
+from ..nouns.run_options import RunOptions
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
 from ..search.tiling.context import Context, keys_of
@@ -23,6 +24,8 @@ from ..search.tiling.rules import mutations
 from ..search.tiling.slice import Template, synthesize
 from ..settings import settings
 from . import options
+from .flags import Only, grouped
+from .subject import find_operator
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -36,9 +39,10 @@ _SHOWN = 16  # sites, unless --all
 _AROUND = 1  # lines shown around a marked one
 
 
+@grouped
 def explain(
+    how: Annotated[RunOptions, Only("chip")],
     op: options.Op = None,
-    chip: options.ChipName = None,
     everything: Annotated[bool, typer.Option("--all", help=f"Every site; otherwise the worthiest {_SHOWN}.")] = False,
     llm: Annotated[
         bool, typer.Option("--llm", help="A language model says which sites matter, too (docs/llm.md).")
@@ -52,7 +56,7 @@ def explain(
     The region is found by following block dim, tiling key, tiling data and workspace back through the program. Values
     that rules would write depend on the case; here they are for three float16 tensors of a million elements.
     """
-    operator = options.find_operator(op, None, None, None, [])
+    operator = find_operator(options.OperatorFlags(op))
     template = synthesize(operator.baseline.tiling)
     if not template.sites:
         raise OperatorError(
@@ -61,7 +65,7 @@ def explain(
         )
     refinement = _refined(operator, template) if llm else Refinement()
     template = refinement.apply(template)
-    context = _context(operator, chip or settings().chip)
+    context = _context(operator, how.chip)
     known = mutations(template, context)
     sites = marked_sites(template, known)
     shown = sites if everything else sites[:_SHOWN]

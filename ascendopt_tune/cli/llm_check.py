@@ -19,6 +19,7 @@ from ..nouns.chip import load_chip
 from ..nouns.operator import Candidate, Operator
 from ..nouns.outcome import Hazard, Timed
 from ..nouns.profile import Profile
+from ..nouns.run_options import RunOptions
 from ..nouns.trial import Trial
 from ..report.text import json_text
 from ..search.proposer import SearchState
@@ -26,6 +27,7 @@ from ..settings import settings
 from ..sources.arguments import parse_tensors
 from ..sources.registry import load_operator
 from . import options
+from .flags import Only, grouped
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -57,15 +59,12 @@ class Estimate:
     most_money: float | None
 
 
+@grouped
 def llm_check(
-    llm_model: Annotated[str | None, typer.Option("--llm-model", help="Default: ASCENDOPT_LLM_MODEL.")] = None,
-    llm_base_url: Annotated[str | None, typer.Option("--llm-base-url", help="Default: ASCENDOPT_LLM_BASE_URL.")] = None,
+    how: Annotated[RunOptions, Only("llm_model", "llm_base_url", "budget")],
     operator: Annotated[
         str, typer.Option("--operator", help="The operator of the registry whose prompts are measured.")
     ] = "rms_norm",
-    budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="Evaluations. Default: ASCENDOPT_BUDGET, else 40.")
-    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -74,7 +73,7 @@ def llm_check(
     The estimate needs prices (ASCENDOPT_LLM_PRICES); without them it counts tokens.
     """
     now = settings()
-    endpoint = Endpoint.of(now, model=llm_model, base_url=llm_base_url)
+    endpoint = Endpoint.of(now, model=how.llm_model, base_url=how.llm_base_url)
     if endpoint is None:
         raise SettingsError(
             "no language model is configured.",
@@ -83,18 +82,18 @@ def llm_check(
         )
     subject = load_operator(operator)
     answers = [_ask(endpoint, offline) for offline in ([False, True] if _two(endpoint) else [False])]
-    found = estimate(endpoint, subject, budget or now.budget, "both" if now.proposer is None else now.proposer)
+    found = estimate(endpoint, subject, how.budget, "both" if now.proposer is None else now.proposer)
     if json:
         document = {
             "url": endpoint.shown_url,
             "models": answers,
             "operator": subject.name,
-            "budget": budget or now.budget,
+            "budget": how.budget,
             "estimate": found.__dict__,
         }
         print(json_text(document))
         return
-    _print(endpoint, subject, budget or now.budget, answers, found)
+    _print(endpoint, subject, how.budget, answers, found)
 
 
 def _two(endpoint: Endpoint) -> bool:

@@ -16,6 +16,7 @@ from ..files import write_whole
 from ..report.text import json_text
 from ..sources import arguments
 from . import options
+from .subject import find_operator, make_subject
 
 IMPORT_EXAMPLES = """[bold]Examples[/]
 
@@ -88,7 +89,7 @@ def export(
 
     options.check_file(out, "--out")
     options.check_file(task, "--task")
-    operator = options.find_operator(op, None, None, None, [])
+    operator = find_operator(options.OperatorFlags(op))
     kept = kept_texts(operator.root)
     if kept is not None and task is None:
         write_whole(out, Export(operator, kept=kept).text())
@@ -96,7 +97,7 @@ def export(
         options.check_cache_folder()
         print(f"reading the definition of {operator.name} (compiled on first use) ...", file=sys.stderr)
         with Evaluator(virtual()) as evaluator:
-            subject = options.make_subject(operator, evaluator, input=[], inputs=None, output=[], attr=[], outputs=None)
+            subject = make_subject(operator, evaluator, options.CaseFlags())
             made = Export(
                 operator,
                 subject.signature,

@@ -1,30 +1,20 @@
-"""Options that several commands share, and what they lead to: an operator, a case, the user's arrays."""
+"""What several commands share: the flags that name an operator and a case, and checks before long work."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .. import paths
-from ..build.host_signature import dtype_column
-from ..errors import CacheError, CaseError, HostProgramError, OperatorError
-from ..evaluate.evaluator import Evaluator
-from ..files import MALFORMED, check_space, read_toml
-from ..nouns.case import Argument, AttrValue, Case, TensorSpec, flatten
-from ..nouns.operator import Operator, Signature
-from ..sources import arguments
-from ..sources.project import kernels_in, load_direct
-from ..sources.registry import load_folder, load_operator, operator_names
+from ..errors import CacheError
+from ..files import check_space
+from ..nouns.run_options import CASE as _CASE
 
 _OPERATOR = "What to work on"
-_CASE = "The case"
 
 Op = Annotated[
     str | None,
@@ -79,7 +69,7 @@ Domain = Annotated[
     typer.Option(
         "--domain",
         metavar="NAME=LOW:HIGH",
-        help="Values a random input may have; also NAME=[v,..], and NAME=INPUT:AXIS for indices; repeatable.",
+        help="Values a random input may have; also NAME=\\[v,..], and NAME=INPUT:AXIS for indices; repeatable.",
         rich_help_panel=_CASE,
     ),
 ]
@@ -113,19 +103,6 @@ Outputs = Annotated[
     Path | None,
     typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Of inputs and search.", rich_help_panel=_CASE)]
-ChipName = Annotated[
-    str | None, typer.Option("--chip", help="A name or a chip file. Default: ASCENDOPT_CHIP, else ascend910b2.")
-]
-Target = Annotated[
-    str | None, typer.Option("--target", help="auto (a real NPU if there is one), virtual or npu.", show_default=False)
-]
-AcceptUnfinished = Annotated[
-    bool,
-    typer.Option(
-        "--accept-unfinished", help="Answer from cached results whose search was not finished, too; else it goes on."
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -133,18 +110,29 @@ _FREE_BYTES = 128 << 20  # a run writes some tens of megabytes of compiled candi
 
 
 @dataclass(frozen=True)
-class CommandSubject:
-    """What a command works on; ``arrays`` are the user's own inputs by name (empty: random ones are made)."""
+class OperatorFlags:
+    """What names an operator on the command line."""
 
-    operator: Operator
-    signature: Signature
-    case: Case
-    arrays: Mapping[str, arguments.Array]
+    op: Op = None
+    kernel: Kernel = None
+    entry: Entry = None
+    block_dim: BlockDim = None
+    define: Define = field(default_factory=list)
+    include: IncludeDir = field(default_factory=list)
+    in_place: InPlace = field(default_factory=list)
 
-    @property
-    def reference(self) -> str:
-        """What results are compared with: ``reference.py``, or ``baseline`` (the pair as it is written)."""
-        return "baseline" if self.operator.reference is None else "reference.py"
+
+@dataclass(frozen=True)
+class CaseFlags:
+    """What names a case on the command line."""
+
+    input: Input = field(default_factory=list)
+    inputs: Inputs = None
+    output: Output = field(default_factory=list)
+    attr: Attr = field(default_factory=list)
+    format: Format = field(default_factory=list)
+    domain: Domain = field(default_factory=list)
+    outputs: Outputs = None
 
 
 def check_cache_folder() -> None:
@@ -182,248 +170,3 @@ def check_file(path: Path | None, option: str) -> None:
         raise CacheError(f"{option} {path} can't be written: {e.strerror or e}.", "Name another file.") from e
     if path.is_dir():
         raise CacheError(f"{option} {path} is a folder.", "Name a file.")
-
-
-def parse_steps(text: str) -> tuple[int, int]:
-    """``"10,10"``: two counts, not both 0. Raises CaseError."""
-    parts = text.split(",")
-    if len(parts) != 2 or not all(p.strip().isdecimal() for p in parts) or not any(int(p) for p in parts):
-        raise CaseError(f"--steps {text!r} is not U,S.", "Give two counts, not both 0, for example 10,10.")
-    return int(parts[0]), int(parts[1])
-
-
-def find_operator(
-    op: str | None,
-    kernel: Path | None,
-    entry: str | None,
-    block_dim: int | None,
-    defines: Sequence[str],
-    include: Sequence[Path] = (),
-    in_place: Sequence[str] = (),
-) -> Operator:
-    """The operator the command line names; one whose reference can't run here comes without.
-
-    Args:
-        include: more folders with headers, for kernel and host program.
-        in_place: more inputs that the kernel changes (Operator.in_place).
-
-    Raises:
-        OperatorError: nothing or two things named, or it can't be found; a folder that is none.
-    """
-    operator = _named_operator(op, kernel, entry, block_dim, defines)
-    for folder in include:
-        if not folder.is_dir():
-            raise OperatorError(f"-I {folder} is no folder.", "Give a folder with headers in it.")
-    folders = tuple(folder.expanduser().resolve() for folder in include)
-    changed = tuple(dict.fromkeys([*operator.in_place, *in_place]))
-    return replace(
-        operator,
-        host_include_dirs=(*operator.host_include_dirs, *folders),
-        kernel_include_dirs=(*operator.kernel_include_dirs, *folders),
-        settings={**operator.settings, "in_place": list(changed)} if changed else operator.settings,
-    )
-
-
-def _named_operator(
-    op: str | None, kernel: Path | None, entry: str | None, block_dim: int | None, defines: Sequence[str]
-) -> Operator:
-    if kernel is not None:
-        if op is not None:
-            raise OperatorError(f"both an operator ({op}) and --kernel {kernel} are given.", "Give one of them.")
-        entry, block_dim = _entry_and_blocks(kernel, entry, block_dim)
-        pairs = tuple((d.partition("=")[0], d.partition("=")[2] or "1") for d in defines)
-        return load_direct(kernel, entry, block_dim, pairs)
-    if entry is not None or block_dim is not None or defines:
-        raise OperatorError("--entry, --block-dim and -D are for a kernel file.", "Name the file with --kernel.")
-    if op is None:
-        raise OperatorError(
-            "no operator is given.", f"Registry: {', '.join(operator_names())}; or give a folder, or --kernel FILE."
-        )
-    if Path(op).is_file():
-        raise OperatorError(f"{op} is a file.", f"Launch it with --kernel {op} --entry NAME --block-dim N.")
-    is_folder = op not in operator_names() and Path(op).is_dir()
-    operator = load_folder(Path(op)) if is_folder else load_operator(op)
-    if operator.reference is not None and find_spec("torch") is None:
-        text = "torch is not installed, so reference.py can't run; the pair as written is the specification."
-        print(f"note: {text}", file=sys.stderr)
-        operator = replace(operator, reference=None)
-    return operator
-
-
-def _entry_and_blocks(kernel: Path, entry: str | None, block_dim: int | None) -> tuple[str, int]:
-    """What is not given is read from the file: its only kernel, and the blocks of its ``<<<>>>`` launch.
-
-    Raises:
-        OperatorError: it can't be read there.
-    """
-    kernels = kernels_in(kernel)
-    if entry is None:
-        if len(kernels) != 1:
-            known = f"has the kernels {', '.join(kernels)}" if kernels else "has no __global__ function"
-            raise OperatorError(f"{kernel} {known}.", "Name the one to launch with --entry, and its --block-dim.")
-        (entry,) = kernels
-    if block_dim is None:
-        block_dim = kernels.get(entry.partition("<")[0])
-    if block_dim is None:
-        raise OperatorError(
-            f"on how many blocks {entry} of {kernel} is to run is not said.",
-            "Give --block-dim; it can be left out where the file launches it with <<<NUMBER, ...>>>.",
-        )
-    return entry, block_dim
-
-
-def make_subject(
-    operator: Operator,
-    evaluator: Evaluator,
-    *,
-    input: Sequence[str],
-    inputs: Path | None,
-    output: Sequence[str],
-    attr: Sequence[str],
-    outputs: Path | None,
-    format: Sequence[str] = (),
-    domain: Sequence[str] = (),
-) -> CommandSubject:
-    """Operator and case from what the command line says; without inputs, the first case of ``op.toml``.
-
-    Args:
-        format: formats of the user's arrays, as ``x=NCHW``.
-        domain: values of random inputs (:func:`~ascendopt_tune.sources.arguments.parse_domain`).
-
-    Raises:
-        CaseError: a name, dtype, shape or value that doesn't fit the operator, or ``outputs`` can't hold the results.
-        HostProgramError: the definition doesn't compile, or there is no tiling function.
-    """
-    arrays = arguments.load_arrays(inputs) if inputs is not None else {}
-    specs = {name: TensorSpec(arguments.dtype_name(a.dtype), tuple(a.shape)) for name, a in arrays.items()}
-    for name, layout in arguments.parse_formats(format).items():
-        if name not in specs:
-            raise CaseError(f"--format names {name}, which is not in --inputs.", "Write --input x=DTYPE[...]:FORMAT.")
-        specs[name] = replace(specs[name], format=layout)
-    for name, spec in arguments.parse_tensors(input, "--input").items():
-        if name in specs:
-            raise CaseError(f"{name} is given by --input and in {inputs}.", "Give it once.")
-        specs[name] = spec
-    given = arguments.parse_tensors(output, "--output")
-    if operator.direct is not None:
-        attrs = arguments.parse_attrs(attr, None)
-        signature = arguments.direct_signature(operator, specs, given, attrs)
-        case = arguments.build_case(signature, specs, attrs, given, None)
-    else:
-        signature = evaluator.describe(operator).signature
-        if not signature.has_tiling:
-            raise HostProgramError(
-                f"operator {signature.op_type} in {operator.root} has no tiling function.",
-                "Register one with AICore().SetTiling(...) or IMPL_OP_OPTILING, or launch the kernel with --kernel.",
-            )
-        attrs = arguments.parse_attrs(attr, signature)
-        if not specs and signature.inputs:
-            specs, example_attrs, example_outputs = _example(operator, signature)
-            attrs, given = {**example_attrs, **attrs}, {**example_outputs, **given}
-
-        def infer(inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
-            dtype_column(signature, inputs)  # dtypes that the operator doesn't have aren't a question of shapes
-            try:
-                return evaluator.infer_outputs(operator, inputs, attrs)
-            except (HostProgramError, CaseError) as e:
-                names = " ".join(f"--output {p.name}=DTYPE[...]" for p in signature.outputs)
-                raise HostProgramError(
-                    f"the outputs' shapes are unknown: {e.message}",
-                    f"A shape function that needs an input's values has none here: name the outputs, {names}.",
-                ) from e
-
-        case = arguments.build_case(signature, specs, attrs, given, infer, operator.in_place)
-    if outputs is not None:
-        arguments.check_output_file(outputs, flatten(case.outputs))
-    if domain:
-        given_domains = dict(arguments.parse_domain(text, signature) for text in domain)
-        domains = {**operator.settings.get("domain", {}), **given_domains}
-        operator = replace(operator, settings={**operator.settings, "domain": domains})
-    return CommandSubject(operator, signature, case, arrays)
-
-
-def make_subjects(operator: Operator, evaluator: Evaluator, file: Path) -> tuple[list[CommandSubject], list[float]]:
-    """The cases of a TOML file, and their weights: ``[[case]]`` tables as in ``op.toml``, each with a ``weight``
-    (default 1).
-
-    Raises:
-        CaseError: the file can't be read or has no case, or a case doesn't fit the operator; the text says which.
-    """
-    try:
-        tables = read_toml(file).get("case", [])
-    except (OSError, ValueError) as e:
-        raise CaseError(f"--cases {file} can't be read: {e}.", "It needs [[case]] tables as in op.toml.") from e
-    if operator.direct is not None or not tables:
-        what = "is for operators with a tiling function" if operator.direct is not None else f"{file} has no [[case]]"
-        raise CaseError(f"--cases {what}.", "Give one case with --input instead.")
-    subjects, weights = [], []
-    for number, table in enumerate(tables, start=1):
-        if not isinstance(table, dict):
-            raise CaseError(f"case {number} of {file} is no table.", "Write [[case]] tables as in op.toml.")
-        unknown = sorted(set(table) - {"inputs", "outputs", "attrs", "weight", "name"})
-        weight = table.get("weight", 1)
-        if unknown or not isinstance(weight, (int, float)) or not weight > 0:
-            what = f"has an unknown name {unknown[0]!r}" if unknown else f"has the weight {weight!r}"
-            raise CaseError(f"case {number} of {file} {what}.", "Give inputs, outputs, attrs, and a weight above 0.")
-        try:
-            attrs = [f"{name}={_attr_text(value)}" for name, value in table.get("attrs", {}).items()]
-            tensors = {part: [f"{n}={t}" for n, t in table.get(part, {}).items()] for part in ("inputs", "outputs")}
-        except MALFORMED as e:
-            raise CaseError(f"case {number} of {file} can't be read: {e}.", "Its parts are tables.") from e
-        try:
-            subjects.append(
-                make_subject(
-                    operator, evaluator, input=tensors["inputs"], inputs=None, output=tensors["outputs"], attr=attrs,
-                    outputs=None,
-                )
-            )  # fmt: skip
-        except CaseError as e:
-            raise CaseError(f"case {number} of {file}: {e.message}", e.hint) from e
-        weights.append(float(weight))
-    return subjects, weights
-
-
-def _attr_text(value: object) -> str:
-    """A TOML value as ``--attr`` takes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _how_to_call(signature: Signature) -> str:
-    """Which inputs and attributes an operator takes, and a command line with all it requires."""
-    takes = []
-    for p in signature.inputs:
-        kind = {"optional": ", optional", "dynamic": ", a list"}.get(p.kind, "")
-        takes.append(f"{p.name} ({', '.join(dict.fromkeys(p.dtypes))}{kind})")
-    words = [
-        f"--input {p.name}{'.0' if p.kind == 'dynamic' else ''}={p.dtypes[0]}[64,1024]"
-        for p in signature.inputs
-        if p.kind != "optional"
-    ]
-    for a in signature.attrs:
-        if a.default is None:
-            takes.append(f"the attribute {a.name} ({a.type})")
-            words.append(f"--attr {a.name}=...")
-    if not signature.has_infer_shape:
-        words += [f"--output {p.name}={p.dtypes[0]}[64,1024]" for p in signature.outputs]
-    return f"It takes {', '.join(takes)}. For example, with shapes of yours: {' '.join(words)}."
-
-
-def _example(
-    operator: Operator, signature: Signature
-) -> tuple[dict[str, TensorSpec], dict[str, AttrValue], dict[str, TensorSpec]]:
-    """Inputs, attributes and outputs of the first ``[[case]]`` of the operator's ``op.toml``.
-
-    Raises:
-        CaseError: there is none.
-    """
-    examples = operator.settings.get("case", [])
-    if not examples:
-        raise CaseError(f"no inputs are given for {operator.name}.", _how_to_call(signature))
-
-    def tensors(part: str) -> dict[str, TensorSpec]:
-        return arguments.parse_tensors([f"{n}={t}" for n, t in examples[0].get(part, {}).items()], part)
-
-    attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in examples[0].get("attrs", {}).items()}
-    return tensors("inputs"), attrs, tensors("outputs")

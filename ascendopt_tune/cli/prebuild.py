@@ -14,12 +14,14 @@ import typer
 from ..deploy.manifest import Wish, read_manifest
 from ..deploy.prebuild import CaseDone, prebuild
 from ..errors import CacheError
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
-from ..settings import override, settings
+from ..settings import settings
 from ..store import archive
 from ..store.bundle import Bundle
 from ..store.cache import Cache
 from . import options
+from .flags import Only, grouped
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -32,7 +34,9 @@ The manifest is described in docs/deploy.md. Ctrl-C makes a bundle of what is do
 _INTERRUPTED = 130
 
 
+@grouped
 def prebuild_command(
+    how: Annotated[RunOptions, Only("accept_unfinished")],
     manifest: Annotated[Path, typer.Argument(help="What to tune: a TOML file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The bundle: a folder, or an archive (.tar.gz).")],
     workers: Annotated[
@@ -49,7 +53,6 @@ def prebuild_command(
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
     ] = None,
-    accept_unfinished: options.AcceptUnfinished = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -59,18 +62,14 @@ def prebuild_command(
     is listed; the others are in the bundle.
     """
     options.check_cache_folder()
-    wishes = read_manifest(manifest)
+    wishes = read_manifest(manifest, how)
     done: list[CaseDone] = []
     interrupted = False
     started = time.monotonic()
     cache = Cache()
     try:
         count = workers or settings().workers or os.cpu_count() or 1
-        asked = {"accept_unfinished": True} if accept_unfinished else {}
-        with (
-            override(**asked),
-            contextlib.redirect_stdout(sys.stderr),
-        ):  # what Ray has to say comes there, into the JSON document
+        with contextlib.redirect_stdout(sys.stderr):  # what Ray has to say comes there, into the JSON document
             for result in prebuild(wishes, cache, workers=count, ray_address=ray, started=_say_started):
                 done.append(result)
                 _say_done(result, len(done), len(wishes), time.monotonic() - started)
@@ -93,7 +92,7 @@ def prebuild_command(
 
 def _say_started(wish: Wish) -> None:
     shapes = " ".join(f"{name}={text}" for name, text in wish.call.inputs.items())
-    print(f"tuning {wish.source} {shapes} on {wish.chip} ...", file=sys.stderr, flush=True)
+    print(f"tuning {wish.source} {shapes} on {wish.options.chip} ...", file=sys.stderr, flush=True)
 
 
 def _say_done(done: CaseDone, n: int, total: int, seconds: float) -> None:
@@ -110,7 +109,7 @@ def _print(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool, jso
             {
                 "operator": d.wish.source,
                 "case": d.case,
-                "chip": d.wish.chip,
+                "chip": d.wish.options.chip,
                 "result": d.result,
                 "baseline_us": d.baseline_us,
                 "best_us": d.best_us,
@@ -124,7 +123,7 @@ def _print(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool, jso
         return
     for d in done:
         name = Path(d.wish.source).name
-        print(f"{d.result:6}  {_times(d, bundle):38}  {name} on {d.wish.chip}: {d.case or d.reason}")
+        print(f"{d.result:6}  {_times(d, bundle):38}  {name} on {d.wish.options.chip}: {d.case or d.reason}")
     print(archive.how_to_use(output, bundle))
 
 

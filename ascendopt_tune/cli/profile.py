@@ -11,9 +11,10 @@ from rich.console import Console
 from ..device import msprof
 from ..evaluate.diagnosis import diagnose
 from ..nouns.chip import load_chip
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text, print_profile, profile_table
-from ..settings import settings
 from . import options
+from .flags import Only, grouped
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -23,7 +24,9 @@ ascendopt-tune profile PROF_000001/mindstudio_profiler_output --op RmsNorm --chi
 """
 
 
+@grouped
 def profile(
+    how: Annotated[RunOptions, Only("chip")],
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="A folder that msprof wrote, or one of its CSV files.", dir_okay=True)
     ],
@@ -31,7 +34,6 @@ def profile(
         str | None,
         typer.Option("--op", help="The operator, where the files tell of several: its name or a part of it."),
     ] = None,
-    chip: options.ChipName = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -39,7 +41,7 @@ def profile(
 
     Read are OpBasicInfo.csv with PipeUtilization.csv (`msprof op`) and op_summary_*.csv (`msprof`).
     """
-    model = load_chip(chip or settings().chip)
+    model = load_chip(how.chip)
     found = msprof.read(path, op)
     if json:
         document = {

@@ -17,11 +17,13 @@ from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..nouns.chip import load_chip
 from ..nouns.outcome import CompileFailed, LaunchFailed, Timed
+from ..nouns.run_options import RunOptions
 from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
-from ..settings import settings
 from ..sources import arguments
 from . import failure, options
+from .flags import Only, grouped
+from .subject import CommandSubject, find_operator, make_subject
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -43,24 +45,11 @@ _DOMAIN = (
 )
 
 
+@grouped
 def run(
-    op: options.Op = None,
-    kernel: options.Kernel = None,
-    entry: options.Entry = None,
-    block_dim: options.BlockDim = None,
-    define: options.Define = [],  # noqa: B006
-    include: options.IncludeDir = [],  # noqa: B006
-    in_place: options.InPlace = [],  # noqa: B006
-    input: options.Input = [],  # noqa: B006
-    inputs: options.Inputs = None,
-    output: options.Output = [],  # noqa: B006
-    attr: options.Attr = [],  # noqa: B006
-    format: options.Format = [],  # noqa: B006
-    domain: options.Domain = [],  # noqa: B006
-    outputs: options.Outputs = None,
-    seed: options.Seed = 0,
-    chip: options.ChipName = None,
-    target: options.Target = None,
+    named: options.OperatorFlags,
+    flags: options.CaseFlags,
+    how: Annotated[RunOptions, Only("seed", "chip", "target")],
     trace: Annotated[
         Path | None,
         typer.Option("--trace", help="Write the modelled timeline to this file; open it in https://ui.perfetto.dev."),
@@ -75,36 +64,34 @@ def run(
 
     Without inputs, the first case of its op.toml is run. Exit code 1 when it runs but doesn't pass the checks.
     """
-    now = settings()
     options.check_cache_folder()
     options.check_file(trace, "--trace")
-    operator = options.find_operator(op, kernel, entry, block_dim, define, include, in_place)
-    toolkit = find(target or now.target)
+    operator = find_operator(named)
+    toolkit = find(how.target)
     if trace is not None and toolkit.target != "virtual":
         raise CaseError(
             f"--trace shows what the virtual NPU models, and the target is {toolkit.target}.",
             "Add --target virtual, or use msprof for a timeline of the device.",
         )
-    with open_evaluator(toolkit, chip or now.chip, say=lambda text: print(text, file=sys.stderr)) as evaluator:
+    with open_evaluator(toolkit, how.chip, say=lambda text: print(text, file=sys.stderr)) as evaluator:
         if not json:
             print(f"building, running and checking {operator.name} ...", file=sys.stderr)
-        subject = options.make_subject(
-            operator, evaluator, input=input, inputs=inputs, output=output, attr=attr, outputs=outputs, format=format,
-            domain=domain,
-        )  # fmt: skip
+        subject = make_subject(operator, evaluator, flags)
         operator = subject.operator
-        gate = Gate(operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays)
+        gate = Gate(
+            operator, subject.case, evaluator, seed=how.seed, signature=subject.signature, arrays=subject.arrays
+        )
         try:
             result = gate.evaluate(operator.baseline, trace=trace is not None)
         except HostProgramError as error:
             result = Checked(EvaluationResult(LaunchFailed(error.message)), {})
-        if outputs is not None and result.outputs:
-            arguments.save_arrays(outputs, result.outputs)
+        if flags.outputs is not None and result.outputs:
+            arguments.save_arrays(flags.outputs, result.outputs)
         saved = None
         if trace is not None and result.result.trace_path is not None:
             saved = save_trace(Path(result.result.trace_path), trace)
         if json:
-            print(json_text(_document(subject, gate, evaluator, seed, result, saved)))
+            print(json_text(_document(subject, gate, evaluator, how.seed, result, saved)))
     outcome = result.outcome
     # The user's own arrays are the first trial's inputs.
     reason = "" if isinstance(outcome, Timed) else outcome.reason
@@ -113,7 +100,7 @@ def run(
     if isinstance(outcome, (CompileFailed, LaunchFailed)):
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
-        _print(subject, gate, evaluator, result, outputs)
+        _print(subject, gate, evaluator, result, flags.outputs)
         if profile and result.profile is not None:
             print_profile(Console(highlight=False), toolkit.target, result.profile, load_chip(evaluator.modelled_chip))
         if saved is not None:
@@ -123,7 +110,7 @@ def run(
 
 
 def _document(
-    subject: options.CommandSubject,
+    subject: CommandSubject,
     gate: Gate,
     evaluator: Evaluator,
     seed: int,
@@ -155,9 +142,7 @@ def _document(
     }
 
 
-def _print(
-    subject: options.CommandSubject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None
-) -> None:
+def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Checked, outputs: Path | None) -> None:
     console = Console(highlight=False)
     print_case(console, subject.operator.name, evaluator.chip, evaluator.toolkit.target, subject.case)
     if isinstance(result.outcome, Timed):

@@ -9,19 +9,21 @@ from typing import Annotated
 import typer
 
 from ..calibrate import silicon
+from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from ..settings import settings
 from . import options
+from .flags import Only, grouped
 
 
+@grouped
 def silicon_check(
+    how: Annotated[RunOptions, Only("target")],
     folder: Annotated[
         Path, typer.Option("--output", "-o", help="A folder for the results; the bundle is FOLDER.tar.gz.")
     ] = Path("silicon-check"),
     chip: Annotated[
         str | None, typer.Option("--chip", help="The chip whose facts are the device's. Default: the one of its name.")
     ] = None,
-    target: options.Target = None,
     reduced: Annotated[bool, typer.Option("--reduced", help="Little of everything, in minutes: to try it.")] = False,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -37,7 +39,7 @@ def silicon_check(
         if not json:
             print(f"{step} ...", file=sys.stderr, flush=True)
 
-    done = silicon.check(folder, target or settings().target, chip, reduced=reduced, progress=say)
+    done = silicon.check(folder, how.target, chip, reduced=reduced, progress=say)
     archive = folder.with_name(f"{folder.name}.tar.gz")
     if json:
         print(json_text({"bundle": str(archive), "steps": {d.step.name: d.code for d in done}}))

@@ -2,14 +2,13 @@
 
 ```toml
 chips = ["ascend910b2"]          # default: ASCENDOPT_CHIP
-target = "virtual"               # auto, virtual or npu; default: auto
-budget = 40                      # evaluations per call
-seed = 0
+target = "virtual"               # auto, virtual or npu; default: ASCENDOPT_TARGET
+budget = 40                      # evaluations per call; and other options of docs/options.md, here or per operator
 recorded = ["calls.json"]        # calls recorded from a model (`aot.record`), relative to this file
 
 [[operator]]
 source = "rms_norm"              # a registry name, or a folder relative to this file
-chips = ["ascend910b1"]          # chips and budget may be said per operator
+chips = ["ascend910b1"]
 cases = "registry"               # the operator's own op.toml cases, beside those below
 
 [[operator.case]]                # every combination of the grid
@@ -24,7 +23,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +31,14 @@ from ..errors import CaseError, OperatorError
 from ..files import MALFORMED, parse_json, read_plain, read_toml
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
-from ..settings import TARGETS, settings
+from ..nouns.run_options import RunOptions, declarations
 from ..sources.registry import load_folder, load_operator, operator_names
 
-_TOP = {"chips": list, "target": str, "budget": int, "seed": int, "recorded": list, "operator": list}
-_OPERATOR = {"source": str, "chips": list, "budget": int, "cases": str, "case": list}
+#: Options of a run that a manifest may say, for all operators or for one; ``chips`` are several of ``chip``.
+_OPTIONS = tuple(name for name, declared in declarations().items() if declared.stored and name != "chip")
+_ANY = dict.fromkeys(_OPTIONS, object)
+_TOP = {"chips": list, "recorded": list, "operator": list, **_ANY}
+_OPERATOR = {"source": str, "chips": list, "cases": str, "case": list, **_ANY}
 _CASE = {"inputs": dict, "outputs": dict, "attrs": dict, "grid": dict}
 
 
@@ -58,22 +60,22 @@ class ManifestCall:
 
 @dataclass(frozen=True)
 class Wish:
-    """One case of one operator on one chip to have a result for, with ``budget`` evaluations."""
+    """One case of one operator to have a result for, and how it is tuned."""
 
     source: str  # registry name or folder, as the operator is loaded again in a worker
     call: ManifestCall
-    chip: str
-    target: str
-    budget: int
-    seed: int
+    options: RunOptions
 
     def operator(self) -> Operator:
         """Loads it. Raises OperatorError."""
         return load_folder(Path(self.source)) if Path(self.source).is_absolute() else load_operator(self.source)
 
 
-def read_manifest(path: Path) -> list[Wish]:
+def read_manifest(path: Path, options: RunOptions | None = None) -> list[Wish]:
     """Everything the file asks for, in its order, each once.
+
+    Args:
+        options: what goes where the file says nothing; default: what the environment says.
 
     Raises:
         OperatorError: the file can't be read, has a key this version doesn't know, or names no operator.
@@ -88,8 +90,9 @@ def read_manifest(path: Path) -> list[Wish]:
     _known(path, "", document, _TOP)
     wishes: dict[str, Wish] = {}
     try:
-        for wish in _wishes(path, document):
-            wishes.setdefault(json.dumps([wish.source, wish.chip, wish.call.__dict__], sort_keys=True), wish)
+        for wish in _wishes(path, document, options or RunOptions()):
+            name = json.dumps([wish.source, wish.options.chip, wish.call.__dict__], sort_keys=True)
+            wishes.setdefault(name, wish)
     except MALFORMED as error:
         raise OperatorError(
             f"{path} has a value of another kind than its key holds: {error}.", "docs/deploy.md shows a manifest."
@@ -99,27 +102,34 @@ def read_manifest(path: Path) -> list[Wish]:
     return list(wishes.values())
 
 
-def _wishes(path: Path, document: Mapping[str, Any]) -> Iterator[Wish]:
-    target = document.get("target", "auto")
-    if target not in TARGETS:
-        raise CaseError(f"{path}: target = {target!r}.", f"Give one of {', '.join(TARGETS)}.")
-    chips, budget = document.get("chips", [settings().chip]), document.get("budget", settings().budget)
-    seed = document.get("seed", 0)
+def _wishes(path: Path, document: Mapping[str, Any], options: RunOptions) -> Iterator[Wish]:
+    chips = document.get("chips", [options.chip])
+    options = _with(options, path, document)
     for number, entry in enumerate(document.get("operator", [])):
         where = f"operator {number + 1}: "
         _known(path, where, entry, _OPERATOR)
         if "source" not in entry:
             raise OperatorError(f"{path}: {where}no source.", 'Add source = "NAME or folder".')
         source = _source(path, entry["source"])
+        own = _with(options, path, entry)
         for call in _calls(path, where, source, entry):
             for chip in entry.get("chips", chips):
-                yield Wish(
-                    source, call, load_chip(chip).name, target, _positive(path, entry.get("budget", budget)), seed
-                )
+                yield Wish(source, call, replace(own, chip=load_chip(chip).name))
     for name in document.get("recorded", []):
         for source, call in _recorded(path.parent / name):
             for chip in chips:
-                yield Wish(source, call, load_chip(chip).name, target, _positive(path, budget), seed)
+                yield Wish(source, call, replace(options, chip=load_chip(chip).name))
+
+
+def _with(options: RunOptions, path: Path, table: Mapping[str, Any]) -> RunOptions:
+    """The options with those that the table says. Raises CaseError for a value that an option can't have."""
+    given: dict[str, Any] = {name: table[name] for name in _OPTIONS if name in table}
+    if isinstance(given.get("steps"), list):
+        given["steps"] = tuple(given["steps"])
+    try:
+        return replace(options, **given)
+    except CaseError as error:
+        raise CaseError(f"{path}: {error.message}", error.hint) from error
 
 
 def _calls(path: Path, where: str, source: str, entry: Mapping[str, Any]) -> Iterator[ManifestCall]:
@@ -182,12 +192,6 @@ def _source(path: Path, text: str) -> str:
             f"Name a folder relative to the file, or one of the registry: {', '.join(operator_names())}.",
         )
     return str(folder)
-
-
-def _positive(path: Path, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise CaseError(f"{path}: budget = {value!r}.", "Give a whole number of evaluations >= 1.")
-    return value
 
 
 def _known(path: Path, where: str, table: object, keys: Mapping[str, type]) -> None:

@@ -26,12 +26,14 @@ from ..nouns.case import Case
 from ..nouns.chip import load_chip
 from ..nouns.operator import Candidate, Operator, Pair, Signature
 from ..nouns.outcome import Outcome, Timed
+from ..nouns.run_options import RunOptions
 from ..nouns.trial import Trial
 from ..search.budget import Budget
 from ..search.journal import Journal
+from ..search.keep import package_version
 from ..search.kernel.motifs import MOTIFS, KernelProgram, Motif, Rewrite
 from ..store.entry import canonical, sha256
-from ..tuner import package_version, tune_case
+from ..tuner import tune_case
 
 
 @dataclass(frozen=True)
@@ -160,13 +162,10 @@ def _tuned(unit: Unit, gate: Gate, toolkit: Toolkit, say: Callable[[str], None])
     record = tune_case(
         unit.operator,
         unit.case,
-        chip=unit.chip,
-        target=toolkit.target,
-        budget=unit.tune,
-        seed=unit.seed,
+        # warm_start: the same command has to find the same, whatever else is cached
+        RunOptions(unit.chip, toolkit.target, unit.seed, unit.tune, warm_start=False),
         signature=unit.signature,
         say=say,
-        warm_start=False,  # the same command has to find the same, whatever else is cached
     )
     pair = record.entry.pair
     return pair, gate.evaluate(pair).outcome

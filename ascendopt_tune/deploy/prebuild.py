@@ -15,19 +15,20 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from .. import paths
-from ..build.toolkit import Toolkit, find
+from ..build.toolkit import find
 from ..errors import AscendOptError
+from ..evaluate.evaluator import Evaluator
 from ..evaluate.sandbox import die_with_parent
 from ..nouns.case import Argument, AttrValue, Case
 from ..nouns.clocks import Interval, speedup_text
-from ..nouns.operator import Operator, Signature
-from ..settings import override, settings
+from ..nouns.operator import Operator
+from ..settings import override
 from ..sources.arguments import build_case, parse_tensors
 from ..store.cache import Cache, Entry, Key
 from ..store.claim import claim
@@ -59,26 +60,23 @@ class CaseDone:
         return speedup_text(self.baseline_us / self.best_us, self.interval)
 
 
-def resolve(wish: Wish) -> tuple[Operator, Case, Signature, Toolkit]:
+def resolve(wish: Wish, evaluator: Evaluator) -> tuple[Operator, Case]:
     """Loads the operator and makes the case. Raises AscendOptError for a wish that can't be."""
-    from ..evaluate.evaluator import Evaluator
-
-    operator, toolkit = wish.operator(), find(wish.target)
-    if settings().invariant:
+    operator = wish.operator()
+    if wish.options.invariant:
         operator = operator.invariantly()
-    with Evaluator(toolkit, wish.chip, workers=1) as evaluator:
-        signature = evaluator.describe(operator).signature
-        own = {param.name for param in signature.inputs}
-        changed = {n: t for n, t in wish.call.written.items() if n.partition(".")[0] in own}
-        inputs = parse_tensors([f"{n}={t}" for n, t in {**wish.call.inputs, **changed}.items()], "inputs")
-        outputs = parse_tensors([f"{n}={t}" for n, t in wish.call.outputs.items()], "outputs")
-        attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in wish.call.attrs.items()}
+    signature = evaluator.describe(operator).signature
+    own = {param.name for param in signature.inputs}
+    changed = {n: t for n, t in wish.call.written.items() if n.partition(".")[0] in own}
+    inputs = parse_tensors([f"{n}={t}" for n, t in {**wish.call.inputs, **changed}.items()], "inputs")
+    outputs = parse_tensors([f"{n}={t}" for n, t in wish.call.outputs.items()], "outputs")
+    attrs = {k: tuple(v) if isinstance(v, list) else v for k, v in wish.call.attrs.items()}
 
-        def infer(given: tuple[Argument, ...], values: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
-            return evaluator.infer_outputs(operator, given, values)
+    def infer(given: tuple[Argument, ...], values: tuple[tuple[str, AttrValue], ...]) -> tuple[Argument, ...]:
+        return evaluator.infer_outputs(operator, given, values)
 
-        case = build_case(signature, inputs, attrs, outputs, infer, operator.in_place)
-    return operator, case, signature, toolkit
+    case = build_case(signature, inputs, attrs, outputs, infer, operator.in_place)
+    return operator, case
 
 
 def run_job(wish: Wish) -> dict[str, Any]:
@@ -87,23 +85,18 @@ def run_job(wish: Wish) -> dict[str, Any]:
     The process is a worker's: torch doesn't load its device backends there, since references compute on the CPU.
     A case that another process is tuning, for a prebuild or for serving, is waited for.
     """
+    from ..evaluate.screen import open_evaluator
     from ..tuner import tune_case
 
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    options = replace(wish.options, workers=1)
     try:
-        operator, case, signature, toolkit = resolve(wish)
-        key = Key.of(operator, case, chip=wish.chip, target=toolkit.target, toolkit=toolkit.version)
-        with claim(paths.cache_dir(), key.call, wait=True):
-            record = tune_case(
-                operator,
-                case,
-                chip=wish.chip,
-                target=toolkit.target,
-                budget=wish.budget,
-                seed=wish.seed,
-                workers=1,
-                signature=signature,
-            )
+        toolkit = find(options.target)
+        with open_evaluator(toolkit, options.chip, workers=1) as evaluator:
+            operator, case = resolve(wish, evaluator)
+            key = Key.of(operator, case, chip=options.chip, target=toolkit.target, toolkit=toolkit.version)
+            with claim(paths.cache_dir(), key.call, wait=True):
+                record = tune_case(operator, case, options, evaluator=evaluator)
     except AscendOptError as error:
         return {"error": str(error)}
     files = {name: base64.b64encode(data).decode() for name, data in record.entry.to_files().items()}

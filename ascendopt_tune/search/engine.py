@@ -24,6 +24,7 @@ from ..nouns.case import Case
 from ..nouns.chip import Chip
 from ..nouns.operator import Candidate, Operator, Signature
 from ..nouns.outcome import LaunchFailed, Outcome
+from ..nouns.run_options import RunOptions
 from ..nouns.trial import Proposal, Trial
 from .budget import Budget
 from .journal import Journal, Recorded
@@ -55,6 +56,12 @@ class SearchOptions:
     min_gain: float = 0.0
     duplicates_per_evaluation: int = 4
     schedule: str = SCHEDULES[0]
+
+    @staticmethod
+    def of(options: RunOptions, parallel: int, min_gain: float) -> SearchOptions:
+        """What the search needs to know of a run's options."""
+        first, second = options.steps
+        return SearchOptions(options.budget, first, second, parallel, options.seed, min_gain, schedule=options.schedule)
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
@@ -102,9 +109,13 @@ class SearchResult:
 
     @property
     def lineage(self) -> tuple[Trial, ...]:
-        """From the baseline to the best trial, each the parent of the next: the changes that led there."""
+        """:meth:`lineage_of` the best trial."""
+        return self.lineage_of(self.best)
+
+    def lineage_of(self, trial: Trial) -> tuple[Trial, ...]:
+        """From the baseline to ``trial``, each the parent of the next: the changes that led there."""
         by_id = {t.candidate.id: t for t in self.history}
-        out = [self.best]
+        out = [trial]
         while (parent := out[-1].candidate.parent) is not None:
             out.append(by_id[parent])
         return tuple(reversed(out))

@@ -9,15 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from enum import StrEnum
 
+from ..nouns.run_options import Schedule
 from ..nouns.trial import Trial
-
-
-class Schedule(StrEnum):
-    PAPER = "paper"
-    ADAPTIVE = "adaptive"
-
 
 SCHEDULES = tuple(s.value for s in Schedule)
 _ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40

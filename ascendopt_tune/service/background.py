@@ -20,13 +20,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from ..build.toolkit import Toolkit, find
 from ..errors import AscendOptError, CacheError
 from ..evaluate import protocol
+from ..nouns.run_options import RunOptions
 from ..settings import settings
 from ..sources.registry import LazyReference
 from ..store.cache import Cache
@@ -49,7 +50,9 @@ def request_to_json(request: Request) -> dict[str, Any]:
         "written": list(request.call.written),
         "results": protocol.encode(request.call.results),
         "rules": {name: list(rules) for name, rules in request.rules.items()},
-        **{name: getattr(request, name) for name in ("chip", "budget", "seed", "search", "reuse")},
+        "options": protocol.encode(asdict(request.options)),
+        "search": request.search,
+        "reuse": request.reuse,
     }
 
 
@@ -66,8 +69,10 @@ def request_from_json(document: dict[str, Any]) -> Request:
         CallDescription(
             protocol.decode(document["values"]), tuple(document["written"]), protocol.decode(document["results"])
         ),
-        rules=rules,
-        **{name: document[name] for name in ("chip", "budget", "seed", "search", "reuse")},
+        RunOptions(**protocol.decode(document["options"])),
+        rules,
+        search=document["search"],
+        reuse=document["reuse"],
     )
 
 
@@ -116,12 +121,11 @@ class BackgroundWorker:
             try:
                 with self._paced():
                     entry, ended = fulfil(
-                        request,
+                        replace(request, options=replace(request.options, workers=1)),
                         self._store,
                         self._toolkit,
                         wait=False,
                         progress=lambda progress: self._pause(),
-                        workers=1,
                     )
             except (CacheError, OSError) as error:  # the machine's trouble, not the case's: a full disk, mostly
                 self._put_off(name, _TRY_AGAIN_S, "waiting", str(error))

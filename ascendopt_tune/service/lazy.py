@@ -108,7 +108,7 @@ class Background:
             if job is None:
                 specs = flatten([v for v in request.call.values.values() if holds_tensors(v)])  # type: ignore[misc]
                 text = " ".join(str(s) for s in specs)
-                job = Job(name, operator, text, estimate_us(specs, request.chip))
+                job = Job(name, operator, text, estimate_us(specs, request.options.chip))
             job.calls += calls
             self.poll()
             if name not in self.jobs and self._admit(job):

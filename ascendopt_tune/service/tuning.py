@@ -5,9 +5,7 @@ No torch here: both the serving process (policy ``blocking``) and the background
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from ..build.toolkit import Toolkit
 from ..evaluate.evaluator import Evaluator
@@ -18,11 +16,12 @@ from ..nouns.chip import load_chip
 from ..nouns.clocks import interval
 from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import Timed
+from ..nouns.run_options import RunOptions
 from ..search.budget import Limits
-from ..settings import settings
+from ..search.keep import now, tools
 from ..store.cache import Cache, Entry, Key, Provenance
 from ..store.claim import claim
-from ..tuner import ProgressCallback, package_version, tune_case
+from ..tuner import ProgressCallback, tune_case
 from .described import CallDescription, case_of, with_outputs
 from .neighbours import Rules, closest
 
@@ -33,9 +32,7 @@ class Request:
 
     operator: Operator
     call: CallDescription
-    chip: str
-    budget: int
-    seed: int
+    options: RunOptions
     rules: Rules
     search: bool = True
     reuse: bool = True
@@ -48,49 +45,37 @@ def fulfil(
     *,
     wait: bool,
     progress: ProgressCallback | None = None,
-    workers: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[Entry | None, bool]:
     """The result for the request, and whether it was made here: found, made from a neighbour's, or tuned. None: another
     process is at it (False), or nothing may be searched and no neighbour's program is faster than the original (True).
 
-    A result whose search was not finished is found, too, where nothing may be searched or by
-    ``ASCENDOPT_ACCEPT_UNFINISHED``; else the search goes on.
+    A result whose search was not finished is found, too, where nothing may be searched or where the
+    options accept it; else the search goes on.
 
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
-    operator = request.operator
-    with Evaluator(toolkit, request.chip, workers=1) as evaluator:
+    operator, options = request.operator, request.options
+    with open_evaluator(toolkit, options.chip, workers=options.workers) as evaluator:
         signature = evaluator.describe(operator).signature
         case = _complete(request, signature, evaluator)
-    key = Key.of(operator, case, chip=request.chip, target=toolkit.target, toolkit=toolkit.version)
-    with claim(store.root, key.call, wait) as mine:
-        entry = store.get(key)
-        enough = entry is not None and (settings().accept_unfinished or entry.provenance.finished(request.budget))
-        if enough or not mine or (entry is not None and not request.search):
-            return entry, False
-        if (
-            entry is None
-            and request.reuse
-            and (entry := _reuse(request, case, key, signature, store, toolkit, workers)) is not None
-        ):
-            store.put(entry)
-            return entry, True
-        if not request.search:
-            return None, True
-        record = tune_case(
-            operator,
-            case,
-            chip=request.chip,
-            target=toolkit.target,
-            budget=request.budget,
-            seed=request.seed,
-            cache=store,
-            progress=progress,
-            workers=workers,
-            limits=limits,
-        )
-        return record.entry, True
+        key = Key.of(operator, case, chip=options.chip, target=toolkit.target, toolkit=toolkit.version)
+        with claim(store.root, key.call, wait) as mine:
+            entry = store.get(key)
+            enough = entry is not None and (options.accept_unfinished or entry.provenance.finished(options.budget))
+            if enough or not mine or (entry is not None and not request.search):
+                return entry, False
+            if entry is None and request.reuse:
+                entry = _reuse(request, case, key, signature, store, evaluator)
+                if entry is not None:
+                    store.put(entry)
+                    return entry, True
+            if not request.search:
+                return None, True
+            record = tune_case(
+                operator, case, options, cache=store, evaluator=evaluator, progress=progress, limits=limits
+            )
+            return record.entry, True
 
 
 def _complete(request: Request, signature: Signature, evaluator: Evaluator) -> Case:
@@ -111,67 +96,61 @@ def _reuse(
     key: Key,
     signature: Signature,
     store: Cache,
-    toolkit: Toolkit,
-    workers: int | None,
+    evaluator: Evaluator,
 ) -> Entry | None:
     """The neighbour's pair for this case, if it passes the gate there and is faster than the baseline.
 
     The gate is the proof that it is legal: unified buffer, alignment, bounds, and (outputs are poisoned before a
     launch) that every element is written; the number of cores is compared here.
     """
-    operator = request.operator
+    operator, options = request.operator, request.options
     nearest = closest(store.items(operator.name), key, case, signature, request.rules)
     neighbour = store.get(nearest.key) if nearest is not None else None
     if neighbour is None or not neighbour.improved:
         return None
-    with open_evaluator(toolkit, request.chip, workers=workers) as evaluator:
-        gate = Gate(operator, case, evaluator, seed=request.seed, signature=signature)
-        baseline = gate.evaluate(operator.baseline)
-        if not isinstance(baseline.outcome, Timed):
-            return None
-        rerun = gate.evaluate(neighbour.pair)
-        if not _legal(rerun, request.chip) or _us(rerun) >= _us(baseline):
-            return None
-        found = interval(gate.speedups(neighbour.pair))
-        if found is not None and not found.survives:
-            return None
-        confirmed = gate.confirm(neighbour.pair)
-        if not _legal(confirmed, request.chip):
-            return None
-        assert confirmed.tiling is not None
-        assert isinstance(confirmed.outcome, Timed)
-        return Entry(
-            key=key,
-            pair=neighbour.pair,
-            binary=confirmed.binary,
-            kernel_name=confirmed.kernel_name,
-            tiling=confirmed.tiling,
-            baseline=baseline.outcome.profile,
-            best=confirmed.outcome.profile,
-            provenance=Provenance(
-                seed=request.seed,
-                budget=2,
-                evaluations=2,
-                outcomes={"Timed": 2},
-                tools={
-                    "ascendopt_tune": package_version(),
-                    "toolkit": toolkit.version,
-                    "python": platform.python_version(),
-                },
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-                changes=(
-                    *neighbour.provenance.changes,
-                    f"tiling program of {neighbour.key.hash[:12]}, run for this shape",
-                ),
-                reference="baseline" if operator.reference is None else "reference.py",
-                checks=confirmed.checks,
-                moves=neighbour.provenance.moves,
-                baseline_tiling=operator.baseline.tiling_hash,
-                ended="reuse",
+    gate = Gate(operator, case, evaluator, seed=options.seed, signature=signature)
+    baseline = gate.evaluate(operator.baseline)
+    if not isinstance(baseline.outcome, Timed):
+        return None
+    rerun = gate.evaluate(neighbour.pair)
+    if not _legal(rerun, options.chip) or _us(rerun) >= _us(baseline):
+        return None
+    found = interval(gate.speedups(neighbour.pair))
+    if found is not None and not found.survives:
+        return None
+    confirmed = gate.confirm(neighbour.pair)
+    if not _legal(confirmed, options.chip):
+        return None
+    assert confirmed.tiling is not None
+    assert isinstance(confirmed.outcome, Timed)
+    return Entry(
+        key=key,
+        pair=neighbour.pair,
+        binary=confirmed.binary,
+        kernel_name=confirmed.kernel_name,
+        tiling=confirmed.tiling,
+        baseline=baseline.outcome.profile,
+        best=confirmed.outcome.profile,
+        provenance=Provenance(
+            seed=options.seed,
+            budget=2,
+            evaluations=2,
+            outcomes={"Timed": 2},
+            tools=tools(evaluator.toolkit.version),
+            created=now(),
+            changes=(
+                *neighbour.provenance.changes,
+                f"tiling program of {neighbour.key.hash[:12]}, run for this shape",
             ),
-            signature=signature,
-            interval=found,
-        )
+            reference="baseline" if operator.reference is None else "reference.py",
+            checks=confirmed.checks,
+            moves=neighbour.provenance.moves,
+            baseline_tiling=operator.baseline.tiling_hash,
+            ended="reuse",
+        ),
+        signature=signature,
+        interval=found,
+    )
 
 
 def _legal(checked: Checked, chip: str) -> bool:

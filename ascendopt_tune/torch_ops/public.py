@@ -23,13 +23,10 @@ def intercept(
     source: str | Path | Operator | None = None,
     *,
     policy: str | None = None,
-    budget: int | None = None,
-    chip: str | None = None,
-    seed: int = 0,
     returns: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
     buckets: Mapping[str, Sequence[Any]] | None = None,
-    invariant: bool | None = None,
+    **options: Any,
 ) -> Interception:
     """Takes over an operator of torch's dispatcher on device npu: calls are served by the tuned pair of ``source``.
 
@@ -48,42 +45,43 @@ def intercept(
 
     Raises:
         OperatorError: ``op`` is not registered for device npu (see :func:`install`), or there is no source for it.
-        SettingsError: an unknown policy.
+        SettingsError: an unknown policy or option.
+        CaseError: a value that an option can't have.
     """
-    options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
+    make = options_of(policy, returns, names, buckets, options)
     from .device.activate import activate
 
     activate()
     from .serving.intercept import intercept as take_over
 
-    return take_over(op, source, options())
+    return take_over(op, source, make())
 
 
 def install(
     *sources: str | Path | Operator,
     policy: str | None = None,
-    budget: int | None = None,
-    chip: str | None = None,
-    seed: int = 0,
-    invariant: bool | None = None,
+    **options: Any,
 ) -> Installation:
     """Takes over every operator that a registry operator, or one of ``sources``, stands for (``torch_op`` in its
     op.toml): those that are registered now, and those that will be, however they are loaded.
+
+    ``policy`` and ``options`` are those of :func:`~ascendopt_tune.tune`.
 
     Returns:
         What to undo it with: ``undo()``, or the end of a ``with`` block.
 
     Raises:
         OperatorError: a source without ``torch_op``.
-        SettingsError: an unknown policy.
+        SettingsError: an unknown policy or option.
+        CaseError: a value that an option can't have.
     """
-    options = options_of(policy, budget, chip, seed, (), None, None, invariant)
+    make = options_of(policy, (), None, None, options)
     from .device.activate import activate
 
     activate()
     from .serving.intercept import install as take_over
 
-    return take_over(sources, options())
+    return take_over(sources, make())
 
 
 def registry_ops() -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from ascendopt_tune.calibrate.model import Models
 from ascendopt_tune.calibrate.parameters import parameters_of, seen_by
 from ascendopt_tune.calibrate.played import PlayedAcl, drawn
 from ascendopt_tune.calibrate.write import chip_text
-from ascendopt_tune.cli.options import make_subject
+from ascendopt_tune.cli.options import CaseFlags
+from ascendopt_tune.cli.subject import make_subject
 from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
@@ -97,8 +98,7 @@ def operator_times(chip_file: Path, build: Path) -> dict[str, float]:
     with Evaluator(toolkit.virtual(), str(chip_file), workers=1, build_dir=build) as evaluator:
         for name in operator_names():
             operator = load_operator(name)
-            nothing = {"input": [], "inputs": None, "output": [], "attr": [], "outputs": None}
-            subject = make_subject(operator, evaluator, **nothing)  # type: ignore[arg-type]
+            subject = make_subject(operator, evaluator, CaseFlags())
             built = Gate(operator, subject.case, evaluator, signature=subject.signature).build(operator.baseline)
             assert isinstance(built.outcome, Timed), (name, built.outcome)
             times[name] = built.outcome.profile.task_duration_us

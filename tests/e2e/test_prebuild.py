@@ -17,10 +17,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.deploy import importing
 from ascendopt_tune.deploy.manifest import Wish, read_manifest
 from ascendopt_tune.deploy.prebuild import prebuild, resolve
 from ascendopt_tune.errors import CaseError, OperatorError
+from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.sources.registry import load_operator
 from ascendopt_tune.store.bundle import open_bundle
 from ascendopt_tune.store.cache import Cache, Key
@@ -93,8 +95,10 @@ def test_an_altered_binary_is_never_run_but_rebuilt(manifest: Path, tmp_path: Pa
     store = Cache(tmp_path / "store", ())
     (done,) = prebuild([wish], store, workers=1)
     assert done.result == "tuned"
-    operator, case, _, toolkit = resolve(wish)
-    key = Key.of(operator, case, chip=wish.chip, target=toolkit.target, toolkit=toolkit.version)
+    toolkit = find(wish.options.target)
+    with Evaluator(toolkit, wish.options.chip, workers=1) as evaluator:
+        operator, case = resolve(wish, evaluator)
+    key = Key.of(operator, case, chip=wish.options.chip, target=toolkit.target, toolkit=toolkit.version)
     entry = store.get(key)
     assert entry is not None
     hostile = dataclasses.replace(entry, binary=b"not a kernel at all")
@@ -207,11 +211,11 @@ def test_a_manifest_lists_every_combination_once(manifest: Path, tmp_path: Path)
     )
     wishes = read_manifest(manifest)
     adds = [w for w in wishes if w.source == "add"]
-    assert {(w.chip, w.call.inputs["x"], w.call.attrs["p"]) for w in adds} == {
+    assert {(w.options.chip, w.call.inputs["x"], w.call.attrs["p"]) for w in adds} == {
         (chip, f"float32[{rows},96]", rows) for chip in ("ascend910b1", "ascend910b3") for rows in (8, 16)
     }
     assert {w.budget for w in adds} == {7}
     norms = [w for w in wishes if w.source == "rms_norm"]
-    assert {(w.chip, w.budget) for w in norms} == {("ascend910b4", 9)}
+    assert {(w.options.chip, w.options.budget) for w in norms} == {("ascend910b4", 9)}
     assert len(norms) == 3  # the operator's own cases
-    assert [w.chip for w in wishes if w.source == "silu"] == ["ascend910b1", "ascend910b3"]
+    assert [w.options.chip for w in wishes if w.source == "silu"] == ["ascend910b1", "ascend910b3"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ascendopt_tune.cli import options
+from ascendopt_tune.cli.options import CaseFlags
+from ascendopt_tune.cli.subject import make_subject
 from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Checked, Gate
@@ -20,7 +21,7 @@ def gate_of(
     operator: Operator, evaluator: Evaluator, kinds: tuple[str, ...] = (), arrays: Mapping[str, Array] | None = None
 ) -> Gate:
     """The gate of the first case of op.toml; ``kinds`` and ``arrays`` as :class:`Gate` takes them."""
-    subject = options.make_subject(operator, evaluator, input=[], inputs=None, output=[], attr=[], outputs=None)
+    subject = make_subject(operator, evaluator, CaseFlags())
     return Gate(subject.operator, subject.case, evaluator, signature=subject.signature, kinds=kinds, arrays=arrays)
 
 

@@ -12,7 +12,9 @@ import pytest
 from imported import checked, microseconds
 from typer.testing import CliRunner
 
-from ascendopt_tune.cli import app, options
+from ascendopt_tune.cli import app
+from ascendopt_tune.cli.options import CaseFlags
+from ascendopt_tune.cli.subject import make_subject
 from ascendopt_tune.errors import OperatorError
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.mkb.folder import import_solution
@@ -33,7 +35,7 @@ SMALL: dict[str, dict[str, object]] = {
 
 def exported(operator: Operator, evaluator: Evaluator, folder: Path) -> tuple[Path, Path]:
     """Files of the solution and of the task."""
-    subject = options.make_subject(operator, evaluator, input=[], inputs=None, output=[], attr=[], outputs=None)
+    subject = make_subject(operator, evaluator, CaseFlags())
     made = Export(
         operator, subject.signature, subject.case, lambda i, a: evaluator.infer_outputs(operator, i, a)
     )  # fmt: skip

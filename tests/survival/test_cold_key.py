@@ -20,6 +20,7 @@ from manifests import write_manifest
 from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.deploy import upkeep
 from ascendopt_tune.nouns.case import TensorSpec
+from ascendopt_tune.nouns.run_options import RunOptions
 from ascendopt_tune.service.described import CallDescription
 from ascendopt_tune.service.tuning import Request, fulfil
 from ascendopt_tune.sources.project import load_project
@@ -33,10 +34,10 @@ def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
     """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again."""
     spec = TensorSpec("float32", (8, 32))
     call = CallDescription({"x": spec, "y": spec})
-    request = Request(load_project(folder), call, "ascend910b2", budget=8, seed=0, rules={})
+    request = Request(load_project(folder), call, RunOptions(budget=8, workers=1), rules={})
     store, toolkit = Cache(layers=()), find("virtual")
     while True:
-        entry, made = fulfil(request, store, toolkit, wait=waits, workers=1)
+        entry, made = fulfil(request, store, toolkit, wait=waits)
         if entry is not None:
             answers.put((made, entry.key.hash, entry.best.task_duration_us, entry.binary))
             return

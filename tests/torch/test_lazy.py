@@ -25,6 +25,7 @@ import ascendopt_tune as aot  # noqa: E402
 from ascendopt_tune.build.toolkit import find  # noqa: E402
 from ascendopt_tune.errors import CacheError, CaseError  # noqa: E402
 from ascendopt_tune.nouns.case import TensorSpec  # noqa: E402
+from ascendopt_tune.nouns.run_options import RunOptions  # noqa: E402
 from ascendopt_tune.service import background, lazy  # noqa: E402
 from ascendopt_tune.service.background import BackgroundWorker, request_from_json, request_to_json  # noqa: E402
 from ascendopt_tune.service.described import CallDescription  # noqa: E402
@@ -86,7 +87,7 @@ def ones(*shape: int) -> Any:
 
 def request(**changes: Any) -> Request:
     values = {"x": SPEC, "y": SPEC}
-    return Request(load_operator("add"), CallDescription(values), "ascend910b2", 2, 0, {}, **changes)
+    return Request(load_operator("add"), CallDescription(values), RunOptions(budget=2), {}, **changes)
 
 
 def test_a_miss_is_served_at_once_and_tuned_behind_it(own_background: lazy.Background) -> None:
@@ -109,8 +110,7 @@ def test_a_miss_is_served_at_once_and_tuned_behind_it(own_background: lazy.Backg
     row = aot.stats()["add"]
     assert row["fallbacks"] == {}
     assert row["misses"] > 0
-    (job,) = aot.status().queue
-    assert job.state == "done"
+    until(lambda: [job.state for job in aot.status().queue] == ["done"])  # its process is told after the cache
     (summary,) = Cache().items("add")
     assert summary.key.case.count("8,256") == 3
     if row["hits"]:
@@ -205,7 +205,7 @@ def test_a_request_crosses_the_pipe() -> None:
     got = request_from_json(json.loads(json.dumps(request_to_json(sent))))
     assert got.operator.baseline == sent.operator.baseline
     assert got.operator.reference == sent.operator.reference
-    assert (got.call, got.rules, got.search, got.chip) == (sent.call, sent.rules, False, sent.chip)
+    assert (got.call, got.rules, got.search, got.options) == (sent.call, sent.rules, False, sent.options)
 
 
 def test_the_share_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,14 +228,15 @@ from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.store.cache import Cache
 from ascendopt_tune.sources.registry import load_operator
 from ascendopt_tune.nouns.case import TensorSpec
+from ascendopt_tune.nouns.run_options import RunOptions
 from ascendopt_tune.service.described import CallDescription
 from ascendopt_tune.service.tuning import Request, fulfil
 wait = sys.argv[1] == "wait"
 spec = TensorSpec("float16", (8, 256))
-request = Request(load_operator("add"), CallDescription({"x": spec, "y": spec}), "ascend910b2", 2, 0, {})
+request = Request(load_operator("add"), CallDescription({"x": spec, "y": spec}), RunOptions(budget=2, workers=1), {})
 made, entry = False, None
 while entry is None:
-    entry, made = fulfil(request, Cache(), find("virtual"), wait=wait, workers=1)
+    entry, made = fulfil(request, Cache(), find("virtual"), wait=wait)
     time.sleep(0.1)
 print(made, entry.key.hash)
 """

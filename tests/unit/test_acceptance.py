@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ascendopt_tune import tuner
 from ascendopt_tune.errors import DeviceError, NoWorkingCandidate
 from ascendopt_tune.evaluate.gate import Checked
 from ascendopt_tune.evaluate.protocol import EvaluationResult
@@ -16,6 +15,7 @@ from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Trial
+from ascendopt_tune.search import keep
 from ascendopt_tune.search.acceptance import FRAGILE, MOST_FRAGILE, NO_WIN, WIN, Comparison, accept, decide
 from ascendopt_tune.search.engine import SearchResult
 
@@ -127,8 +127,8 @@ class FakeGate:
 def confirm(gate: FakeGate, target: str, *times: float) -> tuple[int, str, list[str]]:
     history = tuple(trial(i, us) for i, us in enumerate((100.0, *times)))
     found: Any = gate
-    best, _, decision = tuner._confirm(found, SearchResult(history[0], history[0], history, "budget", 1.0), target)
-    return best.candidate.id, decision.outcome, gate.confirmed
+    kept = keep.confirm(found, SearchResult(history[0], history[0], history, "budget", 1.0), target)
+    return kept.trial.candidate.id, kept.decision.outcome, gate.confirmed
 
 
 def test_where_times_do_not_vary_the_fastest_is_confirmed() -> None:

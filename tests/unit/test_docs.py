@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from ascendopt_tune import settings
+from ascendopt_tune.nouns import run_options
 from ascendopt_tune.search.kernel import motifs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +16,11 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 def test_the_table_of_settings_is_the_generated_one() -> None:
     text = (ROOT / "docs/settings.md").read_text()
     assert text.endswith("\n\n" + settings.table()), "make docs"
+
+
+def test_the_table_of_options_is_the_generated_one() -> None:
+    text = (ROOT / "docs/options.md").read_text()
+    assert text.endswith("\n\n" + run_options.table()), "make docs"
 
 
 def test_the_table_of_motifs_is_the_generated_one() -> None:

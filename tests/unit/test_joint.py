@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from ascendopt_tune import tuner
-from ascendopt_tune.cli import options
+from ascendopt_tune.cli.subject import make_subjects
 from ascendopt_tune.errors import CaseError, NoWorkingCandidate
 from ascendopt_tune.evaluate.gate import Checked
 from ascendopt_tune.evaluate.joint import JointGate, baseline_profiles, heaviest
@@ -22,6 +21,7 @@ from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.acceptance import FRAGILE, NO_WIN, WIN
 from ascendopt_tune.search.engine import SearchResult
+from ascendopt_tune.search.keep import confirm, what_to_keep
 
 BASE = Pair({"t": "base"}, {})
 OPERATOR = Operator("op", Path(), "k", "k.cpp", BASE)
@@ -130,9 +130,9 @@ def test_a_case_in_which_the_common_pair_is_slower_keeps_the_baseline() -> None:
         for i, (text, us) in enumerate([("base", 10.0), ("x", 8.0)])
     )
     result = SearchResult(history[0], history[1], history, "budget", 1.0)
-    best, confirmed, decision = tuner._confirm(gate, result, "virtual")
-    kept = tuner._kept(gate, result, best, confirmed, decision)
-    assert best is history[1]
+    confirmed = confirm(gate, result, "virtual")
+    kept = what_to_keep(gate, result, confirmed)
+    assert confirmed.trial is history[1]
     assert [k.trial.candidate.change for k in kept] == ["x", "base"]
     assert [k.decision for k in kept] == [WIN, NO_WIN]
     assert [k.baseline.task_duration_us for k in kept] == [10.0, 100.0]
@@ -157,8 +157,8 @@ def test_a_case_in_which_the_win_does_not_survive_keeps_the_baseline() -> None:
         for i, (text, us) in enumerate([("base", 10.0), ("x", 6.5)])
     )
     result = SearchResult(history[0], history[1], history, "budget", 1.0)
-    best, confirmed, decision = tuner._confirm(gate, result, "virtual")
-    kept = tuner._kept(gate, result, best, confirmed, decision)
+    confirmed = confirm(gate, result, "virtual")
+    kept = what_to_keep(gate, result, confirmed)
     assert [(k.trial.candidate.change, k.decision) for k in kept] == [("x", WIN), ("base", FRAGILE)]
 
 
@@ -179,4 +179,4 @@ def test_a_file_of_cases_that_can_not_be_used_is_refused(text: str, message: str
     file, nothing = tmp_path / "cases.toml", object()
     file.write_text(text)
     with pytest.raises(CaseError, match=message):
-        options.make_subjects(OPERATOR, nothing, file)  # type: ignore[arg-type]
+        make_subjects(OPERATOR, nothing, file)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ...nouns.operator import Operator
+from ...nouns.run_options import check_option
 from ...settings import check_policy
 from ..device.dynamo import keep_whole
 from .registered import registered
@@ -25,13 +26,10 @@ def tune(
     source: str | Path | Operator,
     *,
     policy: str | None = None,
-    budget: int | None = None,
-    chip: str | None = None,
-    seed: int = 0,
     returns: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
     buckets: Mapping[str, Sequence[Any]] | None = None,
-    invariant: bool | None = None,
+    **options: Any,
 ) -> Callable[[F], F]:
     """A decorator: calls with npu tensors are served by the tuned pair of ``source``.
 
@@ -43,25 +41,24 @@ def tune(
         policy: ``off`` (the original), ``lookup`` (the cache, else the original), ``lazy`` (the original, and tune in
             the background) or ``blocking`` (tune what is missing, then serve it). See policy.py for what goes before
             and after it.
-        budget: evaluations per case; default ``ASCENDOPT_BUDGET``.
-        chip: default ``ASCENDOPT_CHIP`` on the virtual NPU, the device's own on a real one.
-        seed: of inputs and search.
         returns: names of the operator's outputs the function returns, where it doesn't return all.
         names: ``{parameter: operator's name}`` for parameters that are called otherwise.
         buckets: which shapes share a tiling program, see neighbours.py; default: what op.toml says.
-        invariant: only pairs serve whose results are bit for bit those of the pair as written (docs/serving.md);
-            default: ``ASCENDOPT_INVARIANT``.
+        options: how a case is tuned, by name: ``budget`` (evaluations), ``chip``, ``seed``, ``invariant``, ... as in
+            docs/options.md; what is not given is what the environment says when a case is first met. On a real NPU
+            ``chip`` is the device's own.
 
     Raises:
-        SettingsError: an unknown policy. (An operator that can't be found is logged at the first call, and the original
-            serves.)
+        SettingsError: an unknown policy or option.
+        CaseError: a value that an option can't have. (An operator that can't be found is logged at the first call, and
+            the original serves.)
     """
-    options = options_of(policy, budget, chip, seed, returns, names, buckets, invariant)
+    make = options_of(policy, returns, names, buckets, options)
 
     def decorate(function: F) -> F:
         from .dispatch import TunedOp
 
-        op = TunedOp(name_of(source), functools.partial(load, source), function, options())
+        op = TunedOp(name_of(source), functools.partial(load, source), function, make())
         registered.append(op)
 
         call = functools.update_wrapper(op.function, function, updated=())
@@ -74,22 +71,22 @@ def tune(
 
 def options_of(
     policy: str | None,
-    budget: int | None,
-    chip: str | None,
-    seed: int,
     returns: Sequence[str],
     names: Mapping[str, str] | None,
     buckets: Mapping[str, Sequence[Any]] | None,
-    invariant: bool | None,
+    run: Mapping[str, Any],
 ) -> Callable[[], Options]:
-    """Makes the options, once torch may be imported. Raises SettingsError at once for an unknown policy."""
+    """Makes the options, once torch may be imported. Raises as :func:`tune`, at once."""
     if policy is not None:
         check_policy(policy)
+    given = {name: value for name, value in run.items() if value is not None}
+    for name, value in given.items():
+        check_option(name, value)
 
     def make() -> Options:
         from .resolve import Options
 
-        return Options(policy, budget, chip, seed, tuple(returns), dict(names or {}), buckets, invariant)
+        return Options(policy, tuple(returns), dict(names or {}), buckets, given)
 
     return make
 

@@ -17,6 +17,7 @@ from ...build.toolkit import Toolkit, find
 from ...errors import CaseError, OperatorError
 from ...nouns.case import Case
 from ...nouns.operator import Operator, Signature
+from ...nouns.run_options import RunOptions
 from ...search.budget import Limits
 from ...service.described import CallDescription
 from ...service.lazy import Job, background
@@ -42,21 +43,18 @@ QUEUED = ("queued", "tuning", "reusing", "elsewhere", "waiting")
 
 @dataclass(frozen=True)
 class Options:
-    """What the decorator or ``intercept`` was told; None: the setting of that name decides when a case is first met.
+    """What the decorator or ``intercept`` was told; what it wasn't, the settings decide when a case is first met.
 
     ``returns``: names of the operator's outputs the function returns, in order; empty: all of them. ``names``: the
-    operator's name of a Python parameter that is called otherwise. ``buckets``: see neighbours.py. ``invariant``: see
-    Operator.invariantly.
+    operator's name of a Python parameter that is called otherwise. ``buckets``: see neighbours.py. ``run``: options of
+    a run (RunOptions), by name.
     """
 
     policy: str | None = None
-    budget: int | None = None
-    chip: str | None = None
-    seed: int = 0
     returns: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     buckets: Mapping[str, Sequence[Any]] | None = None
-    invariant: bool | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,7 +90,7 @@ class Wanted:
         if self.job is None and self.request.call.results is None and result is not None:
             call = replace(self.request.call, results=specs_of(result))
             self.request = replace(self.request, call=call)
-        name = canonical([operator, self.request.chip, self.request.search, _text(self.request.call.values)])
+        name = canonical([operator, self.request.options.chip, self.request.search, _text(self.request.call.values)])
         self.job = background.ask(name, operator, self.request, self.target, calls, self.job)
         return self.job
 
@@ -106,7 +104,7 @@ class _Site:
     """Where a case is tuned and looked up."""
 
     toolkit: Toolkit
-    chip: str
+    options: RunOptions
     store: Cache
     policy: str
     config: Settings
@@ -141,8 +139,7 @@ class Resolver:
         self.label = str(self.schema) if self.schema is not None else getattr(original, "__qualname__", name)
 
     def _wanted(self, operator: Operator) -> Operator:
-        invariant = self.options.invariant
-        return operator.invariantly() if (settings().invariant if invariant is None else invariant) else operator
+        return operator.invariantly() if RunOptions(**self.options.run).invariant else operator
 
     def resolve(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A Probation, or the Original. Any exception means the original serves; its text says why."""
@@ -205,8 +202,7 @@ class Resolver:
 
     def _is_enough(self, entry: Entry, site: _Site) -> bool:
         """Whether a search for more is not to go on."""
-        budget = self.options.budget or site.config.budget
-        return site.config.accept_unfinished or entry.provenance.finished(budget)
+        return site.options.accept_unfinished or entry.provenance.finished(site.options.budget)
 
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
@@ -249,10 +245,10 @@ class Resolver:
     def _site(self, policy: str, device: torch.device) -> _Site:
         config = settings()
         toolkit = prepare() or find(config.target)  # the one this process runs on, whatever was built since
-        chip = self.options.chip or (
-            config.chip if toolkit.target == "virtual" else device_of(toolkit, device.index).soc_name().lower()
-        )
-        return _Site(toolkit, chip, store(), policy, config, device)
+        run = {"target": toolkit.target, **self.options.run}
+        if toolkit.target != "virtual":
+            run.setdefault("chip", device_of(toolkit, device.index).soc_name().lower())
+        return _Site(toolkit, RunOptions(**run), store(), policy, config, device)
 
     def _check(self, tensors: list[torch.Tensor]) -> None:
         """Raises CaseError for a call that a launcher can't serve, whatever the operator."""
@@ -271,7 +267,7 @@ class Resolver:
 
     def _key(self, operator: Operator, case: Case, site: _Site) -> Key:
         """As Key.of, which reads the files beside the pair: those are read once."""
-        at = (site.chip, site.toolkit.target, site.toolkit.version)
+        at = (site.options.chip, site.toolkit.target, site.toolkit.version)
         if at not in self._probes:
             self._probes[at] = Key.of(operator, Case((), ()), chip=at[0], target=at[1], toolkit=at[2])
         return replace(self._probes[at], case=canonical(case.to_json()))
@@ -295,7 +291,7 @@ class Resolver:
         if self._known_signature is None and site.policy == "blocking":
             from ...evaluate.evaluator import Evaluator
 
-            with Evaluator(site.toolkit, site.chip, workers=1) as evaluator:
+            with Evaluator(site.toolkit, site.options.chip, workers=1) as evaluator:
                 self._known_signature = evaluator.describe(operator).signature
         return self._known_signature
 
@@ -316,7 +312,7 @@ class Resolver:
         if not signature.has_infer_shape and (self.schema is None or not self.schema.is_mutable):
             results = specs_of(original(*args, **kwargs))
             request = replace(request, call=replace(request.call, results=results))
-        log.info("%s: tuning %s with %d evaluations", self.name, case, request.budget)
+        log.info("%s: tuning %s with %d evaluations", self.name, case, request.options.budget)
         entry, made = fulfil(
             replace(request, reuse=False), site.store, site.toolkit, wait=True, limits=limits, progress=progress
         )
@@ -327,9 +323,7 @@ class Resolver:
         return Request(
             operator,
             CallDescription(call.values, call.written),
-            site.chip,
-            self.options.budget or site.config.budget,
-            self.options.seed,
+            site.options,
             rules_of(operator, self.options.buckets),
             search=search,
             reuse=site.config.reuse,
