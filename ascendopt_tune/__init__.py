@@ -12,7 +12,7 @@ from .service.policy import policy
 from .store.cache import Cache
 from .torch_ops.compile.backend import NAME as _NAME
 from .torch_ops.compile.backend import backend as _backend
-from .torch_ops.device.activate import install as _install
+from .torch_ops.device.activate import watch_imports as _watch_imports
 from .torch_ops.device.dynamo import watch as _watch
 from .torch_ops.device.runtime import is_virtual
 from .torch_ops.public import compile_pass, generate, install, intercept, record, registry_ops, warmup
@@ -49,4 +49,4 @@ __all__ = [
 ]
 
 _watch(_NAME, _backend)
-_install()
+_watch_imports()

@@ -74,62 +74,92 @@ def launch_of(
     Raises:
         DslError: a check of the program fails, the shapes don't fit it, or the Unified Buffer is too small.
     """
-    host, machine = program.host, machine or Machine()
-    values: dict[str, Any] = {a.name: a.default for a in host.attributes.values()} | dict(attributes or {})
-    for name in set(attributes or {}) - set(host.attributes):
-        raise _error(program, host.line, f"there is no attribute {name!r}.", f"There are {', '.join(host.attributes)}.")
-    known = {t.name: tuple(shapes[t.name]) for t in program.of_role("input")}
-    for name, (rank, line) in host.ranks.items():
-        if len(known[name]) != rank:
-            raise _error(
-                program, line, f"{name} has {len(known[name])} axes, shape {known[name]}; here it needs {rank}."
-            )
-
-    def leaf(e: Expr) -> Any:
-        if e.op == "var":
-            return values[str(e.value)]
-        if e.op in ("dim", "numel"):
-            shape = known[str(e.value)]
-            if e.op == "numel":
-                return int(np.prod(shape, dtype=np.int64))
-            axis = int(e.args[0].value)
-            if not -len(shape) <= axis < len(shape):
-                raise _error(program, host.line, f"{e.value} has no axis {axis}: its shape is {shape}.")
-            return shape[axis]
-        if e.op == "cores":
-            limit = max(1, evaluate(e.args[0], leaf)) if e.args else machine.cores
-            return min(machine.cores, limit)
-        return {"ub_bytes": machine.ub_bytes, "num_cores": machine.cores}[e.op]
-
-    for step in host.steps:
-        if isinstance(step, Let):
-            values[step.name] = evaluate(step.value, leaf)
-        elif isinstance(step, Knob):
-            value = (knobs or {}).get(step.name, step.default)
-            values[step.variable] = value if step.limit is None else min(value, evaluate(step.limit, leaf))
-        elif isinstance(step, Check) and not evaluate(step.test, leaf):
-            raise _error(program, step.line, f"refused: {step.text}.", f"The inputs are {_shapes(known)}.")
-    for t in host.tensors.values():
-        if t.shape is not None:
-            known[t.name] = (
-                known[str(t.shape[0].value)] if t.shape[0].op == "shape" else tuple(evaluate(e, leaf) for e in t.shape)
-            )
+    host = _Host(program, shapes, attributes or {}, machine or Machine())
+    host.run(knobs or {})
     scalars = {
-        p: evaluate(a, leaf)
-        for p, a in zip(program.kernel.parameters, host.arguments, strict=True)
+        p: evaluate(a, host.leaf)
+        for p, a in zip(program.kernel.parameters, program.host.arguments, strict=True)
         if isinstance(a, Expr)
     }
-    cores = evaluate(host.cores, leaf)
-    if not 1 <= cores <= machine.cores:
-        text = f"{cores} cores are launched, the device has {machine.cores}."
-        raise _error(program, host.line, text, "Use tl.cores(limit), which stays within them.")
-    dtypes = {p: program.tensor_of(p).dtype for p in program.kernel.tensors}
-    used = layout.plan(program.kernel, dtypes).total(Expr("num", "int", (), 2))
-    total = int(evaluate(used, lambda e: scalars[str(e.value)]))
-    if total > machine.ub_bytes:
-        text = f"the buffers take {total} bytes of the Unified Buffer (queues are doubled), it has {machine.ub_bytes}."
-        raise _error(program, program.kernel.line, text, "Make the tile smaller.")
-    return Launch(known, cores, scalars, total)
+    return Launch(host.shapes, host.cores(), scalars, host.ub_bytes(scalars))
+
+
+class _Host:
+    """The host function at given shapes: its variables, and the shapes that are known so far."""
+
+    def __init__(
+        self,
+        program: Program,
+        shapes: Mapping[str, tuple[int, ...]],
+        attributes: Mapping[str, Number],
+        machine: Machine,
+    ) -> None:
+        self.program, self.host, self.machine = program, program.host, machine
+        known = self.host.attributes
+        for name in set(attributes) - set(known):
+            raise _error(program, self.host.line, f"there is no attribute {name!r}.", f"There are {', '.join(known)}.")
+        self.values: dict[str, Any] = {a.name: a.default for a in known.values()} | dict(attributes)
+        self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_role("input")}
+        for name, (rank, line) in self.host.ranks.items():
+            if len(self.shapes[name]) != rank:
+                text = f"{name} has {len(self.shapes[name])} axes, shape {self.shapes[name]}; here it needs {rank}."
+                raise _error(program, line, text)
+
+    def leaf(self, e: Expr) -> Any:
+        """The value of an expression without operands."""
+        if e.op == "var":
+            return self.values[str(e.value)]
+        if e.op == "dim":
+            return self._dim(str(e.value), int(e.args[0].value))
+        if e.op == "numel":
+            return int(np.prod(self.shapes[str(e.value)], dtype=np.int64))
+        if e.op == "cores":
+            limit = max(1, evaluate(e.args[0], self.leaf)) if e.args else self.machine.cores
+            return min(self.machine.cores, limit)
+        return {"ub_bytes": self.machine.ub_bytes, "num_cores": self.machine.cores}[e.op]
+
+    def _dim(self, name: str, axis: int) -> int:
+        shape = self.shapes[name]
+        if not -len(shape) <= axis < len(shape):
+            raise _error(self.program, self.host.line, f"{name} has no axis {axis}: its shape is {shape}.")
+        return shape[axis]
+
+    def run(self, knobs: Mapping[str, int]) -> None:
+        """Its statements, and then the shapes of what it allocates."""
+        for step in self.host.steps:
+            if isinstance(step, Let):
+                self.values[step.name] = evaluate(step.value, self.leaf)
+            elif isinstance(step, Knob):
+                value = knobs.get(step.name, step.default)
+                limited = value if step.limit is None else min(value, evaluate(step.limit, self.leaf))
+                self.values[step.variable] = limited
+            elif isinstance(step, Check) and not evaluate(step.test, self.leaf):
+                text = f"The inputs are {_shapes(self.shapes)}."
+                raise _error(self.program, step.line, f"refused: {step.text}.", text)
+        for t in self.host.tensors.values():
+            if t.shape is not None:
+                like = t.shape[0].op == "shape"
+                self.shapes[t.name] = (
+                    self.shapes[str(t.shape[0].value)] if like else tuple(evaluate(e, self.leaf) for e in t.shape)
+                )
+
+    def cores(self) -> int:
+        cores = int(evaluate(self.host.cores, self.leaf))
+        if not 1 <= cores <= self.machine.cores:
+            text = f"{cores} cores are launched, the device has {self.machine.cores}."
+            raise _error(self.program, self.host.line, text, "Use tl.cores(limit), which stays within them.")
+        return cores
+
+    def ub_bytes(self, scalars: Mapping[str, Any]) -> int:
+        """What the kernel's buffers take."""
+        kernel = self.program.kernel
+        dtypes = {p: self.program.tensor_of(p).dtype for p in kernel.tensors}
+        used = layout.plan(kernel, dtypes).total(Expr("num", "int", (), 2))
+        total, most = int(evaluate(used, lambda e: scalars[str(e.value)])), self.machine.ub_bytes
+        if total > most:
+            text = f"the buffers take {total} bytes of the Unified Buffer (queues are doubled), it has {most}."
+            raise _error(self.program, kernel.line, text, "Make the tile smaller.")
+        return total
 
 
 def interpret(

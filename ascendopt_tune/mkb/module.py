@@ -11,7 +11,7 @@ import ast
 import builtins
 import math
 import operator as op
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never
@@ -145,38 +145,56 @@ class Module:
 
     def _execute(self, node: ast.stmt) -> None:
         self._at = node
-        if isinstance(node, ast.Return):
-            raise _Return(self._value(node.value) if node.value is not None else None)
-        if isinstance(node, ast.Expr):
-            self._value(node.value)
-        elif isinstance(node, ast.Assign):
-            value = self._value(node.value)
-            for target in node.targets:
-                self._assign(target, value)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self._assign(node.target, self._value(node.value))
-        elif isinstance(node, ast.AugAssign):
-            value = _operation(node.op)(self._value(_loaded(node.target)), self._value(node.value))
-            self._assign(node.target, value)
-        elif isinstance(node, ast.If):
-            for statement in node.body if self._value(node.test) else node.orelse:
-                self._execute(statement)
-        elif isinstance(node, ast.For):
-            for value in _listed(self._value(node.iter)):
-                self._assign(node.target, value)
-                for statement in node.body:
-                    self._execute(statement)
-        elif isinstance(node, ast.With):
-            for statement in node.body:  # torch.no_grad() and its kind
-                self._execute(statement)
-        elif isinstance(node, ast.Raise):
-            self._refuse(f"raises on the task's inputs: {ast.unparse(node)[:120]}")
-        elif isinstance(node, ast.Assert):
-            if not self._value(node.test):
-                self._refuse(f"asserts on the task's inputs: {ast.unparse(node)[:120]}")
-        elif not isinstance(node, (ast.Pass, ast.Import, ast.ImportFrom)):
+        run = getattr(self, f"_run_{type(node).__name__.lower()}", None)
+        if run is None:
             raise Unknown(_short(node))
+        run(node)
+
+    def _execute_all(self, nodes: Iterable[ast.stmt]) -> None:
+        for node in nodes:
+            self._execute(node)
+
+    def _run_return(self, node: ast.Return) -> None:
+        raise _Return(self._value(node.value) if node.value is not None else None)
+
+    def _run_expr(self, node: ast.Expr) -> None:
+        self._value(node.value)
+
+    def _run_assign(self, node: ast.Assign) -> None:
+        value = self._value(node.value)
+        for target in node.targets:
+            self._assign(target, value)
+
+    def _run_annassign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._assign(node.target, self._value(node.value))
+
+    def _run_augassign(self, node: ast.AugAssign) -> None:
+        value = _operation(node.op)(self._value(_loaded(node.target)), self._value(node.value))
+        self._assign(node.target, value)
+
+    def _run_if(self, node: ast.If) -> None:
+        self._execute_all(node.body if self._value(node.test) else node.orelse)
+
+    def _run_for(self, node: ast.For) -> None:
+        for value in _listed(self._value(node.iter)):
+            self._assign(node.target, value)
+            self._execute_all(node.body)
+
+    def _run_with(self, node: ast.With) -> None:
+        self._execute_all(node.body)  # torch.no_grad() and its kind
+
+    def _run_raise(self, node: ast.Raise) -> None:
+        self._refuse(f"raises on the task's inputs: {ast.unparse(node)[:120]}")
+
+    def _run_assert(self, node: ast.Assert) -> None:
+        if not self._value(node.test):
+            self._refuse(f"asserts on the task's inputs: {ast.unparse(node)[:120]}")
+
+    def _run_nothing(self, node: ast.stmt) -> None:
+        """What says nothing about values."""
+
+    _run_pass = _run_import = _run_importfrom = _run_nothing
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):

@@ -79,9 +79,9 @@ def install(
     from .device.activate import activate
 
     activate()
-    from .serving.intercept import install as take_over
+    from .serving.intercept import intercept_all
 
-    return take_over(sources, make())
+    return intercept_all(sources, make())
 
 
 def registry_ops() -> tuple[str, ...]:

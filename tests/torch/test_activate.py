@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch_npu")
 
-INSTALL = "from ascendopt_tune.torch_ops.device.activate import install, is_virtual, activate; install()\n"
+INSTALL = "from ascendopt_tune.torch_ops.device.activate import watch_imports, is_virtual, activate; watch_imports()\n"
 CHECK = "assert is_virtual() and torch.equal(torch.arange(3).npu().cpu(), torch.arange(3))\nprint('works')\n"
 
 

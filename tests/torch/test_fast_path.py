@@ -54,7 +54,7 @@ def taken(layer: Path, fast_library: Any, monkeypatch: pytest.MonkeyPatch) -> It
 
 def operator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The operator and its interception; gone when the loop over this ends."""
-    fallback.install()
+    fallback.take_over()
     registered.clear()
     monkeypatch.setattr(dispatch, "LOOK_AGAIN_S", 0.0)
     lib = torch.library.Library("aot_fast", "DEF")

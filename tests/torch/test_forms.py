@@ -54,7 +54,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 @pytest.fixture
 def ops(path: str, served_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The operators, registered in Python and taken over."""
-    fallback.install()
+    fallback.take_over()
     registered.clear()
     monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(served_cache))
     monkeypatch.setattr(dispatch, "LOOK_AGAIN_S", 0.0)

@@ -35,7 +35,7 @@ SHAPE = (64, 512)  # the tuned case of conftest.tuned_add
 
 @pytest.fixture(scope="module", autouse=True)
 def aten() -> None:
-    fallback.install()
+    fallback.take_over()
 
 
 @pytest.fixture(autouse=True, params=["1", "0"], ids=["fast", "python"])

@@ -48,7 +48,7 @@ SPEC = TensorSpec("float16", (8, 256))
 
 @pytest.fixture(scope="module", autouse=True)
 def aten() -> None:
-    fallback.install()
+    fallback.take_over()
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ..ir import (
@@ -20,6 +20,7 @@ from ..ir import (
     Statement,
     Store,
     Sync,
+    Tensor,
     walk,
     writes,
 )
@@ -49,80 +50,102 @@ def print_kernel(program: Program, layout: Layout, entry: str) -> str:
 
 
 def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> str:
-    kernel = program.kernel
-    name = pascal(entry)
-    tensors = [p for p in kernel.parameters if p in kernel.tensors]
-    fields = [p for p in kernel.parameters if p not in kernel.tensors]
-    types = {
-        p: _CPP[a.type] for p, a in zip(kernel.parameters, program.host.arguments, strict=True) if isinstance(a, Expr)
-    }
-    out = Lines()
-    out.add(f"// {_title(program)} Lowered from {program.file.rpartition('/')[2]} by rules; comments name its lines.")
-    out.add("// Built without the compiler's automatic synchronization.", '#include "kernel_operator.h"', "")
-    out.add("using namespace AscendC;", "", *HELPERS.splitlines(), "")
-    if any(isinstance(s, Reduce) and s.axis == 1 for s in walk(kernel.body)):
-        out.add(*REDUCE_ROWS.splitlines(), "")
-    if any(isinstance(s, Load) and s.before is not None for s in walk(kernel.body)):
-        out.add(*COPY_IN_PADDED.splitlines(), "")
-    if "columns" in layout.scratch:
-        out.add(*REDUCE_COLUMNS.splitlines(), "")
-    if "scan" in layout.scratch:
-        out.add(*SCAN_TILE.splitlines(), "")
-    members = {p: program.tensor_of(p) for p in tensors}
+    name, out = pascal(entry), Lines()
+    _preamble(out, program, layout)
     with out.block(f"class Kernel{name} {{", "};"):
         out.add("public:")
-        addresses = ", ".join(f"GM_ADDR {name_of(p)}Address" for p in tensors)
-        with out.block(f"__aicore__ inline void Init({addresses}, const {name}TilingData& tiling, TPipe* pipe) {{"):
-            out.add(*(f"{name_of(f)} = tiling.{name_of(f)};" for f in fields))
-            for p in tensors:
-                out.add(f"{name_of(p)}Gm.SetGlobalBuffer((__gm__ {members[p].dtype.cpp}*){name_of(p)}Address);")
-            for q in layout.queues:
-                out.add(f"pipe->InitBuffer({_queue(q)}, tiling.bufferNum, {_text(q.bytes)});")
-            for b in layout.kept:
-                out.add(f"pipe->InitBuffer({name_of(b.name)}Buf, {_text(buffer_bytes(b))});")
-                out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
-            for purpose, size in layout.scratch.items():
-                tensor, cpp_type = _SCRATCH[purpose]
-                out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
-                out.add(f"{tensor} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
-            if "index" in layout.scratch:
-                count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
-                out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
-                out.add("PipeBarrier<PIPE_V>();")
+        _init(out, program, layout, name)
         out.add("")
         with out.block("__aicore__ inline void Process() {"):
             out.add(*printer.out.text.splitlines())
         out.add("", "private:")
-        for q in layout.queues:
-            out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
-        kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{p}Buf" for p in layout.scratch]
-        if kept:
-            out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
-        for b in kernel.buffers.values():
-            out.add(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};")
-        for purpose in layout.scratch:
-            tensor, cpp_type = _SCRATCH[purpose]
-            out.add(f"LocalTensor<{cpp_type or _fill_type(program)}> {tensor};")
-        for p in tensors:
-            out.add(f"GlobalTensor<{members[p].dtype.cpp}> {name_of(p)}Gm;")
-        for f in fields:
-            out.add(f"{types[f]} {name_of(f)} = 0;")
-        for buffer in sorted(printer.lengths):
-            out.add(f"int64_t {name_of(buffer)}Length = 0;")
-            if _two(kernel, buffer):
-                out.add(f"int64_t {name_of(buffer)}Cols = 0;")
+        _members(out, program, layout, printer.lengths)
     out.add("")
+    _entry(out, program, entry, name)
+    return out.text
+
+
+def _tensors(program: Program) -> dict[str, Tensor]:
+    """The kernel's parameters that are tensors."""
+    return {p: program.tensor_of(p) for p in program.kernel.parameters if p in program.kernel.tensors}
+
+
+def _fields(program: Program) -> list[str]:
+    """The kernel's parameters that are numbers: the tiling data."""
+    return [p for p in program.kernel.parameters if p not in program.kernel.tensors]
+
+
+def _preamble(out: Lines, program: Program, layout: Layout) -> None:
+    """What stands before the class: the helpers that its body calls."""
+    statements = list(walk(program.kernel.body))
+    out.add(f"// {_title(program)} Lowered from {program.file.rpartition('/')[2]} by rules; comments name its lines.")
+    out.add("// Built without the compiler's automatic synchronization.", '#include "kernel_operator.h"', "")
+    out.add("using namespace AscendC;", "")
+    for wanted, helpers in (
+        (True, HELPERS),
+        (any(isinstance(s, Reduce) and s.axis == 1 for s in statements), REDUCE_ROWS),
+        (any(isinstance(s, Load) and s.before is not None for s in statements), COPY_IN_PADDED),
+        ("columns" in layout.scratch, REDUCE_COLUMNS),
+        ("scan" in layout.scratch, SCAN_TILE),
+    ):
+        if wanted:
+            out.add(*helpers.splitlines(), "")
+
+
+def _init(out: Lines, program: Program, layout: Layout, name: str) -> None:
+    tensors = _tensors(program)
+    addresses = ", ".join(f"GM_ADDR {name_of(p)}Address" for p in tensors)
+    with out.block(f"__aicore__ inline void Init({addresses}, const {name}TilingData& tiling, TPipe* pipe) {{"):
+        out.add(*(f"{name_of(f)} = tiling.{name_of(f)};" for f in _fields(program)))
+        for p, tensor in tensors.items():
+            out.add(f"{name_of(p)}Gm.SetGlobalBuffer((__gm__ {tensor.dtype.cpp}*){name_of(p)}Address);")
+        for q in layout.queues:
+            out.add(f"pipe->InitBuffer({_queue(q)}, tiling.bufferNum, {_text(q.bytes)});")
+        for b in layout.kept:
+            out.add(f"pipe->InitBuffer({name_of(b.name)}Buf, {_text(buffer_bytes(b))});")
+            out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
+        for purpose, size in layout.scratch.items():
+            local, cpp_type = _SCRATCH[purpose]
+            out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
+            out.add(f"{local} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
+        if "index" in layout.scratch:
+            count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
+            out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
+            out.add("PipeBarrier<PIPE_V>();")
+
+
+def _members(out: Lines, program: Program, layout: Layout, lengths: Iterable[str]) -> None:
+    kernel = program.kernel
+    arguments = zip(kernel.parameters, program.host.arguments, strict=True)
+    types = {p: _CPP[a.type] for p, a in arguments if isinstance(a, Expr)}
+    for q in layout.queues:
+        out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
+    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{p}Buf" for p in layout.scratch]
+    if kept:
+        out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
+    out.add(*(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};" for b in kernel.buffers.values()))
+    for purpose in layout.scratch:
+        local, cpp_type = _SCRATCH[purpose]
+        out.add(f"LocalTensor<{cpp_type or _fill_type(program)}> {local};")
+    out.add(*(f"GlobalTensor<{t.dtype.cpp}> {name_of(p)}Gm;" for p, t in _tensors(program).items()))
+    out.add(*(f"{types[f]} {name_of(f)} = 0;" for f in _fields(program)))
+    for buffer in sorted(lengths):
+        out.add(f"int64_t {name_of(buffer)}Length = 0;")
+        if _two(kernel, buffer):
+            out.add(f"int64_t {name_of(buffer)}Cols = 0;")
+
+
+def _entry(out: Lines, program: Program, entry: str, name: str) -> None:
     parameters = [*(t for t in program.of_role("input")), *(t for t in program.of_role("output"))]
     signature = ", ".join(f"GM_ADDR {name_of(t.name)}" for t in parameters)
     with out.block(f'extern "C" __global__ __aicore__ void {entry}({signature}, GM_ADDR workspace, GM_ADDR tiling) {{'):
         out.add("GET_TILING_DATA(tilingData, tiling);", "TPipe pipe;", f"Kernel{name} op;")
         spaces = [t.name for t in program.of_role("workspace")]
-        given = []
-        for p in tensors:
-            t = program.tensor_of(p).name
-            given.append(f"GetUserWorkspace(workspace) + tilingData.{t}Offset" if t in spaces else name_of(t))
+        given = [
+            f"GetUserWorkspace(workspace) + tilingData.{t.name}Offset" if t.name in spaces else name_of(t.name)
+            for t in _tensors(program).values()
+        ]
         out.add(f"op.Init({', '.join(given)}, tilingData, &pipe);", "op.Process();")
-    return out.text
 
 
 class _Printer:

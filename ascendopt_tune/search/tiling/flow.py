@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -225,49 +225,70 @@ def _collect_file_scope(flow: Flow, source: SourceFile) -> None:
                 flow.definitions[key].append(Definition(key, "constant", source.path, value, node, None))
 
 
-def _collect_function(flow: Flow, function: Function) -> None:
-    path, text = function.path, flow.program.text
-    plain: set[Key] = set()  # variables of a tiling struct type: writing a member is a sink
-    spaces: set[Key] = set()  # variables that hold GetWorkspaceSizes(n)
+class _Collected:
+    """What one function defines and where it writes tiling data."""
 
-    def define(key: Key | None, kind: str, value: Node, statement: Node, alias: Key | None = None) -> None:
+    def __init__(self, flow: Flow, function: Function) -> None:
+        self.flow, self.function, self.path = flow, function, function.path
+        self.plain: set[Key] = set()  # variables of a tiling struct type: writing a member is a sink
+        self.spaces: set[Key] = set()  # variables that hold GetWorkspaceSizes(n)
+
+    def define(self, key: Key | None, kind: str, value: Node, statement: Node, alias: Key | None = None) -> None:
         if key is not None:
-            flow.definitions[key].append(Definition(key, kind, path, value, statement, function, alias))
+            one = Definition(key, kind, self.path, value, statement, self.function, alias)
+            self.flow.definitions[key].append(one)
 
+    def text(self, node: Node) -> str:
+        return self.flow.program.text(self.path, node)
+
+    def declaration(self, node: Node) -> None:
+        kind = node.child_by_field_name("type")
+        name = re.sub(r"<.*", "", self.text(kind)).split("::")[-1] if kind is not None else ""
+        for declarator in node.children_by_field_name("declarator"):
+            identifier = declared_name(declarator)
+            if identifier is not None and (name in self.flow._structs or "GetTilingData" in self.text(declarator)):
+                self.plain.add(self.flow.key(self.text(identifier), self.function))
+
+    def initializer(self, node: Node) -> None:
+        value, identifier = node.child_by_field_name("value"), declared_name(node.child_by_field_name("declarator"))
+        if value is not None and identifier is not None:
+            key = self.flow.key(self.text(identifier), self.function)
+            self.define(key, "init", value, node.parent or node)
+            if "GetWorkspaceSizes" in self.text(value):
+                self.spaces.add(key)
+
+    def assignment(self, node: Node) -> None:
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or value is None:
+            return
+        target = self.flow.target(self.path, left, self.function)
+        self.define(target, "assign", value, node.parent or node)
+        if left.type == "field_expression":
+            base = self.flow.target(self.path, left.child_by_field_name("argument"), self.function)
+            member = left.child_by_field_name("field")
+            if base in self.plain and member is not None:
+                self.flow.sinks.append(Sink("field", self.text(member), self.path, value, self.function))
+        elif target in self.spaces and left.type in ("subscript_expression", "pointer_expression"):
+            self.flow.sinks.append(Sink("workspace", "workspace", self.path, value, self.function))
+
+    def returned(self, node: Node) -> None:
+        if node.named_children:
+            self.define(("return", self.function.name), "return", node.named_children[0], node)
+
+
+def _collect_function(flow: Flow, function: Function) -> None:
+    found = _Collected(flow, function)
+    reads: dict[str, Callable[[Node], None]] = {
+        "declaration": found.declaration,
+        "parameter_declaration": found.declaration,
+        "init_declarator": found.initializer,
+        "assignment_expression": found.assignment,
+        "return_statement": found.returned,
+        "call_expression": lambda node: _collect_call(flow, function, node, found.define),
+    }
     for node in walk(function.node):
-        if node.type in ("declaration", "parameter_declaration"):
-            kind = node.child_by_field_name("type")
-            name = re.sub(r"<.*", "", text(path, kind)).split("::")[-1] if kind is not None else ""
-            for declarator in node.children_by_field_name("declarator"):
-                identifier = declared_name(declarator)
-                if identifier is not None and (name in flow._structs or "GetTilingData" in text(path, declarator)):
-                    plain.add(flow.key(text(path, identifier), function))
-        if node.type == "init_declarator":
-            value, identifier = node.child_by_field_name("value"), declared_name(node.child_by_field_name("declarator"))
-            if value is not None and identifier is not None:
-                key = flow.key(text(path, identifier), function)
-                define(key, "init", value, node.parent or node)
-                if "GetWorkspaceSizes" in text(path, value):
-                    spaces.add(key)
-        elif node.type == "assignment_expression":
-            left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-            if left is None or value is None:
-                continue
-            define(flow.target(path, left, function), "assign", value, node.parent or node)
-            if left.type == "field_expression":
-                base = flow.target(path, left.child_by_field_name("argument"), function)
-                member = left.child_by_field_name("field")
-                if base in plain and member is not None:
-                    flow.sinks.append(Sink("field", text(path, member), path, value, function))
-            elif flow.target(path, left, function) in spaces and left.type in (
-                "subscript_expression",
-                "pointer_expression",
-            ):
-                flow.sinks.append(Sink("workspace", "workspace", path, value, function))
-        elif node.type == "return_statement" and node.named_children:
-            define(("return", function.name), "return", node.named_children[0], node)
-        elif node.type == "call_expression":
-            _collect_call(flow, function, node, define)
+        if node.type in reads:
+            reads[node.type](node)
 
 
 def _collect_call(flow: Flow, function: Function, call: Node, define: object) -> None:
@@ -309,35 +330,50 @@ def _unseen_fields(flow: Flow) -> None:
                     flow.sinks.append(Sink("field", key[1], d.path, d.value, d.function))
 
 
+class _Reach:
+    """Goes back from the sinks of one kind to every variable that leads to them."""
+
+    def __init__(self, flow: Flow, kind: str) -> None:
+        self.flow, self.kind = flow, kind
+        self._queue: list[Key] = []
+
+    def run(self) -> None:
+        for sink in self.flow.sinks:
+            if sink.kind == self.kind:
+                self._expression(sink.path, sink.value, sink.function)
+                self._conditions(sink.path, sink.value, sink.function)
+        while self._queue:
+            for definition in self.flow.definitions.get(self._queue.pop(), ()):
+                self._definition(definition)
+
+    def _definition(self, d: Definition) -> None:
+        if d.alias is not None:
+            self._key(d.alias)
+        if d.kind not in ("alias", "define"):
+            self._expression(d.path, d.value, d.function)
+        if d.kind == "define":
+            for word in re.findall(r"[A-Za-z_]\w*", self.flow.program.text(d.path, d.value)):
+                if ("", word) in self.flow.definitions:
+                    self._key(("", word))
+        self._conditions(d.path, d.statement, d.function)
+
+    def _key(self, key: Key) -> None:
+        if self.kind not in self.flow.reach[key]:
+            self.flow.reach[key].add(self.kind)
+            self._queue.append(key)
+
+    def _expression(self, path: str, node: Node, function: Function | None) -> None:
+        for key, _ in self.flow.reads(path, node, function):
+            self._key(key)
+
+    def _conditions(self, path: str, node: Node, function: Function | None) -> None:
+        for condition in self.flow.conditions(node, function):
+            self._expression(path, condition, function)
+
+
 def _backward(flow: Flow) -> None:
     for kind in ("block_dim", "tiling_key", "field", "workspace"):
-        queue: list[Key] = []
-
-        def push(path: str, node: Node, function: Function | None, kind: str = kind, queue: list[Key] = queue) -> None:
-            for key, _ in flow.reads(path, node, function):
-                if kind not in flow.reach[key]:
-                    flow.reach[key].add(kind)
-                    queue.append(key)
-
-        for sink in flow.sinks:
-            if sink.kind == kind:
-                push(sink.path, sink.value, sink.function)
-                for condition in flow.conditions(sink.value, sink.function):
-                    push(sink.path, condition, sink.function)
-        while queue:
-            for d in flow.definitions.get(queue.pop(), ()):
-                if d.alias is not None and kind not in flow.reach[d.alias]:
-                    flow.reach[d.alias].add(kind)
-                    queue.append(d.alias)
-                if d.kind not in ("alias", "define"):
-                    push(d.path, d.value, d.function)
-                if d.kind == "define":
-                    for word in re.findall(r"[A-Za-z_]\w*", flow.program.text(d.path, d.value)):
-                        if ("", word) in flow.definitions and kind not in flow.reach["", word]:
-                            flow.reach["", word].add(kind)
-                            queue.append(("", word))
-                for condition in flow.conditions(d.statement, d.function):
-                    push(d.path, condition, d.function)
+        _Reach(flow, kind).run()
 
 
 def _collect_uses(flow: Flow) -> None:

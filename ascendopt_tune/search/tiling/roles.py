@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 # Prior of a role: how often its change is worth an evaluation. Chosen by judgement; outcomes correct it (learning.py).
 ROLE_RANK: dict[str, float] = {
@@ -54,41 +56,63 @@ def rank_of(role: str, name: str, kind: str) -> float:
     return rank * (0.2 if kind == "number" and _FACT_NAMES.search(name) else 1.0)
 
 
-def number_role(name: str, value: int, labels: set[str], reach: set[str], sets_block_dim: bool) -> str | None:
-    """The role of a number from its uses; None when it is no decision (an index, an element size, a dtype key)."""
-    bare = {label.split(":")[0] for label in labels}
-    power_of_two = value & (value - 1) == 0
-    if value == 0 or not bare - {"index", "fact", "equality"}:
-        return None
-    if "direct:block_dim" in labels or (sets_block_dim and "direct" in labels):
-        return "block_dim"
-    if "direct:tiling_key" in labels or (reach == {"tiling_key"} and not bare & {"threshold", "bound"}):
-        return "tiling_key"
-    if value in (1, 2, 4, 8) and _ELEMENT_SIZE.search(name):
-        return None
-    if "equality" in bare and not bare - {"equality", "direct", "index", "argument", "fact"}:
-        return None  # a key that is compared, not a quantity
-    if "subtracts:ub" in labels and value > 1:
-        return "ub_reserve"
-    rounds = "align" in bare or "modulus" in bare or {"divides", "multiplies"} <= bare
-    if 8 <= value <= 1024 and power_of_two and (rounds or (bare == {"numerator"} and value >= 32)):
-        return "alignment"
-    if "divides:ub" in labels:
-        return "buffer_num" if value <= 2 or (value <= 4 and _BUFFER_COUNT.search(name)) else "ub_share"
-    if value <= 4 and _BUFFER_COUNT.search(name):
-        return "buffer_num"
-    if "bound:core" in labels or "threshold:core" in labels:
-        return "block_dim"
-    if "bound" in bare and value >= 16:
-        return "tile_length"  # min(what fits, so much a loop)
-    if bare & {"threshold", "bound"}:
-        return "threshold" if value > 1 else None
-    if bare & {"direct", "direct:field"} and (value > 1 or _PARTS.search(name)):
-        return "tile_length" if value >= 16 else "split"
-    if "numerator" in bare and value > 1024:
-        return "tile_length"  # bytes of a tile over bytes of an element
-    if bare <= {"adds", "subtracts"} and value <= 1:
-        return None
-    if bare & {"divides", "divisor", "multiplies"} and value >= 64:
-        return "tile_length"
-    return "constant" if value > 1 else None
+@dataclass(frozen=True)
+class NumberUse:
+    """A number and what is known of its uses. ``labels``: usage.py's; ``reach``: the sinks it leads to."""
+
+    name: str
+    value: int
+    labels: frozenset[str]
+    reach: frozenset[str]
+    sets_block_dim: bool
+
+    @property
+    def bare(self) -> set[str]:
+        """The labels without what the other operand is."""
+        return {label.split(":")[0] for label in self.labels}
+
+    @property
+    def rounds(self) -> bool:
+        bare = self.bare
+        return "align" in bare or "modulus" in bare or {"divides", "multiplies"} <= bare
+
+    @property
+    def is_power_of_two(self) -> bool:
+        return self.value & (self.value - 1) == 0
+
+    @property
+    def counts_buffers(self) -> bool:
+        return self.value <= 4 and _BUFFER_COUNT.search(self.name) is not None
+
+
+#: What a number is for, the first that holds; None: it is no decision (an index, an element size, a dtype key).
+_RULES: tuple[tuple[str | None, Callable[[NumberUse], object]], ...] = (
+    (None, lambda u: u.value == 0 or not u.bare - {"index", "fact", "equality"}),
+    ("block_dim", lambda u: "direct:block_dim" in u.labels or (u.sets_block_dim and "direct" in u.labels)),
+    ("tiling_key", lambda u: "direct:tiling_key" in u.labels),
+    ("tiling_key", lambda u: u.reach == {"tiling_key"} and not u.bare & {"threshold", "bound"}),
+    (None, lambda u: u.value in (1, 2, 4, 8) and _ELEMENT_SIZE.search(u.name)),
+    # A key that is compared, not a quantity.
+    (None, lambda u: "equality" in u.bare and not u.bare - {"equality", "direct", "index", "argument", "fact"}),
+    ("ub_reserve", lambda u: "subtracts:ub" in u.labels and u.value > 1),
+    ("alignment", lambda u: 8 <= u.value <= 1024 and u.is_power_of_two and u.rounds),
+    ("alignment", lambda u: 32 <= u.value <= 1024 and u.is_power_of_two and u.bare == {"numerator"}),
+    ("buffer_num", lambda u: "divides:ub" in u.labels and (u.value <= 2 or u.counts_buffers)),
+    ("ub_share", lambda u: "divides:ub" in u.labels),
+    ("buffer_num", lambda u: u.counts_buffers),
+    ("block_dim", lambda u: u.labels & {"bound:core", "threshold:core"}),
+    ("tile_length", lambda u: "bound" in u.bare and u.value >= 16),  # min(what fits, so much a loop)
+    ("threshold", lambda u: u.bare & {"threshold", "bound"} and u.value > 1),
+    (None, lambda u: u.bare & {"threshold", "bound"}),
+    ("tile_length", lambda u: "direct" in u.bare and u.value >= 16),
+    ("split", lambda u: "direct" in u.bare and (u.value > 1 or _PARTS.search(u.name))),
+    ("tile_length", lambda u: "numerator" in u.bare and u.value > 1024),  # bytes of a tile over bytes of an element
+    (None, lambda u: u.bare <= {"adds", "subtracts"} and u.value <= 1),
+    ("tile_length", lambda u: u.bare & {"divides", "divisor", "multiplies"} and u.value >= 64),
+    ("constant", lambda u: u.value > 1),
+)
+
+
+def number_role(use: NumberUse) -> str | None:
+    """The role of a number from its uses; None when it is no decision."""
+    return next((role for role, holds in _RULES if holds(use)), None)

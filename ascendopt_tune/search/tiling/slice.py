@@ -22,7 +22,7 @@ from tree_sitter import Node
 
 from ...sources.cpp import Function, SourceProgram, program_of, walk
 from .flow import Definition, Flow, Key, analyse
-from .roles import CAP, SCALE, number_role, rank_of
+from .roles import CAP, SCALE, NumberUse, number_role, rank_of
 from .usage import integer, usage
 
 
@@ -142,7 +142,7 @@ def _numbers(flow: Flow, sites: _Sites) -> None:
             if whole is not None:
                 labels = labels or {x for path, node, f in flow.uses.get(key, ()) for x in usage(flow, path, node, f)}
                 own = labels if d.kind in ("constant", "define") else {"direct", *labels}
-                role = number_role(key[1], whole, own, reach, key in core_keys)
+                role = number_role(NumberUse(key[1], whole, frozenset(own), frozenset(reach), key in core_keys))
                 if role is not None and _counts(flow, d):
                     sites.add("number", role, d.path, d.value, key[1], d.function, reach, whole)
             elif d.kind != "define":
@@ -185,7 +185,7 @@ def _literals(
             labels |= {x for q, use, f in flow.uses.get(key, ()) for x in usage(flow, q, use, f)}
         if labels & {"adds", "subtracts"} and value == 1:
             continue
-        role = number_role(name, value, labels, reach, core)
+        role = number_role(NumberUse(name, value, frozenset(labels), frozenset(reach), core))
         if role is not None:
             sites.add("number", role, path, n, name, function, reach, value, weight=0.8)
 

@@ -48,14 +48,7 @@ def _tagged(flow: Flow, path: str, label: str, other: Node | None, function: Fun
 def usage(flow: Flow, path: str, node: Node, function: Function | None) -> Iterator[str]:
     """The labels of one use (usually one label)."""
     while (parent := node.parent) is not None:
-        kind = parent.type
-        if kind in _THROUGH or (kind == "initializer_list" and len(parent.named_children) == 1):
-            node = parent
-        elif kind == "conditional_expression":
-            if parent.child_by_field_name("condition") == node:
-                return
-            node = parent
-        elif kind == "argument_list":
+        if parent.type == "argument_list":
             call = parent.parent
             if call is None or call.type != "call_expression":
                 yield "direct"
@@ -65,51 +58,68 @@ def usage(flow: Flow, path: str, node: Node, function: Function | None) -> Itera
                 yield label
                 return
             node = call
-        elif kind == "binary_expression":
-            left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
-            operator_node = parent.child_by_field_name("operator")
-            operator = flow.program.text(path, operator_node) if operator_node is not None else ""
-            on_right = right == node
-            if operator in ("==", "!="):
-                yield "equality"
-            elif operator in ("<", ">", "<=", ">="):
-                yield _tagged(flow, path, "threshold", left if on_right else right, function)
-            elif operator == "/" and not on_right:
-                yield _tagged(flow, path, "numerator", right, function)
-            elif operator in _OPERATORS and (on_right or operator in "*+"):
-                yield _tagged(flow, path, _OPERATORS[operator], left if on_right else right, function)
-                if operator == "*" and _divides_ub(flow, path, parent, function):
-                    yield "divides:ub"
-            return
-        elif kind in ("init_declarator", "field_declaration", "return_statement", "preproc_def"):
-            yield "direct"
-            return
-        elif kind == "assignment_expression":
-            operator_node = parent.child_by_field_name("operator")
-            operator = flow.program.text(path, operator_node) if operator_node is not None else "="
-            left = parent.child_by_field_name("left")
-            if parent.child_by_field_name("right") == node:
-                yield (
-                    "direct"
-                    if operator == "="
-                    else _tagged(flow, path, _OPERATORS.get(operator[0], "other"), left, function)
-                )
-            return
-        elif kind == "subscript_argument_list":
-            yield "index"
-            return
-        elif kind == "case_statement":
-            yield "equality"
-            return
+        elif _passes_on(parent, node):
+            node = parent
         else:
+            yield from _taken(flow, path, parent, node, function)
             return
+
+
+def _passes_on(parent: Node, node: Node) -> bool:
+    """Whether ``parent`` has the value of ``node``, so that what takes it is further up."""
+    if parent.type == "conditional_expression":
+        return parent.child_by_field_name("condition") != node
+    return parent.type in _THROUGH or (parent.type == "initializer_list" and len(parent.named_children) == 1)
+
+
+_TAKES = {
+    "init_declarator": "direct",
+    "field_declaration": "direct",
+    "return_statement": "direct",
+    "preproc_def": "direct",
+    "subscript_argument_list": "index",
+    "case_statement": "equality",
+}
+
+
+def _taken(flow: Flow, path: str, parent: Node, node: Node, function: Function | None) -> Iterator[str]:
+    """Labels by what ``parent`` does with ``node``."""
+    if parent.type == "binary_expression":
+        yield from _operand_labels(flow, path, parent, node, function)
+    elif parent.type == "assignment_expression":
+        if parent.child_by_field_name("right") == node:
+            operator, left = _operator(flow, path, parent, "="), parent.child_by_field_name("left")
+            label = _OPERATORS.get(operator[0], "other")
+            yield "direct" if operator == "=" else _tagged(flow, path, label, left, function)
+    elif parent.type in _TAKES:
+        yield _TAKES[parent.type]
+
+
+def _operator(flow: Flow, path: str, node: Node, default: str) -> str:
+    operator = node.child_by_field_name("operator")
+    return flow.program.text(path, operator) if operator is not None else default
+
+
+def _operand_labels(flow: Flow, path: str, parent: Node, node: Node, function: Function | None) -> Iterator[str]:
+    left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
+    operator, on_right = _operator(flow, path, parent, ""), right == node
+    other = left if on_right else right
+    if operator in ("==", "!="):
+        yield "equality"
+    elif operator in ("<", ">", "<=", ">="):
+        yield _tagged(flow, path, "threshold", other, function)
+    elif operator == "/" and not on_right:
+        yield _tagged(flow, path, "numerator", right, function)
+    elif operator in _OPERATORS and (on_right or operator in "*+"):
+        yield _tagged(flow, path, _OPERATORS[operator], other, function)
+        if operator == "*" and _divides_ub(flow, path, parent, function):
+            yield "divides:ub"
 
 
 def _divides_ub(flow: Flow, path: str, node: Node, function: Function | None, variables: int = 1) -> bool:
     """Does the term end up in the divisor of a quantity of UB bytes, directly or through ``variables`` variables?"""
     while (parent := node.parent) is not None:
-        operator_node = parent.child_by_field_name("operator")
-        operator = flow.program.text(path, operator_node) if operator_node is not None else "="
+        operator = _operator(flow, path, parent, "=")
         if parent.type == "binary_expression" and operator == "/" and parent.child_by_field_name("right") == node:
             left = parent.child_by_field_name("left")
             return left is not None and "ub" in flow.expression_tags(path, left, function)

@@ -72,7 +72,7 @@ class _Hook(MetaPathFinder):
                     execute(module)
                 from . import fallback  # needs torch, which importing this package must not
 
-                fallback.install()
+                fallback.take_over()
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
@@ -174,7 +174,7 @@ def prepare() -> Toolkit | None:
     return virtual
 
 
-def install() -> None:
+def watch_imports() -> None:
     """Arranges for torch_npu to work whenever it is imported; called by ``import ascendopt_tune``.
 
     Cheap (no toolkit is built, torch is not imported) unless torch has been imported without torch_npu.
@@ -194,7 +194,7 @@ def activate() -> bool:
     Raises:
         ToolchainError: torch or torch_npu is not installed, or as :func:`prepare`.
     """
-    install()
+    watch_imports()
     for package in ("torch", "torch_npu"):
         if _folder(package) is None:
             raise ToolchainError(

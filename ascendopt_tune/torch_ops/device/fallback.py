@@ -116,12 +116,12 @@ def _kernels() -> Iterator[tuple[str, str, Kernel, dict[str, bool]]]:
 
 
 class Fallback:
-    """The overrides. Install once per process; removing them brings torch_npu's own kernels back."""
+    """The overrides. They take over once per process; removing them brings torch_npu's own kernels back."""
 
     def __init__(self) -> None:
         self._library: Any = None  # a torch.library.Library
 
-    def install(self) -> int:
+    def take_over(self) -> int:
         """Overrides the ATen kernels of npu tensors; returns how many. Harmless when repeated (returns 0).
 
         Raises:
@@ -142,12 +142,12 @@ class Fallback:
         return len(kernels)
 
     def remove(self) -> None:
-        """Takes the overrides back. Harmless when nothing is installed."""
+        """Takes the overrides back. Harmless when there are none."""
         if self._library is not None:
             self._library._destroy()
             self._library = None
 
 
 _fallback = Fallback()
-install = _fallback.install
+take_over = _fallback.take_over
 remove = _fallback.remove

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,20 +26,33 @@ active: ContextVar[CallObserver | None] = ContextVar("ascendopt_recorder", defau
 
 @dataclass
 class Served:
-    """Calls of one tuned operator by who served them.
+    """Calls of one tuned operator, or of several with the same source, by who served them.
 
     ``kept``: cached, and the user's own pair is the best, so the original served. ``misses``: not cached.
     ``fallbacks``: the original served, by reason. ``compared``: of the hits, those that the original served, too (its
-    results were returned). Calls without npu tensors, or with tuning switched off, don't count. ``saved_us``: by
-    operators that serve no more.
+    results were returned). ``captured``: cases that were met untuned during graph capture. ``fast``: of the hits, those
+    that were served in C++. ``saved_us`` is an estimate: calls served by tuned pairs times what the tuner measured them
+    to save (modelled, on the virtual NPU). ``speedups``: by case, of the tuned pairs that serve now, as people read
+    them. Calls without npu tensors, or with tuning switched off, don't count.
     """
 
+    name: str = ""
     hits: int = 0
     kept: int = 0
     misses: int = 0
     tuned: int = 0
     compared: int = 0
     saved_us: float = 0.0
-    fallbacks: Counter[str] = field(default_factory=Counter)
-    captured: Counter[str] = field(default_factory=Counter)  # cases that were met untuned during graph capture
-    fast: int = 0  # hits served in C++
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    captured: dict[str, int] = field(default_factory=dict)
+    fast: int = 0
+    speedups: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Served) -> None:
+        """Counts what ``other`` has counted, too."""
+        for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us", "fast"):
+            setattr(self, count, getattr(self, count) + getattr(other, count))
+        self.speedups.update(other.speedups)
+        for mine, theirs in ((self.fallbacks, other.fallbacks), (self.captured, other.captured)):
+            for text, number in theirs.items():
+                mine[text] = mine.get(text, 0) + number

@@ -199,24 +199,14 @@ class TunedOp:
     @property
     def served(self) -> Served:
         """The counts so far."""
-        counts = self._served
-        hits, fast, saved = counts.hits, counts.fast, counts.saved_us
+        counts = Served(self.name, tuned=self._resolver.tuned, speedups=self.speedups())
+        counts.add(self._served)
         for choice in list(self._table.values()):
             if isinstance(choice, Launcher):
-                hits += choice.served()
-                fast += choice.served_fast()
-                saved += choice.served() * _saving_us(choice)
-        return Served(
-            hits,
-            counts.kept,
-            counts.misses,
-            self._resolver.tuned,
-            counts.compared,
-            saved,
-            counts.fallbacks,
-            counts.captured,
-            fast,
-        )
+                counts.hits += choice.served()
+                counts.fast += choice.served_fast()
+                counts.saved_us += choice.served() * _saving_us(choice)
+        return counts
 
     def forget(self) -> None:
         """Empties the dispatch table: every case is looked up anew. The counts stay."""
@@ -500,9 +490,10 @@ class TunedOp:
     ) -> Any:
         """The original, whatever the table says; the case is reported."""
         shapes = text_of(args, kwargs)
-        if not self._served.captured[shapes]:
+        captured = self._served.captured
+        if shapes not in captured:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
-        self._served.captured[shapes] += 1
+        captured[shapes] = captured.get(shapes, 0) + 1
         return self._serve_original(Original("fallbacks", CAPTURED), original, args, kwargs)
 
     def _cannot_take(
@@ -553,13 +544,14 @@ class TunedOp:
 
     def _count(self, choice: Original) -> None:
         if choice.kind == "fallbacks":
-            self._served.fallbacks[choice.reason] += 1
+            fallbacks = self._served.fallbacks
+            fallbacks[choice.reason] = fallbacks.get(choice.reason, 0) + 1
         elif choice.kind:
             setattr(self._served, choice.kind, getattr(self._served, choice.kind) + 1)
 
     def _refused(self, error: Exception) -> Original:
         reason = str(error) if isinstance(error, AscendOptError) else f"{type(error).__name__}: {error}"
-        if not self._served.fallbacks[reason]:
+        if reason not in self._served.fallbacks:
             log.warning("%s: the original serves: %s", self.name, reason)
         return Original("fallbacks", reason)
 

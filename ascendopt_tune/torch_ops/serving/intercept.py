@@ -328,7 +328,7 @@ _installed: list[Installation] = []
 _unpatch: list[Callable[[], None]] = []
 
 
-def install(sources: Sequence[str | Path | Operator], options: Options) -> Installation:
+def intercept_all(sources: Sequence[str | Path | Operator], options: Options) -> Installation:
     """See :func:`ascendopt_tune.install`."""
     named: dict[str, str | Path | Operator] = dict(_registry_sources())
     for source in sources:

@@ -181,65 +181,15 @@ class Launcher:
             code, self.fast.code = self.fast.code, 0
             self.raise_failed(code, args, kwargs)
         words, pointers, keep = self.slots.pop() if self.slots else self.new_words()
-        i = 0
-        bits = 0
-        for pick in self.plan.inputs:
-            if pick is None:
-                words[i] = None
-            else:
-                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
-                if value.__class__ is list or value.__class__ is tuple:
-                    address = self._list(value)
-                else:
-                    address = value.data_ptr()
-                bits |= address
-                words[i] = address
-            i += 1
         made: list[Any] = []
         late: list[tuple[torch.Tensor, torch.Tensor]] = []
-        for place, is_list, specs, _ in self.outputs:
-            if place.__class__ is Shared:
-                pick = self.plan.inputs[place.position]
-                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
-                made.append(value if is_list else [value])
-                if place.listed:
-                    words[i] = words[place.position]
-                    i += 1
-                continue
-            if place.__class__ is Given and not place.copied:
-                pick = place.pick
-                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
-                tensors = list(value) if is_list else [value]
-                self._check_form(tensors, specs)
-            else:
-                tensors = [
-                    torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
-                    for shape, strides, dtype in specs
-                ]
-                if place.__class__ is Given:
-                    value = args[place.pick] if isinstance(place.pick, int) else kwargs[place.pick]
-                    targets = list(value) if is_list else [value]
-                    self._check_form(targets, specs)
-                    late += zip(targets, tensors, strict=True)
-            address = self._list(tensors) if is_list else tensors[0].data_ptr() if tensors else 0
-            bits |= address
-            words[i] = address
-            made.append(tensors)
-            i += 1
+        bits, i = self._put_inputs(words, args, kwargs)
+        bits, i = self._put_outputs(words, args, kwargs, made, late, bits, i)
         if before is not None:
-            before(
-                [
-                    t
-                    for tensors, form in zip(made, self.outputs, strict=True)
-                    if form[0].__class__ is Fresh
-                    for t in tensors
-                ]
-            )
+            fresh = [ts for ts, form in zip(made, self.outputs, strict=True) if form[0].__class__ is Fresh]
+            before([t for tensors in fresh for t in tensors])
         if self.has_fills:
-            for tensors, (_, _, _, fill) in zip(made, self.outputs, strict=True):
-                if fill is not None:
-                    for tensor in tensors:
-                        tensor.fill_(fill)
+            self._fill(made)
         if bits % ALIGNMENT:
             self.raise_misaligned()
         if self._checks_overlap:
@@ -266,6 +216,83 @@ class Launcher:
                 pick = value[0]  # type: ignore[index]
                 out.append(args[pick] if pick.__class__ is int else kwargs[pick])  # type: ignore[index]
         return out
+
+    def _put_inputs(self, words: Any, args: Args, kwargs: Kwargs) -> tuple[int, int]:
+        """Writes the inputs' addresses; all their bits, and how many words that took."""
+        i = bits = 0
+        for pick in self.plan.inputs:
+            if pick is None:
+                words[i] = None
+            else:
+                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+                if value.__class__ is list or value.__class__ is tuple:
+                    address = self._list(value)
+                else:
+                    address = value.data_ptr()
+                bits |= address
+                words[i] = address
+            i += 1
+        return bits, i
+
+    def _put_outputs(
+        self,
+        words: Any,
+        args: Args,
+        kwargs: Kwargs,
+        made: list[Any],
+        late: list[tuple[torch.Tensor, torch.Tensor]],
+        bits: int,
+        i: int,
+    ) -> tuple[int, int]:
+        """Makes what is new, appends every output's tensors to ``made`` and what is to be copied to ``late``."""
+        for place, is_list, specs, _ in self.outputs:
+            if place.__class__ is Shared:
+                pick = self.plan.inputs[place.position]
+                value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+                made.append(value if is_list else [value])
+                if place.listed:
+                    words[i] = words[place.position]
+                    i += 1
+                continue
+            tensors = self._output(place, is_list, specs, args, kwargs, late)
+            address = self._list(tensors) if is_list else tensors[0].data_ptr() if tensors else 0
+            bits |= address
+            words[i] = address
+            made.append(tensors)
+            i += 1
+        return bits, i
+
+    def _output(
+        self,
+        place: Any,
+        is_list: bool,
+        specs: Any,
+        args: Args,
+        kwargs: Kwargs,
+        late: list[tuple[torch.Tensor, torch.Tensor]],
+    ) -> list[torch.Tensor]:
+        """One output's tensors: the caller's, or new ones."""
+        given: list[torch.Tensor] = []
+        if place.__class__ is Given:
+            pick = place.pick
+            value = args[pick] if pick.__class__ is int else kwargs[pick]  # type: ignore[index]
+            given = list(value) if is_list else [value]
+            self._check_form(given, specs)
+            if not place.copied:
+                return given
+        tensors = [
+            torch.empty_strided(shape, strides, dtype=dtype, device=self.device) for shape, strides, dtype in specs
+        ]
+        if given:
+            late += zip(given, tensors, strict=True)
+        return tensors
+
+    def _fill(self, made: list[Any]) -> None:
+        """What the definition says new outputs begin with."""
+        for tensors, (_, _, _, fill) in zip(made, self.outputs, strict=True):
+            if fill is not None:
+                for tensor in tensors:
+                    tensor.fill_(fill)
 
     def changed(self, args: Args, kwargs: Kwargs) -> list[torch.Tensor]:
         """The arguments such a call changes, lists opened."""

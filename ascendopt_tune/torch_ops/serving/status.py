@@ -5,34 +5,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .calls import Served
 from .registered import interceptions, registered
 
 if TYPE_CHECKING:
     from .cases import CaseStatus
 
 _CASES, _LINES = 20, 10  # cases, and other things, that are written out
-
-
-@dataclass
-class OperatorStatus:
-    """Calls of one operator by who served them; see calls.Served. ``saved_us`` is an estimate: calls served by tuned
-    pairs times what the tuner measured them to save (modelled, on the virtual NPU). ``fast``: of the hits, those that
-    were served in C++. ``speedups``: by case, of the tuned pairs that serve now, as people read them."""
-
-    name: str
-    hits: int = 0
-    kept: int = 0
-    misses: int = 0
-    tuned: int = 0
-    compared: int = 0
-    saved_us: float = 0.0
-    fallbacks: dict[str, int] = field(default_factory=dict)
-    captured: dict[str, int] = field(default_factory=dict)
-    fast: int = 0
-    speedups: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +36,7 @@ class Status:
     what serves hits of intercepted operators from now on, ``C++`` or ``Python``, and then why. ``cases``: by what their
     calls so far would take by the originals, most first."""
 
-    operators: Mapping[str, OperatorStatus]
+    operators: Mapping[str, Served]
     queue: tuple[QueuedCase, ...]
     not_modelled: Mapping[str, int]
     target: str
@@ -110,16 +92,9 @@ def status() -> Status:
     from ..device.runtime import is_virtual
     from . import fast_path
 
-    rows: dict[str, OperatorStatus] = {}
+    rows: dict[str, Served] = {}
     for op in registered:
-        row, served = rows.setdefault(op.name, OperatorStatus(op.name)), op.served
-        for count in ("hits", "kept", "misses", "tuned", "compared", "saved_us", "fast"):
-            setattr(row, count, getattr(row, count) + getattr(served, count))
-        row.speedups.update(op.speedups())
-        for mine, theirs in ((row.fallbacks, served.fallbacks), (row.captured, served.captured)):
-            for reason, number in theirs.items():
-                if number:
-                    mine[reason] = mine.get(reason, 0) + number
+        rows.setdefault(op.name, Served(op.name)).add(op.served)
     target = "virtual" if is_virtual() else "npu"
     return Status(rows, _queue(), not_modelled(), target, fast_path.remark(), _cases())
 
