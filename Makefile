@@ -66,6 +66,7 @@ check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	! $(BIN)/vulture ascendopt_tune tests benchmarks examples docs | grep "^ascendopt_tune/"  # nothing that nobody uses
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.

@@ -9,14 +9,9 @@ from dataclasses import dataclass
 
 _DYNAMIC, _NO_BITS = 6, 8  # section types
 _SHN_UNDEF, _SHN_RESERVED = 0, 0xFF00
-WRITABLE, EXECUTABLE = 1, 4  # section flags SHF_WRITE, SHF_EXECINSTR
+EXECUTABLE = 4  # section flag SHF_EXECINSTR
 SEGMENT_EXECUTABLE, SEGMENT_WRITABLE = 1, 2  # segment flags PF_X, PF_W
-DATA, FUNCTION, THREAD_LOCAL, CHOSEN_AT_LOADING = (
-    1,
-    2,
-    6,
-    10,
-)  # symbol types STT_OBJECT, STT_FUNC, STT_TLS, STT_GNU_IFUNC
+DATA, FUNCTION, CHOSEN_AT_LOADING = 1, 2, 10  # symbol types STT_OBJECT, STT_FUNC, STT_GNU_IFUNC
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Inversion:
 
 
 @dataclass(frozen=True)
-class PublishedGain:
+class ComparedGain:
     """How many times faster ``fast`` is than ``slow``; ``modelled`` may be off by a third on the logarithmic scale.
 
     A measured gain below EQUAL has no limit.
@@ -119,7 +119,7 @@ def rankings(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Ra
     return found
 
 
-def gains(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[PublishedGain]:
+def gains(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[ComparedGain]:
     """Every published gain of which both scenarios were run."""
     found = []
     for family in families:
@@ -127,6 +127,6 @@ def gains(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Publi
             for _, times in _times(rows, family):
                 if gain.slow in times and gain.fast in times:
                     slow, fast = times[gain.slow], times[gain.fast]
-                    found.append(PublishedGain(gain.what, gain.slow, gain.fast, slow[0] / fast[0], slow[1] / fast[1]))
+                    found.append(ComparedGain(gain.what, gain.slow, gain.fast, slow[0] / fast[0], slow[1] / fast[1]))
                     break
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from . import compare, output, ranking, table
 from .compare import ComparedRow
 from .measured import PublishedValue
-from .ranking import Inversion, PublishedGain, Ranking
+from .ranking import ComparedGain, Inversion, Ranking
 from .runner import Modelled
 
 
@@ -19,7 +19,7 @@ class FidelitySummary:
     modelled: Sequence[Modelled]
     rows: Sequence[ComparedRow]
     inversions: Sequence[Inversion]
-    gains: Sequence[PublishedGain]
+    gains: Sequence[ComparedGain]
     rankings: Sequence[Ranking]
     not_repeated: dict[str, int]  # reason: number of values
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from .build import ONE, Builder
+from .build import ONE, GraphBuilder
 from .graph import Node, NotGenerated, Size, product, same
 
 Rule = Callable[..., Any]
@@ -37,73 +37,73 @@ for _name in ("clone", "alias", "detach", "lift_fresh_copy", "_to_copy", "contig
 
 
 @rule("add")
-def _add(b: Builder, x: Any, y: Any, alpha: Any = 1) -> Any:
+def _add(b: GraphBuilder, x: Any, y: Any, alpha: Any = 1) -> Any:
     return b.add(x, y if alpha == 1 else b.mul(y, alpha))
 
 
 @rule("sub")
-def _sub(b: Builder, x: Any, y: Any, alpha: Any = 1) -> Any:
+def _sub(b: GraphBuilder, x: Any, y: Any, alpha: Any = 1) -> Any:
     return b.sub(x, y if alpha == 1 else b.mul(y, alpha))
 
 
 @rule("rsub")
-def _rsub(b: Builder, x: Any, y: Any, alpha: Any = 1) -> Any:
+def _rsub(b: GraphBuilder, x: Any, y: Any, alpha: Any = 1) -> Any:
     return b.sub(y, x if alpha == 1 else b.mul(x, alpha))
 
 
 @rule("pow")
-def _pow(b: Builder, x: Any, exponent: Any) -> Any:
+def _pow(b: GraphBuilder, x: Any, exponent: Any) -> Any:
     return b.power(x, exponent)
 
 
 @rule("where")
-def _where(b: Builder, test: Node, yes: Any, no: Any) -> Any:
+def _where(b: GraphBuilder, test: Node, yes: Any, no: Any) -> Any:
     return b.where(test, yes, no)
 
 
 @rule("isnan")
-def _isnan(b: Builder, x: Node) -> Any:
+def _isnan(b: GraphBuilder, x: Node) -> Any:
     return b.point("ne", x, x)
 
 
 @rule("clamp")
-def _clamp(b: Builder, x: Any, low: Any = None, high: Any = None) -> Any:
+def _clamp(b: GraphBuilder, x: Any, low: Any = None, high: Any = None) -> Any:
     return b.clamp(x, low, high)
 
 
 @rule("clamp_min")
-def _clamp_min(b: Builder, x: Any, low: Any) -> Any:
+def _clamp_min(b: GraphBuilder, x: Any, low: Any) -> Any:
     return b.clamp(x, low, None)
 
 
 @rule("hardtanh")
-def _hardtanh(b: Builder, x: Any, low: float = -1.0, high: float = 1.0) -> Any:
+def _hardtanh(b: GraphBuilder, x: Any, low: float = -1.0, high: float = 1.0) -> Any:
     return b.clamp(x, low, high)
 
 
 @rule("expm1")
-def _expm1(b: Builder, x: Any) -> Any:
+def _expm1(b: GraphBuilder, x: Any) -> Any:
     return b.expm1(x)
 
 
 @rule("log1p")
-def _log1p(b: Builder, x: Any) -> Any:
+def _log1p(b: GraphBuilder, x: Any) -> Any:
     return b.log1p(x)
 
 
 @rule("elu")
-def _elu(b: Builder, x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+def _elu(b: GraphBuilder, x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     bent = b.mul(b.expm1(b.mul(x, input_scale)), alpha * scale)
     return b.where(b.point("gt", x, 0.0), b.mul(x, scale), bent)
 
 
 @rule("leaky_relu")
-def _leaky_relu(b: Builder, x: Any, slope: float = 0.01) -> Any:
+def _leaky_relu(b: GraphBuilder, x: Any, slope: float = 0.01) -> Any:
     return b.where(b.point("gt", x, 0.0), x, b.mul(x, slope))
 
 
 @rule("gelu")
-def _gelu(b: Builder, x: Any, approximate: str = "none") -> Any:
+def _gelu(b: GraphBuilder, x: Any, approximate: str = "none") -> Any:
     if approximate == "tanh":
         inner = b.mul(b.add(x, b.mul(b.power(x, 3), 0.044715)), 0.7978845608028654)
         return b.mul(b.mul(x, 0.5), b.add(b.point("tanh", inner), 1.0))
@@ -111,13 +111,13 @@ def _gelu(b: Builder, x: Any, approximate: str = "none") -> Any:
 
 
 @rule("scalar_tensor", "full")
-def _scalar(b: Builder, *args: Any, **_: Any) -> Any:
+def _scalar(b: GraphBuilder, *args: Any, **_: Any) -> Any:
     shape, value = args if len(args) == 2 else ((), args[0])
     return b.full(_sizes(shape), float(value))
 
 
 @rule("full_like")
-def _full_like(b: Builder, x: Node, value: float, **_: Any) -> Any:
+def _full_like(b: GraphBuilder, x: Node, value: float, **_: Any) -> Any:
     return b.full(x.shape, float(value))
 
 
@@ -125,21 +125,23 @@ def _full_like(b: Builder, x: Node, value: float, **_: Any) -> Any:
 
 for _name, _kind in (("sum", "sum"), ("mean", "mean"), ("amax", "max"), ("amin", "min"), ("prod", "prod")):
 
-    def _reduction(b: Builder, x: Node, dims: Any = None, keep: bool = False, *, _op: str = _kind, **_: Any) -> Any:
+    def _reduction(
+        b: GraphBuilder, x: Node, dims: Any = None, keep: bool = False, *, _op: str = _kind, **_: Any
+    ) -> Any:
         return b.reduce(_op, x, _dims(dims), keep)
 
     RULES[_name] = _reduction
 
 
 @rule("max", "min")
-def _max(b: Builder, *args: Any, **_: Any) -> Any:
+def _max(b: GraphBuilder, *args: Any, **_: Any) -> Any:
     raise NotGenerated("max and min with indices have no rule.")
 
 
 def _values_only(kind: str) -> Rule:
     """max and min along an axis give values and indices; who uses only the values doesn't need more."""
 
-    def made(b: Builder, x: Node, dim: int | None = None, keep: bool = False) -> Any:
+    def made(b: GraphBuilder, x: Node, dim: int | None = None, keep: bool = False) -> Any:
         values = b.reduce(kind, x, _dims(dim), keep)
         return values if dim is None else (values,)
 
@@ -150,7 +152,7 @@ RULES["max"], RULES["min"] = _values_only("max"), _values_only("min")
 
 
 @rule("linalg_vector_norm")
-def _norm(b: Builder, x: Node, order: Any = 2, dims: Any = None, keep: bool = False, **_: Any) -> Any:
+def _norm(b: GraphBuilder, x: Node, order: Any = 2, dims: Any = None, keep: bool = False, **_: Any) -> Any:
     if order == 2:
         return b.point("sqrt", b.reduce("sum", b.mul(x, x), _dims(dims), keep))
     size = b.point("abs", x)
@@ -162,7 +164,7 @@ def _norm(b: Builder, x: Node, order: Any = 2, dims: Any = None, keep: bool = Fa
 
 
 @rule("var")
-def _var(b: Builder, x: Node, dims: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+def _var(b: GraphBuilder, x: Node, dims: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
     chosen = _dims(dims)
     centred = b.sub(x, b.reduce("mean", x, chosen, True))
     over = [x.shape[d] for d in (chosen or range(len(x.shape)))]
@@ -172,13 +174,13 @@ def _var(b: Builder, x: Node, dims: Any = None, correction: Any = 1, keepdim: bo
 
 
 @rule("_softmax")
-def _softmax(b: Builder, x: Node, dim: int, half: bool = False) -> Any:
+def _softmax(b: GraphBuilder, x: Node, dim: int, half: bool = False) -> Any:
     e = b.point("exp", b.sub(x, b.reduce("max", x, [dim], True)))
     return b.div(e, b.reduce("sum", e, [dim], True))
 
 
 @rule("_log_softmax")
-def _log_softmax(b: Builder, x: Node, dim: int, half: bool = False) -> Any:
+def _log_softmax(b: GraphBuilder, x: Node, dim: int, half: bool = False) -> Any:
     shifted = b.sub(x, b.reduce("max", x, [dim], True))
     return b.sub(shifted, b.point("log", b.reduce("sum", b.point("exp", shifted), [dim], True)))
 
@@ -186,14 +188,14 @@ def _log_softmax(b: Builder, x: Node, dim: int, half: bool = False) -> Any:
 # -- normalizations ---------------------------------------------------------------------------------------------------
 
 
-def _affine(b: Builder, y: Node, weight: Node | None, bias: Node | None, shape: Sequence[Size]) -> Node:
+def _affine(b: GraphBuilder, y: Node, weight: Node | None, bias: Node | None, shape: Sequence[Size]) -> Node:
     if weight is not None:
         y = b.mul(y, b.reshape(weight, shape))
     return b.add(y, b.reshape(bias, shape)) if bias is not None else y
 
 
 @rule("native_layer_norm")
-def _layer_norm(b: Builder, x: Node, shape: Sequence[Any], weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm(b: GraphBuilder, x: Node, shape: Sequence[Any], weight: Any, bias: Any, eps: float) -> Any:
     rank = len(shape)
     y = b.normalized(x, range(-rank, 0), eps)
     return (_affine(b, y, weight, bias, x.shape[-rank:]),)
@@ -201,7 +203,7 @@ def _layer_norm(b: Builder, x: Node, shape: Sequence[Any], weight: Any, bias: An
 
 @rule("native_group_norm")
 def _group_norm(
-    b: Builder, x: Node, weight: Any, bias: Any, n: Any, c: Any, inner: Any, groups: int, eps: float
+    b: GraphBuilder, x: Node, weight: Any, bias: Any, n: Any, c: Any, inner: Any, groups: int, eps: float
 ) -> Any:
     channels = x.shape[1]
     split = b.reshape(x, [x.shape[0], sympy.Integer(groups), channels / groups, *x.shape[2:]])
@@ -212,7 +214,7 @@ def _group_norm(
 
 @rule("_native_batch_norm_legit_functional")
 def _batch_norm(
-    b: Builder, x: Node, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
+    b: GraphBuilder, x: Node, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
     per_channel = [ONE, x.shape[1], *[ONE] * (len(x.shape) - 2)]
     if training:
@@ -224,13 +226,15 @@ def _batch_norm(
 
 
 @rule("_native_batch_norm_legit")
-def _batch_norm_bare(b: Builder, x: Node, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+def _batch_norm_bare(
+    b: GraphBuilder, x: Node, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
     return _batch_norm(b, x, weight, bias, None, None, True, momentum, eps)
 
 
 @rule("_native_batch_norm_legit_no_training")
 def _batch_norm_still(
-    b: Builder, x: Node, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float
+    b: GraphBuilder, x: Node, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float
 ) -> Any:
     return _batch_norm(b, x, weight, bias, mean, var, False, momentum, eps)
 
@@ -239,7 +243,7 @@ def _batch_norm_still(
 
 
 @rule("view", "_unsafe_view", "reshape")
-def _view(b: Builder, x: Node, shape: Sequence[Any]) -> Any:
+def _view(b: GraphBuilder, x: Node, shape: Sequence[Any]) -> Any:
     sizes = _sizes(shape)
     if any(s == -1 for s in sizes):
         known = product([s for s in sizes if s != -1])
@@ -248,41 +252,41 @@ def _view(b: Builder, x: Node, shape: Sequence[Any]) -> Any:
 
 
 @rule("unsqueeze")
-def _unsqueeze(b: Builder, x: Node, dim: int) -> Any:
+def _unsqueeze(b: GraphBuilder, x: Node, dim: int) -> Any:
     at = dim % (len(x.shape) + 1)
     return b.reshape(x, [*x.shape[:at], ONE, *x.shape[at:]])
 
 
 @rule("squeeze")
-def _squeeze(b: Builder, x: Node, dims: Any = None) -> Any:
+def _squeeze(b: GraphBuilder, x: Node, dims: Any = None) -> Any:
     chosen = [d % len(x.shape) for d in (_dims(dims) or range(len(x.shape)))] if x.shape else []
     return b.reshape(x, [s for d, s in enumerate(x.shape) if not (d in chosen and s == 1)])
 
 
 @rule("expand")
-def _expand(b: Builder, x: Node, shape: Sequence[Any], **_: Any) -> Any:
+def _expand(b: GraphBuilder, x: Node, shape: Sequence[Any], **_: Any) -> Any:
     return b.expand(x, _sizes(shape))
 
 
 @rule("permute")
-def _permute(b: Builder, x: Node, order: Sequence[int]) -> Any:
+def _permute(b: GraphBuilder, x: Node, order: Sequence[int]) -> Any:
     return b.permute(x, order)
 
 
 @rule("t")
-def _t(b: Builder, x: Node) -> Any:
+def _t(b: GraphBuilder, x: Node) -> Any:
     return b.permute(x, range(len(x.shape) - 1, -1, -1))
 
 
 @rule("transpose")
-def _transpose(b: Builder, x: Node, one: int, two: int) -> Any:
+def _transpose(b: GraphBuilder, x: Node, one: int, two: int) -> Any:
     order = list(range(len(x.shape)))
     order[one], order[two] = order[two], order[one]
     return b.permute(x, order)
 
 
 @rule("select")
-def _select(b: Builder, x: Node, dim: int, index: int) -> Any:
+def _select(b: GraphBuilder, x: Node, dim: int, index: int) -> Any:
     dim %= len(x.shape)
     start = sympy.sympify(index) if index >= 0 else x.shape[dim] + index
     part = b.slice(x, dim, start, ONE)
@@ -290,7 +294,7 @@ def _select(b: Builder, x: Node, dim: int, index: int) -> Any:
 
 
 @rule("slice")
-def _slice(b: Builder, x: Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice(b: GraphBuilder, x: Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     if step != 1:
         raise NotGenerated(f"a slice in steps of {step} has no rule.")
     size = x.shape[dim]
@@ -301,7 +305,7 @@ def _slice(b: Builder, x: Node, dim: int = 0, start: Any = None, end: Any = None
 
 
 @rule("cat")
-def _cat(b: Builder, tensors: Sequence[Node], dim: int = 0) -> Any:
+def _cat(b: GraphBuilder, tensors: Sequence[Node], dim: int = 0) -> Any:
     first, *rest = tensors
     dim %= len(first.shape)
     if len(rest) == 1 and first.op == "number" and first.shape[dim].is_Integer:
@@ -310,7 +314,7 @@ def _cat(b: Builder, tensors: Sequence[Node], dim: int = 0) -> Any:
 
 
 @rule("flip")
-def _flip(b: Builder, x: Node, dims: Sequence[int]) -> Any:
+def _flip(b: GraphBuilder, x: Node, dims: Sequence[int]) -> Any:
     return b.flip(x, dims)
 
 
@@ -318,7 +322,7 @@ def _flip(b: Builder, x: Node, dims: Sequence[int]) -> Any:
 
 
 def _scan(kind: str) -> Rule:
-    def made(b: Builder, x: Node, dim: int, **_: Any) -> Any:
+    def made(b: GraphBuilder, x: Node, dim: int, **_: Any) -> Any:
         info = {"kind": kind, "dim": dim % len(x.shape), "reverse": False}
         shape = x.shape
         if x.op == "pad" and x.info["dim"] == info["dim"] and x.info["before"] == 1:
@@ -332,7 +336,7 @@ def _scan(kind: str) -> Rule:
 RULES["cumsum"], RULES["cumprod"] = _scan("sum"), _scan("prod")
 
 
-def window(b: Builder, kind: str, x: Node, rank: int, **of: Sequence[int]) -> Node:
+def window(b: GraphBuilder, kind: str, x: Node, rank: int, **of: Sequence[int]) -> Node:
     """Windows over the last ``rank`` axes: kernel, stride, padding and dilation per axis."""
     lists = {name: [int(v[0] if len(v) == 1 else v[i]) for i in range(rank)] for name, v in of.items()}
     shape = list(x.shape)
@@ -345,7 +349,7 @@ def window(b: Builder, kind: str, x: Node, rank: int, **of: Sequence[int]) -> No
 
 def _pool(kind: str, rank: int) -> Rule:
     def average(
-        b: Builder, x: Node, kernel: Any, stride: Any = (), padding: Any = (0,), ceil: bool = False,
+        b: GraphBuilder, x: Node, kernel: Any, stride: Any = (), padding: Any = (0,), ceil: bool = False,
         counted: bool = True, divisor: Any = None,
     ) -> Any:  # fmt: skip
         if ceil or (not counted and any(padding)):
@@ -357,7 +361,7 @@ def _pool(kind: str, rank: int) -> Rule:
         return b.mul(total, 1.0 / (divisor or count))
 
     def largest(
-        b: Builder, x: Node, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,),
+        b: GraphBuilder, x: Node, kernel: Any, stride: Any = (), padding: Any = (0,), dilation: Any = (1,),
         ceil: bool = False,
     ) -> Any:  # fmt: skip
         if ceil:
@@ -373,7 +377,7 @@ for _rank in (1, 2, 3):
 
 
 @rule("gather")
-def _gather(b: Builder, x: Node, dim: int, index: Node, **_: Any) -> Any:
+def _gather(b: GraphBuilder, x: Node, dim: int, index: Node, **_: Any) -> Any:
     dim %= len(x.shape)
     for d, size in enumerate(index.shape):  # a smaller index takes from the first elements of the other axes
         if d != dim and not same(size, x.shape[d]):
@@ -382,28 +386,28 @@ def _gather(b: Builder, x: Node, dim: int, index: Node, **_: Any) -> Any:
 
 
 @rule("index_select")
-def _index_select(b: Builder, x: Node, dim: int, index: Node) -> Any:
+def _index_select(b: GraphBuilder, x: Node, dim: int, index: Node) -> Any:
     dim %= len(x.shape)
     return b.pick(x, dim, b.reshape(index, [index.shape[0] if d == dim else ONE for d in range(len(x.shape))]))
 
 
 @rule("embedding")
-def _embedding(b: Builder, weight: Node, index: Node, *_: Any) -> Any:
+def _embedding(b: GraphBuilder, weight: Node, index: Node, *_: Any) -> Any:
     rows = b.pick(weight, 0, b.reshape(index, [product(index.shape), ONE]))
     return b.reshape(rows, [*index.shape, weight.shape[1]])
 
 
 @rule("bitwise_and", "logical_and")
-def _and(b: Builder, x: Any, y: Any) -> Any:
+def _and(b: GraphBuilder, x: Any, y: Any) -> Any:
     return _bits(b, "mul", x, y)
 
 
 @rule("bitwise_or", "logical_or")
-def _or(b: Builder, x: Any, y: Any) -> Any:
+def _or(b: GraphBuilder, x: Any, y: Any) -> Any:
     return _bits(b, "maximum", x, y)
 
 
-def _bits(b: Builder, op: str, x: Node, y: Node) -> Node:
+def _bits(b: GraphBuilder, op: str, x: Node, y: Node) -> Node:
     if (x.dtype, y.dtype) != ("bool", "bool"):
         raise NotGenerated(f"bits of {x.dtype} have no rule.")
     return b.point(op, x, y, dtype="bool")

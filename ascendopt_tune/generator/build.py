@@ -13,7 +13,7 @@ from .graph import COMPARISONS, POINTWISE, Node, NotGenerated, Size, product, sa
 ONE = sympy.Integer(1)
 
 
-class Builder:
+class GraphBuilder:
     """Makes the nodes of one module; ``name`` is that of the next ones."""
 
     def __init__(self) -> None:

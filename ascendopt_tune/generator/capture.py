@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from .aten import RULES
-from .build import Builder
+from .build import GraphBuilder
 from .graph import Graph, Input, Node, NotGenerated, ordered
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captur
         **program.graph_signature.inputs_to_buffers,
         **getattr(program.graph_signature, "inputs_to_lifted_tensor_constants", {}),
     }
-    builder = Builder()
+    builder = GraphBuilder()
     arguments: list[tuple[str, Any]] = []
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -118,7 +118,7 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
         logging.disable(level)
 
 
-def _call(node: Any, made: dict[Any, Any], builder: Builder) -> Any:
+def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     value = node.meta.get("val")
     if _is_size(value):
         return _size(value)

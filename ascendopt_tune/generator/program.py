@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .graph import Graph
-from .text import Host, Writer, size_text
+from .text import HostText, Writer, size_text
 
 _HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\ndef {name}_kernel({parameters}):\n'
 
 
 @dataclass(frozen=True)
-class Knob:
+class ProgramKnob:
     """``limit``: a size (text of the kernel's name) that the number needn't exceed."""
 
     variable: str
@@ -35,7 +35,7 @@ class Draft:
 
     schedule: str
     writer: Writer
-    knobs: list[Knob]
+    knobs: list[ProgramKnob]
     cores: str
     title: str
     steps: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Draft:
 
 def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) -> str:
     """The file. ``tiles``: other defaults of knobs."""
-    host: Host = draft.writer.host
+    host: HostText = draft.writer.host
     tensors = [i.name for i in graph.inputs if i.shape is not None]
     numbers = [i for i in graph.inputs if i.shape is None]
     outputs = [draft.writer.output(k) for k in range(len(graph.outputs))]

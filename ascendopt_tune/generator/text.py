@@ -37,7 +37,7 @@ class Scope:
 
 
 @dataclass
-class Host:
+class HostText:
     """What the kernel is given: sizes by name, in order, and tensors for partial results."""
 
     scalars: dict[str, Size] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Writer:
     def __init__(self, graph: Graph, normalized: Normalized, lane: Axis | None) -> None:
         self.graph, self.normalized, self.lane = graph, normalized, lane
         self.users = graph.users()
-        self.host = Host()
+        self.host = HostText()
         self.scopes = [Scope(1)]
         self.names = {i.name for i in graph.inputs} | {f"{graph.name}", "tl", "core", "cores", "tile", "n", "at", "y"}
         self.index: dict[Axis, tuple[str, int]] = {}  # the loop variable and the scope it is known in

@@ -18,13 +18,13 @@ from tree_sitter import Node, Parser
 
 from ..errors import OperatorError
 from ..sources.cpp import LANGUAGE, declared_name, walk
-from .definition import Definition
+from .definition import OpDefinition
 from .values import (
     CONSTANT,
     FAULTS,
     LIMIT,
-    Options,
     Origin,
+    TensorOptions,
     Tracked,
     Unknown,
     broadcast,
@@ -52,7 +52,7 @@ _FLOATS = ("double", "float")
 
 
 @dataclass(frozen=True)
-class Launch:
+class BindingLaunch:
     """``inputs``, ``attrs`` and ``outputs`` of the operator by name, as EXEC_NPU_CMD is given them. An input is a
     tensor, a list of tensors or None, an output one of the first two."""
 
@@ -69,7 +69,7 @@ class _Return(Exception):
 class Binding:
     """The functions that ``python_bind_src`` exports; ``launch`` is the operator's call, once there was one."""
 
-    def __init__(self, text: str, definition: Definition, file: Path) -> None:
+    def __init__(self, text: str, definition: OpDefinition, file: Path) -> None:
         self._data = text.encode()
         self._definition, self._file = definition, file
         root = Parser(LANGUAGE).parse(self._data).root_node
@@ -82,7 +82,7 @@ class Binding:
         self._exported = dict(self._exports(root))
         self._env: dict[str, Any] = {}
         self._at = root
-        self.launch: Launch | None = None
+        self.launch: BindingLaunch | None = None
 
     def call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """What the exported function ``name`` returns.
@@ -219,7 +219,7 @@ class Binding:
                 raise Unknown(f"a vector of {values[0]} elements")
             return (values[1:] or [0]) * values[0]
         if "TensorOptions" in type_name:
-            return Options(torch.float32)
+            return TensorOptions(torch.float32)
         return values[0] if values else None
 
     def _converted(self, value: Any, type_name: str) -> Any:
@@ -354,8 +354,8 @@ class Binding:
     def _library(self, name: str, bare: str, values: list[Any]) -> Any:
         """A function of ATen or of the standard library."""
         last = bare.split("::")[-1]
-        options = next((v for v in values[1:] if isinstance(v, (Options, torch.dtype))), None)
-        dtype = options.dtype if isinstance(options, Options) else options
+        options = next((v for v in values[1:] if isinstance(v, (TensorOptions, torch.dtype))), None)
+        dtype = options.dtype if isinstance(options, TensorOptions) else options
         fills = {"empty": None, "zeros": 0.0, "ones": 1.0}
         stem = last.removesuffix("_like")
         if stem in fills or stem == "full":
@@ -414,7 +414,7 @@ class Binding:
             made = [replace(v, origin=Origin("output", n), made=False) for v, n in zip(listed, told, strict=True)]
             outputs[name] = made if listed is value else made[0]
             self._replace(value, outputs[name])
-        self.launch = Launch({n: given[n] for n in d.inputs}, {n: given[n] for n in d.attrs}, outputs)
+        self.launch = BindingLaunch({n: given[n] for n in d.inputs}, {n: given[n] for n in d.attrs}, outputs)
 
     def _replace(self, old: Any, new: Any) -> None:
         for name, value in self._env.items():

@@ -15,7 +15,7 @@ _CALLS = ("Input", "Output", "Attr")
 
 
 @dataclass(frozen=True)
-class Definition:
+class OpDefinition:
     """``op_type`` is the class, as in OP_ADD; the others are names in the definition's order."""
 
     op_type: str
@@ -24,7 +24,7 @@ class Definition:
     attrs: tuple[str, ...]
 
 
-def read_definition(text: str, file: Path) -> Definition:
+def read_definition(text: str, file: Path) -> OpDefinition:
     """The definition in ``host_operator_src``.
 
     Raises:
@@ -49,7 +49,7 @@ def read_definition(text: str, file: Path) -> Definition:
                         'Name every parameter as Input("x").',
                     )
                 found[method].append(argument)
-        return Definition(source.text(name), *(tuple(found[call]) for call in _CALLS))
+        return OpDefinition(source.text(name), *(tuple(found[call]) for call in _CALLS))
     raise OperatorError(f"{file}: host_operator_src has no class that derives from OpDef.", "It defines the operator.")
 
 

@@ -28,7 +28,7 @@ _VALUES = 1 << 16  # elements of an input whose values op.toml lists
 
 
 @dataclass
-class Imported:
+class ImportedSolution:
     """``files`` of the folder by path; ``notes``: what was decided, a sentence each; ``arrays``: the operator's inputs
     by name, from the task's draw."""
 
@@ -38,7 +38,7 @@ class Imported:
     arrays: dict[str, Array] = field(default_factory=dict)
 
 
-def import_solution(file: Path, task: Path | None, out: Path) -> Imported:
+def import_solution(file: Path, task: Path | None, out: Path) -> ImportedSolution:
     """Writes the solution in ``file`` as an operator folder ``out``.
 
     Args:
@@ -54,7 +54,7 @@ def import_solution(file: Path, task: Path | None, out: Path) -> Imported:
     solution = read_solution(file)
     definition = read_definition(solution.texts["host_operator_src"], file)
     name = solution.name
-    found = Imported(name, _sources(solution))
+    found = ImportedSolution(name, _sources(solution))
     settings: list[str] = [f'name = "{name}"', f'entry = "{solution.entry}"']
     if solution.kernel_options:
         settings += ["", "[options]", f"kernel = {_toml(list(solution.kernel_options))}"]

@@ -10,8 +10,8 @@ import torch
 from ..errors import OperatorError
 from ..evaluate.reference import to_array
 from ..sources.arguments import Array
-from .binding import Binding, Launch
-from .definition import Definition
+from .binding import Binding, BindingLaunch
+from .definition import OpDefinition
 from .module import Module
 from .solution import Solution
 from .task import SEED, Task
@@ -25,9 +25,9 @@ class Followed:
     the name that the task's model has for them."""
 
     solution: Solution
-    definition: Definition
+    definition: OpDefinition
     task: Task
-    launch: Launch
+    launch: BindingLaunch
     module_inputs: tuple[str, ...]
     results: list[Any]
     single: bool
@@ -55,7 +55,7 @@ class Followed:
         return found
 
 
-def follow(solution: Solution, definition: Definition, task: Task) -> Followed:
+def follow(solution: Solution, definition: OpDefinition, task: Task) -> Followed:
     """Builds and calls ModelNew over its syntax tree.
 
     Raises:
@@ -77,7 +77,7 @@ def follow(solution: Solution, definition: Definition, task: Task) -> Followed:
     return Followed(solution, definition, task, binding.launch, module.inputs, results, single, parameters)
 
 
-def _matched(launch: Launch, task: Task) -> dict[str, str]:
+def _matched(launch: BindingLaunch, task: Task) -> dict[str, str]:
     """ModelNew's parameters that the operator gets -> the model's: of one name, else of equal values."""
     own = {n: t.detach() for n, t in task.model.state_dict().items()}
     found: dict[str, str] = {}

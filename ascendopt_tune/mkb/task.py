@@ -28,10 +28,6 @@ class Task:
     inputs: list[Any]
 
     @property
-    def forward_names(self) -> tuple[str, ...]:
-        return _parameters(self.model.forward)
-
-    @property
     def init_names(self) -> tuple[str, ...]:
         return _parameters(type(self.model).__init__)[1:]
 

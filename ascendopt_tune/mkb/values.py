@@ -88,7 +88,7 @@ class Tracked:
 
 
 @dataclass(frozen=True)
-class Options:
+class TensorOptions:
     """``at::TensorOptions``: the dtype, which is all that counts here."""
 
     dtype: torch.dtype
@@ -100,9 +100,9 @@ def call_method(value: Any, name: str, args: Sequence[Any], keywords: Mapping[st
         if name in _METHODS:
             return _METHODS[name](value, *args, **keywords)
         raise Unknown(f"the tensor's method {name}")
-    if isinstance(value, Options):
+    if isinstance(value, TensorOptions):
         if name == "dtype":
-            return Options(_dtype(args[0])) if args else value.dtype
+            return TensorOptions(_dtype(args[0])) if args else value.dtype
         if name in ("device", "layout", "requires_grad"):
             return value
     if isinstance(value, list):
@@ -163,13 +163,13 @@ def broadcast(values: Sequence[Tracked]) -> list[Tracked]:
 def _dtype(value: Any) -> torch.dtype:
     if isinstance(value, torch.dtype):
         return value
-    if isinstance(value, (Tracked, Options)):
+    if isinstance(value, (Tracked, TensorOptions)):
         return value.tensor.dtype if isinstance(value, Tracked) else value.dtype
     raise Unknown(f"the dtype {value!r:.40}")
 
 
 def _to(value: Tracked, *args: Any, **keywords: Any) -> Tracked:
-    wanted = [a for a in (*args, keywords.get("dtype")) if isinstance(a, (torch.dtype, Tracked, Options))]
+    wanted = [a for a in (*args, keywords.get("dtype")) if isinstance(a, (torch.dtype, Tracked, TensorOptions))]
     return _cast(value, _dtype(wanted[0])) if wanted else value
 
 
@@ -283,7 +283,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "numel": lambda v: v.tensor.numel(),
     "scalar_type": lambda v: v.tensor.dtype,
     "dtype": lambda v: v.tensor.dtype,
-    "options": lambda v: Options(v.tensor.dtype),
+    "options": lambda v: TensorOptions(v.tensor.dtype),
     "device": lambda v: None,
     "get_device": lambda v: 0,
     "is_contiguous": lambda v, *_: True,

@@ -16,7 +16,7 @@ from ascendopt_tune.cli import app
 from ascendopt_tune.errors import OperatorError
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.mkb.binding import Binding
-from ascendopt_tune.mkb.definition import Definition, read_definition
+from ascendopt_tune.mkb.definition import OpDefinition, read_definition
 from ascendopt_tune.mkb.folder import import_solution
 from ascendopt_tune.mkb.module import Module
 from ascendopt_tune.mkb.solution import NAMES, read_solution
@@ -64,7 +64,7 @@ def test_what_would_have_to_be_executed_is_refused(tmp_path: Path, old: str, new
 
 def test_the_definition_is_read() -> None:
     text = read_solution(SOLUTION).texts["host_operator_src"]
-    assert read_definition(text, HERE) == Definition("GatedScaleCustom", ("x", "weight", "mask"), ("y",), ("factor",))
+    assert read_definition(text, HERE) == OpDefinition("GatedScaleCustom", ("x", "weight", "mask"), ("y",), ("factor",))
     with pytest.raises(OperatorError, match="no class that derives from OpDef"):
         read_definition("int x;", HERE)
     for other in ("NAME", '"x, y"', '"x):import os"', '"lambda"'):
@@ -82,7 +82,7 @@ at::Tensor f(const at::Tensor& x, const at::Tensor& w, double a) {{
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("g", &f, "g"); }}
 """
 CALL = "at::Tensor y = at::empty_like(x); EXEC_NPU_CMD(aclnnG, x, w, a, y); return y;"
-DEFINITION = Definition("G", ("x", "w"), ("y",), ("a",))
+DEFINITION = OpDefinition("G", ("x", "w"), ("y",), ("a",))
 
 
 def bound(body: str) -> tuple[Binding, Any]:

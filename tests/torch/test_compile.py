@@ -65,7 +65,7 @@ def _(x: torch.Tensor) -> torch.Tensor:
 @pytest.fixture(autouse=True)
 def fresh(fast_library: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Bound nodes launch in C++, unless a test says otherwise."""
-    fallback.install()
+    fallback.take_over()
     torch.compiler.reset()
     registered.clear()
     _calls.clear()
@@ -272,7 +272,7 @@ def test_a_launch_that_fails_is_served_by_the_original(
     want = ((x + y) * 2).cpu()
     function(x, y)
 
-    (launcher,) = taken.tuned[0]._table.values()
+    (launcher,) = taken.tuned[0].table.choices.values()
     assert isinstance(launcher, Launcher)
 
     def fail(args: Any, kwargs: Any) -> Any:

@@ -40,7 +40,7 @@ SHAPE = (64, 512)
 @pytest.fixture(scope="module", autouse=True)
 def aten() -> None:
     """Originals are written with torch's own operators, which the virtual NPU leaves to the CPU."""
-    fallback.install()  # and stays: other modules share the process
+    fallback.take_over()  # and stays: other modules share the process
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ def test_blocking_tunes_and_a_new_process_hits(own_cache: Path) -> None:
         "import json, torch, torch_npu\n"
         "from ascendopt_tune.torch_ops.device import fallback\n"
         "from ascendopt_tune import stats, tune\n"
-        "fallback.install()\n"
+        "fallback.take_over()\n"
         "@tune('add')\n"
         "def add(x, y):\n"
         "    return x + y\n"
@@ -347,7 +347,7 @@ def test_a_launch_that_fails_is_served_by_the_original_and_dropped(
     x, y = tensors()
     add(x, y)
 
-    (launcher,) = add.tuned._table.values()
+    (launcher,) = add.tuned.table.choices.values()
     assert isinstance(launcher, Launcher)
 
     def fail(args: Any, kwargs: Any) -> Any:

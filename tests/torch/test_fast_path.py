@@ -78,7 +78,7 @@ def check(args: tuple[Any, Any]) -> None:
 
 
 def launcher_of(taken: Any) -> Any:
-    (launcher,) = taken.tuned[0]._table.values()
+    (launcher,) = taken.tuned[0].table.choices.values()
     return launcher
 
 
@@ -204,7 +204,7 @@ def test_other_calls_are_the_hooks(taken: Any) -> None:
     x.requires_grad_()  # no formula: the original is differentiated
     torch.ops.aot_fast.add(x, y).sum().backward()
     assert (x.grad.cpu() == 1).all()
-    choices = taken.tuned[0]._table.values()
+    choices = taken.tuned[0].table.choices.values()
     assert [c.fast.calls for c in choices if isinstance(c, dispatch.Launcher)] == [0]
 
 
@@ -212,14 +212,14 @@ def test_a_failing_launch_is_the_originals(taken: Any) -> None:
     """C++ hands the call on; the hook fails, too, counts that, and gives the pair up in the end."""
     tuned, launcher = taken.tuned[0], launcher_of(taken)
     failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4)(lambda *_: 7)
-    (key,) = tuned._table
+    (key,) = tuned.table.choices
     launcher.launch = failing
     tuned.forget()
     tuned.enter_service(key, launcher, tensors(), {})
     for _ in range(dispatch.MAX_FAILURES):
         check(tensors())
     assert counts() == (1, dispatch.MAX_FAILURES)
-    assert any("quarantined" in c.reason for c in tuned._table.values())
+    assert any("quarantined" in c.reason for c in tuned.table.choices.values())
     check(tensors())
     assert launcher.calls == 0
 
@@ -233,14 +233,14 @@ def test_a_bound_launch_that_fails(taken: Any) -> None:
     for _ in range(2):
         assert torch.equal(bound(x, y).cpu(), want)
     assert served(taken) == (2, 0)
-    (key,) = tuned._table
+    (key,) = tuned.table.choices
     launcher.launch = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6)(lambda *_: 7)
     tuned.forget()
     tuned.enter_service(key, launcher, (x, y), {})
     for number in range(1, dispatch.MAX_FAILURES + 1):
         assert torch.equal(bound(x, y).cpu(), want)
         assert counts() == (3, number)
-    assert any("quarantined" in c.reason for c in tuned._table.values())
+    assert any("quarantined" in c.reason for c in tuned.table.choices.values())
     assert torch.equal(bound(x, y).cpu(), want)
 
 

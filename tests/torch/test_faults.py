@@ -43,7 +43,7 @@ extern "C" __global__ __aicore__ void NAME(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_A
 
 @pytest.fixture(scope="module", autouse=True)
 def aten() -> None:
-    fallback.install()
+    fallback.take_over()
 
 
 @pytest.fixture(autouse=True)
@@ -166,14 +166,14 @@ def test_a_pair_that_faults_is_quarantined_and_the_original_serves(
 def test_a_fault_in_service(layer: Path, tuned_add: Path) -> None:
     add = aot.tune("add")(lambda x, y: x + y)
     add(npu_ones(), npu_ones())
-    (launcher,) = add.tuned._table.values()
+    (launcher,) = add.tuned.table.choices.values()
     broken = launcher._acl.load(outside(launcher.entry.kernel_name))
     launcher.function = broken.function(launcher.entry.kernel_name)
     launcher.prepare()
     for _ in range(2):
         assert (add(npu_ones(), npu_ones()).cpu() == 2).all()
     assert sum(aot.stats()["add"]["fallbacks"].values()) == 2
-    assert launcher not in add.tuned._table.values()
+    assert launcher not in add.tuned.table.choices.values()
 
 
 def test_a_tuned_operator_reads_no_lost_tensor(layer: Path, fault: Callable[[], Any]) -> None:
@@ -203,7 +203,7 @@ def test_which_calls_are_sampled() -> None:
 def test_a_pair_that_goes_wrong_in_service_is_caught(layer: Path, caplog: pytest.LogCaptureFixture) -> None:
     add = aot.tune("add")(lambda x, y: x + y)
     add(npu_ones(), npu_ones())
-    (launcher,) = add.tuned._table.values()
+    (launcher,) = add.tuned.table.choices.values()
     launcher.launch = lambda *words: 0  # it writes nothing from now on
     launcher.prepare()
     x = npu_ones()

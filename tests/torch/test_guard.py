@@ -34,7 +34,7 @@ SHAPE = (64, 512)  # the tuned case of conftest.tuned_add
 
 @pytest.fixture(scope="module", autouse=True)
 def aten() -> None:
-    fallback.install()
+    fallback.take_over()
 
 
 @pytest.fixture(autouse=True)
@@ -214,7 +214,7 @@ def test_a_launch_that_fails_now_and_then(layer: Path, monkeypatch: pytest.Monke
     original = Counted()
     add = aot.tune("add")(original)
     add(ones(), ones())
-    (launcher,) = add.tuned._table.values()
+    (launcher,) = add.tuned.table.choices.values()
     whole = launcher.launch
     for code in (507011, 0, 507011, 0):
         launcher.launch = (lambda *words: 507011) if code else whole
@@ -223,7 +223,7 @@ def test_a_launch_that_fails_now_and_then(layer: Path, monkeypatch: pytest.Monke
     row = aot.status().operators["add"]
     assert (row.hits, original.calls) == (3, 3)
     assert sum(row.fallbacks.values()) == 2
-    assert isinstance(next(iter(add.tuned._table.values())), Launcher)
+    assert isinstance(next(iter(add.tuned.table.choices.values())), Launcher)
 
 
 def test_the_time_saved_is_modelled(layer: Path, tuned_add: Path) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    fallback.install()
+    fallback.take_over()
     status.registered.clear()
 
 

@@ -177,7 +177,7 @@ def test_inversions_correlation_and_gains() -> None:
     ("size", "modelled", "verdict"), [(2, 1.6, "held"), (2, 1.5, "missed"), (2, 0.9, "missed"), (1.01, 0.9, "")]
 )
 def test_gains_are_judged_by_logarithm(size: float, modelled: float, verdict: str) -> None:
-    assert ranking.PublishedGain("", "a", "b", size, modelled).verdict == verdict
+    assert ranking.ComparedGain("", "a", "b", size, modelled).verdict == verdict
 
 
 def test_csv_and_plot(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..axes import Axis, Normalized
 from ..graph import Graph, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer
 from . import tall
 from .common import CORES, name_axes, passes, reductions, share_of, unravel
@@ -71,7 +71,7 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     rows = graph.number(product([a.size for a in kept]))
     while wanted > 64 and rows * -(-graph.number(lane.size) // wanted) < CORES:
         wanted //= 2
-    knob = Knob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({lanes}, 8)")
+    knob = ProgramKnob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({lanes}, 8)")
     what = "reduces over a middle axis" if reduced else "elementwise with broadcasting"
     text = f"{outer} * tl.ceil_div({lanes}, tile)" if outer != "1" else f"tl.ceil_div({lanes}, tile)"
     return Draft("middle" if reduced else "map", writer, [knob], f"tl.cores({text})", f"{graph.name}: {what}.")
@@ -87,7 +87,7 @@ def _flat(graph: Graph, writer: Writer, lane: Axis) -> Draft:
         for i in range(len(graph.outputs)):
             writer.store(i)
     knobs = [
-        Knob("tile", "TILE_LENGTH", 8192, "tiles of inputs, results and what is between them"),
-        Knob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
+        ProgramKnob("tile", "TILE_LENGTH", 8192, "tiles of inputs, results and what is between them"),
+        ProgramKnob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
     ]
     return Draft("map", writer, knobs, f"tl.cores(tl.ceil_div({count}, share))", f"{graph.name}: elementwise.")

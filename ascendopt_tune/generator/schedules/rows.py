@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from ..axes import Axis, Normalized
 from ..graph import Graph, NotGenerated, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer
 from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
 
@@ -67,7 +67,7 @@ def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
         writer,
         []
         if whole
-        else [Knob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
+        else [ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
         f"tl.cores({rows})",
         f"{graph.name}: {'rows, then all of them' if outer else 'by rows'}.",
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..axes import Normalized
 from ..graph import Graph, NotGenerated, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer
 from .common import CORES, name_axes, reductions, unravel
 
@@ -63,7 +63,7 @@ def _along(graph: Graph, normalized: Normalized) -> Draft:
             writer.add(f"carry = tl.extract_scalar(scanned, {'0' if back else 'n - 1'})")
             writer.done[scan] = "scanned", writer.here
             writer.store(0)
-    knob = Knob("tile", "TILE_LENGTH", 4096, "a part of a row and what its scan needs", f"tl.align({cols}, 8)")
+    knob = ProgramKnob("tile", "TILE_LENGTH", 4096, "a part of a row and what its scan needs", f"tl.align({cols}, 8)")
     return Draft("scan", writer, [knob], f"tl.cores({rows})", f"{graph.name}: a scan along rows.")
 
 
@@ -97,6 +97,6 @@ def _across(graph: Graph, normalized: Normalized) -> Draft:
     outer = graph.number(product([a.size for a in kept]))
     while wanted > 64 and outer * -(-graph.number(lane.size) // wanted) < CORES:
         wanted //= 2
-    knob = Knob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({cols}, 8)")
+    knob = ProgramKnob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({cols}, 8)")
     cores = f"tl.cores({rows} * tl.ceil_div({cols}, tile))"
     return Draft("scan", writer, [knob], cores, f"{graph.name}: a scan over a middle axis.")

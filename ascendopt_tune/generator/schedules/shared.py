@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..axes import Normalized
 from ..graph import Graph, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer
 from .common import CORES, name_axes, passes, reductions, share_of, together, unravel
 from .rows import loops
@@ -61,8 +61,8 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
         "shared",
         writer,
         [
-            Knob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
-            Knob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
+            ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
+            ProgramKnob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
         ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",

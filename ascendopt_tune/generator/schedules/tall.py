@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..axes import Normalized
 from ..graph import Graph, Node, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer
 from .common import CORES, WORDS, join, name_axes, reductions, unravel
 
@@ -67,8 +67,10 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     wanted = min(2048, -(-graph.number(lane.size) // -(-CORES // rows)))
     height = max(1, min(graph.number(axis.size), _ELEMENTS // wanted))
     knobs = [
-        Knob("height", "TILE_ROWS", height, "rows that are loaded together"),
-        Knob("tile", "TILE_LENGTH", 2048, "lanes of a piece, or fewer: every core gets some", f"max(64, {even})"),
+        ProgramKnob("height", "TILE_ROWS", height, "rows that are loaded together"),
+        ProgramKnob(
+            "tile", "TILE_LENGTH", 2048, "lanes of a piece, or fewer: every core gets some", f"max(64, {even})"
+        ),
     ]
     cores = f"tl.cores({outer} * tl.ceil_div({lanes}, tile))"
     return Draft("middle", writer, knobs, cores, f"{graph.name}: reduces over a middle axis.")

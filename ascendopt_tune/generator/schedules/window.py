@@ -13,7 +13,7 @@ import sympy
 
 from ..axes import Axis, Normalized, Placed
 from ..graph import Graph, Node, NotGenerated, product
-from ..program import Draft, Knob
+from ..program import Draft, ProgramKnob
 from ..text import Writer, number
 
 ZERO = sympy.Integer(0)
@@ -96,7 +96,7 @@ def draft(graph: Graph, window: Node) -> Draft:
             writer.add(f"window = {f'window + {taken}' if kind == 'sum' else f'tl.maximum(window, {taken})'}")
         writer.done[window] = "window", writer.here
         writer.store(0)
-    knob = Knob("tile", "TILE_LENGTH", 2048, "elements of a line of the output", f"tl.align({out}, 8)")
+    knob = ProgramKnob("tile", "TILE_LENGTH", 2048, "elements of a line of the output", f"tl.align({out}, 8)")
     steps = {"wide": f"tl.align((tile - 1) * {stride[-1]} + {reach}, 8)"}
     cores = f"tl.cores({lines} * tl.ceil_div({out}, tile))"
     return Draft("window", writer, [knob], cores, f"{graph.name}: windows of {kernel}.", steps)

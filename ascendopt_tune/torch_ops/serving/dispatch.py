@@ -33,18 +33,19 @@ from ...service.described import CallDescription
 from ...service.lazy import moving_us
 from ...service.policy import scoped
 from ...settings import DISABLE, disabled, settings
-from ...store.cache import Entry, Key
+from ...store.cache import Entry
 from ...tuner import ProgressCallback
 from ..device.faults import KernelFault, LostError, on_loss
 from . import keys
 from .calls import Served, active
-from .cases import CaseCount, CaseStatus, text_of
+from .cases import CaseCount, text_of
 from .fast_path import FastTable
 from .form import CallForm
 from .guard import Probation, SlowerError, poison, tensors_in
 from .launcher import Launcher, UnfitError
 from .resolve import CAPTURED, QUEUED, Options, Original, Resolver, store
 from .sampling import Sample, next_due, sampler
+from .table import DispatchTable
 
 __all__ = ["Options", "Original", "Served", "TunedOp"]
 
@@ -54,7 +55,6 @@ LOOK_AGAIN_S = 1.0  # how soon a call that missed asks the cache again: another 
 LONGEST_PAUSE_S = 30.0  # and how rarely, in the end
 LOOK_EVERY = 64  # calls of a case after which it is looked at again whether one is to be sampled
 MAX_FAILURES = 3  # launches that may fail before the original serves for good
-MAX_KEYS = 10_000  # of one table; beyond, what the original serves is forgotten, and resolved again when it comes
 
 # The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
 _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
@@ -86,13 +86,11 @@ class TunedOp:
         self._off = False
         #: Every call takes the way that looks at the policy.
         self._slow = self.options.policy == "off"
-        self._served = Served()
         self._resolver = Resolver(name, operator, original, self.options, below_autograd)
-        self._table: dict[Hashable, Launcher | Probation | Original] = {}
-        self._counts: dict[Hashable, CaseCount] = {}
+        #: What serves each key, and who has served so far.
+        self.table = DispatchTable(name)
         self._prepared: dict[str, Probation | Original] = {}  # for compiled graphs, by the call's description
         self._lock = threading.RLock()
-        self._fast: FastTable | None = None
         self._fast_lock = threading.Lock()
         if isinstance(original, torch._C.FunctionSchema):
             self._key, self._forms = keys.of_operator(original, grad=not below_autograd)
@@ -107,7 +105,7 @@ class TunedOp:
 
     def _caller(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch."""
-        table, key_of, is_compiling, scope = self._table, self._key, torch.compiler.is_compiling, scoped.get
+        table, key_of, is_compiling, scope = self.table.choices, self._key, torch.compiler.is_compiling, scoped.get
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
@@ -137,7 +135,7 @@ class TunedOp:
 
     def kernel(self, original: Any) -> Callable[..., Any]:
         """A kernel for ``Library.impl(..., with_keyset=True)``, before ``original``, a kernel of torch's dispatcher."""
-        table, key_of, form_of, scope = self._table, self._key, self._forms.get, scoped.get
+        table, key_of, form_of, scope = self.table.choices, self._key, self._forms.get, scoped.get
 
         def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
             try:
@@ -167,14 +165,13 @@ class TunedOp:
     def fast_table(self, library: Any) -> FastTable:
         """What C++ serves from now on. ``library``: the fast path's."""
         with self._fast_lock:  # not the table's, which may be held by who waits for the lock of interceptions
-            if self._fast is None:
-                self._fast = FastTable(library, grad=not self._below_autograd)
-                for choice in list(self._table.values()):
-                    if isinstance(choice, Launcher) and not self._slow:
-                        self._fast.put(choice)
-                        if not choice.serving:  # another thread has just taken it out
-                            self._fast.remove(choice)
-            return self._fast
+            if self.table.fast is None:
+                self.table.fast = FastTable(library, grad=not self._below_autograd)
+                for launcher in self.table.launchers() if not self._slow else ():
+                    self.table.fast.put(launcher)
+                    if not launcher.serving:  # another thread has just taken it out
+                        self.table.fast.remove(launcher)
+            return self.table.fast
 
     @property
     def off(self) -> bool:
@@ -190,30 +187,22 @@ class TunedOp:
 
     def leave_fast_path(self) -> None:
         """Hits are served in Python from now on."""
-        if self._fast is not None:
+        if self.table.fast is not None:
             with self._lock:
-                for choice in list(self._table.values()):
-                    if isinstance(choice, Launcher):
-                        self._fast.remove(choice)
+                for launcher in self.table.launchers():
+                    self.table.fast.remove(launcher)
 
     @property
     def served(self) -> Served:
         """The counts so far."""
-        counts = Served(self.name, tuned=self._resolver.tuned, speedups=self.speedups())
-        counts.add(self._served)
-        for choice in list(self._table.values()):
-            if isinstance(choice, Launcher):
-                counts.hits += choice.served()
-                counts.fast += choice.served_fast()
-                counts.saved_us += choice.served() * _saving_us(choice)
-        return counts
+        return self.table.served(self._resolver.tuned)
 
     def forget(self) -> None:
         """Empties the dispatch table: every case is looked up anew. The counts stay."""
         with self._lock:
             self._prepared.clear()
-            for key in list(self._table):
-                self._replace(key, None)
+            for key in list(self.table.choices):
+                self.table.replace(key, None)
 
     def resolve_ahead(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], original: Any = None, anew: bool = False
@@ -231,9 +220,9 @@ class TunedOp:
         if anew:
             with self._lock:
                 self._prepared.pop(self._resolver.name_of(args, kwargs), None)
-                self._replace(key, None)
+                self.table.replace(key, None)
         for _ in range(100):
-            choice = self._table.get(key)
+            choice = self.table.choices.get(key)
             if isinstance(choice, Launcher):
                 return "tuned"
             if isinstance(choice, Original) and choice.until == float("inf"):
@@ -241,10 +230,10 @@ class TunedOp:
             missed = isinstance(choice, Original)
             if missed:  # under another policy, or a while ago
                 with self._lock:
-                    self._replace(key, None)
+                    self.table.replace(key, None)
                     choice = None
             self._serve(key, choice, function, args, kwargs)
-            now = self._table.get(key)
+            now = self.table.choices.get(key)
             if missed and isinstance(now, Original) and now.until < float("inf"):
                 return "missing"
         return "missing"
@@ -267,34 +256,6 @@ class TunedOp:
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
         return self._resolver.describe(args, kwargs)
-
-    def cases(self) -> list[tuple[CaseStatus, Key | None]]:
-        """Every case that was met, and, of those that are missing, what was looked up."""
-        table, counts = dict(self._table), dict(self._counts)
-        out: list[tuple[CaseStatus, Key | None]] = []
-        for key in {**table, **counts}:
-            choice, count = table.get(key), counts.get(key) or CaseCount("", 0.0)
-            text, hits, us, looked_up = count.case, count.hits, count.us, None
-            source, why = "original", ""
-            if isinstance(choice, (Launcher, Probation)):
-                launcher = choice if isinstance(choice, Launcher) else choice.launcher
-                source = "tuned" if choice is launcher else "probation"
-                entry = launcher.entry
-                hits += launcher.served() if choice is launcher else 0
-                text, us = text or str(entry.case), entry.baseline.task_duration_us
-                why = f"{entry.speedup_text}, {entry.provenance.search_text}"
-            elif isinstance(choice, Original):
-                source = {"kept": "kept", "misses": "missing"}.get(choice.kind, "original")
-                why, looked_up = choice.reason, choice.key
-                if choice.wanted is not None and choice.wanted.job is not None:
-                    why, looked_up = f"{why}; in the background: {choice.wanted.job.state}", None
-            out.append((CaseStatus(self.name, text, source, hits, count.misses, why, us), looked_up))
-        return out
-
-    def speedups(self) -> dict[str, str]:
-        """By case, what the tuned pairs that serve now were found to gain."""
-        entries = [choice.entry for choice in list(self._table.values()) if isinstance(choice, Launcher)]
-        return {str(entry.case): entry.speedup_text for entry in entries}
 
     def entry(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Entry | None:
         """The cached result for the call, if there is one. Raises AscendOptError for a call that can't have one."""
@@ -328,16 +289,16 @@ class TunedOp:
         Returns the call's key. Raises CaseError for arguments that no operator can have.
         """
         key = self._key(args, kwargs)
-        now = self._table.get(key)
+        now = self.table.choices.get(key)
         if now is None or (isinstance(now, Original) and now.kind == "misses"):
             with self._lock:
                 prepared = self._prepared.get(self._resolver.name_of(args, kwargs))
-                if prepared is not None and self._table.get(key) is now:
-                    self._replace(key, prepared)
+                if prepared is not None and self.table.choices.get(key) is now:
+                    self.table.replace(key, prepared)
         return key
 
     def choice(self, key: Hashable) -> Launcher | Probation | Original | None:
-        return self._table.get(key)
+        return self.table.choices.get(key)
 
     def launch_failed(self, key: Hashable, launcher: Launcher, error: Exception) -> None:
         """Counts a launch that didn't happen; the last of several takes the launcher out of service."""
@@ -345,7 +306,7 @@ class TunedOp:
 
     def serves_kept(self) -> None:
         """Counts a call whose best pair is the original."""
-        self._served.kept += 1
+        self.table.counted.kept += 1
 
     # -- off the fast path --------------------------------------------------------------------------------------------
 
@@ -413,7 +374,7 @@ class TunedOp:
         kwargs: Mapping[str, Any],
     ) -> Probation | Original:
         with self._lock:
-            now = self._table.get(key)
+            now = self.table.choices.get(key)
             if now is not before and isinstance(now, (Probation, Original)):
                 return now  # another thread was first
             if before is not None and before.wanted is not None and before.wanted.job is not None:
@@ -421,16 +382,16 @@ class TunedOp:
                 before.calls = 0
                 if job.state == "failed":
                     choice: Probation | Original = self._refused(AscendOptError(job.reason))
-                    self._replace(key, choice)
+                    self.table.replace(key, choice)
                     return choice
             try:
                 choice = self._resolver.resolve(original, args, kwargs)
             except Exception as error:
                 choice = self._refused(error)
-            count = self._counts.get(key)
+            count = self.table.counts.get(key)
             if count is None:
                 size = sum(t.nbytes for t in tensors_in((*args, *kwargs.values())))
-                count = self._counts[key] = CaseCount(text_of(args, kwargs), moving_us(size, settings().chip))
+                count = self.table.counts[key] = CaseCount(text_of(args, kwargs), moving_us(size, settings().chip))
             if isinstance(choice, Original):
                 choice.scope, choice.case = scoped.get(), count
             if isinstance(choice, Original) and choice.kind == "misses":
@@ -442,7 +403,7 @@ class TunedOp:
                         pause = LOOK_AGAIN_S if before.wanted.job and before.wanted.job.state in QUEUED else pause
                 choice.pause = pause
                 choice.until = time.monotonic() + pause
-            self._replace(key, choice)
+            self.table.replace(key, choice)
             return choice
 
     def _both_serve(
@@ -456,17 +417,17 @@ class TunedOp:
         expected, error = probation.call(original, args, kwargs)
         if error is not None:
             choice = self._refused(error)
-            self._count(choice)
+            self.table.count(choice)
             if isinstance(error, UnfitError):
                 return expected
             if isinstance(error, (SlowerError, KernelFault)):
                 self._resolver.remarks(store()).add(probation.launcher.entry, self._resolver.label, choice.reason)
-            self._replace(key, choice)
+            self.table.replace(key, choice)
             return expected
-        self._served.hits += 1
-        self._served.compared += 1
-        if key in self._counts:
-            self._counts[key].hits += 1
+        self.table.counted.hits += 1
+        self.table.counted.compared += 1
+        if key in self.table.counts:
+            self.table.counts[key].hits += 1
         if probation.passed:
             self.enter_service(key, probation.launcher, args, kwargs)
         return expected
@@ -480,17 +441,17 @@ class TunedOp:
         launcher.form = CallForm.of(schema, args, kwargs, launcher.device)
         launcher.schedule(next_due(0, settings().check_every))
         with self._lock:
-            self._replace(key, launcher)
+            self.table.replace(key, launcher)
             launcher.serving = True
-            if self._fast is not None and not self._slow:
-                self._fast.put(launcher)
+            if self.table.fast is not None and not self._slow:
+                self.table.fast.put(launcher)
 
     def _capturing(
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """The original, whatever the table says; the case is reported."""
         shapes = text_of(args, kwargs)
-        captured = self._served.captured
+        captured = self.table.counted.captured
         if shapes not in captured:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
         captured[shapes] = captured.get(shapes, 0) + 1
@@ -506,7 +467,7 @@ class TunedOp:
     def _serve_original(
         self, choice: Original, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        self._count(choice)
+        self.table.count(choice)
         if choice.case is not None:
             choice.case.misses += 1
         result = original(*args, **kwargs)
@@ -519,39 +480,11 @@ class TunedOp:
                         choice.calls = 0
         return result
 
-    # -- the table and the counts -------------------------------------------------------------------------------------
-
-    def _replace(self, key: Hashable, choice: Launcher | Probation | Original | None) -> None:
-        before = self._table.get(key)
-        if isinstance(before, Launcher):
-            before.serving = False
-            if self._fast is not None:
-                self._fast.remove(before)
-            self._served.hits += before.served()
-            if key in self._counts:
-                self._counts[key].hits += before.served()
-            self._served.fast += before.served_fast()
-            self._served.saved_us += before.served() * _saving_us(before)
-            before.calls, before.fast = 0, None
-        if choice is None:
-            self._table.pop(key, None)
-            return
-        if len(self._table) >= MAX_KEYS:
-            for old in [k for k, c in self._table.items() if isinstance(c, Original)]:
-                del self._table[old]
-                self._counts.pop(old, None)
-        self._table[key] = choice
-
-    def _count(self, choice: Original) -> None:
-        if choice.kind == "fallbacks":
-            fallbacks = self._served.fallbacks
-            fallbacks[choice.reason] = fallbacks.get(choice.reason, 0) + 1
-        elif choice.kind:
-            setattr(self._served, choice.kind, getattr(self._served, choice.kind) + 1)
+    # -- what fails ---------------------------------------------------------------------------------------------------
 
     def _refused(self, error: Exception) -> Original:
         reason = str(error) if isinstance(error, AscendOptError) else f"{type(error).__name__}: {error}"
-        if reason not in self._served.fallbacks:
+        if reason not in self.table.counted.fallbacks:
             log.warning("%s: the original serves: %s", self.name, reason)
         return Original("fallbacks", reason)
 
@@ -561,7 +494,7 @@ class TunedOp:
         if isinstance(error, LostError):
             raise error
         choice = self._refused(error)
-        self._count(choice)
+        self.table.count(choice)
         if isinstance(error, UnfitError):
             return
         fault = isinstance(error, KernelFault)
@@ -576,19 +509,14 @@ class TunedOp:
     def _quarantine(self, key: Hashable, launcher: Launcher, reason: str) -> None:
         """The original serves the case from now on, in other processes, too."""
         self._resolver.remarks(store()).add(launcher.entry, self._resolver.label, reason)
-        if self._table.get(key) is launcher:
-            self._replace(key, Original("fallbacks", reason, case=self._counts.get(key)))
+        if self.table.choices.get(key) is launcher:
+            self.table.replace(key, Original("fallbacks", reason, case=self.table.counts.get(key)))
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
         self._fast_lock = threading.Lock()
-        if self._fast is not None:
-            self._fast.lock = threading.Lock()
-
-
-def _saving_us(launcher: Launcher) -> float:
-    entry = launcher.entry
-    return entry.baseline.task_duration_us - entry.best.task_duration_us
+        if self.table.fast is not None:
+            self.table.fast.lock = threading.Lock()
 
 
 _instances: weakref.WeakSet[TunedOp] = weakref.WeakSet()

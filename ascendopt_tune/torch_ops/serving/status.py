@@ -104,7 +104,7 @@ def _cases() -> tuple[CaseStatus, ...]:
     from .cases import why_missing
     from .resolve import store
 
-    found = [pair for op in registered for pair in op.cases()]
+    found = [pair for op in registered for pair in op.table.cases()]
     found.sort(key=lambda pair: -pair[0].weight_us)
     shown = [
         case if key is None else replace(case, why=f"{case.why}: {why_missing(store(), key)}")

@@ -1,0 +1,34 @@
+"""The house in order: sizes of files, names used once (CONTRIBUTING.md, Habits)."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "ascendopt_tune"
+SOURCES = ("*.py", "*.cpp", "*.h")
+LINES = 600
+LOOSE = 7
+
+
+def test_no_file_outgrows_its_reader() -> None:
+    folders = [PACKAGE, *(ROOT / name for name in ("tests", "benchmarks", "docs", "examples", "registry"))]
+    files = [file for folder in folders for pattern in SOURCES for file in folder.rglob(pattern)]
+    assert len(files) > 500
+    long = {str(f.relative_to(ROOT)): n for f in files if (n := len(f.read_text().splitlines())) > LINES}
+    assert long == {}, f"split what is above {LINES} lines"
+
+
+def test_the_package_reads_from_its_folders() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= LOOSE
+
+
+def test_public_class_names_are_used_once() -> None:
+    where: dict[str, list[str]] = defaultdict(list)
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where[node.name].append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in where.items() if len(files) > 1} == {}
