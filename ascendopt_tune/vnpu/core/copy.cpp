@@ -103,6 +103,21 @@ void store(Core& c, void* dst, const void* src, uint64_t bytes, const char* api,
   }
 }
 
+uint64_t left_bytes(const CopyShape& s) { return uint64_t(s.left_pad) * s.element_bytes; }
+uint64_t right_bytes(const CopyShape& s) { return uint64_t(s.right_pad) * s.element_bytes; }
+// A burst with its padding, in whole blocks.
+uint64_t padded_bytes(const CopyShape& s) {
+  return round_up(left_bytes(s) + s.burst_bytes + right_bytes(s), kBlockBytes);
+}
+
+// Fills what lies before and behind a burst with the element at `value`.
+void pad(uint8_t* to, const CopyShape& s, const void* value) {
+  const uint64_t left = left_bytes(s), padded = padded_bytes(s);
+  for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(to + b, value, s.element_bytes);
+  for (uint64_t b = left + s.burst_bytes; b + s.element_bytes <= padded; b += s.element_bytes)
+    std::memcpy(to + b, value, s.element_bytes);
+}
+
 }  // namespace
 
 void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -110,9 +125,8 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   if (s.bursts == 0 || s.burst_bytes == 0) return;
   Core& c = core();
   check_shape(s, api, pc);
-  uint64_t left = uint64_t(s.left_pad) * s.element_bytes, right = uint64_t(s.right_pad) * s.element_bytes;
-  uint64_t padded = round_up(left + s.burst_bytes + right, kBlockBytes);
-  if ((s.left_pad || s.right_pad) && (left > kBlockBytes || right > kBlockBytes))
+  const uint64_t left = left_bytes(s), right = right_bytes(s), padded = padded_bytes(s);
+  if (left > kBlockBytes || right > kBlockBytes)
     throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
   Range local = pieces(dst, padded, s.bursts, s.dst_stride);
   Range gm = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
@@ -121,24 +135,20 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   uint64_t canonical = c.check_gm(gm, false, api, pc, "source", &from_allocation);
   bool tracked = from_allocation->unwritten.load(std::memory_order_acquire) || s.fill == CopyShape::Fill::Random;
   if (!tracked) c.unwritten.write(local);
-  AccessSite site{Pipe::MTE2, api, pc, true};
   for (uint32_t i = 0; i < s.bursts; i++) {
     uint8_t* d = static_cast<uint8_t*>(dst) + i * s.dst_stride;
     const uint8_t* from = static_cast<const uint8_t*>(src) + i * s.src_stride;
-    if (s.fill != CopyShape::Fill::Random) {
-      const void* value = s.fill == CopyShape::Fill::Value ? &s.pad_value : static_cast<const void*>(from);
-      for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, value, s.element_bytes);
-      for (uint64_t b = left + s.burst_bytes; b + s.element_bytes <= padded; b += s.element_bytes)
-        std::memcpy(d + b, value, s.element_bytes);
-      if (tracked) c.unwritten.write(pieces(d, padded, 1, 0));
-    } else {
+    if (s.fill == CopyShape::Fill::Random) {
       c.unwritten.forget(pieces(d, padded, 1, 0));
       std::memset(d, c.options.fill, padded);
+    } else {
+      pad(d, s, s.fill == CopyShape::Fill::Value ? &s.pad_value : static_cast<const void*>(from));
+      if (tracked) c.unwritten.write(pieces(d, padded, 1, 0));
     }
     std::memcpy(d + left, from, s.burst_bytes);
     if (tracked)
-      c.unwritten.load(site, d + left, *from_allocation, canonical - from_allocation->canonical + i * s.src_stride,
-                       s.burst_bytes);
+      c.unwritten.load({Pipe::MTE2, api, pc, true}, d + left, *from_allocation,
+                       canonical - from_allocation->canonical + i * s.src_stride, s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
   c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}}, &t);

@@ -140,7 +140,18 @@ class CoreSim {
     ready_ |= 1u << static_cast<int>(pipe);
   }
   bool step_pipe(Pipe pipe, Arrivals& arrivals);
+  inline bool step_instruction(Pipe pipe, double now, const Record& r, Arrivals& arrivals);
+  inline bool step_wait(Pipe pipe, double now, const Record& r);
+  inline bool step_depend(Pipe pipe, double now, const Record& r);
+  inline void step_barrier(Pipe pipe, double now, const Record& r);
   bool step_scalar();
+  inline bool dispatch(const Record& r);
+  inline bool issue(const Record& r);
+  inline void scalar_sets(const Record& r);
+  inline bool scalar_awaits_flag(const Record& r);
+  inline bool scalar_depends(const Record& r);
+  inline bool scalar_awaits_cores(const Record& r);
+  inline bool scalar_awaits_pipes(const Record& r);
 
   int index_;
   const Trace& trace_;

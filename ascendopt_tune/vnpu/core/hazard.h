@@ -136,6 +136,8 @@ class HazardTracker {
   static bool overlap(const GmPending& a, const GmPending& b);
 
   void conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin, uint64_t end);
+  void depend(Pipe other, uint32_t epoch);  // automatic synchronization orders the current instruction after it
+  bool reported(const HazardReport& r) const;
   bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;
   bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {
     return known_[static_cast<int>(pipe)][static_cast<int>(other)] >= epoch;
@@ -143,6 +145,10 @@ class HazardTracker {
   void check_local(uint64_t begin, uint64_t end, bool write);
   void check_shadow(Pipe other, const Shadow& shadow, bool other_write, uint64_t begin, uint64_t end, bool write);
   void gm(const Access& access);
+  void check_pending(std::vector<GmPending>& pending, const GmPending& now, bool other_write);
+  bool settled(const GmPending& a) const;
+  void note_pieces(const Access& access);
+  bool continues(const GmAccess& now);
   std::string buffer_at(uint64_t offset) const;
 
   int core_;

@@ -1,14 +1,13 @@
 #include "launch.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <vector>
 
+#include "findings.h"
 #include "machine.h"
 #include "replay.h"
 #include "report.h"
@@ -45,6 +44,45 @@ State state_called(const std::string& name) {
   throw std::invalid_argument("state is warm, flushed or cold");
 }
 
+std::string unknown_option(const char* name, const char* value) {
+  return std::string("unknown option or value `") + (name ? name : "") + "=" + (value ? value : "") +
+         "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
+         "guard=0|1, state=warm|flushed|cold, fill=0..255, stack=0..255, threads=1..256";
+}
+
+using Setter = std::function<void(Settings&, const std::string&)>;
+
+Setter flag(const char* name, bool Settings::* member) {
+  return [=](Settings& s, const std::string& v) {
+    if (v != "0" && v != "1") throw std::invalid_argument(unknown_option(name, v.c_str()));
+    s.*member = v == "1";
+  };
+}
+
+Setter byte(const char* what, uint8_t Settings::* member) {
+  return [=](Settings& s, const std::string& v) { s.*member = static_cast<uint8_t>(number(v, 0, 255, what)); };
+}
+
+const std::map<std::string, Setter>& setters() {
+  static const auto* const all = new std::map<std::string, Setter>{
+      {"chip", [](Settings& s, const std::string& v) { s.chip = load_chip(v), s.loaded = true; }},
+      {"fill", byte("fill is a byte, 0 to 255", &Settings::fill)},
+      {"stack", byte("stack is a byte, 0 to 255", &Settings::stack)},
+      {"threads",
+       [](Settings& s, const std::string& v) {
+         s.threads = number(v, 1, kMostThreads, "threads is a number from 1 to 256");
+       }},
+      {"state", [](Settings& s, const std::string& v) { s.state = state_called(v); }},
+      {"timing", flag("timing", &Settings::timing)},
+      {"hazards", flag("hazards", &Settings::hazards)},
+      {"trace", flag("trace", &Settings::trace)},
+      {"log", flag("log", &Settings::log)},
+      {"writes", flag("writes", &Settings::writes)},
+      {"guard", flag("guard", &Settings::guard)},
+  };
+  return *all;
+}
+
 Settings& settings() {
   static Settings* s = [] {
     auto* made = new Settings;
@@ -68,21 +106,46 @@ const Chip& current_chip(Settings& s) {
   return s.chip;
 }
 
-// Bytes [begin, end) of global memory in the words of the kernel's caller: counted in their allocation, which is named
-// by the parameter that points there.
-std::string name_buffer(uint64_t& begin, uint64_t& end, const KernelInfo& kernel, void** args) {
-  const Allocation* a = gm_find_canonical(begin);
-  if (!a) return "";
-  begin -= a->canonical;
-  end -= a->canonical;
-  std::string name = "an allocation of " + std::to_string(a->payload) + " B";
-  for (uint32_t i = 0; i < kernel.param_count; i++) {
-    uint64_t value = 0;
-    if (kernel.param_sizes[i] != sizeof value) continue;
-    std::memcpy(&value, args[i], sizeof value);
-    if (value >= a->base && value < a->base + a->allocated) return name + ", kernel parameter " + std::to_string(i);
-  }
-  return name;
+// Why the kernel is not even started; "" when it is.
+std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
+  if (kernel.core_type != 0)
+    return std::string("kernel ") + kernel.name +
+           " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only";
+  if (block_dim == 0 || block_dim > 65535) return "block dim " + std::to_string(block_dim) + " is outside 1..65535";
+  return "";
+}
+
+// Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
+bool may_run_beside(const Settings& s, const Task& task, bool variables) {
+  const bool seen = task.kernel.guarded && task.image.bytes != 0 && guard_answers() && !variables;
+  return s.threads > 1 && task.block_dim > 1 && !s.log && !s.writes && seen;
+}
+
+// Those that have begun: with an error not all.
+std::vector<Core*> cores_of(const Fibers& fibers) {
+  std::vector<Core*> cores;
+  for (const auto& f : fibers)
+    if (f->core) cores.push_back(f->core.get());
+  return cores;
+}
+
+std::string access_log(const std::vector<Core*>& cores, uint32_t local_bytes) {
+  std::vector<const AccessLog*> logs;
+  std::vector<const uint8_t*> memories;
+  for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
+  return access_log_json(logs, memories, local_bytes);
+}
+
+// Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
+std::string model_time(const std::vector<Core*>& cores, const Settings& s, Report& report) {
+  std::vector<Trace> traces;
+  for (Core* c : cores) traces.push_back(std::move(c->trace));
+  auto replay = std::make_shared<const Replay>(std::move(traces), s.chip, s.state);
+  report.times = replay->times(s.chip, s.trace ? &report.timeline : nullptr);
+  if (!report.times.deadlock.empty()) return "deadlock: " + report.times.deadlock;
+  report.profile(replay->traces(), s.chip);
+  keep(std::move(replay));
+  return "";
 }
 
 }  // namespace
@@ -110,11 +173,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   }
   const Chip& chip = s.chip;
   report.chip = chip.name;
-  if (kernel.core_type != 0)
-    return finish(kInvalidParam, std::string("kernel ") + kernel.name +
-                                     " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only");
-  if (block_dim == 0 || block_dim > 65535)
-    return finish(kInvalidParam, "block dim " + std::to_string(block_dim) + " is outside 1..65535");
+  if (const std::string why = refusal(kernel, block_dim); !why.empty()) return finish(kInvalidParam, why);
 
   // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
   Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill, s.stack};
@@ -122,72 +181,24 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
   const Reach image = s.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
   const Task task{kernel, args, chip, options, static_cast<int>(block_dim), s.writes, image};
-  // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
-  const bool seen = kernel.guarded && image.bytes != 0 && guard_answers() && !variables;
-  const bool beside = s.threads > 1 && block_dim > 1 && !s.log && !s.writes && seen;
-  last_beside = beside ? run_beside(fibers, task, std::min<size_t>(s.threads, block_dim)) : 0;
+  last_beside =
+      may_run_beside(s, task, variables) ? run_beside(fibers, task, std::min<size_t>(s.threads, block_dim)) : 0;
   KernelError* error = run_in_turn(fibers, task);
-  std::vector<Core*> cores;  // all; with an error those that have begun
-  for (auto& f : fibers)
-    if (f->core) cores.push_back(f->core.get());
+  const std::vector<Core*> cores = cores_of(fibers);
 
-  if (s.log) {
-    std::vector<const AccessLog*> logs;
-    std::vector<const uint8_t*> memories;
-    for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
-    last_log = access_log_json(logs, memories, chip.ub_bytes);
-  }
-  std::set<std::string> relies_on;
-  std::map<std::pair<int, bool>, std::pair<const Allocation*, uint64_t>> slack;
-  std::vector<const HazardTracker*> trackers;
-  for (Core* c : cores) {
-    trackers.push_back(&c->hazards);
-    for (std::string& what : c->hazards.relies_on()) relies_on.insert(std::move(what));
-    if (c->asked_clock) relies_on.insert("what time it is (GetSystemCycle)");
-    for (const auto& [allocation, past] : c->slack)
-      for (const bool write : {false, true}) {
-        auto& [where, bytes] = slack[{allocation->index, write}];
-        where = allocation;
-        bytes = std::max(bytes, past[write ? 1 : 0]);
-      }
-    for (const HazardReport& h : c->hazards.reports)
-      if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
-  }
-  report.relies_on.assign(relies_on.begin(), relies_on.end());
-  for (const auto& [place, use] : slack) {
-    uint64_t begin = use.first->canonical, end = begin;
-    if (use.second != 0) report.slack.push_back({name_buffer(begin, end, kernel, args), place.second, use.second});
-  }
+  if (s.log) last_log = access_log(cores, chip.ub_bytes);
+  const BufferNames names{kernel, args};
+  tell_habits(cores, names, report);
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
-  for (Core* c : cores) c->hazards.forget_overwritten();
-  if (s.hazards)
-    for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
-  for (Core* c : cores)
-    for (UnwrittenUse& u : standing(c->unwritten.uses)) {
-      if (report.unwritten.size() >= kMaxHazards) break;
-      u.core = c->index;
-      report.unwritten.push_back(std::move(u));
-    }
-  for (HazardReport& h : report.hazards)
-    if (h.gm) h.buffer = name_buffer(h.begin, h.end, kernel, args);
-  for (UnwrittenUse& u : report.unwritten) {
-    if (u.origin_gm) u.buffer = name_buffer(u.begin, u.end, kernel, args);
-    if (u.sink_end) u.sink_buffer = name_buffer(u.sink_begin, u.sink_end, kernel, args);
-  }
+  tell_findings(cores, names, s.hazards, report);
   if (s.timing) {
-    std::vector<Trace> traces;
-    for (Core* c : cores) traces.push_back(std::move(c->trace));
-    auto replay = std::make_shared<const Replay>(std::move(traces), chip, s.state);
-    report.times = replay->times(chip, s.trace ? &report.timeline : nullptr);
-    if (!report.times.deadlock.empty()) {
-      report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
-      return finish(kVectorCoreException, "deadlock: " + report.times.deadlock);
+    if (const std::string deadlock = model_time(cores, s, report); !deadlock.empty()) {
+      report.errors.emplace_back(KernelError::kDeadlock, deadlock, "", nullptr);
+      return finish(kVectorCoreException, deadlock);
     }
-    report.profile(replay->traces(), chip);
-    keep(std::move(replay));
     result.task_duration_us = report.task_duration_us;
   }
   return finish(0, "");
@@ -204,48 +215,16 @@ const char* vnpu_last_error() { return vnpu::last_error.c_str(); }
 int vnpu_set_option(const char* name, const char* value) {
   vnpu::Settings& s = vnpu::settings();
   std::lock_guard lock(s.mutex);
-  std::string n = name ? name : "", v = value ? value : "";
   try {
-    if (n == "chip") {
-      s.chip = vnpu::load_chip(v);
-      s.loaded = true;
-      return 0;
-    }
-    if (n == "fill") {
-      s.fill = static_cast<uint8_t>(vnpu::number(v, 0, 255, "fill is a byte, 0 to 255"));
-      return 0;
-    }
-    if (n == "stack") {
-      s.stack = static_cast<uint8_t>(vnpu::number(v, 0, 255, "stack is a byte, 0 to 255"));
-      return 0;
-    }
-    if (n == "threads") {
-      s.threads = vnpu::number(v, 1, vnpu::kMostThreads, "threads is a number from 1 to 256");
-      return 0;
-    }
-    if (n == "state") {
-      s.state = vnpu::state_called(v);
-      return 0;
-    }
+    const auto& setters = vnpu::setters();
+    const auto found = setters.find(name ? name : "");
+    if (found == setters.end()) throw std::invalid_argument(vnpu::unknown_option(name, value));
+    found->second(s, value ? value : "");
+    return 0;
   } catch (const std::exception& e) {
     vnpu::last_error = e.what();
     return 1;
   }
-  bool* flag = n == "timing"    ? &s.timing
-               : n == "hazards" ? &s.hazards
-               : n == "trace"   ? &s.trace
-               : n == "log"     ? &s.log
-               : n == "writes"  ? &s.writes
-               : n == "guard"   ? &s.guard
-                                : nullptr;
-  if (!flag || (v != "0" && v != "1")) {
-    vnpu::last_error = "unknown option or value `" + n + "=" + v +
-                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
-                       "guard=0|1, state=warm|flushed|cold, fill=0..255, stack=0..255, threads=1..256";
-    return 1;
-  }
-  *flag = v == "1";
-  return 0;
 }
 
 const char* vnpu_chip_value(const char* key) {

@@ -121,27 +121,36 @@ size_t run_beside(Fibers& fibers, const Task& task, size_t threads) {
   return done;
 }
 
+namespace {
+
+bool may_go(const Fiber& f, const Fibers& all) {
+  if (!f.waiting) return true;
+  return f.flag >= 0 &&
+         std::all_of(all.begin(), all.end(), [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
+}
+
+void give_turn(Fiber& f, size_t i, const Task& task) {
+  f.waiting = false;
+  if (!f.core) f.sit_down(static_cast<int>(i), task);
+  f.resume(task);
+  if (f.done && !task.options.log) f.stand_up();
+}
+
+}  // namespace
+
 KernelError* run_in_turn(Fibers& fibers, const Task& task) {
-  auto may_go = [&](const Fiber& f) {
-    if (!f.waiting) return true;
-    return f.flag >= 0 && std::all_of(fibers.begin(), fibers.end(),
-                                      [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
-  };
   while (true) {
     size_t done = 0, at_sync = 0;
     bool progress = false;
     for (size_t i = 0; i < fibers.size(); i++) {
-      auto& f = fibers[i];
-      if (!f->done && may_go(*f)) {
-        f->waiting = false;
-        if (!f->core) f->sit_down(static_cast<int>(i), task);
-        f->resume(task);
-        if (f->done && !task.options.log) f->stand_up();
+      Fiber& f = *fibers[i];
+      if (!f.done && may_go(f, fibers)) {
+        give_turn(f, i, task);
         progress = true;
       }
-      if (f->error) return f->error.get();
-      done += f->done;
-      at_sync += f->waiting && f->flag < 0;
+      if (f.error) return f.error.get();
+      done += f.done;
+      at_sync += f.waiting && f.flag < 0;
     }
     if (done == fibers.size()) return nullptr;
     if (at_sync == fibers.size())
