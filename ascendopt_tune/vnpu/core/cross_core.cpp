@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hazard.h"
+#include "words.h"
 
 namespace vnpu {
 namespace {
@@ -94,7 +95,7 @@ HazardReport report_of(const Item& first, const Item& second) {
   h.gm = true;
   h.begin = second.begin;
   h.end = std::min(second.end, first.end);
-  h.missing = "SyncAll (or another synchronization between cores)";
+  h.missing = std::string(kWords.meet) + " (or another synchronization between cores)";
   return h;
 }
 

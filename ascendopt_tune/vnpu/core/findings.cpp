@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "words.h"
+
 namespace vnpu {
 namespace {
 
@@ -13,7 +15,7 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
   std::set<std::string> all;
   for (Core* c : cores) {
     for (std::string& what : c->hazards.relies_on()) all.insert(std::move(what));
-    if (c->asked_clock) all.insert("what time it is (GetSystemCycle)");
+    if (c->asked_clock) all.insert(std::string("what time it is (") + kWords.clock + ")");
   }
   return {all.begin(), all.end()};
 }

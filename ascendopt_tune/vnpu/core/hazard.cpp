@@ -2,29 +2,19 @@
 
 #include <algorithm>
 
+#include "words.h"
+
 namespace vnpu {
 namespace {
 
 constexpr size_t kMaxReports = 16;    // per core; one missing flag repeats in every iteration
 constexpr size_t kMaxPending = 4096;  // unordered GM accesses remembered per core
-constexpr int kFlagsPerPair = 8;      // event ids of one pair of pipes (architecture 2201)
-
-int flag_index(Pipe src, Pipe dst, int id) {
-  return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;
-}
 
 // The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
 // (AscendC reference, PipeBarrier: vector results, overlapping MTE2/MTE3 destinations). Scalar accesses are ordered.
 bool needs_self_barrier(Pipe p) { return p != Pipe::S; }
 
 std::string edge(Pipe p, Pipe q) { return std::string(pipe_name(p)) + "_" + pipe_name(q); }
-
-std::string missing_edge(Pipe p, Pipe q) {
-  if (p == q) return std::string("PipeBarrier<PIPE_") + pipe_name(p) + ">";
-  std::string event = "<HardEvent::" + edge(p, q) + ">";
-  bool queue = p != Pipe::S && q != Pipe::S;
-  return "SetFlag" + event + " / WaitFlag" + event + (queue ? " (or a queue's EnQue / DeQue)" : "");
-}
 
 bool is_dense(const Range& r) { return r.pieces <= 1 || r.stride <= r.bytes; }
 
@@ -42,26 +32,50 @@ void for_local_pieces(const Access* accesses, size_t n, uint64_t base, F f) {
 
 }  // namespace
 
-HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
+HazardTracker::HazardTracker(int core, const Chip& chip, uint8_t* local_base, uint32_t register_bytes, bool report,
                              bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows)
     : core_(core),
       base_(local_base),
-      bytes_(local_bytes),
+      bytes_(chip.ub_bytes),
+      event_ids_(static_cast<int>(chip.event_ids)),
       report_(report),
       auto_sync_(auto_sync),
       buffers_(buffers),
       shadows_(shadows) {
-  uint32_t blocks = (local_bytes + register_bytes + kBlockBytes - 1) / kBlockBytes;
+  uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
   if (report_ || auto_sync_)
     for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
       shadows_.write[static_cast<int>(p)].reset(blocks);
       shadows_.read[static_cast<int>(p)].reset(blocks);
     }
   sites_.resize(kPipes);
-  flags_.resize(kPipes * kPipes * kFlagsPerPair);
+  flags_.resize(static_cast<size_t>(kPipes * kPipes * event_ids_));
+  crossings_.resize(chip.cross_flags);
 }
 
-uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
+void HazardTracker::on(const Event& e) {
+  switch (e.kind) {
+    case Event::kInstruction:
+      begin(e.pipe, e.api, e.pc);
+      return access(e.accesses, e.n);
+    case Event::kSetFlag:
+      return set_flag(e);
+    case Event::kWaitFlag:
+      return wait_flag(e);
+    case Event::kBarrier:
+      return barrier(e.pipe);
+    case Event::kBarrierAll:
+      return barrier_all();
+    case Event::kMeet:
+      return sync_all();
+    case Event::kCrossSet:
+      return cross_set(e.pipe, e.id);
+    case Event::kCrossWait:
+      return cross_wait(e.id);
+  }
+}
+
+void HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
   int p = static_cast<int>(pipe);
   current_ = {pipe, api, pc, false};
   current_epoch_ = ++issued_[p];
@@ -70,7 +84,6 @@ uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
   if (pipe != Pipe::S)
     for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], known_[0][q]);
   if (report_) sites_[p].push_back(current_);
-  return current_epoch_;
 }
 
 bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
@@ -246,29 +259,27 @@ bool HazardTracker::continues(const GmAccess& now) {
   return false;
 }
 
-void HazardTracker::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
-  Flag& f = flags_[flag_index(src, dst, id)];
-  int s = static_cast<int>(src);
+void HazardTracker::set_flag(const Event& e) {
+  Flag& f = flags_[flag_index(e.src, e.pipe, e.id)];
+  int s = static_cast<int>(e.src);
   for (int q = 0; q < kPipes; q++) known_[s][q] = std::max(known_[s][q], known_[0][q]);
   f.twice = f.twice || !f.sets.empty();
-  f.sets.push_back({known_[s], pc, settled});
+  f.sets.push_back({known_[s], e.pc, e.settled});
   f.sets.back().clock[s] = issued_[s];  // a flag is raised when the pipe's earlier instructions are complete
 }
 
-bool HazardTracker::wait_flag(Pipe src, Pipe dst, int id) {
-  Flag& f = flags_[flag_index(src, dst, id)];
-  if (f.sets.empty()) return false;
-  int d = static_cast<int>(dst);
+void HazardTracker::wait_flag(const Event& e) {
+  Flag& f = flags_[flag_index(e.src, e.pipe, e.id)];
+  int d = static_cast<int>(e.pipe);
   for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.sets.front().clock[q]);
   f.sets.erase(f.sets.begin());
-  return true;
 }
 
 std::vector<HazardTracker::OpenFlag> HazardTracker::open_flags(bool twice) const {
   std::vector<OpenFlag> open;
   for (int s = 0; s < kPipes; s++)
     for (int d = 0; d < kPipes; d++)
-      for (int id = 0; id < kFlagsPerPair; id++) {
+      for (int id = 0; id < event_ids_; id++) {
         const auto& sets = flags_[flag_index(static_cast<Pipe>(s), static_cast<Pipe>(d), id)].sets;
         for (const auto& set : sets)
           if (!set.settled && (!twice || sets.size() > 1))
@@ -286,7 +297,7 @@ std::vector<std::string> HazardTracker::relies_on() const {
         out.push_back(edge(static_cast<Pipe>(q), static_cast<Pipe>(p)) + " order");
     }
   for (size_t i = 0; i < flags_.size(); i++) {
-    size_t pair = i / kFlagsPerPair;
+    const size_t pair = i / static_cast<size_t>(event_ids_);
     std::string text = edge(static_cast<Pipe>(pair / kPipes), static_cast<Pipe>(pair % kPipes)) + " set twice";
     if (flags_[i].twice && (out.empty() || out.back() != text)) out.push_back(text);
   }
@@ -328,15 +339,15 @@ void HazardTracker::cross_set(Pipe pipe, int id) {
   clock[p] = issued_[p];
   clock[0] = issued_[0];
   complete_at(++barriers_, clock);
-  crossings_[id].push_back({barriers_, clock});
+  crossings_[static_cast<size_t>(id)].push_back({barriers_, clock});
 }
 
 void HazardTracker::cross_wait(int id) {
-  const Crossing& c = crossings_[id].front();
+  const Crossing& c = crossings_[static_cast<size_t>(id)].front();
   for (int p = 0; p < kPipes; p++)
     for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], c.clock[q]);
   interval_ = std::max(interval_, c.barrier);
-  crossings_[id].pop_front();
+  crossings_[static_cast<size_t>(id)].pop_front();
 }
 
 }  // namespace vnpu

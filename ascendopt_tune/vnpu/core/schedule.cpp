@@ -10,6 +10,8 @@
 #include <system_error>
 #include <thread>
 
+#include "words.h"
+
 namespace vnpu {
 namespace {
 
@@ -58,10 +60,10 @@ void run_detached(Fiber& f, size_t i, const Task& task, Attempt& attempt) {
 // Nobody can go on: an error of the first core that waits.
 KernelError* stuck(Fibers& fibers, size_t at_sync) {
   Fiber& f = **std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
-  std::string all = std::to_string(fibers.size()), what = "SyncAll";
+  std::string all = std::to_string(fibers.size()), what = kWords.meet;
   size_t there = at_sync;
   if (f.flag >= 0) {
-    what = "CrossCoreSetFlag(" + std::to_string(f.flag) + ")";
+    what = std::string(kWords.cross_set) + "(" + std::to_string(f.flag) + ")";
     there = static_cast<size_t>(
         std::count_if(fibers.begin(), fibers.end(), [&](const auto& g) { return g->crossed(f.flag) >= f.times; }));
   }
@@ -69,7 +71,7 @@ KernelError* stuck(Fibers& fibers, size_t at_sync) {
                                           what + " was reached by " + std::to_string(there) + " of " + all +
                                               " cores, the others have returned or wait for something else: the " +
                                               "waiting cores would wait for ever",
-                                          f.flag >= 0 ? "CrossCoreWaitFlag" : "SyncAll", nullptr);
+                                          f.flag >= 0 ? kWords.cross_wait : kWords.meet, nullptr);
   return f.error.get();
 }
 

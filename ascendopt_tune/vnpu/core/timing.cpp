@@ -14,8 +14,7 @@ namespace {
 // How many cores make the transfers of each core with the same address as others at the same point of their programs.
 // Cores that walk the same addresses in the same order stay together, whenever they started: the first waits for HBM
 // and the others catch up with it. Empty for a core that shares nothing.
-std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& traces) {
-  constexpr uint64_t kWindow = 512;
+std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& traces, uint64_t window) {
   std::vector<std::vector<uint16_t>> out(traces.size());
   std::vector<std::pair<uint64_t, size_t>> at;
   for (size_t j = 0;; j++) {
@@ -25,7 +24,7 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
       if (j >= traces[i]->transfers.size()) continue;
       any = true;
       const Transfer& t = traces[i]->transfers[j];
-      if (!t.write) at.push_back({t.gm_addr / kWindow, i});
+      if (!t.write) at.push_back({t.gm_addr / window, i});
     }
     if (!any) return out;
     std::sort(at.begin(), at.end());
@@ -73,7 +72,8 @@ class Front {
 
 }  // namespace
 
-TaskTraces::TaskTraces(std::vector<const Trace*> all) : traces(std::move(all)), sharers(sharers_of(traces)) {
+TaskTraces::TaskTraces(std::vector<const Trace*> all, const Chip& chip)
+    : traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
@@ -85,7 +85,7 @@ class Simulation {
   Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
       : chip_(chip),
         traffic_(task.traces, chip, l2),
-        cross_(task.traces.size()),
+        cross_(task.traces.size(), chip.cross_flags),
         front_(task, chip, state),
         started_(std::min<size_t>(task.traces.size(), chip.aiv)),
         ended_(task.traces.size()),

@@ -1,5 +1,7 @@
 #include "vector.h"
 
+#include "words.h"
+
 namespace vnpu {
 
 VectorCall::VectorCall(const Lanes& lanes, const char* api, const void* pc, uint32_t lanes_per_repeat)
@@ -211,7 +213,8 @@ void VectorCall::check_overlaps() const {
             KernelError::kMisuse,
             std::string(api_) +
                 ": a source overlaps the destination in part, or a later repeat reads what an earlier one "
-                "writes (AscendC reference, general notes: overlapping addresses)",
+                "writes " +
+                kWords.overlap,
             api_, pc_);
 }
 

@@ -241,8 +241,7 @@ void convert_int4(const Operand& dst, const Operand& src, Round round, const Lan
       other.read(bytes, n / 2, "source");
       unpack(values, bytes, n);
     }
-    Access access{{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow};
-    call.core().hazards.access(&access, 1);
+    call.core().touches({{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow});
   };
   const bool gapless = half.blk_stride == 1 && half.rep_stride == 8 && packed.rep_stride == 2;
   uint32_t prefix = 0;
