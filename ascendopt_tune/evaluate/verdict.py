@@ -15,8 +15,8 @@ from .symbolize import locate
 
 #: What to do about a core that waits for ever, by the call it waits in.
 _DEADLOCK_ADVICE = {
-    "WaitFlag": "Set the flag before every wait for it, with the same event and id, on every path that leads there: the "
-    "first pass of a loop has nothing to wait for unless it was set before the loop.",
+    "WaitFlag": "Set the flag before every wait for it, with the same event and id, on every path that leads there: "
+    "the first pass of a loop has nothing to wait for unless it was set before the loop.",
     "PipeBarrier": "Wait for a flag once between two settings of it, or use two ids.",
     "SyncAll": "Let every block call it equally often, those without work included, and launch no more blocks than the "
     "chip has cores.",

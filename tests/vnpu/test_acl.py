@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build.toolkit import Toolkit, virtual
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
 
 SOURCE = """
@@ -61,15 +61,31 @@ def pair(acl: Acl) -> Iterator[tuple[int, int]]:
 
 def test_device(acl: Acl) -> None:
     assert acl.virtual
-    acl.option("chip", "ascend910b4")
-    assert acl.soc_name() == "Ascend910B4"
-    acl.option("chip", "ascend910b2")
     assert acl.soc_name() == "Ascend910B2"
-    with pytest.raises(DeviceError, match="no_such_option"):
-        acl.option("no_such_option", "1")
     with pytest.raises(DeviceError, match="only device is 0") as caught:
         acl.set_device(3)
     assert caught.value.code == 107001
+
+
+def test_options_are_values_of_one_launch(acl: Acl, binary: bytes, pair: tuple[int, int]) -> None:
+    x, y = pair
+
+    def task_us(options: LaunchOptions | None = None) -> float:
+        acl.launch(module.function("axpy"), 1, [x, y, ctypes.c_uint32(64), ctypes.c_float(2)], options=options)
+        acl.synchronize()
+        return float(acl.report()["profile"]["task_duration_us"])
+
+    with acl.load(binary) as module:
+        usual = task_us()
+        assert task_us(LaunchOptions(timing=False)) == 0
+        assert task_us(LaunchOptions(state="cold")) > usual
+        assert task_us(LaunchOptions(chip="ascend910b4")) != usual
+        with acl.with_options(chip="ascend910b4"):
+            assert task_us() != usual
+        assert task_us() == usual
+        for wrong in (LaunchOptions(chip="no_such_chip"), LaunchOptions(state="lukewarm"), LaunchOptions(fill=256)):
+            with pytest.raises(DeviceError, match=r"no_such_chip|lukewarm|fill"):
+                task_us(wrong)
 
 
 def test_launch_and_modelled_time(acl: Acl, binary: bytes, pair: tuple[int, int]) -> None:

@@ -1,10 +1,11 @@
 #include "launch.h"
 
 #include <algorithm>
-#include <functional>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "findings.h"
@@ -20,91 +21,52 @@ constexpr int kVectorCoreException = 507035;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPT
 constexpr int kInvalidParam = 107000;         // ACL_ERROR_RT_PARAM_INVALID
 constexpr int kMostThreads = 256;
 
-struct Settings {
-  std::mutex mutex;
-  Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false, log = false, writes = false;
-  bool guard = true;
-  uint8_t fill = 0xff, stack = 0;
-  int threads = 1;
-  State state = State::Warm;
-};
+std::mutex one_at_a_time;
 
-int number(const std::string& text, int least, int most, const char* what) {
-  size_t used = 0;
-  const int value = std::stoi(text, &used);
-  if (used != text.size() || value < least || value > most) throw std::invalid_argument(what);
-  return value;
-}
-
-State state_called(const std::string& name) {
-  if (name == "warm") return State::Warm;
-  if (name == "flushed") return State::Flushed;
-  if (name == "cold") return State::Cold;
-  throw std::invalid_argument("state is warm, flushed or cold");
-}
-
-std::string unknown_option(const char* name, const char* value) {
-  return std::string("unknown option or value `") + (name ? name : "") + "=" + (value ? value : "") +
-         "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
-         "guard=0|1, state=warm|flushed|cold, fill=0..255, stack=0..255, threads=1..256";
-}
-
-using Setter = std::function<void(Settings&, const std::string&)>;
-
-Setter flag(const char* name, bool Settings::* member) {
-  return [=](Settings& s, const std::string& v) {
-    if (v != "0" && v != "1") throw std::invalid_argument(unknown_option(name, v.c_str()));
-    s.*member = v == "1";
-  };
-}
-
-Setter byte(const char* what, uint8_t Settings::* member) {
-  return [=](Settings& s, const std::string& v) { s.*member = static_cast<uint8_t>(number(v, 0, 255, what)); };
-}
-
-const std::map<std::string, Setter>& setters() {
-  static const auto* const all = new std::map<std::string, Setter>{
-      {"chip", [](Settings& s, const std::string& v) { s.chip = load_chip(v), s.loaded = true; }},
-      {"fill", byte("fill is a byte, 0 to 255", &Settings::fill)},
-      {"stack", byte("stack is a byte, 0 to 255", &Settings::stack)},
-      {"threads",
-       [](Settings& s, const std::string& v) {
-         s.threads = number(v, 1, kMostThreads, "threads is a number from 1 to 256");
-       }},
-      {"state", [](Settings& s, const std::string& v) { s.state = state_called(v); }},
-      {"timing", flag("timing", &Settings::timing)},
-      {"hazards", flag("hazards", &Settings::hazards)},
-      {"trace", flag("trace", &Settings::trace)},
-      {"log", flag("log", &Settings::log)},
-      {"writes", flag("writes", &Settings::writes)},
-      {"guard", flag("guard", &Settings::guard)},
-  };
-  return *all;
-}
-
-Settings& settings() {
-  static Settings* s = [] {
-    auto* made = new Settings;
-    const char* threads = getenv("ASCENDOPT_CORE_THREADS");
-    // Something that is no number is ignored here: ascendopt_tune/settings.py refuses it.
-    if (threads && *threads) made->threads = std::clamp(atoi(threads), 1, kMostThreads);
-    return made;
+// What ASCENDOPT_CORE_THREADS says. Something that is no number is ignored here: ascendopt_tune/settings.py refuses it.
+uint32_t usual_threads() {
+  static const int threads = [] {
+    const char* said = getenv("ASCENDOPT_CORE_THREADS");
+    return said && *said ? std::clamp(atoi(said), 1, kMostThreads) : 1;
   }();
-  return *s;
+  return static_cast<uint32_t>(threads);
+}
+
+// A chip, read once for as long as its file is the same. Throws std::runtime_error for one that doesn't exist.
+std::shared_ptr<const Chip> chip_called(const std::string& name) {
+  using Stamp = std::pair<std::filesystem::file_time_type, uintmax_t>;
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, std::pair<Stamp, std::shared_ptr<const Chip>>>;
+  Stamp stamp{};
+  if (name.find('/') != std::string::npos || name.find('.') != std::string::npos) {  // a file
+    std::error_code ignored;
+    stamp = {std::filesystem::last_write_time(name, ignored), std::filesystem::file_size(name, ignored)};
+  }
+  const std::lock_guard lock(mutex);
+  auto& [seen, chip] = (*known)[name];
+  if (!chip || seen != stamp) {
+    chip = std::make_shared<const Chip>(load_chip(name));
+    seen = stamp;
+  }
+  return chip;
+}
+
+// The one in force where a launch names none.
+std::shared_ptr<const Chip> usual_chip() {
+  const char* name = getenv("ASCENDOPT_CHIP");
+  return chip_called(name && *name ? name : "ascend910b2");
+}
+
+// Why the options can't be; "" when they can.
+std::string refusal(const LaunchOptions& o) {
+  if (o.size != sizeof o) return "the launch options are of another version of the virtual NPU";
+  if (o.state > static_cast<uint8_t>(State::Cold)) return "state is 0, 1 or 2: warm, flushed or cold";
+  if (o.threads > kMostThreads) return "threads is a number from 1 to 256, or 0 for the usual";
+  return "";
 }
 
 thread_local std::string last_error, last_log;
 thread_local size_t last_beside = 0;
-
-const Chip& current_chip(Settings& s) {
-  if (!s.loaded) {
-    const char* name = getenv("ASCENDOPT_CHIP");
-    s.chip = load_chip(name && *name ? name : "ascend910b2");
-    s.loaded = true;
-  }
-  return s.chip;
-}
 
 // Why the kernel is not even started; "" when it is.
 std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
@@ -115,10 +77,16 @@ std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
   return "";
 }
 
+// What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
+Options core_options(const KernelInfo& kernel, const LaunchOptions& o) {
+  const bool timing = o.timing != 0, hazards = o.hazards != 0;
+  return {timing, hazards, kernel.auto_sync && (timing || hazards), o.log != 0, o.fill, o.stack};
+}
+
 // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
-bool may_run_beside(const Settings& s, const Task& task, bool variables) {
+bool may_run_beside(const LaunchOptions& o, const Task& task, bool variables) {
   const bool seen = task.kernel.guarded && task.image.bytes != 0 && guard_answers() && !variables;
-  return s.threads > 1 && task.block_dim > 1 && !s.log && !s.writes && seen;
+  return task.block_dim > 1 && !o.log && !o.writes && seen;
 }
 
 // Those that have begun: with an error not all.
@@ -137,13 +105,13 @@ std::string access_log(const std::vector<Core*>& cores, uint32_t local_bytes) {
 }
 
 // Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
-std::string model_time(const std::vector<Core*>& cores, const Settings& s, Report& report) {
+std::string model_time(const std::vector<Core*>& cores, const Chip& chip, const LaunchOptions& o, Report& report) {
   std::vector<Trace> traces;
   for (Core* c : cores) traces.push_back(std::move(c->trace));
-  auto replay = std::make_shared<const Replay>(std::move(traces), s.chip, s.state);
-  report.times = replay->times(s.chip, s.trace ? &report.timeline : nullptr);
+  auto replay = std::make_shared<const Replay>(std::move(traces), chip, static_cast<State>(o.state));
+  report.times = replay->times(chip, o.trace ? &report.timeline : nullptr);
   if (!report.times.deadlock.empty()) return "deadlock: " + report.times.deadlock;
-  report.profile(replay->traces(), s.chip);
+  report.profile(replay->traces(), chip);
   keep(std::move(replay));
   return "";
 }
@@ -152,9 +120,8 @@ std::string model_time(const std::vector<Core*>& cores, const Settings& s, Repor
 
 void set_last_error(const std::string& what) { last_error = what; }
 
-LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables) {
-  Settings& s = settings();
-  std::lock_guard lock(s.mutex);
+LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables, const LaunchOptions& o) {
+  const std::lock_guard lock(one_at_a_time);
   keep(nullptr);
   LaunchResult result;
   Report report;
@@ -166,36 +133,37 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
     publish(std::move(report));
     return result;
   };
+  if (const std::string why = refusal(o); !why.empty()) return finish(kInvalidParam, why);
+  std::shared_ptr<const Chip> in_force;
   try {
-    current_chip(s);
+    in_force = o.chip ? chip_called(o.chip) : usual_chip();
   } catch (const std::exception& e) {
     return finish(kInvalidParam, e.what());
   }
-  const Chip& chip = s.chip;
+  const Chip& chip = *in_force;
   report.chip = chip.name;
   if (const std::string why = refusal(kernel, block_dim); !why.empty()) return finish(kInvalidParam, why);
 
-  // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
-  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill, s.stack};
+  const Options options = core_options(kernel, o);
   Fibers fibers;
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
-  const Reach image = s.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
-  const Task task{kernel, args, chip, options, static_cast<int>(block_dim), s.writes, image};
-  last_beside =
-      may_run_beside(s, task, variables) ? run_beside(fibers, task, std::min<size_t>(s.threads, block_dim)) : 0;
+  const Reach image = o.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
+  const Task task{kernel, args, chip, options, static_cast<int>(block_dim), o.writes != 0, image};
+  const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
+  last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);
   const std::vector<Core*> cores = cores_of(fibers);
 
-  if (s.log) last_log = access_log(cores, chip.ub_bytes);
+  if (o.log) last_log = access_log(cores, chip.ub_bytes);
   const BufferNames names{kernel, args};
   tell_habits(cores, names, report);
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
-  tell_findings(cores, names, s.hazards, report);
-  if (s.timing) {
-    if (const std::string deadlock = model_time(cores, s, report); !deadlock.empty()) {
+  tell_findings(cores, names, o.hazards != 0, report);
+  if (o.timing) {
+    if (const std::string deadlock = model_time(cores, chip, o, report); !deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, deadlock, "", nullptr);
       return finish(kVectorCoreException, deadlock);
     }
@@ -212,32 +180,17 @@ const char* vnpu_access_log() { return vnpu::last_log.c_str(); }
 uint32_t vnpu_cores_beside() { return static_cast<uint32_t>(vnpu::last_beside); }
 const char* vnpu_last_error() { return vnpu::last_error.c_str(); }
 
-int vnpu_set_option(const char* name, const char* value) {
-  vnpu::Settings& s = vnpu::settings();
-  std::lock_guard lock(s.mutex);
-  try {
-    const auto& setters = vnpu::setters();
-    const auto found = setters.find(name ? name : "");
-    if (found == setters.end()) throw std::invalid_argument(vnpu::unknown_option(name, value));
-    found->second(s, value ? value : "");
-    return 0;
-  } catch (const std::exception& e) {
-    vnpu::last_error = e.what();
-    return 1;
-  }
-}
-
 const char* vnpu_chip_value(const char* key) {
-  vnpu::Settings& s = vnpu::settings();
-  std::lock_guard lock(s.mutex);
+  thread_local std::string value;
   try {
-    const auto& values = vnpu::current_chip(s).values;
-    auto it = values.find(key);
-    return it == values.end() ? "" : it->second.c_str();
+    const auto chip = vnpu::usual_chip();
+    const auto found = chip->values.find(key);
+    value = found == chip->values.end() ? "" : found->second;
   } catch (const std::exception& e) {
     vnpu::last_error = e.what();
-    return "";
+    value.clear();
   }
+  return value.c_str();
 }
 
 }  // extern "C"
