@@ -61,12 +61,13 @@ sanitize: $(VENV)/installed-test  ## The virtual NPU built with AddressSanitizer
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider $(SANITIZED)
 
-check: $(VENV)/installed-test  ## Lint, format and types, Python and C++.
+check: $(VENV)/installed-test  ## Lint, format, types and complexity, Python and C++.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	! $(BIN)/vulture ascendopt_tune tests benchmarks examples docs | grep "^ascendopt_tune/"  # nothing that nobody uses
+	$(BIN)/lizard -l cpp -C 15 -w ascendopt_tune/vnpu ascendopt_tune/torch_ops
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.

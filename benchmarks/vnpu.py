@@ -28,7 +28,7 @@ import numpy as np
 from ascendopt_tune.build import toolkit as toolkits
 from ascendopt_tune.build.kernel import kernel_unit
 from ascendopt_tune.build.toolkit import Toolkit
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 from ascendopt_tune.device.launch import DeviceLaunch
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
@@ -113,7 +113,6 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
     result = built(operator, case, evaluator)
     assert result.tiling is not None
     acl = Acl(evaluator.toolkit)
-    acl.option("chip", CHIP)
     random = np.random.default_rng(0)
     x, y = (random.random((side, side), np.float32).astype(numpy_dtype(dtype)) for _ in range(2))
     out = np.empty_like(x)
@@ -128,10 +127,8 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
 
         def simulate(timing: bool, hazards: bool, threads: int = 1) -> Callable[[], None]:
             def run() -> None:
-                acl.option("timing", str(int(timing)))
-                acl.option("hazards", str(int(hazards)))
-                acl.option("threads", str(threads))
-                launch.run(function, result.block_dim)
+                options = LaunchOptions(CHIP, timing=timing, hazards=hazards, threads=threads)
+                launch.run(function, result.block_dim, options=options)
                 acl.synchronize()
                 assert acl.cores_beside() == (result.block_dim if threads > 1 else 0)
 

@@ -25,6 +25,7 @@ from .. import paths
 from ..errors import ToolchainError
 from ..files import locked
 from ..settings import settings
+from . import headers
 
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 
@@ -157,7 +158,8 @@ def _source_hash() -> str:
     h = hashlib.sha256()
     for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".map", ".toml")):
         h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
-    h.update(Path(__file__).read_bytes())
+    for recipe in (Path(__file__), Path(headers.__file__)):
+        h.update(recipe.read_bytes())
     return h.hexdigest()[:16]
 
 
@@ -230,6 +232,7 @@ def _build(compiler: str, work: Path) -> None:
     objects.mkdir()
     for folder in (VNPU / "include", VNPU / "host" / "include"):
         shutil.copytree(folder, include, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.gch"))
+    headers.write_forwarding_headers(VNPU / "forwarding.toml", include)
     shutil.copytree(VNPU / "chips", work / "chips")
     libraries = {
         "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],
@@ -285,9 +288,9 @@ def machine_functions() -> list[str]:
     return sorted({*kernel_functions(), *_declared([VNPU / "core" / n for n in ("launch.h", "memory.h")])})
 
 
-def _declared(headers: list[Path]) -> list[str]:
+def _declared(files: list[Path]) -> list[str]:
     found: set[str] = set()
-    for header in headers:
+    for header in files:
         # A declaration begins in the first column: type words, the name, an opening parenthesis.
         found.update(_DECLARATION.findall(re.sub(r"//.*", "", header.read_text())))
     return sorted(found)

@@ -123,14 +123,11 @@ class Stopwatch:
 
     def sample(self, one: Microbenchmark, launches: int) -> float:
         """Microseconds of one launch of a batch; what doesn't stay as it was after a launch is a batch of one."""
-        self._acl.option("state", one.state)  # the virtual NPU models the state it is told of
-        try:
+        with self._acl.with_options(state=one.state):  # the virtual NPU models the state it is told of
             if one.state == "cold":
                 with self._acl.load(self._loaded.binary(one)) as binary:
                     return self._sample(one, binary.function(one.entry), 1)
             return self._sample(one, self._loaded.function(one), 1 if one.state == "flushed" else launches)
-        finally:
-            self._acl.option("state", "warm")
 
     def _sample(self, one: Microbenchmark, function: int, launches: int) -> float:
         return self.timed(lambda stream: self._loaded.launch(one, function, stream), launches, one.state == "flushed")

@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,9 @@ def chip_of(acl: Acl, name: str | None) -> Chip:
                 f"Name the one whose facts (cores, sizes, clock) come closest: --chip, of {', '.join(chip_names())}.",
             )
     chip = load_chip(name)
-    acl.option("chip", chip.option)
+    acl.options = replace(acl.options, chip=chip.option)
+    if acl.virtual:  # it is the chip that its launches name
+        return chip
     for attribute, key in ((_VECTOR_CORES, "core.aiv"), (_L2_BYTES, "memory.l2_bytes")):
         value = ctypes.c_int64()
         try:
@@ -124,7 +126,8 @@ def _main() -> None:
         toolkit = toolkits.find(orders.target)
         acl = Acl(toolkit)
         chip = chip_of(acl, orders.chip)
-        device = {"soc": acl.soc_name(), "target": toolkit.target, "toolkit": toolkit.version, "chip": chip.name}
+        soc = str(chip.values["chip.soc_version"]) if acl.virtual else acl.soc_name()
+        device = {"soc": soc, "target": toolkit.target, "toolkit": toolkit.version, "chip": chip.name}
         chosen = microbenchmarks(chip, reduced=orders.reduced)
         measurements = Measurements(Path(orders.path), device)
         _say({"device": device, "chip": chip.name, "count": len(chosen)})
@@ -132,7 +135,7 @@ def _main() -> None:
         for one in chosen:
             if one not in missing:
                 _say(asdict(measurements.done[one.name]))
-        acl.option("hazards", "0")
+        acl.options = replace(acl.options, hazards=False)
         for done in measure(acl, chip, missing, orders.effort):
             measurements.add(done)
             _say(asdict(done))

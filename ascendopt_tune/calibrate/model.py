@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..device.acl import Acl
-from ..nouns.chip import load_chip
-from ..settings import settings
 from .measure import Loaded
 from .microbenchmarks import Microbenchmark
 
@@ -28,22 +26,16 @@ class Models:
     def __init__(self, acl: Acl, chip: str, benchmarks: Sequence[Microbenchmark]) -> None:
         self._acl = acl
         self._kept: dict[str, int] = {}
-        acl.option("chip", chip)
-        acl.option("hazards", "0")
         try:
             with Loaded(acl) as loaded:
                 for one in benchmarks:
-                    acl.option("state", one.state)
-                    loaded.launch(one, loaded.function(one))
+                    with acl.with_options(chip=chip, hazards=False, state=one.state):
+                        loaded.launch(one, loaded.function(one))
                     acl.synchronize()
                     self._kept[one.name] = acl.keep_replay()
         except BaseException:
             self.close()
             raise
-        finally:
-            acl.option("state", "warm")
-            acl.option("hazards", "1")
-            acl.option("chip", load_chip(settings().chip).option)
 
     def times_us(self, name: str, clocks: Sequence[Clock]) -> list[float]:
         """Modelled times of one microbenchmark under each of the clocks."""

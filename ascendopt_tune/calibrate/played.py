@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..build.toolkit import Toolkit
-from ..device.acl import Acl, Argument, Binary
-from ..nouns.chip import Chip, load_chip
-from ..settings import settings
+from ..device.acl import Acl, Argument, Binary, LaunchOptions
+from ..nouns.chip import Chip
 
 #: Noise of every time that events give, the share of them that are outliers, and how much longer those are at most.
 NOISE, STRAY, FURTHER = 0.02, 0.03, 4.0
@@ -32,36 +31,32 @@ class PlayedAcl(Acl):
         self._random = np.random.default_rng(seed)
         self._known: dict[tuple[object, ...], float] = {}
         self._contents: dict[int, str] = {}  # of the binary that a function is from, by its handle
-        self._state = "warm"
         self._now = 0.0
         self._stamps: dict[int, float] = {}
 
     def load(self, binary: bytes) -> Binary:
         return _Watched(super().load(binary), hashlib.sha256(binary).hexdigest(), self._contents)
 
-    def option(self, name: str, value: str) -> None:
-        if name == "state":  # of the next launches
-            self._state = value
-        else:
-            super().option(name, value)
-
-    def launch(self, function: int, block_dim: int, args: Sequence[Argument], stream: int = 0) -> None:
+    def launch(
+        self,
+        function: int,
+        block_dim: int,
+        args: Sequence[Argument],
+        stream: int = 0,
+        options: LaunchOptions | None = None,
+    ) -> None:
         values = tuple(a if isinstance(a, int) else bytes(a) for a in args)
-        key = (self._contents[function], block_dim, values, self._state)
+        state = (options or self.options).state
+        key = (self._contents[function], block_dim, values, state)
         if key not in self._known:
-            super().option("chip", self._chip_file)
-            super().option("hazards", "0")
-            super().option("state", self._state)
+            played = LaunchOptions(chip=self._chip_file, hazards=False, state=state)
             begin, end = self.create_event(), self.create_event()
             super().record(begin, stream)
-            super().launch(function, block_dim, args, stream)
+            super().launch(function, block_dim, args, stream, played)
             super().record(end, stream)
             self._known[key] = super().elapsed_us(begin, end)
             self.destroy_event(begin)
             self.destroy_event(end)
-            super().option("state", "warm")
-            super().option("hazards", "1")
-            super().option("chip", load_chip(settings().chip).option)
         self._now += self._known[key]
 
     def record(self, event: int, stream: int = 0) -> None:

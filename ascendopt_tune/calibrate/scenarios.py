@@ -31,10 +31,9 @@ def _timed(acl: Acl, watch: Stopwatch, scenario: Scenario, samples: int) -> Meas
 
         flushed = scenario.state == "flushed"
         launches = 1 if acl.virtual or flushed else _LAUNCHES
-        acl.option("state", scenario.state)
-        watch.timed(launch, 1)  # once to warm up
-        found = [watch.timed(launch, launches, flushed) for _ in range(samples)]
-        acl.option("state", "warm")
+        with acl.with_options(state=scenario.state):
+            watch.timed(launch, 1)  # once to warm up
+            found = [watch.timed(launch, launches, flushed) for _ in range(samples)]
     return summary(scenario.name, "", found)
 
 

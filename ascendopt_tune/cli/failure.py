@@ -6,7 +6,7 @@ import sys
 import traceback
 
 from ..errors import AscendOptError
-from ..nouns.outcome import CompileFailed, LaunchFailed
+from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed
 from ..report.text import json_text
 
 EXIT_CODE = 2
@@ -32,11 +32,13 @@ def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
     return EXIT_CODE
 
 
-def tell_unbuilt(outcome: CompileFailed | LaunchFailed, *, debug: bool) -> int:
-    """Prints why a pair could not be launched at all; returns the exit code."""
+def tell_unbuilt(outcome: CompileFailed | Deadlock | LaunchFailed, *, debug: bool) -> int:
+    """Prints why a pair could not be launched at all, or never ends; returns the exit code."""
     if isinstance(outcome, LaunchFailed):
         next_step = "Check the case (shapes, dtypes, formats, attributes) against what the operator is written for."
         paragraph(outcome.reason, next_step)
+    elif isinstance(outcome, Deadlock):
+        paragraph(outcome.reason, outcome.advice)
     else:
         if debug:
             print(outcome.log, file=sys.stderr)

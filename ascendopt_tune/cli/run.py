@@ -16,7 +16,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..nouns.chip import load_chip
-from ..nouns.outcome import CompileFailed, LaunchFailed, Timed
+from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
 from ..report.trace import SavedTrace, save_trace
@@ -97,7 +97,7 @@ def run(
     reason = "" if isinstance(outcome, Timed) else outcome.reason
     if subject.arrays and "[trial " in reason and "[trial 1 of" not in reason:
         print(_DOMAIN, file=sys.stderr)
-    if isinstance(outcome, (CompileFailed, LaunchFailed)):
+    if isinstance(outcome, (CompileFailed, Deadlock, LaunchFailed)):
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
         _print(subject, gate, evaluator, result, flags.outputs)

@@ -2,7 +2,7 @@
 
 The same calls go to a real CANN or to the virtual NPU; which one is a matter of the library that is loaded. In a
 process where torch_npu runs already, its libraries are the ones used: they are found by SONAME. What only the virtual
-NPU has (``vnpu_last_report``, ``vnpu_set_option``) is looked up and does nothing when absent.
+NPU has (``vnpu_last_report``, launch options) is looked up and does nothing when absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -32,6 +33,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _ALREADY_DONE = 100002  # ACL_ERROR_REPEAT_INITIALIZE: torch_npu, or another Acl, was first
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2  # aclrtMemcpyKind
+_OPTIONS_ATTRIBUTE = 0x764E5055  # kOptionsAttribute of vnpu/core/launch.h
 _EVENT_FLAGS = 0x9  # ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE
 _MAGIC_VECTOR_CORE = 0x41415246  # ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE
 
@@ -42,8 +44,84 @@ class _LoadOption(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("value", ctypes.c_uint32 * 4)]
 
 
+class _MachineOptions(ctypes.Structure):
+    """vnpu::LaunchOptions (vnpu/core/launch.h)."""
+
+    _fields_ = [
+        ("size", ctypes.c_uint32),
+        *((name, ctypes.c_uint8) for name in ("timing", "hazards", "trace", "log", "writes", "guard")),
+        *((name, ctypes.c_uint8) for name in ("fill", "stack", "state")),
+        ("threads", ctypes.c_uint16),
+        ("chip", ctypes.c_char_p),
+    ]
+
+
+class _LaunchAttribute(ctypes.Structure):
+    """aclrtLaunchKernelAttr with a pointer in its 16-byte union."""
+
+    _fields_ = [("id", ctypes.c_int), ("value", ctypes.c_uint32 * 4)]
+
+
+class _LaunchConfig(ctypes.Structure):
+    _fields_ = [("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_size_t)]
+
+
 class _LoadOptions(ctypes.Structure):
     _fields_ = [("options", ctypes.POINTER(_LoadOption)), ("count", ctypes.c_size_t)]
+
+
+_STATES = ("warm", "flushed", "cold")
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """What the virtual NPU is told of a launch beside its kernel and arguments; a real NPU isn't.
+
+    Args:
+        chip: a name or a chip file; "" is ``ASCENDOPT_CHIP``'s, else ascend910b2.
+        timing: model the time.
+        hazards: look for hazards and for unwritten bytes that are used.
+        trace: keep a timeline for :meth:`Acl.write_trace`.
+        log: keep what cores issue and touch for :meth:`Acl.access_log`.
+        writes: keep what cores store: writes of the same bytes by two cores need no order.
+        guard: check the kernel's own loads and stores.
+        state: what the launch is timed as: ``warm`` (repeated launches), ``flushed`` (after something that filled L2)
+            or ``cold`` (the first).
+        fill: byte that local memory holds where nobody has written.
+        stack: byte that a kernel's stack holds where nobody has written.
+        threads: on which cores run as long as their order can't matter, 1 to 256; 0 is ``ASCENDOPT_CORE_THREADS``'s,
+            else 1.
+    """
+
+    chip: str = ""
+    timing: bool = True
+    hazards: bool = True
+    trace: bool = False
+    log: bool = False
+    writes: bool = False
+    guard: bool = True
+    state: str = _STATES[0]
+    fill: int = 0xFF
+    stack: int = 0
+    threads: int = 0
+
+    def machine(self) -> _MachineOptions:
+        """As the library takes it. Raises DeviceError for a state or number that can't be."""
+        if self.state not in _STATES:
+            raise DeviceError(f"state {self.state!r} is none of {', '.join(_STATES)}.")
+        for name, most in (("fill", 0xFF), ("stack", 0xFF), ("threads", 256)):
+            if not 0 <= getattr(self, name) <= most:
+                raise DeviceError(f"{name} is a number from 0 to {most}, not {getattr(self, name)}.")
+        flags = {name: getattr(self, name) for name in ("timing", "hazards", "trace", "log", "writes", "guard")}
+        return _MachineOptions(
+            ctypes.sizeof(_MachineOptions),
+            **flags,
+            fill=self.fill,
+            stack=self.stack,
+            state=_STATES.index(self.state),
+            threads=self.threads,
+            chip=self.chip.encode() or None,
+        )
 
 
 def load_library(name: str, folder: Path) -> ctypes.CDLL:
@@ -129,6 +207,8 @@ class Acl:
         #: Folders whose source lines are not the user's.
         self.foreign = [toolkit.include, toolkit.include.resolve()]
         self._rtc: ctypes.CDLL | None = None
+        #: What launches are told that bring no options of their own.
+        self.options = LaunchOptions()
         #: Whether the virtual NPU answers.
         self.virtual = hasattr(self._rt, "vnpu_last_report")
         if self.virtual:
@@ -244,25 +324,49 @@ class Acl:
         self.call("aclrtBinaryLoadFromData", binary, size, ctypes.byref(options), ctypes.byref(handle))
         return Binary(self, handle)
 
-    def launch(self, function: int, block_dim: int, args: Sequence[Argument], stream: int = 0) -> None:
+    def launch(
+        self,
+        function: int,
+        block_dim: int,
+        args: Sequence[Argument],
+        stream: int = 0,
+        options: LaunchOptions | None = None,
+    ) -> None:
         """Launches a kernel on ``block_dim`` cores.
 
         Args:
             function: handle from ``Binary.function``.
             args: one per kernel parameter, in order: device addresses as integers, anything else as a ctypes value.
             stream: handle from ``stream``, or torch's raw stream; 0 is the default stream.
+            options: of this launch; default: ``self.options``.
         """
         values = [ctypes.c_void_p(argument) if isinstance(argument, int) else argument for argument in args]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(value) for value in values))
+        config = None
+        told = options or self.options
+        if self.virtual and told != LaunchOptions():
+            machine = told.machine()
+            attribute = _LaunchAttribute(_OPTIONS_ATTRIBUTE)
+            ctypes.memmove(attribute.value, ctypes.byref(ctypes.c_void_p(ctypes.addressof(machine))), 8)
+            config = _LaunchConfig(ctypes.pointer(attribute), 1)
         # The values have to live until the call returns; the runtime has copied them by then.
         self.call(
             "aclrtLaunchKernelWithArgsArray",
             ctypes.c_void_p(function),
             ctypes.c_uint32(block_dim),
             ctypes.c_void_p(stream),
-            None,
+            ctypes.byref(config) if config is not None else None,
             pointers,
         )
+
+    @contextlib.contextmanager
+    def with_options(self, **changes: Any) -> Iterator[None]:
+        """Inside, launches that bring no options have these fields of :class:`LaunchOptions` changed."""
+        before, self.options = self.options, replace(self.options, **changes)
+        try:
+            yield
+        finally:
+            self.options = before
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
@@ -375,15 +479,6 @@ class Acl:
         """The part's name as CANN spells it, for instance ``Ascend910B2``."""
         return (self._rt.aclrtGetSocName() or b"").decode()
 
-    def option(self, name: str, value: str) -> None:
-        """Sets an option of the virtual NPU (``vnpu_set_option`` in core/launch.h); does nothing on a real one.
-
-        Raises:
-            DeviceError: the virtual NPU doesn't know the name or the value.
-        """
-        if self.virtual and self._rt.vnpu_set_option(name.encode(), value.encode()) != 0:
-            raise DeviceError(self._rt.vnpu_last_error().decode(errors="replace"))
-
     def cores_beside(self) -> int:
         """How many cores of this thread's last launch ran beside others (option ``threads``); 0 on a real NPU."""
         return int(self._rt.vnpu_cores_beside()) if self.virtual else 0
@@ -391,7 +486,7 @@ class Acl:
     def write_trace(self, path: Path) -> bool:
         """Writes the timeline of this thread's last launch (see ``vnpu_trace_json``); False when there is none.
 
-        Needs the option ``trace``, and the kernel's binary still loaded.
+        Needs ``LaunchOptions.trace``, and the kernel's binary still loaded.
         """
         return self.virtual and self._rt.vnpu_trace_json(str(path).encode()) == 0
 

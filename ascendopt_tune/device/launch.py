@@ -18,7 +18,7 @@ import numpy as np
 
 from ..nouns.case import Argument, Case, TensorSpec
 from ..sources.arguments import Array, dtype_name, numpy_dtype
-from .acl import Acl
+from .acl import Acl, LaunchOptions
 from .acl import Argument as LaunchArgument
 
 SYSTEM_WORKSPACE = 16 << 20  # bytes the system keeps before the user's workspace on architecture 2201
@@ -205,9 +205,9 @@ class DeviceLaunch:
             self._acl.unwritten(self._workspace.pointer - SYSTEM_WORKSPACE, SYSTEM_WORKSPACE + size, scratch=True)
         self._poison = poison
 
-    def run(self, function: int, block_dim: int, stream: int = 0) -> None:
+    def run(self, function: int, block_dim: int, stream: int = 0, options: LaunchOptions | None = None) -> None:
         """Launches. A kernel that fails is reported by the next synchronizing call."""
-        self._acl.launch(function, block_dim, self._args, stream)
+        self._acl.launch(function, block_dim, self._args, stream, options)
 
     def outputs(self) -> tuple[Arrays, ...]:
         """Copies of the outputs, in the case's order."""

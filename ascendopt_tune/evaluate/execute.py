@@ -7,12 +7,13 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..build.toolkit import Toolkit
-from ..device.acl import Acl
+from ..device.acl import Acl, LaunchOptions
 from ..device.launch import Arrays, DeviceLaunch
 from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
@@ -25,6 +26,8 @@ _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN 
 _AGAIN_FILL, _AGAIN_STACK = 0x3C, 0x4D
 _SPACER = 4096 + 512  # bytes that are taken between two launches, so that addresses differ
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
+
+Run = Callable[..., None]  # launches the candidate, with ``options``
 
 _SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
     "bool": ctypes.c_bool,
@@ -74,21 +77,24 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
         The event measurement on a real NPU, else None.
     """
     acl = Acl(plan.toolkit)
-    acl.option("chip", load_chip(plan.chip).option)
-    acl.option("hazards", "1")
+    chip = load_chip(plan.chip).option
     candidate = plan.launchable
     with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
         function = binary.function(candidate.entry)
         with ExitStack() as spacers:
             for i, trial in enumerate(plan.trials):
-                acl.option("timing", "1" if plan.measure and i == 0 else "0")
-                acl.option("trace", "1" if plan.trace and i == 0 else "0")
-                acl.option("fill", str(_AGAIN_FILL if trial.again else _FILL))
-                acl.option("stack", str(_AGAIN_STACK if trial.again else 0))
+                options = LaunchOptions(
+                    chip=chip,
+                    timing=plan.measure and i == 0,
+                    trace=plan.trace and i == 0,
+                    fill=_AGAIN_FILL if trial.again else _FILL,
+                    stack=_AGAIN_STACK if trial.again else 0,
+                )
                 inputs = [load_arrays(a) for a in trial.inputs]
                 clocks = plan.clocks if i == 0 else ()
                 with _launch(acl, plan, candidate) as launch:
-                    done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
+                    run = partial(launch.run, function, candidate.block_dim)
+                    done = _one(acl, launch, run, options, inputs, trial, plan.outputs, clocks)
                 spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))
                 if plan.trace and i == 0:
                     acl.write_trace(plan.timeline)
@@ -101,8 +107,8 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
 def _one(
     acl: Acl,
     launch: DeviceLaunch,
-    function: int,
-    block_dim: int,
+    run: Run,
+    options: LaunchOptions,
     inputs: Sequence[Arrays],
     trial: GateTrial,
     outputs: tuple[Arrays, ...],
@@ -112,7 +118,7 @@ def _one(
     error = ""
     started, worked = time.perf_counter(), time.process_time()
     try:
-        launch.run(function, block_dim)
+        run(options=options)
         acl.synchronize()
     except DeviceError as e:
         error = str(e)
@@ -124,8 +130,8 @@ def _one(
         result["damage"] = launch.damage(inputs)
         launch.read(outputs)
         if _only_cores_write_to_the_same(result["report"]):
-            result["report"]["hazards"] = _hazards_of_other_values(acl, launch, function, block_dim, inputs, trial)
-        garbage = (acl, launch, function, block_dim, inputs, trial.poison, outputs)
+            result["report"]["hazards"] = _hazards_of_other_values(acl, launch, run, options, inputs, trial)
+        garbage = (acl, launch, run, options, inputs, trial.poison, outputs)
         if result["report"].get("unwritten") and _same_with_other_garbage(*garbage):
             result["report"]["unwritten"] = []
     return result
@@ -138,7 +144,7 @@ def _only_cores_write_to_the_same(report: Mapping[str, Any]) -> bool:
 
 
 def _hazards_of_other_values(
-    acl: Acl, launch: DeviceLaunch, function: int, block_dim: int, inputs: Sequence[Arrays], trial: GateTrial
+    acl: Acl, launch: DeviceLaunch, run: Run, options: LaunchOptions, inputs: Sequence[Arrays], trial: GateTrial
 ) -> list[dict[str, Any]]:
     """The hazards of another launch that keeps what is written: cores that store the same bytes need no order.
 
@@ -146,32 +152,31 @@ def _hazards_of_other_values(
     that both compute.
     """
     launch.load(inputs, trial.poison)
-    acl.option("writes", "1")
-    try:
-        launch.run(function, block_dim)
-        acl.synchronize()
-        hazards: list[dict[str, Any]] = acl.report()["hazards"]
-        return hazards
-    finally:
-        acl.option("writes", "0")
+    run(options=replace(options, writes=True))
+    acl.synchronize()
+    hazards: list[dict[str, Any]] = acl.report()["hazards"]
+    return hazards
 
 
 def _same_with_other_garbage(
-    acl: Acl, launch: DeviceLaunch, function: int, block_dim: int, inputs: Sequence[Arrays], poison: int, outputs: Any
+    acl: Acl,
+    launch: DeviceLaunch,
+    run: Run,
+    options: LaunchOptions,
+    inputs: Sequence[Arrays],
+    poison: int,
+    outputs: Any,
 ) -> bool:
     """Whether another launch, with other values where nobody has written, leaves the same outputs.
 
     The virtual NPU may claim that unwritten bytes decide something when they don't (core/unwritten.h); this settles it.
     """
     launch.load(inputs, poison ^ 0x3C)
-    acl.option("fill", str(_OTHER_FILL))
     try:
-        launch.run(function, block_dim)
+        run(options=replace(options, fill=_OTHER_FILL))
         acl.synchronize()
     except DeviceError:
         return False
-    finally:
-        acl.option("fill", str(_FILL))
     return all(map(_equal_bytes, outputs, launch.outputs()))
 
 

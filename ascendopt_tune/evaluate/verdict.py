@@ -8,10 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from ..nouns.chip import Chip
-from ..nouns.outcome import Failure, Hazard, LaunchFailed, OutOfBounds
+from ..nouns.outcome import Deadlock, Failure, Hazard, LaunchFailed, OutOfBounds
 from ..nouns.profile import Profile
 from .protocol import Habits
 from .symbolize import locate
+
+#: What to do about a core that waits for ever, by the call it waits in.
+_DEADLOCK_ADVICE = {
+    "WaitFlag": "Set the flag before every wait for it, with the same event and id, on every path that leads there: "
+    "the first pass of a loop has nothing to wait for unless it was set before the loop.",
+    "PipeBarrier": "Wait for a flag once between two settings of it, or use two ids.",
+    "SyncAll": "Let every block call it equally often, those without work included, and launch no more blocks than the "
+    "chip has cores.",
+    "CrossCoreWaitFlag": "Let every block set the flag as often as it is waited for, those without work included, and "
+    "launch no more blocks than the chip has cores.",
+}
+_ANY_DEADLOCK = "Every wait needs its signal on a pipe that doesn't itself wait for this one."
 
 _SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
 
@@ -47,6 +59,9 @@ def failure_of(
         text = f"{errors[0]['message']}{_at(errors[0]['place'])} [{label}]"
         if errors[0]["kind"] == "out_of_bounds":
             return OutOfBounds(text, tuple(errors))
+        if errors[0]["kind"] == "deadlock":
+            advice = _DEADLOCK_ADVICE.get(errors[0]["api"], _ANY_DEADLOCK)
+            return Deadlock(f"{errors[0]['message']}{_at(errors[0]['place'])}. {advice} [{label}]", advice)
         return LaunchFailed(text)
     if trial["error"]:
         return LaunchFailed(f"{trial['error']} [{label}]")

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ..build import toolkit as toolkits
 from ..build.kernel import TILING_MACROS
-from ..device.acl import Acl
+from ..device.acl import Acl, LaunchOptions
 from ..errors import DeviceError
 from ..nouns.chip import Chip, load_chip
 from ..nouns.clocks import Clock
 from ..nouns.profile import Profile
-from ..settings import settings
 from .table import FOLDER, Scenario
 
 #: Which metrics a replay tells, in the order of its columns (Acl.replay_times).
@@ -89,19 +88,14 @@ def run(
         load_chip(chip or scenario.chip)
     acl = Acl(toolkits.virtual())
     binaries: dict[tuple[object, ...], bytes] = {}
-    try:
-        for scenario in chosen:
-            build = (scenario.kernel, scenario.define, scenario.auto_sync)
-            if build not in binaries:
-                binaries[build] = compiled(acl, scenario)
-            acl.option("state", scenario.state)
-            one = _one(acl, scenario, chip or scenario.chip, binaries[build])
-            if clocks is not None:
-                one = replace(one, replayed=acl.replay_times(clocks(load_chip(one.chip))))
-            yield one
-    finally:  # options are the process's: others launch with them, too
-        acl.option("state", "warm")
-        acl.option("chip", load_chip(settings().chip).option)
+    for scenario in chosen:
+        build = (scenario.kernel, scenario.define, scenario.auto_sync)
+        if build not in binaries:
+            binaries[build] = compiled(acl, scenario)
+        one = _one(acl, scenario, chip or scenario.chip, binaries[build])
+        if clocks is not None:
+            one = replace(one, replayed=acl.replay_times(clocks(load_chip(one.chip))))
+        yield one
 
 
 def compiled(acl: Acl, scenario: Scenario) -> bytes:
@@ -132,9 +126,9 @@ def arguments(acl: Acl, scenario: Scenario) -> Iterator[list[int]]:
 
 
 def _one(acl: Acl, scenario: Scenario, chip: str, binary: bytes) -> Modelled:
-    acl.option("chip", load_chip(chip).option)
+    options = LaunchOptions(chip=load_chip(chip).option, state=scenario.state)
     with arguments(acl, scenario) as buffers, acl.load(binary) as loaded:
-        acl.launch(loaded.function(scenario.kernel), scenario.blocks, buffers)
+        acl.launch(loaded.function(scenario.kernel), scenario.blocks, buffers, options=options)
         acl.synchronize()
         report = acl.report()
         ticks = None

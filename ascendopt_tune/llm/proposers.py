@@ -17,7 +17,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..nouns.operator import Pair
-from ..nouns.outcome import CompileFailed, Crashed, Hazard, LaunchFailed, Outcome, OutOfBounds, Timed, WrongResult
+from ..nouns.outcome import (
+    CompileFailed,
+    Crashed,
+    Deadlock,
+    Hazard,
+    LaunchFailed,
+    Outcome,
+    OutOfBounds,
+    Timed,
+    WrongResult,
+)
 from ..nouns.trial import Move, Proposal, Trial
 from ..search.proposer import SearchState
 from ..search.tiling.slice import synthesize
@@ -29,7 +39,15 @@ from .replies import ProposedChange, ReplyError, plain, read_change
 from .roles import Refinement, refine_template
 
 # What a reason helps to repair, the most hopeful first. A candidate that takes too long has told nothing.
-_REPAIRED: tuple[type[Outcome], ...] = (CompileFailed, LaunchFailed, OutOfBounds, Hazard, WrongResult, Crashed)
+_REPAIRED: tuple[type[Outcome], ...] = (
+    CompileFailed,
+    LaunchFailed,
+    Deadlock,
+    OutOfBounds,
+    Hazard,
+    WrongResult,
+    Crashed,
+)
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
 _LESSON_TEXT, _LESSON_DIFF = 1500, 2500  # characters

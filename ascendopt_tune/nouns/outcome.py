@@ -25,9 +25,17 @@ class CompileFailed:
 
 @dataclass(frozen=True)
 class LaunchFailed:
-    """The tiling program refused the case, or the launch was refused (queue misuse, UB overflow, deadlock, ...)."""
+    """The tiling program refused the case, or the launch was refused (queue misuse, UB overflow, ...)."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class Deadlock:
+    """A core would wait for ever. ``advice``: what to do about this kind of wait; the reason ends with it."""
+
+    reason: str
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,13 +65,14 @@ class Crashed:
     reason: str
 
 
-Failure = CompileFailed | LaunchFailed | WrongResult | Hazard | OutOfBounds | TimedOut | Crashed
+Failure = CompileFailed | LaunchFailed | Deadlock | WrongResult | Hazard | OutOfBounds | TimedOut | Crashed
 Outcome = Timed | Failure
 
 KINDS: tuple[type[Outcome], ...] = (
     Timed,
     CompileFailed,
     LaunchFailed,
+    Deadlock,
     WrongResult,
     Hazard,
     OutOfBounds,

@@ -181,7 +181,7 @@ KERNEL: dict[str, tuple[Template, ...]] = {
     "dtype": (_each(r"(?P<class>Kernel\w+)<DTYPE_X> op;", r"\g<class><int16_t> op;", r"\g<class><int32_t> op;",
                     r"\g<class><float> op;"),),
     "time": (
-        _declared('extern "C" int vnpu_set_option(const char*, const char*);', 'vnpu_set_option("timing", "0");'),
+        _declared('extern "C" void vnpu_replay_release(int);', "vnpu_replay_release(1);"),
         _declared("namespace vnpu { void scalar_cost(double); }", "vnpu::scalar_cost(-1e9);"),
         _declared('extern "C" unsigned sleep(unsigned);', "sleep(1);"),
         _declared('extern "C" int usleep(unsigned);', "usleep(1);"),

@@ -66,7 +66,7 @@ KERNEL_ATTACKS: dict[str, tuple[str, str, type[Outcome], str]] = {
             ("dlsym", "void*", "void*, const char*", '(nullptr, "x")'),
             ("mprotect", "int", "void*, unsigned long, int", "(nullptr, 1, 7)"),
             ("clock_gettime", "int", "int, struct timespec*", "(0, nullptr)"),
-            ("vnpu_set_option", "int", "const char*, const char*", '("timing", "0")'),
+            ("vnpu_replay_release", "void", "int", "(1)"),
         )
     },
     "python": ('if (PyRun_SimpleString) PyRun_SimpleString("1");',

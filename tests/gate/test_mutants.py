@@ -66,6 +66,7 @@ _WORDS = {
     "OutOfBounds": r"covers|no allocation|past the end|past its end|not its output|Unified Buffer|through a pointer",
     "Hazard": r"not ordered after|nobody has written|relies on|leaves other results|static or global variable",
     "LaunchFailed": r"does not take|queue|block dim|tiling|buffer|Wait|must|InitBuffer|align|repeat|type|stride",
+    "Deadlock": r"wait for ever|hangs",
     "CompileFailed": r"does not compile|AscendC|poison",
     "TimedOut": r"did not end|processor time",
     "Crashed": r"signal|ended its process",

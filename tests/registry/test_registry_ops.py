@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 from ascendopt_tune.device.launch import Arrays, DeviceLaunch
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, GateTrial
@@ -162,14 +162,12 @@ def test_cores_on_several_threads_leave_what_they_leave_in_turn(
     assert built.binary_path is not None
     seen = []
     for threads in (1, 2):
-        acl.option("threads", str(threads))
         with (
             acl.load(Path(built.binary_path).read_bytes()) as binary,
             DeviceLaunch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
         ):
             launch.load(inputs, 0xFF)
-            launch.run(binary.function(built.entry), built.block_dim)
-            acl.option("threads", "1")
+            launch.run(binary.function(built.entry), built.block_dim, options=LaunchOptions(threads=threads))
             acl.synchronize()
             assert acl.cores_beside() == (built.block_dim if threads > 1 and built.block_dim > 1 else 0)
             assert not launch.damage(inputs)
@@ -196,14 +194,10 @@ def test_checks_change_neither_results_nor_times(name: str, bench: Bench) -> Non
         acl.load(Path(built.binary_path).read_bytes()) as binary,
         DeviceLaunch(acl, case, names, built.tiling.data, built.tiling.workspace_bytes) as launch,
     ):
-        for checks in ("1", "0"):
-            acl.option("hazards", checks)
-            try:
-                launch.load(given, 0xFF)
-                launch.run(binary.function(built.entry), built.block_dim)
-                acl.synchronize()
-            finally:
-                acl.option("hazards", "1")
+        for checks in (True, False):
+            launch.load(given, 0xFF)
+            launch.run(binary.function(built.entry), built.block_dim, options=LaunchOptions(hazards=checks))
+            acl.synchronize()
             outputs = [b.tobytes() for a in launch.outputs() for b in (a if isinstance(a, tuple) else (a,))]
             profile = acl.report()["profile"]
             assert acl.replay([{}]) == [pytest.approx(profile["task_duration_us"], rel=1e-9)]

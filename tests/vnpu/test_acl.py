@@ -6,14 +6,17 @@ import ctypes
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from ascendopt_tune.build.toolkit import Toolkit, virtual
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.calibrate.write import chip_text
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
+from ascendopt_tune.nouns.chip import load_chip
 
 SOURCE = """
 #include "kernel_operator.h"
@@ -61,15 +64,51 @@ def pair(acl: Acl) -> Iterator[tuple[int, int]]:
 
 def test_device(acl: Acl) -> None:
     assert acl.virtual
-    acl.option("chip", "ascend910b4")
-    assert acl.soc_name() == "Ascend910B4"
-    acl.option("chip", "ascend910b2")
     assert acl.soc_name() == "Ascend910B2"
-    with pytest.raises(DeviceError, match="no_such_option"):
-        acl.option("no_such_option", "1")
     with pytest.raises(DeviceError, match="only device is 0") as caught:
         acl.set_device(3)
     assert caught.value.code == 107001
+
+
+def test_options_are_values_of_one_launch(acl: Acl, binary: bytes, pair: tuple[int, int]) -> None:
+    x, y = pair
+
+    def task_us(options: LaunchOptions | None = None) -> float:
+        acl.launch(module.function("axpy"), 1, [x, y, ctypes.c_uint32(64), ctypes.c_float(2)], options=options)
+        acl.synchronize()
+        return float(acl.report()["profile"]["task_duration_us"])
+
+    with acl.load(binary) as module:
+        usual = task_us()
+        assert task_us(LaunchOptions(timing=False)) == 0
+        assert task_us(LaunchOptions(state="cold")) > usual
+        assert task_us(LaunchOptions(chip="ascend910b4")) != usual
+        with acl.with_options(chip="ascend910b4"):
+            assert task_us() != usual
+        assert task_us() == usual
+        for wrong in (LaunchOptions(chip="no_such_chip"), LaunchOptions(state="lukewarm"), LaunchOptions(fill=256)):
+            with pytest.raises(DeviceError, match=r"no_such_chip|lukewarm|fill"):
+                task_us(wrong)
+
+
+def test_a_chip_file_that_is_older_than_a_count_takes_that_of_its_architecture(
+    acl: Acl, binary: bytes, pair: tuple[int, int], tmp_path: Path
+) -> None:
+    """``calibrate`` writes files that inherit nothing; those of before keep working."""
+    x, y = pair
+    later = ("cross_flag", "l2_line_bytes", "gm_cut_bytes", "ub_bank_", "dcache_")
+    lines = chip_text(load_chip("ascend910b2"), {}, []).splitlines()
+    file = tmp_path / "older.toml"
+    file.write_text("\n".join(line for line in lines if not line.startswith(later)))
+    assert len(file.read_text().splitlines()) == len(lines) - 8
+    times = []
+    with acl.load(binary) as module:
+        for chip in ("ascend910b2", str(file)):
+            arguments = [x, y, ctypes.c_uint32(64), ctypes.c_float(2)]
+            acl.launch(module.function("axpy"), 2, arguments, options=LaunchOptions(chip))
+            acl.synchronize()
+            times.append(acl.report()["profile"]["task_duration_us"])
+    assert times[0] == times[1] > 0
 
 
 def test_launch_and_modelled_time(acl: Acl, binary: bytes, pair: tuple[int, int]) -> None:

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 from ascendopt_tune.errors import DeviceError
 
 SOURCE = Path(__file__).resolve().parent / "kernels" / "beside.cpp"
@@ -52,18 +52,15 @@ def run(
     """
     acl = device()
     pointers = [acl.malloc(a.nbytes) for a in arrays]
-    chosen = {"timing": 1, "hazards": 1, "trace": 1, **options, "threads": threads}
-    defaults = {"timing": 1, "hazards": 1, "trace": 0, "threads": 1}
+    chosen = LaunchOptions(**{"trace": True, "threads": threads} | {name: bool(on) for name, on in options.items()})
     timeline = Path(tempfile.gettempdir(), f"timeline-{os.getpid()}.json")
     try:
-        for option, value in chosen.items():
-            acl.option(option, str(value))
         for pointer, array in zip(pointers, arrays, strict=True):
             acl.memcpy_h2d(pointer, array)
         acl.unwritten(pointers[1], arrays[1].nbytes)
         with acl.load(binary(more[0] == VARIABLE and name == "and_more")) as loaded:
             error = ""
-            acl.launch(loaded.function(name), cores, [*pointers, *map(ctypes.c_uint32, more)])
+            acl.launch(loaded.function(name), cores, [*pointers, *map(ctypes.c_uint32, more)], options=chosen)
             try:
                 acl.synchronize()
             except DeviceError as e:
@@ -82,8 +79,6 @@ def run(
         return left, beside
     finally:
         timeline.unlink(missing_ok=True)
-        for option, value in defaults.items():
-            acl.option(option, str(value))
         for pointer in pointers:
             acl.free(pointer)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ascendopt_tune.build.toolkit import VNPU, host_compiler
+from ascendopt_tune.build.headers import forwarding_headers
+from ascendopt_tune.build.toolkit import VNPU, host_compiler, virtual
 
+REPO = Path(__file__).resolve().parents[2]
 INCLUDES = [f"-I{VNPU / 'include'}", f"-I{VNPU / 'host' / 'include'}", f"-I{VNPU}"]
 STRICT = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
 HEADERS = sorted(p for root in (VNPU / "include", VNPU / "host" / "include") for p in root.rglob("*.h"))
@@ -39,3 +42,37 @@ def test_headers_compile_alone(root: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(check, [h for h in HEADERS if h.is_relative_to(VNPU / root)])
     assert not (text := "\n".join(t for t in found if t)), text
+
+
+def test_forwarding_headers_are_those_of_the_list() -> None:
+    """The toolkit has each, it leads to a header with a text of its own, and no other header of ours only forwards."""
+    listed = forwarding_headers(VNPU / "forwarding.toml")
+    own = {str(h.relative_to(VNPU / root)): h for root in ("include", "host/include") for h in HEADERS
+           if h.is_relative_to(VNPU / root)}  # fmt: skip
+    include = virtual().include
+    for name, text in listed.items():
+        assert (include / name).read_text() == text
+        assert text.split('"')[1] in own, name
+    assert not listed.keys() & own.keys()
+
+    def forwards(header: Path) -> bool:
+        lines = [line for line in header.read_text().splitlines() if line and not line.startswith(("//", "#pragma"))]
+        return len(lines) == 1 and lines[0].startswith('#include "')
+
+    assert [name for name, header in own.items() if forwards(header)] == []
+
+
+def test_forwarding_headers_compile_alone(tmp_path: Path) -> None:
+    unit = tmp_path / "unit.cpp"
+    unit.write_text("".join(f'#include "{name}"\n' for name in forwarding_headers(VNPU / "forwarding.toml")))
+    assert not (text := complaints(f"-I{virtual().include}", str(unit))), text
+
+
+def test_the_core_has_no_name_of_the_language() -> None:
+    """String literals of core/ name no API: those that reports need are handed to it (core/words.h)."""
+    rows = (REPO / "docs" / "api_names.csv").read_text().splitlines()
+    names = {n for row in rows if (n := row.rpartition(",")[0].rpartition(",")[2])[:1].isupper()}
+    for file in sorted((VNPU / "core").iterdir()):
+        code = "\n".join(line.partition("//")[0] for line in file.read_text().splitlines())
+        words = {w for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code) for w in re.findall(r"\w+", text)}
+        assert not (words & names), f"{file.name}: {sorted(words & names)}"

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.acl import Acl, LaunchOptions
 
 TILE = 256
 KERNEL = """\
@@ -68,8 +68,7 @@ extern "C" __global__ __aicore__ void mix(GM_ADDR x, GM_ADDR y, GM_ADDR sum, GM_
 def run(blocks: int, seed: int, timing: bool, hazards: bool) -> dict[str, Any]:
     """One launch in this process: digests of what it left in memory, and its report without times when off."""
     acl = Acl(toolkit.virtual())
-    acl.option("timing", str(int(timing)))
-    acl.option("hazards", str(int(hazards)))
+    acl.options = LaunchOptions(timing=timing, hazards=hazards)
     binary = acl.compile(KERNEL, "mix.cpp", ["--cce-auto-sync=on"])
     x = np.random.default_rng(seed).standard_normal(blocks * TILE).astype(np.float32) * np.float32(1e3)
     sizes = [x.nbytes, x.nbytes, TILE * 4, x.nbytes]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
 from ascendopt_tune.evaluate.diagnosis import bandwidths, diagnose, stalls
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
 from ascendopt_tune.nouns.profile import Profile
@@ -31,10 +31,14 @@ def device() -> tuple[Acl, Binary]:
 @cache
 def profile(kernel: str, cores: int, *numbers: int) -> Profile:
     acl, binary = device()
-    acl.option("chip", DEFAULT_CHIP)
     x, y = acl.malloc(BYTES), acl.malloc(BYTES)
     try:
-        acl.launch(binary.function(kernel), cores, [x, y, *(ctypes.c_uint32(n) for n in numbers)])
+        acl.launch(
+            binary.function(kernel),
+            cores,
+            [x, y, *(ctypes.c_uint32(n) for n in numbers)],
+            options=LaunchOptions(DEFAULT_CHIP),
+        )
         acl.synchronize()
         report: dict[str, Any] = acl.report()
         assert not report["hazards"]

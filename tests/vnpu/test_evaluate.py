@@ -19,7 +19,17 @@ from ascendopt_tune.evaluate.outputs import shared_arrays
 from ascendopt_tune.evaluate.protocol import ArrayFile
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Operator, Pair
-from ascendopt_tune.nouns.outcome import CompileFailed, Hazard, LaunchFailed, OutOfBounds, Timed, WrongResult
+from ascendopt_tune.nouns.outcome import (
+    CompileFailed,
+    Deadlock,
+    Hazard,
+    LaunchFailed,
+    OutOfBounds,
+    Timed,
+    WrongResult,
+    outcome_from_json,
+    outcome_to_json,
+)
 from ascendopt_tune.sources.project import load_direct, load_project
 
 DATA = Path(__file__).parent / "data_evaluate"
@@ -254,6 +264,23 @@ def test_unified_buffer_overflow(gate: Gate) -> None:
     outcome = gate.evaluate(changed(gate.operator.baseline, HOST, "TILE = 1024", "TILE = 131072")).outcome
     assert isinstance(outcome, OutOfBounds)
     assert "Unified Buffer" in outcome.reason
+
+
+def test_a_kernel_that_waits_for_a_flag_nobody_sets(gate: Gate, operator: Operator) -> None:
+    outcome = kernel_with(gate, "TPipe pipe;", "TPipe pipe; WaitFlag<HardEvent::MTE2_V>(0);").outcome
+    assert isinstance(outcome, Deadlock)
+    assert "WaitFlag<MTE2_V> on event 0 has no SetFlag before it" in outcome.reason
+    assert f"{KERNEL}:{line_of(operator, 'TPipe pipe;')}" in outcome.reason
+    assert outcome.advice.startswith("Set the flag before every wait for it")
+    assert outcome.advice in outcome.reason
+    assert outcome_from_json(outcome_to_json(outcome)) == outcome
+
+
+def test_a_meeting_that_not_all_blocks_come_to(gate: Gate) -> None:
+    outcome = kernel_with(gate, "TPipe pipe;", "TPipe pipe; if (GetBlockIdx() != 1) SyncAll();").outcome
+    assert isinstance(outcome, Deadlock)
+    assert "3 of 4 cores" in outcome.reason
+    assert outcome.advice.startswith("Let every block call it equally often")
 
 
 def test_confirm_uses_fresh_inputs(gate: Gate) -> None:

@@ -133,13 +133,8 @@ def function(name: str) -> int:
 
 @pytest.fixture(scope="module", autouse=True)
 def logging() -> Iterator[None]:
-    device().option("log", "1")
-    device().option("timing", "0")
-    device().option("guard", "0")  # mutants.h keeps its books in the host's memory
-    yield
-    device().option("guard", "1")
-    device().option("log", "0")
-    device().option("timing", "1")
+    with device().with_options(log=True, timing=False, guard=False):  # mutants.h keeps its books in the host's memory
+        yield
 
 
 def run(name: str) -> Array:

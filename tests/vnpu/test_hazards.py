@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.verdict import failure_of
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
@@ -41,8 +41,7 @@ def kernels(auto_sync: str) -> Binary:
 @pytest.fixture(autouse=True)
 def default_options() -> Iterator[None]:
     yield
-    device().option("hazards", "1")
-    device().option("timing", "1")
+    device().options = LaunchOptions()
 
 
 def run(
@@ -68,11 +67,8 @@ def run(
 
 @pytest.mark.parametrize("bits", range(8))
 def test_cores_that_store_the_same_bytes_need_no_order_until_one_stores_others_or_loads(bits: int) -> None:
-    device().option("writes", "1")
-    try:
+    with device().with_options(writes=True):
         _, report = run("cleared", bits, cores=3)
-    finally:
-        device().option("writes", "0")
     assert bool(report["hazards"]) == (bits != 1)
     assert run("cleared", bits, cores=3)[1]["hazards"]  # without a look at the bytes all of them are
 
@@ -294,8 +290,8 @@ def test_misuse_ends_the_launch_and_says_why(kind: int, error: str, says: str, a
 @pytest.mark.parametrize("option", ["hazards", "timing"])
 def test_observers_never_change_values(option: str) -> None:
     on, report = run("queues", 4)
-    device().option(option, "0")
-    off, silent = run("queues", 4)
+    with device().with_options(**{option: False}):
+        off, silent = run("queues", 4)
     assert on.tobytes() == off.tobytes()
     if option == "timing":
         assert silent["profile"]["task_duration_us"] == 0

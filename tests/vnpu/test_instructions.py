@@ -14,6 +14,7 @@ from statistics import mean
 import pytest
 from api_kernel import device
 
+from ascendopt_tune.device.acl import LaunchOptions
 from ascendopt_tune.nouns.chip import load_chip
 
 CHIP = "ascend910b3"
@@ -92,22 +93,18 @@ def _cycles() -> dict[str, list[float]]:
     cases = "\n".join(f"    case {i}: {{ {fit.call} break; }}" for i, fit in enumerate(FITS))
     binary = acl.compile(KERNEL.replace("CASES", cases), "one.cpp", ["--cce-auto-sync=off"])
     clock, result = (float(chip.values[key]) for key in ("core.clock_mhz", "vector.result_cycles"))
-    acl.option("chip", CHIP)
-    try:
-        with acl.load(binary) as loaded:
-            function = loaded.function("one")
+    with acl.load(binary) as loaded:
+        function = loaded.function("one")
 
-            def busy(which: int, r: int) -> float:
-                acl.launch(function, 1, [ctypes.c_int32(which), ctypes.c_int32(r)])
-                acl.synchronize()
-                report = acl.report()
-                assert not report["errors"], report["errors"]
-                return float(report["profile"]["aiv_vec_time_us"]) * clock
+        def busy(which: int, r: int) -> float:
+            acl.launch(function, 1, [ctypes.c_int32(which), ctypes.c_int32(r)], options=LaunchOptions(CHIP))
+            acl.synchronize()
+            report = acl.report()
+            assert not report["errors"], report["errors"]
+            return float(report["profile"]["aiv_vec_time_us"]) * clock
 
-            prepared = busy(len(FITS), 1)
-            return {f.name: [busy(i, r) - prepared + result for r in REPEATS] for i, f in enumerate(FITS)}
-    finally:
-        acl.option("chip", "ascend910b2")
+        prepared = busy(len(FITS), 1)
+        return {f.name: [busy(i, r) - prepared + result for r in REPEATS] for i, f in enumerate(FITS)}
 
 
 def _error(fit: Fit, r: int, cycles: float) -> float:

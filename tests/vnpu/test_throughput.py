@@ -14,6 +14,7 @@ from functools import cache
 import pytest
 from api_kernel import device
 
+from ascendopt_tune.device.acl import LaunchOptions
 from ascendopt_tune.nouns.chip import load_chip
 
 CHIP = "ascend910b1"
@@ -189,27 +190,22 @@ def _times() -> dict[str, list[float]]:
     cases += [f"    case -{i}: {{ {call} break; }}" for i, call in ((1, MASKED), (2, UNMASKED))]
     binary = acl.compile(KERNEL.replace("CASES", "\n".join(cases)), "throughput.cpp", ["--cce-auto-sync=off"])
     clock = float(load_chip(CHIP).values["core.clock_mhz"])
-    acl.option("chip", CHIP)
-    acl.option("hazards", "0")
     times: dict[str, list[float]] = {}
-    try:
-        with acl.load(binary) as loaded:
-            function = loaded.function("throughput")
+    options = LaunchOptions(chip=CHIP, hazards=False)
+    with acl.load(binary) as loaded:
+        function = loaded.function("throughput")
 
-            def cycles(which: int, n: int, pipe: str = "vec") -> float:
-                acl.launch(function, 1, [ctypes.c_int32(which), ctypes.c_int32(n)])
-                acl.synchronize()
-                report = acl.report()
-                assert not report["errors"], (ROWS[which].call, report["errors"])
-                return float(report["profile"][f"aiv_{pipe}_time_us"]) * clock
+        def cycles(which: int, n: int, pipe: str = "vec") -> float:
+            acl.launch(function, 1, [ctypes.c_int32(which), ctypes.c_int32(n)], options=options)
+            acl.synchronize()
+            report = acl.report()
+            assert not report["errors"], (ROWS[which].call, report["errors"])
+            return float(report["profile"][f"aiv_{pipe}_time_us"]) * clock
 
-            prepared = cycles(len(ROWS), SMALL)
-            times["masks"] = [cycles(which, SMALL, "scalar") for which in (-1, -2)]
-            for i, r in enumerate(ROWS):
-                times[r.name] = [cycles(i, n) - prepared for n in (SMALL, LARGE)]
-    finally:
-        acl.option("hazards", "1")
-        acl.option("chip", "ascend910b2")
+        prepared = cycles(len(ROWS), SMALL)
+        times["masks"] = [cycles(which, SMALL, "scalar") for which in (-1, -2)]
+        for i, r in enumerate(ROWS):
+            times[r.name] = [cycles(i, n) - prepared for n in (SMALL, LARGE)]
     return times
 
 

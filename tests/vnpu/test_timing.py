@@ -11,6 +11,8 @@ from api_kernel import device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascendopt_tune.device.acl import LaunchOptions
+
 # z = x + 1 in `pieces` pieces of `bytes` a core, `work` additions each. mode: 1 one buffer, 2 ping and pong; +4: x is
 # read past L2; +8: every core reads the same x; +16: an extra 32 bytes of distance, off the 512-byte windows.
 KERNEL = """
@@ -55,12 +57,9 @@ def _pieces() -> Callable[..., float]:
     x, z = acl.malloc(BYTES + 64), acl.malloc(BYTES)
 
     def task(blocks: int, nbytes: int, n: int, work: int, mode: int) -> float:
-        acl.option("hazards", "0")
-        try:
+        with acl.with_options(hazards=False):
             acl.launch(function, blocks, [x, z, *(ctypes.c_int32(v) for v in (nbytes, n, work, mode))])
-            acl.synchronize()
-        finally:
-            acl.option("hazards", "1")
+        acl.synchronize()
         report = acl.report()
         assert not report["errors"], report["errors"]
         return float(report["profile"]["task_duration_us"])
@@ -116,11 +115,8 @@ def test_one_core_reads_small_pieces_off_the_windows_at_about_seventy_per_cent()
 def test_a_kernel_that_fits_l2_is_faster_warm() -> None:
     acl = device()
     warm = task(48, 32768, 16, mode=TWO)
-    acl.option("state", "cold")
-    try:
+    with acl.with_options(state="cold"):
         cold = task(48, 32768, 16, mode=TWO)
-    finally:
-        acl.option("state", "warm")
     assert warm < cold
 
 
@@ -156,11 +152,10 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
     function = acl.load(acl.compile(DIRTY, "dirty.cpp", ["--cce-auto-sync=off"])).function("dirty")
     most = 48 * (5 << 20)  # bytes, more than L2 holds
     x, z = acl.malloc(48 << 20), acl.malloc(most)
-    acl.option("hazards", "0")
-    acl.option("state", "cold")
+    options = LaunchOptions(hazards=False, state="cold")
 
     def reading(written: int, readers: int) -> float:
-        acl.launch(function, 48, [x, z, ctypes.c_uint32(written), ctypes.c_uint32(readers)])
+        acl.launch(function, 48, [x, z, ctypes.c_uint32(written), ctypes.c_uint32(readers)], options=options)
         acl.synchronize()
         return float(acl.report()["profile"]["aiv_mte2_time_us"])
 
@@ -168,7 +163,5 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
         assert reading(most, 1) == pytest.approx(reading(48 * 32768, 1), rel=1e-6)
         assert reading(most, 48) > 1.5 * reading(48 * 32768, 48)
     finally:
-        acl.option("hazards", "1")
-        acl.option("state", "warm")
         acl.free(x)
         acl.free(z)

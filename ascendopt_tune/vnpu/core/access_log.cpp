@@ -17,9 +17,9 @@ std::string access(const Access& a, const uint8_t* local) {
 std::string entry(const LogEntry& e, const uint8_t* local) {
   static const char* kinds[] = {"instruction", "set",      "wait",      "barrier",
                                 "barrier_all", "sync_all", "cross_set", "cross_wait"};
-  std::string out = "{" + pair("kind", kinds[e.kind]) + "," + pair("pipe", pipe_name(e.pipe)) + "," +
-                    pair("src", pipe_name(e.src)) + ",\"id\":" + std::to_string(e.id) + "," + pair("api", e.api) +
-                    ",\"accesses\":[";
+  std::string out = "{" + pair("kind", kinds[e.event.kind]) + "," + pair("pipe", pipe_name(e.event.pipe)) + "," +
+                    pair("src", pipe_name(e.event.src)) + ",\"id\":" + std::to_string(e.event.id) + "," +
+                    pair("api", e.event.api) + ",\"accesses\":[";
   bool first = true;
   for (const Access& a : e.accesses) {
     if (a.range.bytes == 0 || a.range.pieces == 0) continue;

@@ -1,21 +1,16 @@
-// The access log: what every core issued and touched, in program order, for checkers outside (option log=1). Only as
-// long as memory lasts: an entry for every instruction.
+// The access log: what every core issued and touched, in program order, for checkers outside (LaunchOptions::log). Only
+// as long as memory lasts: an entry for every instruction.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "hazard.h"
+#include "event.h"
 
 namespace vnpu {
 
 struct LogEntry {
-  enum Kind : uint8_t { kInstruction, kSet, kWait, kBarrier, kBarrierAll, kSyncAll, kCrossSet, kCrossWait };
-  Kind kind = kInstruction;
-  Pipe pipe = Pipe::S;  // of a flag: the pipe that waits; of one between cores: the pipe it is raised behind
-  Pipe src = Pipe::S;   // of a flag: the pipe that raises it
-  int id = 0;
-  const char* api = "";
+  Event event;  // its accesses are the entry's
   std::vector<Access> accesses;
 };
 using AccessLog = std::vector<LogEntry>;

@@ -8,15 +8,22 @@ namespace {
 
 constexpr uint32_t kMaxSources = 4;
 
-// What is read or written in one cycle: a bit per bank, 16 bank groups times 3.
+// What is read or written in one cycle: a bit per bank, those of one rank of all groups beside each other.
 using Banks = uint64_t;
 
-Banks bank_of(uint32_t row) { return 1ull << (row % 16 + 16 * (row >> 11 & 3)); }
-uint64_t groups_of(Banks b) { return (b | b >> 16 | b >> 32) & 0xffff; }
+// How blocks of 32 bytes are spread over banks.
+struct BankLayout {
+  uint32_t groups = 0, rows = 0;  // Chip::ub_bank_groups, ub_bank_rows
+
+  Banks bank_of(uint32_t row) const { return 1ull << (row % groups + groups * (row / rows & 3)); }
+  uint64_t groups_of(Banks b) const { return (b | b >> groups | b >> 2 * groups) & ((1ull << groups) - 1); }
+  bool operator==(const BankLayout& o) const { return groups == o.groups && rows == o.rows; }
+};
 
 // The cycles it takes to read, or to write, the rows of one repeat: in each, no bank group twice.
 class Slots {
  public:
+  explicit Slots(const BankLayout& layout) : layout_(layout) {}
   void clear() { n_ = rows_ = 0; }
   void add(const BankOperand& o, uint32_t repeat) {
     for (uint32_t b = 0; b < kBlocksPerRepeat; b++) {
@@ -24,9 +31,9 @@ class Slots {
       uint32_t row = o.row + repeat * o.rep_stride + b * o.blk_stride;
       if (std::find(row_, row_ + rows_, row) != row_ + rows_) continue;  // a row that is read already serves twice
       row_[rows_++] = row;
-      Banks bank = bank_of(row);
+      Banks bank = layout_.bank_of(row);
       uint32_t s = 0;
-      while (s < n_ && (groups_of(slot_[s]) & groups_of(bank))) s++;
+      while (s < n_ && (layout_.groups_of(slot_[s]) & layout_.groups_of(bank))) s++;
       if (s == n_) slot_[n_++] = 0;
       slot_[s] |= bank;
     }
@@ -35,6 +42,7 @@ class Slots {
   Banks operator[](uint32_t i) const { return slot_[i]; }
 
  private:
+  const BankLayout layout_;
   uint32_t n_ = 0, rows_ = 0;
   uint32_t row_[kMaxSources * kBlocksPerRepeat];
   Banks slot_[kMaxSources * kBlocksPerRepeat];
@@ -44,9 +52,10 @@ struct Key {
   BankOperand sources[kMaxSources], destination;
   uint32_t n = 0, repeats = 0;
   double pace = 0, delay = 0, in_flight = 0;
+  BankLayout layout;
   bool operator==(const Key& o) const {
     return n == o.n && repeats == o.repeats && pace == o.pace && delay == o.delay && in_flight == o.in_flight &&
-           destination == o.destination && std::equal(sources, sources + n, o.sources);
+           destination == o.destination && layout == o.layout && std::equal(sources, sources + n, o.sources);
   }
   size_t slot(size_t slots) const {
     uint64_t h = repeats * 0x9e3779b97f4a7c15ull + destination.row;
@@ -58,7 +67,7 @@ struct Key {
 double play(const Key& key) {
   const uint32_t repeats = key.repeats;
   std::vector<double> due(repeats);  // when the result of a repeat can be written
-  Slots read, write;
+  Slots read(key.layout), write(key.layout);
   uint32_t reading = 0, read_slot = 0, writing = 0, write_slot = 0;
   auto load_read = [&] {
     read.clear();
@@ -113,6 +122,7 @@ double bank_stalls(const BankOperand* sources, uint32_t n, const BankOperand& de
   key.pace = std::max(1.0, cycles_per_repeat);
   key.delay = chip.vec_write_delay;
   key.in_flight = chip.vec_repeats_in_flight;
+  key.layout = {chip.ub_bank_groups, chip.ub_bank_rows};
   Known& k = known[key.slot(known.size())];
   if (!(k.key == key)) {
     k.stalls = play(key);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
@@ -79,6 +80,14 @@ constexpr Count kCounts[] = {
     {"memory.l0c_bytes", &Chip::l0c_bytes},
     {"sync.queue_depth", &Chip::queue_depth},
     {"sync.event_ids", &Chip::event_ids},
+    {"sync.cross_flags", &Chip::cross_flags},
+    {"sync.cross_flag_most", &Chip::cross_flag_most},
+    {"memory.l2_line_bytes", &Chip::l2_line_bytes},
+    {"memory.gm_cut_bytes", &Chip::gm_cut_bytes},
+    {"memory.ub_bank_groups", &Chip::ub_bank_groups},
+    {"memory.ub_bank_rows", &Chip::ub_bank_rows},
+    {"scalar.dcache_bytes", &Chip::dcache_bytes},
+    {"scalar.dcache_line_bytes", &Chip::dcache_line_bytes},
 };
 
 constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_cycles", "gm_hit_cycles",
@@ -148,6 +157,22 @@ void Chip::read() {
   }
 }
 
+namespace {
+
+// Files that inherit nothing (`calibrate` writes such) may be older than a size or count of the architecture.
+void add_architecture(std::map<std::string, std::string>& values, const std::filesystem::path& folder) {
+  const auto missing = [&](const Count& c) { return values.count(c.key) == 0; };
+  const auto arch = values.find("chip.arch");
+  if (arch == values.end() || std::none_of(std::begin(kCounts), std::end(kCounts), missing)) return;
+  const auto file = folder / "architecture" / (arch->second + ".toml");
+  if (!std::filesystem::is_regular_file(file)) return;
+  auto common = read_chip_file(file, folder);
+  for (const Count& c : kCounts)
+    if (missing(c) && common.count(c.key)) values[c.key] = common[c.key];
+}
+
+}  // namespace
+
 Chip load_chip(const std::string& name) {
   const auto folder = chips_folder();
   const std::string ending = ".toml";
@@ -164,6 +189,7 @@ Chip load_chip(const std::string& name) {
   Chip c;
   c.name = is_file ? file.stem().string() : name;
   c.values = read_chip_file(file, folder);
+  add_architecture(c.values, folder);
   c.read();
   return c;
 }

@@ -51,7 +51,11 @@ struct Chip {
   uint32_t aiv, aic;
   uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;
   uint32_t ub_reserved_bytes;
-  uint32_t event_ids;
+  uint32_t event_ids;                     // of each pair of pipes
+  uint32_t cross_flags, cross_flag_most;  // flags between cores, and how often one may be raised without a wait
+  uint32_t l2_line_bytes, gm_cut_bytes;
+  uint32_t dcache_bytes, dcache_line_bytes;
+  uint32_t ub_bank_groups, ub_bank_rows;  // blocks go to the groups in turn; after so many, to a group's next bank
   uint32_t system_counter_mhz;
 
  private:
@@ -61,7 +65,7 @@ struct Chip {
 };
 
 // Loads <prefix>/chips/<name>.toml, or the file `name` when it ends in .toml. Throws std::runtime_error for an unknown
-// chip (lists what exists) or a bad file.
+// chip (lists what exists) or a bad file. Sizes and counts that a file doesn't say are its architecture's.
 Chip load_chip(const std::string& name);
 
 }  // namespace vnpu

@@ -5,6 +5,7 @@
 #include "../semantics/float16.h"
 #include "guard.h"
 #include "vector.h"
+#include "words.h"
 
 namespace vnpu {
 namespace {
@@ -25,12 +26,11 @@ Range pieces(const void* p, uint64_t bytes, uint32_t n, uint64_t stride) {
   return {reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), n, stride};
 }
 
-// What an access to [begin, end) occupies of one 512-byte window, the unit in which GM addresses are handled
-// (asc-devkit, same-address access): its bytes where it is cut at 128, and the whole window where it is not
-// (architecture 2201, constraints: "cut into 128, 256 or 512 bytes, unaligned rounds up").
-uint64_t occupied(uint64_t begin, uint64_t end, uint64_t window) {
-  constexpr uint64_t kCut = 128;
-  return begin % kCut == 0 && end % kCut == 0 ? end - begin : window;
+// What an access to [begin, end) occupies of one window, the unit in which GM addresses are handled (asc-devkit,
+// same-address access): its bytes where it lies on cuts, and the whole window where it doesn't (architecture 2201,
+// constraints: "cut into 128, 256 or 512 bytes, unaligned rounds up").
+uint64_t occupied(uint64_t begin, uint64_t end, uint64_t window, uint64_t cut) {
+  return begin % cut == 0 && end % cut == 0 ? end - begin : window;
 }
 
 // GM traffic as the memory system sees it.
@@ -45,22 +45,22 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   t.cached = s.cached;
   const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
   uint64_t requests = 0, bytes = 0;
-  constexpr uint64_t kLine = 128;  // bytes of a request to L2 (published cache counters)
+  const uint64_t line = chip.l2_line_bytes, cut = chip.gm_cut_bytes;
   t.pieces = s.bursts;
   if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
-    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + kLine - 1) / kLine);
-  else if (stride < kLine || s.burst_bytes >= stride)
+    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
+  else if (stride < line || s.burst_bytes >= stride)
     for (uint32_t b = 1; b < s.bursts; b++)
-      t.same_line += (canonical + b * stride) / kLine == (canonical + (b - 1) * stride + s.burst_bytes - 1) / kLine;
+      t.same_line += (canonical + b * stride) / line == (canonical + (b - 1) * stride + s.burst_bytes - 1) / line;
   bool alike = stride % window == 0;  // every piece lies in its windows as the first does
   for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
     uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;
     uint64_t first = begin / window, last = (end - 1) / window;
     requests += last - first + 1;
     if (first == last) {
-      bytes += occupied(begin, end, window);
+      bytes += occupied(begin, end, window, cut);
     } else {
-      bytes += occupied(begin, (first + 1) * window, window) + occupied(last * window, end, window) +
+      bytes += occupied(begin, (first + 1) * window, window, cut) + occupied(last * window, end, window, cut) +
                (last - first - 1) * window;
     }
   }
@@ -103,6 +103,21 @@ void store(Core& c, void* dst, const void* src, uint64_t bytes, const char* api,
   }
 }
 
+uint64_t left_bytes(const CopyShape& s) { return uint64_t(s.left_pad) * s.element_bytes; }
+uint64_t right_bytes(const CopyShape& s) { return uint64_t(s.right_pad) * s.element_bytes; }
+// A burst with its padding, in whole blocks.
+uint64_t padded_bytes(const CopyShape& s) {
+  return round_up(left_bytes(s) + s.burst_bytes + right_bytes(s), kBlockBytes);
+}
+
+// Fills what lies before and behind a burst with the element at `value`.
+void pad(uint8_t* to, const CopyShape& s, const void* value) {
+  const uint64_t left = left_bytes(s), padded = padded_bytes(s);
+  for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(to + b, value, s.element_bytes);
+  for (uint64_t b = left + s.burst_bytes; b + s.element_bytes <= padded; b += s.element_bytes)
+    std::memcpy(to + b, value, s.element_bytes);
+}
+
 }  // namespace
 
 void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {
@@ -110,9 +125,8 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   if (s.bursts == 0 || s.burst_bytes == 0) return;
   Core& c = core();
   check_shape(s, api, pc);
-  uint64_t left = uint64_t(s.left_pad) * s.element_bytes, right = uint64_t(s.right_pad) * s.element_bytes;
-  uint64_t padded = round_up(left + s.burst_bytes + right, kBlockBytes);
-  if ((s.left_pad || s.right_pad) && (left > kBlockBytes || right > kBlockBytes))
+  const uint64_t left = left_bytes(s), right = right_bytes(s), padded = padded_bytes(s);
+  if (left > kBlockBytes || right > kBlockBytes)
     throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
   Range local = pieces(dst, padded, s.bursts, s.dst_stride);
   Range gm = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
@@ -121,24 +135,20 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
   uint64_t canonical = c.check_gm(gm, false, api, pc, "source", &from_allocation);
   bool tracked = from_allocation->unwritten.load(std::memory_order_acquire) || s.fill == CopyShape::Fill::Random;
   if (!tracked) c.unwritten.write(local);
-  AccessSite site{Pipe::MTE2, api, pc, true};
   for (uint32_t i = 0; i < s.bursts; i++) {
     uint8_t* d = static_cast<uint8_t*>(dst) + i * s.dst_stride;
     const uint8_t* from = static_cast<const uint8_t*>(src) + i * s.src_stride;
-    if (s.fill != CopyShape::Fill::Random) {
-      const void* value = s.fill == CopyShape::Fill::Value ? &s.pad_value : static_cast<const void*>(from);
-      for (uint64_t b = 0; b < left; b += s.element_bytes) std::memcpy(d + b, value, s.element_bytes);
-      for (uint64_t b = left + s.burst_bytes; b + s.element_bytes <= padded; b += s.element_bytes)
-        std::memcpy(d + b, value, s.element_bytes);
-      if (tracked) c.unwritten.write(pieces(d, padded, 1, 0));
-    } else {
+    if (s.fill == CopyShape::Fill::Random) {
       c.unwritten.forget(pieces(d, padded, 1, 0));
       std::memset(d, c.options.fill, padded);
+    } else {
+      pad(d, s, s.fill == CopyShape::Fill::Value ? &s.pad_value : static_cast<const void*>(from));
+      if (tracked) c.unwritten.write(pieces(d, padded, 1, 0));
     }
     std::memcpy(d + left, from, s.burst_bytes);
     if (tracked)
-      c.unwritten.load(site, d + left, *from_allocation, canonical - from_allocation->canonical + i * s.src_stride,
-                       s.burst_bytes);
+      c.unwritten.load({Pipe::MTE2, api, pc, true}, d + left, *from_allocation,
+                       canonical - from_allocation->canonical + i * s.src_stride, s.burst_bytes);
   }
   Transfer t = transfer_of(canonical, s, s.src_stride, false, c.chip);
   c.issue(Pipe::MTE2, api, pc, Work{}, {{local, true, false, false, 0}, {gm, false, true, false, canonical}}, &t);
@@ -201,7 +211,7 @@ void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char
 void load_tiling(void* dst, const void* src, uint32_t bytes) {
   const void* pc = VNPU_PC;
   Core& c = core();
-  c.check_gm(pieces(src, bytes, 1, 0), false, "GET_TILING_DATA", pc, "tiling data");
+  c.check_gm(pieces(src, bytes, 1, 0), false, kWords.load_tiling, pc, "tiling data");
   guard_own(dst, bytes, pc);
   std::memcpy(dst, src, bytes);
   c.trace.tiling = true;

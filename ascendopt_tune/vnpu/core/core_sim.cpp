@@ -143,58 +143,156 @@ bool CoreSim::held_by_write(double now, PipeState& in, const Record& r) {
   return in.held = false;
 }
 
+// A copy begins and goes to the memory system; anything else ends when its cycles are over. Returns whether the pipe is
+// through with it.
+inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Arrivals& arrivals) {
+  PipeState& p = pipes_[static_cast<int>(pipe)];
+  if (r.transfer < 0) {
+    const double free = now + costs_.work(r);
+    finish(pipe, p, r, now, free, free + chip_.vec_result);
+    return true;
+  }
+  if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;
+  now = std::max(now, p.free);
+  p.moving = true;
+  p.start = now;
+  arrivals.push({now + (pipe == Pipe::MTE2 ? chip_.mte2_issue : chip_.mte3_issue), index_, pipe, r.epoch,
+                 static_cast<size_t>(r.transfer)});
+  return false;
+}
+
+inline bool CoreSim::step_wait(Pipe pipe, double now, const Record& r) {
+  if (flag(r).empty()) return false;
+  pipe_waits(pipe, now, flag(r).front(), r, r.src);
+  seen(r, pipe, flag(r).front(), pipes_[static_cast<int>(pipe)].free);
+  flag(r).pop_front();
+  return true;
+}
+
+inline bool CoreSim::step_depend(Pipe pipe, double now, const Record& r) {
+  if (r.src == Pipe::S) return true;
+  const PipeState& src = pipes_[static_cast<int>(r.src)];
+  if (!done(src, r.epoch)) return false;
+  // The next instruction of a pipe gets the results of the one before without the way through memory.
+  const double until = src.dones[r.epoch - 1] + (r.src == pipe ? chip_.vec_dependence - chip_.vec_result : 0);
+  pipe_waits(pipe, now, until, r, r.src);
+  seen(r, pipe, until, pipes_[static_cast<int>(pipe)].free);
+  return true;
+}
+
+// The next instruction waits for the memory effects of the earlier ones.
+inline void CoreSim::step_barrier(Pipe pipe, double now, const Record& r) {
+  const PipeState& p = pipes_[static_cast<int>(pipe)];
+  if (p.dones.empty()) return;
+  pipe_waits(pipe, now, pipe == Pipe::V ? std::max(now, p.free) + chip_.vec_barrier : p.complete, r, pipe);
+}
+
 bool CoreSim::step_pipe(Pipe pipe, Arrivals& arrivals) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
   if (p.queue.empty() || p.moving) {
     ready_ &= ~(1u << static_cast<int>(pipe));
     return false;
   }
-  Queued q = p.queue.front();
+  const Queued q = p.queue.front();
   const Record& r = trace_.records[q.record];
-  double now = std::max(q.issued, p.free);
+  const double now = std::max(q.issued, p.free);
+  bool through = true;
   switch (r.kind) {
     case Record::kInstr:
-      if (r.transfer >= 0) {
-        if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;
-        now = std::max(now, p.free);
-        p.moving = true;
-        p.start = now;
-        arrivals.push({now + (pipe == Pipe::MTE2 ? chip_.mte2_issue : chip_.mte3_issue), index_, pipe, r.epoch,
-                       static_cast<size_t>(r.transfer)});
-        return false;
-      }
-      {
-        const double free = now + costs_.work(r);
-        finish(pipe, p, r, now, free, free + chip_.vec_result);
-      }
+      through = step_instruction(pipe, now, r, arrivals);
       break;
     case Record::kSetFlag:
     case Record::kCrossSet:
       raise(r, std::max(now, p.complete));
       break;
     case Record::kWaitFlag:
-      if (flag(r).empty()) return false;
-      pipe_waits(pipe, now, flag(r).front(), r, r.src);
-      seen(r, pipe, flag(r).front(), p.free);
-      flag(r).pop_front();
+      through = step_wait(pipe, now, r);
       break;
-    case Record::kDepend: {
-      const PipeState& src = pipes_[static_cast<int>(r.src)];
-      if (r.src != Pipe::S) {
-        if (!done(src, r.epoch)) return false;
-        // The next instruction of a pipe gets the results of the one before without the way through memory.
-        double until = src.dones[r.epoch - 1] + (r.src == pipe ? chip_.vec_dependence - chip_.vec_result : 0);
-        pipe_waits(pipe, now, until, r, r.src);
-        seen(r, pipe, until, p.free);
-      }
+    case Record::kDepend:
+      through = step_depend(pipe, now, r);
       break;
-    }
-    default:  // kBarrier: the next instruction waits for the memory effects of the earlier ones
-      if (!p.dones.empty())
-        pipe_waits(pipe, now, pipe == Pipe::V ? std::max(now, p.free) + chip_.vec_barrier : p.complete, r, pipe);
+    default:  // kBarrier
+      step_barrier(pipe, now, r);
       break;
   }
-  p.queue.pop_front();
+  if (through) p.queue.pop_front();
+  return through;
+}
+
+// Hands an instruction to its pipe; while the queue is full, until an older instruction has started.
+inline bool CoreSim::issue(const Record& r) {
+  if (r.epoch > chip_.queue_depth) {
+    const PipeState& p = pipes_[static_cast<int>(r.pipe)];
+    const size_t older = r.epoch - chip_.queue_depth - 1;
+    if (p.starts.size() <= older) return false;
+    scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
+  }
+  enqueue(r.pipe);
+  return true;
+}
+
+inline void CoreSim::scalar_sets(const Record& r) {
+  if (r.src == Pipe::S)
+    flag(r).push_back(scalar_);
+  else
+    enqueue(r.src);
+}
+
+inline bool CoreSim::scalar_awaits_flag(const Record& r) {
+  if (flag(r).empty()) return false;
+  scalar_waits(flag(r).front(), r, r.src, scalar_wait(r.src));
+  seen(r, Pipe::S, flag(r).front(), scalar_);
+  flag(r).pop_front();
+  return true;
+}
+
+inline bool CoreSim::scalar_depends(const Record& r) {
+  const PipeState& src = pipes_[static_cast<int>(r.src)];
+  if (!done(src, r.epoch)) return false;
+  scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
+  seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
+  return true;
+}
+
+inline bool CoreSim::scalar_awaits_cores(const Record& r) {
+  const double raised = cross_.raised(r.id, awaited_[r.id]);
+  if (raised == kNever) return false;
+  awaited_[r.id]++;
+  scalar_waits(raised + chip_.sync_all, r, Pipe::kCount, times_.sync_all);
+  return true;
+}
+
+inline bool CoreSim::scalar_awaits_pipes(const Record& r) {
+  if (!idle()) return false;
+  scalar_waits(complete_all(), r, Pipe::kCount, times_.all_pipes);
+  return true;
+}
+
+// What the scalar unit does about a record; false when it has to wait for something that is not known yet.
+inline bool CoreSim::dispatch(const Record& r) {
+  const bool other_waits = r.pipe != Pipe::S;  // the wait is another pipe's
+  switch (r.kind) {
+    case Record::kInstr:
+      return issue(r);
+    case Record::kSetFlag:
+      scalar_sets(r);
+      return true;
+    case Record::kWaitFlag:
+      if (!other_waits) return scalar_awaits_flag(r);
+      break;
+    case Record::kDepend:
+      if (!other_waits) return scalar_depends(r);
+      break;
+    case Record::kCrossWait:
+      return scalar_awaits_cores(r);
+    case Record::kBarrierAll:
+      return scalar_awaits_pipes(r);
+    case Record::kScalar:
+      return true;
+    default:  // kBarrier, kCrossSet
+      break;
+  }
+  enqueue(r.pipe);
   return true;
 }
 
@@ -205,66 +303,12 @@ bool CoreSim::step_scalar() {
     scalar_works(costs_.scalar(r), r.pc);
     counted_ = true;
   }
-  switch (r.kind) {
-    case Record::kInstr: {
-      PipeState& p = pipes_[static_cast<int>(r.pipe)];
-      if (r.epoch > chip_.queue_depth) {  // the queue is full until an older instruction has started
-        size_t older = r.epoch - chip_.queue_depth - 1;
-        if (p.starts.size() <= older) return false;
-        scalar_waits(p.starts[older], r, r.pipe, times_.queue_full);
-      }
-      enqueue(r.pipe);
-      break;
-    }
-    case Record::kSetFlag:
-      if (r.src == Pipe::S)
-        flag(r).push_back(scalar_);
-      else
-        enqueue(r.src);
-      break;
-    case Record::kWaitFlag:
-      if (r.pipe == Pipe::S) {
-        if (flag(r).empty()) return false;
-        scalar_waits(flag(r).front(), r, r.src, scalar_wait(r.src));
-        seen(r, Pipe::S, flag(r).front(), scalar_);
-        flag(r).pop_front();
-      } else {
-        enqueue(r.pipe);
-      }
-      break;
-    case Record::kDepend:
-      if (r.pipe == Pipe::S) {
-        const PipeState& src = pipes_[static_cast<int>(r.src)];
-        if (!done(src, r.epoch)) return false;
-        scalar_waits(src.dones[r.epoch - 1], r, r.src, scalar_wait(r.src));
-        seen(r, Pipe::S, src.dones[r.epoch - 1], scalar_);
-      } else {
-        enqueue(r.pipe);
-      }
-      break;
-    case Record::kCrossWait: {
-      double raised = cross_.raised(r.id, awaited_[r.id]);
-      if (raised == kNever) return false;
-      awaited_[r.id]++;
-      scalar_waits(raised + chip_.sync_all, r, Pipe::kCount, times_.sync_all);
-      break;
-    }
-    case Record::kBarrier:
-    case Record::kCrossSet:
-      enqueue(r.pipe);
-      break;
-    case Record::kBarrierAll:
-      if (!idle()) return false;
-      scalar_waits(complete_all(), r, Pipe::kCount, times_.all_pipes);
-      break;
-    case Record::kSyncAll:
-      syncing_ = true;
-      counted_ = false;
-      return true;
-    case Record::kScalar:
-      break;
-  }
-  next_++;
+  if (r.kind == Record::kSyncAll)
+    syncing_ = true;  // goes on in leave_sync()
+  else if (dispatch(r))
+    next_++;
+  else
+    return false;
   counted_ = false;
   return true;
 }

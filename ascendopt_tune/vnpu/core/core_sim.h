@@ -66,6 +66,7 @@ class CoreSim {
         chip_(chip),
         costs_(trace, chip),
         flags_(kPipes * kPipes * chip.event_ids),
+        awaited_(chip.cross_flags),
         timeline_(timeline) {}
 
   // The block is handed to a core at `now`; its first instruction is there at `fetched`, and MTE2 has been busy for
@@ -140,7 +141,18 @@ class CoreSim {
     ready_ |= 1u << static_cast<int>(pipe);
   }
   bool step_pipe(Pipe pipe, Arrivals& arrivals);
+  inline bool step_instruction(Pipe pipe, double now, const Record& r, Arrivals& arrivals);
+  inline bool step_wait(Pipe pipe, double now, const Record& r);
+  inline bool step_depend(Pipe pipe, double now, const Record& r);
+  inline void step_barrier(Pipe pipe, double now, const Record& r);
   bool step_scalar();
+  inline bool dispatch(const Record& r);
+  inline bool issue(const Record& r);
+  inline void scalar_sets(const Record& r);
+  inline bool scalar_awaits_flag(const Record& r);
+  inline bool scalar_depends(const Record& r);
+  inline bool scalar_awaits_cores(const Record& r);
+  inline bool scalar_awaits_pipes(const Record& r);
 
   int index_;
   const Trace& trace_;
@@ -154,8 +166,8 @@ class CoreSim {
   bool counted_ = false, syncing_ = false;
   uint32_t ready_ = 0;  // a bit per pipe: something is queued and no transfer is under way
   std::array<PipeState, kPipes> pipes_;
-  std::vector<Fifo<double>> flags_;   // times at which an event was raised and not yet waited for
-  size_t awaited_[kCrossFlags] = {};  // how often this core has waited for each flag between cores
+  std::vector<Fifo<double>> flags_;  // times at which an event was raised and not yet waited for
+  std::vector<size_t> awaited_;      // how often this core has waited for each flag between cores
   CoreTimes times_;
   Timeline* timeline_;
   size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends

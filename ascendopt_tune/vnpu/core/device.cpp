@@ -7,6 +7,7 @@
 
 #include "guard.h"
 #include "vector.h"
+#include "words.h"
 
 namespace vnpu {
 
@@ -31,36 +32,36 @@ void check_event(int id, const char* api, const void* pc) {
 }  // namespace
 
 void set_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, "SetFlag", VNPU_PC);
+  check_event(id, kWords.set_flag, VNPU_PC);
   core().set_flag(src, dst, id, VNPU_PC);
 }
 void set_freed_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, "TQue::FreeTensor", VNPU_PC);
+  check_event(id, kWords.free_buffer, VNPU_PC);
   core().set_flag(src, dst, id, VNPU_PC, true);
 }
 void wait_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, "WaitFlag", VNPU_PC);
+  check_event(id, kWords.wait_flag, VNPU_PC);
   core().wait_flag(src, dst, id, VNPU_PC);
 }
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
 void sync_all() { core().sync_all(); }
-void cross_set(Pipe pipe, int id) { core().cross_set(pipe, id, VNPU_PC); }
-void cross_wait(int id) { core().cross_wait(id, VNPU_PC); }
+void cross_set(Pipe pipe, uint32_t id) { core().cross_set(pipe, id, VNPU_PC); }
+void cross_wait(uint32_t id) { core().cross_wait(id, VNPU_PC); }
 void queue_cost() { core().scalar(ScalarKind::Queue); }
 void scalar_cost(double cycles) {
   if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");
   core().scalar(ScalarKind::Cycle, cycles);
 }
-int64_t system_counter() { return core().system_counter("GetSystemCycle", VNPU_PC); }
+int64_t system_counter() { return core().system_counter(kWords.clock, VNPU_PC); }
 void** user_pipe() { return &core().user_pipe; }
 void** system_workspace() { return &core().system_workspace; }
 
 void print(const char* format, ...) {
-  core().needs_turn("printf", VNPU_PC);
+  core().needs_turn(kWords.print, VNPU_PC);
   for (const char* p = strchr(format, '%'); p != nullptr; p = strchr(p, '%')) {
     p += 1 + strspn(p + 1, "#0- +'.*$123456789hljztLqZI");
-    if (*p == 'n') misuse("printf", "%n would write to memory");
+    if (*p == 'n') misuse(kWords.print, "%n would write to memory");
     if (*p != '\0') p++;
   }
   va_list arguments;

@@ -1,4 +1,5 @@
 #include "guard.h"
+#include "words.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -154,7 +155,7 @@ void guard_own(void* p, size_t bytes, const void* pc) {
   for (const Reach& reach : {stack_reach, image_reach})
     if (reach.holds(begin) && bytes <= reach.bytes - (begin - reach.begin)) return;
   throw KernelError(KernelError::kOutOfBounds, "tiling data goes to memory that is not the kernel's own",
-                    "GET_TILING_DATA", pc);
+                    kWords.load_tiling, pc);
 }
 
 void guard_announce(const void* p) { announced = reinterpret_cast<uintptr_t>(p); }

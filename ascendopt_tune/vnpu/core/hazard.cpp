@@ -1,18 +1,14 @@
 #include "hazard.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "words.h"
 
 namespace vnpu {
 namespace {
 
 constexpr size_t kMaxReports = 16;    // per core; one missing flag repeats in every iteration
 constexpr size_t kMaxPending = 4096;  // unordered GM accesses remembered per core
-constexpr int kFlagsPerPair = 8;      // event ids of one pair of pipes (architecture 2201)
-
-int flag_index(Pipe src, Pipe dst, int id) {
-  return (static_cast<int>(src) * kPipes + static_cast<int>(dst)) * kFlagsPerPair + id;
-}
 
 // The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
 // (AscendC reference, PipeBarrier: vector results, overlapping MTE2/MTE3 destinations). Scalar accesses are ordered.
@@ -20,35 +16,66 @@ bool needs_self_barrier(Pipe p) { return p != Pipe::S; }
 
 std::string edge(Pipe p, Pipe q) { return std::string(pipe_name(p)) + "_" + pipe_name(q); }
 
-std::string missing_edge(Pipe p, Pipe q) {
-  if (p == q) return std::string("PipeBarrier<PIPE_") + pipe_name(p) + ">";
-  std::string event = "<HardEvent::" + edge(p, q) + ">";
-  bool queue = p != Pipe::S && q != Pipe::S;
-  return "SetFlag" + event + " / WaitFlag" + event + (queue ? " (or a queue's EnQue / DeQue)" : "");
+bool is_dense(const Range& r) { return r.pieces <= 1 || r.stride <= r.bytes; }
+
+// f(begin, end, write) of every piece of the accesses to local memory, as offsets from `base`.
+template <typename F>
+void for_local_pieces(const Access* accesses, size_t n, uint64_t base, F f) {
+  for (size_t i = 0; i < n; i++) {
+    const Range& r = accesses[i].range;
+    if (accesses[i].gm || r.bytes == 0 || r.pieces == 0) continue;
+    const uint64_t offset = r.addr - base, bytes = is_dense(r) ? r.span() : r.bytes;
+    for (uint32_t k = 0; k < (is_dense(r) ? 1 : r.pieces); k++)
+      f(offset + k * r.stride, offset + k * r.stride + bytes, accesses[i].write);
+  }
 }
 
 }  // namespace
 
-HazardTracker::HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
+HazardTracker::HazardTracker(int core, const Chip& chip, uint8_t* local_base, uint32_t register_bytes, bool report,
                              bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows)
     : core_(core),
       base_(local_base),
-      bytes_(local_bytes),
+      bytes_(chip.ub_bytes),
+      event_ids_(static_cast<int>(chip.event_ids)),
       report_(report),
       auto_sync_(auto_sync),
       buffers_(buffers),
       shadows_(shadows) {
-  uint32_t blocks = (local_bytes + register_bytes + kBlockBytes - 1) / kBlockBytes;
+  uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
   if (report_ || auto_sync_)
     for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
       shadows_.write[static_cast<int>(p)].reset(blocks);
       shadows_.read[static_cast<int>(p)].reset(blocks);
     }
   sites_.resize(kPipes);
-  flags_.resize(kPipes * kPipes * kFlagsPerPair);
+  flags_.resize(static_cast<size_t>(kPipes * kPipes * event_ids_));
+  crossings_.resize(chip.cross_flags);
 }
 
-uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
+void HazardTracker::on(const Event& e) {
+  switch (e.kind) {
+    case Event::kInstruction:
+      begin(e.pipe, e.api, e.pc);
+      return access(e.accesses, e.n);
+    case Event::kSetFlag:
+      return set_flag(e);
+    case Event::kWaitFlag:
+      return wait_flag(e);
+    case Event::kBarrier:
+      return barrier(e.pipe);
+    case Event::kBarrierAll:
+      return barrier_all();
+    case Event::kMeet:
+      return sync_all();
+    case Event::kCrossSet:
+      return cross_set(e.pipe, e.id);
+    case Event::kCrossWait:
+      return cross_wait(e.id);
+  }
+}
+
+void HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
   int p = static_cast<int>(pipe);
   current_ = {pipe, api, pc, false};
   current_epoch_ = ++issued_[p];
@@ -57,7 +84,6 @@ uint32_t HazardTracker::begin(Pipe pipe, const char* api, const void* pc) {
   if (pipe != Pipe::S)
     for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], known_[0][q]);
   if (report_) sites_[p].push_back(current_);
-  return current_epoch_;
 }
 
 bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
@@ -73,29 +99,15 @@ bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
 
 void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin,
                              uint64_t end) {
-  int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
   // The compiler follows local memory, and what the scalar unit loads; not what two copies do to global memory.
-  if (auto_sync_ && (!gm || p == 0 || q == 0)) {
-    implicit_[q] |= static_cast<uint8_t>(1u << p);
-    for (const Dependency& d : dependencies_)
-      if (d.src == other && d.epoch >= epoch) return;
-    dependencies_.push_back({other, epoch});
-    if (p == q)
-      self_barrier_[q] = std::max(self_barrier_[q], epoch);
-    else
-      known_[p][q] = std::max(known_[p][q], epoch);
-    return;
-  }
+  if (auto_sync_ && (!gm || current_.pipe == Pipe::S || other == Pipe::S)) return depend(other, epoch);
   if (!report_ || reports.size() >= kMaxReports) return;
   HazardReport r;
-  r.first = sites_[q][epoch - 1];
+  r.first = sites_[static_cast<int>(other)][epoch - 1];
   r.first.write = other_write;
   r.second = current_;
   r.second.write = write;
-  for (const HazardReport& seen : reports)
-    if (seen.first.pc == r.first.pc && seen.second.pc == r.second.pc && seen.first.write == r.first.write &&
-        seen.second.write == r.second.write)
-      return;
+  if (reported(r)) return;
   r.first_core = r.second_core = core_;
   r.gm = gm;
   r.begin = begin;
@@ -103,6 +115,25 @@ void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool 
   if (!gm) r.buffer = buffer_at(begin);
   r.missing = missing_edge(other, current_.pipe);
   reports.push_back(std::move(r));
+}
+
+void HazardTracker::depend(Pipe other, uint32_t epoch) {
+  int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
+  implicit_[q] |= static_cast<uint8_t>(1u << p);
+  for (const Dependency& d : dependencies_)
+    if (d.src == other && d.epoch >= epoch) return;
+  dependencies_.push_back({other, epoch});
+  if (p == q)
+    self_barrier_[q] = std::max(self_barrier_[q], epoch);
+  else
+    known_[p][q] = std::max(known_[p][q], epoch);
+}
+
+bool HazardTracker::reported(const HazardReport& r) const {
+  return std::any_of(reports.begin(), reports.end(), [&](const HazardReport& seen) {
+    return seen.first.pc == r.first.pc && seen.second.pc == r.second.pc && seen.first.write == r.first.write &&
+           seen.second.write == r.second.write;
+  });
 }
 
 std::string HazardTracker::buffer_at(uint64_t offset) const {
@@ -139,21 +170,12 @@ void HazardTracker::check_local(uint64_t begin, uint64_t end, bool write) {
 
 void HazardTracker::access(const Access* accesses, size_t n) {
   if (!report_ && !auto_sync_) return;
-  auto each = [&](auto f) {
-    for (size_t i = 0; i < n; i++) {
-      const Range& r = accesses[i].range;
-      if (accesses[i].gm || r.bytes == 0 || r.pieces == 0) continue;
-      uint64_t offset = r.addr - reinterpret_cast<uint64_t>(base_);
-      bool dense = r.pieces <= 1 || r.stride <= r.bytes;
-      uint64_t bytes = dense ? r.span() : r.bytes;
-      for (uint32_t k = 0; k < (dense ? 1 : r.pieces); k++)
-        f(offset + k * r.stride, offset + k * r.stride + bytes, accesses[i].write);
-    }
-  };
+  const auto base = reinterpret_cast<uint64_t>(base_);
   // First all checks: an instruction is not a hazard to itself.
-  each([&](uint64_t begin, uint64_t end, bool write) { check_local(begin, end, write); });
+  for_local_pieces(accesses, n, base,
+                   [&](uint64_t begin, uint64_t end, bool write) { check_local(begin, end, write); });
   int p = static_cast<int>(current_.pipe);
-  each([&](uint64_t begin, uint64_t end, bool write) {
+  for_local_pieces(accesses, n, base, [&](uint64_t begin, uint64_t end, bool write) {
     (write ? shadows_.write[p] : shadows_.read[p]).mark(begin, end, current_epoch_);
   });
   for (size_t i = 0; i < n; i++)
@@ -176,78 +198,88 @@ bool HazardTracker::overlap(const GmPending& a, const GmPending& b) {
 
 void HazardTracker::gm(const Access& access) {
   const Range& range = access.range;
-  bool write = access.write;
-  current_.write = write;
+  current_.write = access.write;
   scalar_gm_ = scalar_gm_ || current_.pipe == Pipe::S;
-  uint64_t begin = access.canonical, end = begin + range.span();
-  bool dense = range.pieces <= 1 || range.stride <= range.bytes;
-  GmPending now{begin, end, range.bytes, dense ? 0 : range.stride, current_epoch_, current_, access.atomic};
-  auto check = [&](std::vector<GmPending>& pending, bool other_write) {
-    size_t keep = 0;
-    for (GmPending& a : pending) {
-      bool itself = a.site.pipe == current_.pipe && a.epoch == current_epoch_;
-      if (!itself && !(a.atomic && now.atomic) && overlap(a, now) && !ordered(a.site.pipe, a.epoch, other_write))
-        conflict(a.site.pipe, a.epoch, other_write, write, true, std::max(a.begin, begin), std::min(a.end, end));
-      bool settled = true;  // ordered before everything that can still touch GM?
-      for (Pipe p : {Pipe::MTE2, Pipe::MTE3, Pipe::S})
-        if (p != Pipe::S || scalar_gm_) settled = settled && ordered_for(p, a.site.pipe, a.epoch);
-      if (!settled) pending[keep++] = a;
-    }
-    pending.resize(keep);
-  };
-  check(gm_writes_, true);
-  if (write) check(gm_reads_, false);
-  auto& mine = write ? gm_writes_ : gm_reads_;
+  const uint64_t begin = access.canonical, end = begin + range.span();
+  const GmPending now{begin,          end,      range.bytes,  is_dense(range) ? 0 : range.stride,
+                      current_epoch_, current_, access.atomic};
+  check_pending(gm_writes_, now, true);
+  if (access.write) check_pending(gm_reads_, now, false);
+  auto& mine = access.write ? gm_writes_ : gm_reads_;
   if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
   mine.push_back(now);
-  // For the comparison between cores only what is touched matters, piece by piece.
-  if (!report_) return;
-  uint32_t pieces = dense ? 1 : range.pieces;
-  const bool keep = keep_writes_ && write && !access.atomic && current_.pipe != Pipe::S;
-  for (uint32_t i = 0; i < pieces; i++) {
-    uint64_t b = begin + i * range.stride, e = dense ? end : b + range.bytes;
+  if (report_) note_pieces(access);
+}
+
+void HazardTracker::check_pending(std::vector<GmPending>& pending, const GmPending& now, bool other_write) {
+  size_t keep = 0;
+  for (GmPending& a : pending) {
+    bool itself = a.site.pipe == current_.pipe && a.epoch == current_epoch_;
+    if (!itself && !(a.atomic && now.atomic) && overlap(a, now) && !ordered(a.site.pipe, a.epoch, other_write))
+      conflict(a.site.pipe, a.epoch, other_write, current_.write, true, std::max(a.begin, now.begin),
+               std::min(a.end, now.end));
+    if (!settled(a)) pending[keep++] = a;
+  }
+  pending.resize(keep);
+}
+
+// Is it ordered before everything that can still touch GM?
+bool HazardTracker::settled(const GmPending& a) const {
+  return ordered_for(Pipe::MTE2, a.site.pipe, a.epoch) && ordered_for(Pipe::MTE3, a.site.pipe, a.epoch) &&
+         (!scalar_gm_ || ordered_for(Pipe::S, a.site.pipe, a.epoch));
+}
+
+// For the comparison between cores only what is touched matters, piece by piece.
+void HazardTracker::note_pieces(const Access& access) {
+  const Range& range = access.range;
+  const bool dense = is_dense(range);
+  const bool keep = keep_writes_ && access.write && !access.atomic && current_.pipe != Pipe::S;
+  for (uint32_t i = 0; i < (dense ? 1 : range.pieces); i++) {
+    const uint64_t begin = access.canonical + i * range.stride;
+    const uint64_t end = dense ? access.canonical + range.span() : begin + range.bytes;
+    GmAccess now{begin, end, current_, interval_, access.atomic, current_epoch_, kOpen, {}};
     const auto* stored = reinterpret_cast<const uint8_t*>(range.addr + i * range.stride);
-    std::vector<uint8_t> bytes;
-    if (keep) bytes.assign(stored, stored + (e - b));
-    for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
-      GmAccess& a = gm_accesses[k];
-      if (a.site.pc == current_.pc && a.interval == interval_ && a.site.write == write && a.end == b &&
-          a.until == kOpen && a.atomic == access.atomic) {
-        a.end = e;
-        a.epoch = current_epoch_;
-        a.bytes.insert(a.bytes.end(), bytes.begin(), bytes.end());
-        b = e;
-        break;
-      }
-    }
-    if (b != e)
-      gm_accesses.push_back({b, e, current_, interval_, access.atomic, current_epoch_, kOpen, std::move(bytes)});
+    if (keep) now.bytes.assign(stored, stored + (end - begin));
+    if (!continues(now)) gm_accesses.push_back(std::move(now));
   }
 }
 
-void HazardTracker::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
-  Flag& f = flags_[flag_index(src, dst, id)];
-  int s = static_cast<int>(src);
+// Appends `now` to one of the last accesses, of the same site, that ends where it begins; false when there is none.
+bool HazardTracker::continues(const GmAccess& now) {
+  for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
+    GmAccess& a = gm_accesses[k];
+    const bool alike = a.site.pc == now.site.pc && a.interval == now.interval && a.site.write == now.site.write &&
+                       a.atomic == now.atomic;
+    if (!alike || a.end != now.begin || a.until != kOpen) continue;
+    a.end = now.end;
+    a.epoch = now.epoch;
+    a.bytes.insert(a.bytes.end(), now.bytes.begin(), now.bytes.end());
+    return true;
+  }
+  return false;
+}
+
+void HazardTracker::set_flag(const Event& e) {
+  Flag& f = flags_[flag_index(e.src, e.pipe, e.id)];
+  int s = static_cast<int>(e.src);
   for (int q = 0; q < kPipes; q++) known_[s][q] = std::max(known_[s][q], known_[0][q]);
   f.twice = f.twice || !f.sets.empty();
-  f.sets.push_back({known_[s], pc, settled});
+  f.sets.push_back({known_[s], e.pc, e.settled});
   f.sets.back().clock[s] = issued_[s];  // a flag is raised when the pipe's earlier instructions are complete
 }
 
-bool HazardTracker::wait_flag(Pipe src, Pipe dst, int id) {
-  Flag& f = flags_[flag_index(src, dst, id)];
-  if (f.sets.empty()) return false;
-  int d = static_cast<int>(dst);
+void HazardTracker::wait_flag(const Event& e) {
+  Flag& f = flags_[flag_index(e.src, e.pipe, e.id)];
+  int d = static_cast<int>(e.pipe);
   for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.sets.front().clock[q]);
   f.sets.erase(f.sets.begin());
-  return true;
 }
 
 std::vector<HazardTracker::OpenFlag> HazardTracker::open_flags(bool twice) const {
   std::vector<OpenFlag> open;
   for (int s = 0; s < kPipes; s++)
     for (int d = 0; d < kPipes; d++)
-      for (int id = 0; id < kFlagsPerPair; id++) {
+      for (int id = 0; id < event_ids_; id++) {
         const auto& sets = flags_[flag_index(static_cast<Pipe>(s), static_cast<Pipe>(d), id)].sets;
         for (const auto& set : sets)
           if (!set.settled && (!twice || sets.size() > 1))
@@ -265,7 +297,7 @@ std::vector<std::string> HazardTracker::relies_on() const {
         out.push_back(edge(static_cast<Pipe>(q), static_cast<Pipe>(p)) + " order");
     }
   for (size_t i = 0; i < flags_.size(); i++) {
-    size_t pair = i / kFlagsPerPair;
+    const size_t pair = i / static_cast<size_t>(event_ids_);
     std::string text = edge(static_cast<Pipe>(pair / kPipes), static_cast<Pipe>(pair % kPipes)) + " set twice";
     if (flags_[i].twice && (out.empty() || out.back() != text)) out.push_back(text);
   }
@@ -307,122 +339,15 @@ void HazardTracker::cross_set(Pipe pipe, int id) {
   clock[p] = issued_[p];
   clock[0] = issued_[0];
   complete_at(++barriers_, clock);
-  crossings_[id].push_back({barriers_, clock});
+  crossings_[static_cast<size_t>(id)].push_back({barriers_, clock});
 }
 
 void HazardTracker::cross_wait(int id) {
-  const Crossing& c = crossings_[id].front();
+  const Crossing& c = crossings_[static_cast<size_t>(id)].front();
   for (int p = 0; p < kPipes; p++)
     for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], c.clock[q]);
   interval_ = std::max(interval_, c.barrier);
-  crossings_[id].pop_front();
-}
-
-// Do two writes store the same where they overlap? Only told of writes whose bytes were kept.
-bool store_the_same(const HazardTracker::GmAccess& a, const HazardTracker::GmAccess& b) {
-  if (!a.site.write || !b.site.write || a.bytes.empty() || b.bytes.empty()) return false;
-  const uint64_t begin = std::max(a.begin, b.begin), end = std::min(a.end, b.end);
-  return std::memcmp(&a.bytes[begin - a.begin], &b.bytes[begin - b.begin], end - begin) == 0;
-}
-
-void HazardTracker::forget_overwritten() {
-  struct Item {
-    int interval;
-    GmAccess* write;
-  };
-  std::vector<Item> writes;
-  for (GmAccess& a : gm_accesses)
-    for (int i = a.interval; !a.bytes.empty() && i <= barriers_ && (i == a.interval || i < a.until); i++)
-      writes.push_back({i, &a});
-  std::sort(writes.begin(), writes.end(), [](const Item& a, const Item& b) {
-    return a.interval != b.interval ? a.interval < b.interval : a.write->begin < b.write->begin;
-  });
-  // Against the furthest-reaching write so far: who agrees with it agrees with all others below it.
-  const Item* furthest = nullptr;
-  std::vector<GmAccess*> forgotten;
-  for (const Item& item : writes) {
-    GmAccess* a = item.write;
-    const bool meets = furthest && furthest->interval == item.interval && furthest->write->end > a->begin;
-    if (meets && !store_the_same(*furthest->write, *a)) forgotten.insert(forgotten.end(), {furthest->write, a});
-    if (!meets || a->end > furthest->write->end) furthest = &item;
-  }
-  for (GmAccess* a : forgotten) a->bytes.clear();
-}
-
-std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit) {
-  struct Item {
-    uint64_t begin, end;
-    int core;
-    const HazardTracker::GmAccess* access;
-    int interval;
-  };
-  int last = 0;
-  for (const HazardTracker* core : cores)
-    for (const auto& a : core->gm_accesses) last = std::max(last, a.interval);
-  // An access that a barrier doesn't cover goes on in the intervals behind it.
-  std::vector<Item> items;
-  for (size_t c = 0; c < cores.size(); c++)
-    for (const auto& a : cores[c]->gm_accesses)
-      for (int i = a.interval; i <= last && (i == a.interval || i < a.until); i++)
-        items.push_back({a.begin, a.end, static_cast<int>(c), &a, i});
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return a.interval != b.interval ? a.interval < b.interval
-           : a.begin != b.begin     ? a.begin < b.begin
-                                    : a.core < b.core;
-  });
-  std::vector<HazardReport> out;
-  // Sweep with the furthest-reaching access of each kind seen so far, per core of origin: two of each are enough to
-  // find one access of another core.
-  struct Reach {
-    uint64_t end = 0;
-    const Item* item = nullptr;
-  };
-  enum Kind { kRead, kAtomic, kWrite, kKept, kKinds };  // kKept: a write whose bytes are known
-  auto kind_of = [](const HazardTracker::GmAccess& a) {
-    return !a.site.write ? kRead : a.atomic ? kAtomic : a.bytes.empty() ? kWrite : kKept;
-  };
-  Reach reach[kKinds][2];
-  int interval = -1;
-  auto push = [](Reach(&of_kind)[2], const Item& item) {
-    for (Reach& r : of_kind)
-      if (r.item && r.item->core == item.core) {
-        if (item.end > r.end) r = {item.end, &item};
-        return;
-      }
-    Reach& weakest = of_kind[0].end <= of_kind[1].end ? of_kind[0] : of_kind[1];
-    if (item.end > weakest.end) weakest = {item.end, &item};
-  };
-  for (const Item& item : items) {
-    if (item.interval != interval) {
-      interval = item.interval;
-      for (auto& of_kind : reach)
-        for (Reach& r : of_kind) r = {};
-    }
-    const Kind kind = kind_of(*item.access);
-    for (int k = 0; k < 2 * kKinds; k++) {
-      const Reach& r = reach[k / 2][k % 2];
-      if (k / 2 == kind && (kind == kRead || kind == kAtomic)) continue;
-      if (!r.item || r.item->core == item.core || r.end <= item.begin) continue;
-      if (store_the_same(*r.item->access, *item.access)) continue;
-      bool seen = false;
-      for (const HazardReport& h : out)
-        seen = seen || (h.first.pc == r.item->access->site.pc && h.second.pc == item.access->site.pc);
-      if (seen) continue;
-      HazardReport h;
-      h.first = r.item->access->site;
-      h.second = item.access->site;
-      h.first_core = r.item->core;
-      h.second_core = item.core;
-      h.gm = true;
-      h.begin = item.begin;
-      h.end = std::min(item.end, r.end);
-      h.missing = "SyncAll (or another synchronization between cores)";
-      out.push_back(std::move(h));
-      if (out.size() >= limit) return out;
-    }
-    push(reach[kind], item);
-  }
-  return out;
+  crossings_[static_cast<size_t>(id)].pop_front();
 }
 
 }  // namespace vnpu

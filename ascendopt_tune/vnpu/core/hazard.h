@@ -11,20 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "event.h"
 #include "shadow.h"
 
 #include "vnpu/types.h"
 
 namespace vnpu {
-
-// One byte range (or a run of them) an instruction touches. A GM range's `canonical` is its device address.
-struct Access {
-  Range range;
-  bool write = false;
-  bool gm = false;
-  bool atomic = false;
-  uint64_t canonical = 0;
-};
 
 using Clock = std::array<uint32_t, kPipes>;  // per pipe: number of its instructions known to be complete
 
@@ -60,27 +52,19 @@ class HazardTracker {
   // `register_bytes` behind local memory stand for registers: between instructions of one pipe they are never a hazard.
   // `buffers`: UB buffers handed out, offset -> bytes, looked at when a report names one. `shadows` are made anew, and
   // needed while the kernel runs.
-  HazardTracker(int core, uint8_t* local_base, uint32_t local_bytes, uint32_t register_bytes, bool report,
-                bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows);
+  HazardTracker(int core, const Chip& chip, uint8_t* local_base, uint32_t register_bytes, bool report, bool auto_sync,
+                const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows);
 
-  // Starts instruction on `pipe`; returns its number on that pipe (from 1).
-  uint32_t begin(Pipe pipe, const char* api, const void* pc);
-  // Checks all accesses of the instruction just begun, then marks them. Local ranges must lie inside local memory (or
-  // the registers behind it).
+  // Checks what an instruction touches, then marks it; follows flags and barriers. Local ranges must lie inside local
+  // memory (or the registers behind it). A flag that is waited for is one that is_set().
+  void on(const Event& event);
+  // The instruction of the last event touches these, too.
   void access(const Access* accesses, size_t n);
-  // What the accesses since begin() have to wait for under automatic synchronization; cleared by begin().
+  // Its number on its pipe, from 1, and what it has to wait for under automatic synchronization.
+  uint32_t epoch() const { return current_epoch_; }
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
-
-  // `settled`: nobody needs to wait for it (queues).
-  void set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled = false);
-  // False when nothing set the flag: a deadlock on hardware.
-  bool wait_flag(Pipe src, Pipe dst, int id);
-  void barrier(Pipe pipe);
-  void barrier_all();
-  void sync_all();  // after a barrier over all cores: a new interval for the comparison between cores
-  // A barrier over all cores in two halves: what `pipe` has done is known everywhere once all cores have set the flag.
-  void cross_set(Pipe pipe, int id);
-  void cross_wait(int id);
+  // Has somebody set the flag who nobody has waited for yet?
+  bool is_set(Pipe src, Pipe dst, int id) const { return !flags_[flag_index(src, dst, id)].sets.empty(); }
 
   // A flag that was set and never waited for.
   struct OpenFlag {
@@ -135,7 +119,19 @@ class HazardTracker {
   };
   static bool overlap(const GmPending& a, const GmPending& b);
 
+  void begin(Pipe pipe, const char* api, const void* pc);
+  void set_flag(const Event& e);
+  void wait_flag(const Event& e);
+  void barrier(Pipe pipe);
+  void barrier_all();
+  void sync_all();  // after a barrier over all cores: a new interval for the comparison between cores
+  // A barrier over all cores in two halves: what `pipe` has done is known everywhere once all cores have set the flag.
+  void cross_set(Pipe pipe, int id);
+  void cross_wait(int id);
+
   void conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin, uint64_t end);
+  void depend(Pipe other, uint32_t epoch);  // automatic synchronization orders the current instruction after it
+  bool reported(const HazardReport& r) const;
   bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;
   bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {
     return known_[static_cast<int>(pipe)][static_cast<int>(other)] >= epoch;
@@ -143,11 +139,19 @@ class HazardTracker {
   void check_local(uint64_t begin, uint64_t end, bool write);
   void check_shadow(Pipe other, const Shadow& shadow, bool other_write, uint64_t begin, uint64_t end, bool write);
   void gm(const Access& access);
+  void check_pending(std::vector<GmPending>& pending, const GmPending& now, bool other_write);
+  bool settled(const GmPending& a) const;
+  void note_pieces(const Access& access);
+  bool continues(const GmAccess& now);
+  size_t flag_index(Pipe src, Pipe dst, int id) const {
+    return static_cast<size_t>((static_cast<int>(src) * kPipes + static_cast<int>(dst)) * event_ids_ + id);
+  }
   std::string buffer_at(uint64_t offset) const;
 
   int core_;
   uint8_t* base_;
   uint32_t bytes_;
+  int event_ids_;
   bool report_, auto_sync_;
   const std::map<uint32_t, uint32_t>* buffers_;
   Clock issued_{};                     // instructions issued per pipe
@@ -166,7 +170,7 @@ class HazardTracker {
     Clock clock;
   };
   void complete_at(int barrier, const Clock& clock);  // tells it the accesses that `clock` covers
-  std::deque<Crossing> crossings_[kCrossFlags];       // flags set and not yet waited for
+  std::vector<std::deque<Crossing>> crossings_;       // by flag: set and not yet waited for
   size_t first_open_ = 0;                             // accesses before it are complete at some barrier
   int barriers_ = 0;
   int interval_ = 0;

@@ -5,10 +5,10 @@
 namespace vnpu {
 namespace {
 
-// Windows of 512 bytes (four lines) in which `lines` has a bit.
-uint64_t windows(uint64_t lines) {
-  lines |= lines >> 2;
-  return static_cast<uint64_t>(__builtin_popcountll((lines | lines >> 1) & 0x1111111111111111ull));
+// Groups of `n` lines, a power of two below 64, in which `lines` has a bit.
+uint64_t groups(uint64_t lines, uint32_t n) {
+  for (uint32_t s = 1; s < n; s *= 2) lines |= lines >> s;
+  return static_cast<uint64_t>(__builtin_popcountll(lines & ~0ull / ((1ull << n) - 1)));
 }
 
 }  // namespace
@@ -29,14 +29,16 @@ L2State::Page& L2State::page(uint64_t number) {
 
 L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
   uint64_t found = 0, requests = 0;
+  const uint64_t line = chip.l2_line_bytes;
+  const auto per_request = static_cast<uint32_t>(chip.gm_request_bytes / chip.l2_line_bytes);
   for (uint32_t b = 0; b < t.bursts; b++) {
-    uint64_t first = (t.gm_addr + b * t.burst_stride) / kLine;
-    uint64_t last = (t.gm_addr + b * t.burst_stride + std::max(1u, t.burst_bytes) - 1) / kLine;
+    uint64_t first = (t.gm_addr + b * t.burst_stride) / line;
+    uint64_t last = (t.gm_addr + b * t.burst_stride + std::max(1u, t.burst_bytes) - 1) / line;
     while (first <= last) {
-      uint64_t number = first * kLine / kPage, begin = first % 64, end = std::min<uint64_t>(63, begin + last - first);
+      uint64_t number = first / 64, begin = first % 64, end = std::min<uint64_t>(63, begin + last - first);
       uint64_t mask = (~0ull >> (63 - end)) & (~0ull << begin);
       Page& page = this->page(number);
-      found += windows(mask) - windows(mask & ~page.present);
+      found += groups(mask, per_request) - groups(mask & ~page.present, per_request);
       if (t.cached) {
         lines_ += static_cast<uint64_t>(__builtin_popcountll(mask & ~page.present));
         page.present |= mask;
@@ -44,7 +46,7 @@ L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
         if (uses_.empty() || uses_.back().page != number) uses_.push_back({number, ++now_});
         page.used = now_;
       }
-      requests += windows(mask);
+      requests += groups(mask, per_request);
       first += end - begin + 1;
     }
   }
@@ -56,12 +58,12 @@ L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
 
 double L2State::make_room(const Chip& chip) {
   double dirty = 0;
-  while (static_cast<double>(lines_ * kLine) > chip.l2_bytes) {
+  while (static_cast<double>(lines_ * chip.l2_line_bytes) > chip.l2_bytes) {
     Use use = uses_.front();
     uses_.pop_front();
     Page& page = this->page(use.page);
     if (page.used != use.when) continue;
-    dirty += static_cast<double>(static_cast<uint64_t>(__builtin_popcountll(page.dirty)) * kLine);
+    dirty += static_cast<double>(static_cast<uint64_t>(__builtin_popcountll(page.dirty)) * chip.l2_line_bytes);
     lines_ -= static_cast<uint64_t>(__builtin_popcountll(page.present));
     page = Page();
   }

@@ -23,10 +23,8 @@ class L2State {
   Touched touch(const Transfer& t, const Chip& chip);
 
  private:
-  static constexpr uint64_t kLine = 128;  // bytes; one miss of the published cache counters is 128 bytes
-  static constexpr uint64_t kPage = 64 * kLine;
   struct Page {
-    uint64_t present = 0, dirty = 0;  // a bit per line
+    uint64_t present = 0, dirty = 0;  // a bit for each of its 64 lines
     uint64_t used = 0;                // when it was touched last
   };
   struct Use {

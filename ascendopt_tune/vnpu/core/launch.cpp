@@ -1,14 +1,14 @@
 #include "launch.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <utility>
 #include <vector>
 
+#include "findings.h"
 #include "machine.h"
 #include "replay.h"
 #include "report.h"
@@ -21,77 +21,107 @@ constexpr int kVectorCoreException = 507035;  // ACL_ERROR_RT_VECTOR_CORE_EXCEPT
 constexpr int kInvalidParam = 107000;         // ACL_ERROR_RT_PARAM_INVALID
 constexpr int kMostThreads = 256;
 
-struct Settings {
-  std::mutex mutex;
-  Chip chip;
-  bool loaded = false, timing = true, hazards = true, trace = false, log = false, writes = false;
-  bool guard = true;
-  uint8_t fill = 0xff, stack = 0;
-  int threads = 1;
-  State state = State::Warm;
-};
+std::mutex one_at_a_time;
 
-int number(const std::string& text, int least, int most, const char* what) {
-  size_t used = 0;
-  const int value = std::stoi(text, &used);
-  if (used != text.size() || value < least || value > most) throw std::invalid_argument(what);
-  return value;
-}
-
-State state_called(const std::string& name) {
-  if (name == "warm") return State::Warm;
-  if (name == "flushed") return State::Flushed;
-  if (name == "cold") return State::Cold;
-  throw std::invalid_argument("state is warm, flushed or cold");
-}
-
-Settings& settings() {
-  static Settings* s = [] {
-    auto* made = new Settings;
-    const char* threads = getenv("ASCENDOPT_CORE_THREADS");
-    // Something that is no number is ignored here: ascendopt_tune/settings.py refuses it.
-    if (threads && *threads) made->threads = std::clamp(atoi(threads), 1, kMostThreads);
-    return made;
+// What ASCENDOPT_CORE_THREADS says. Something that is no number is ignored here: ascendopt_tune/settings.py refuses it.
+uint32_t usual_threads() {
+  static const int threads = [] {
+    const char* said = getenv("ASCENDOPT_CORE_THREADS");
+    return said && *said ? std::clamp(atoi(said), 1, kMostThreads) : 1;
   }();
-  return *s;
+  return static_cast<uint32_t>(threads);
+}
+
+// A chip, read once for as long as its file is the same. Throws std::runtime_error for one that doesn't exist.
+std::shared_ptr<const Chip> chip_called(const std::string& name) {
+  using Stamp = std::pair<std::filesystem::file_time_type, uintmax_t>;
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, std::pair<Stamp, std::shared_ptr<const Chip>>>;
+  Stamp stamp{};
+  if (name.find('/') != std::string::npos || name.find('.') != std::string::npos) {  // a file
+    std::error_code ignored;
+    stamp = {std::filesystem::last_write_time(name, ignored), std::filesystem::file_size(name, ignored)};
+  }
+  const std::lock_guard lock(mutex);
+  auto& [seen, chip] = (*known)[name];
+  if (!chip || seen != stamp) {
+    chip = std::make_shared<const Chip>(load_chip(name));
+    seen = stamp;
+  }
+  return chip;
+}
+
+// The one in force where a launch names none.
+std::shared_ptr<const Chip> usual_chip() {
+  const char* name = getenv("ASCENDOPT_CHIP");
+  return chip_called(name && *name ? name : "ascend910b2");
+}
+
+// Why the options can't be; "" when they can.
+std::string refusal(const LaunchOptions& o) {
+  if (o.size != sizeof o) return "the launch options are of another version of the virtual NPU";
+  if (o.state > static_cast<uint8_t>(State::Cold)) return "state is 0, 1 or 2: warm, flushed or cold";
+  if (o.threads > kMostThreads) return "threads is a number from 1 to 256, or 0 for the usual";
+  return "";
 }
 
 thread_local std::string last_error, last_log;
 thread_local size_t last_beside = 0;
 
-const Chip& current_chip(Settings& s) {
-  if (!s.loaded) {
-    const char* name = getenv("ASCENDOPT_CHIP");
-    s.chip = load_chip(name && *name ? name : "ascend910b2");
-    s.loaded = true;
-  }
-  return s.chip;
+// Why the kernel is not even started; "" when it is.
+std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
+  if (kernel.core_type != 0)
+    return std::string("kernel ") + kernel.name +
+           " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only";
+  if (block_dim == 0 || block_dim > 65535) return "block dim " + std::to_string(block_dim) + " is outside 1..65535";
+  return "";
 }
 
-// Bytes [begin, end) of global memory in the words of the kernel's caller: counted in their allocation, which is named
-// by the parameter that points there.
-std::string name_buffer(uint64_t& begin, uint64_t& end, const KernelInfo& kernel, void** args) {
-  const Allocation* a = gm_find_canonical(begin);
-  if (!a) return "";
-  begin -= a->canonical;
-  end -= a->canonical;
-  std::string name = "an allocation of " + std::to_string(a->payload) + " B";
-  for (uint32_t i = 0; i < kernel.param_count; i++) {
-    uint64_t value = 0;
-    if (kernel.param_sizes[i] != sizeof value) continue;
-    std::memcpy(&value, args[i], sizeof value);
-    if (value >= a->base && value < a->base + a->allocated) return name + ", kernel parameter " + std::to_string(i);
-  }
-  return name;
+// What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
+Options core_options(const KernelInfo& kernel, const LaunchOptions& o) {
+  const bool timing = o.timing != 0, hazards = o.hazards != 0;
+  return {timing, hazards, kernel.auto_sync && (timing || hazards), o.log != 0, o.fill, o.stack};
+}
+
+// Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
+bool may_run_beside(const LaunchOptions& o, const Task& task, bool variables) {
+  const bool seen = task.kernel.guarded && task.image.bytes != 0 && guard_answers() && !variables;
+  return task.block_dim > 1 && !o.log && !o.writes && seen;
+}
+
+// Those that have begun: with an error not all.
+std::vector<Core*> cores_of(const Fibers& fibers) {
+  std::vector<Core*> cores;
+  for (const auto& f : fibers)
+    if (f->core) cores.push_back(f->core.get());
+  return cores;
+}
+
+std::string access_log(const std::vector<Core*>& cores, uint32_t local_bytes) {
+  std::vector<const AccessLog*> logs;
+  std::vector<const uint8_t*> memories;
+  for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
+  return access_log_json(logs, memories, local_bytes);
+}
+
+// Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
+std::string model_time(const std::vector<Core*>& cores, const Chip& chip, const LaunchOptions& o, Report& report) {
+  std::vector<Trace> traces;
+  for (Core* c : cores) traces.push_back(std::move(c->trace));
+  auto replay = std::make_shared<const Replay>(std::move(traces), chip, static_cast<State>(o.state));
+  report.times = replay->times(chip, o.trace ? &report.timeline : nullptr);
+  if (!report.times.deadlock.empty()) return "deadlock: " + report.times.deadlock;
+  report.profile(replay->traces(), chip);
+  keep(std::move(replay));
+  return "";
 }
 
 }  // namespace
 
 void set_last_error(const std::string& what) { last_error = what; }
 
-LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables) {
-  Settings& s = settings();
-  std::lock_guard lock(s.mutex);
+LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables, const LaunchOptions& o) {
+  const std::lock_guard lock(one_at_a_time);
   keep(nullptr);
   LaunchResult result;
   Report report;
@@ -103,91 +133,40 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
     publish(std::move(report));
     return result;
   };
+  if (const std::string why = refusal(o); !why.empty()) return finish(kInvalidParam, why);
+  std::shared_ptr<const Chip> in_force;
   try {
-    current_chip(s);
+    in_force = o.chip ? chip_called(o.chip) : usual_chip();
   } catch (const std::exception& e) {
     return finish(kInvalidParam, e.what());
   }
-  const Chip& chip = s.chip;
+  const Chip& chip = *in_force;
   report.chip = chip.name;
-  if (kernel.core_type != 0)
-    return finish(kInvalidParam, std::string("kernel ") + kernel.name +
-                                     " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only");
-  if (block_dim == 0 || block_dim > 65535)
-    return finish(kInvalidParam, "block dim " + std::to_string(block_dim) + " is outside 1..65535");
+  if (const std::string why = refusal(kernel, block_dim); !why.empty()) return finish(kInvalidParam, why);
 
-  // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
-  Options options{s.timing, s.hazards, kernel.auto_sync && (s.timing || s.hazards), s.log, s.fill, s.stack};
+  const Options options = core_options(kernel, o);
   Fibers fibers;
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
-  const Reach image = s.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
-  const Task task{kernel, args, chip, options, static_cast<int>(block_dim), s.writes, image};
-  // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
-  const bool seen = kernel.guarded && image.bytes != 0 && guard_answers() && !variables;
-  const bool beside = s.threads > 1 && block_dim > 1 && !s.log && !s.writes && seen;
-  last_beside = beside ? run_beside(fibers, task, std::min<size_t>(s.threads, block_dim)) : 0;
+  const Reach image = o.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
+  const Task task{kernel, args, chip, options, static_cast<int>(block_dim), o.writes != 0, image};
+  const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
+  last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);
-  std::vector<Core*> cores;  // all; with an error those that have begun
-  for (auto& f : fibers)
-    if (f->core) cores.push_back(f->core.get());
+  const std::vector<Core*> cores = cores_of(fibers);
 
-  if (s.log) {
-    std::vector<const AccessLog*> logs;
-    std::vector<const uint8_t*> memories;
-    for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
-    last_log = access_log_json(logs, memories, chip.ub_bytes);
-  }
-  std::set<std::string> relies_on;
-  std::map<std::pair<int, bool>, std::pair<const Allocation*, uint64_t>> slack;
-  std::vector<const HazardTracker*> trackers;
-  for (Core* c : cores) {
-    trackers.push_back(&c->hazards);
-    for (std::string& what : c->hazards.relies_on()) relies_on.insert(std::move(what));
-    if (c->asked_clock) relies_on.insert("what time it is (GetSystemCycle)");
-    for (const auto& [allocation, past] : c->slack)
-      for (const bool write : {false, true}) {
-        auto& [where, bytes] = slack[{allocation->index, write}];
-        where = allocation;
-        bytes = std::max(bytes, past[write ? 1 : 0]);
-      }
-    for (const HazardReport& h : c->hazards.reports)
-      if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
-  }
-  report.relies_on.assign(relies_on.begin(), relies_on.end());
-  for (const auto& [place, use] : slack) {
-    uint64_t begin = use.first->canonical, end = begin;
-    if (use.second != 0) report.slack.push_back({name_buffer(begin, end, kernel, args), place.second, use.second});
-  }
+  if (o.log) last_log = access_log(cores, chip.ub_bytes);
+  const BufferNames names{kernel, args};
+  tell_habits(cores, names, report);
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
   }
-  for (Core* c : cores) c->hazards.forget_overwritten();
-  if (s.hazards)
-    for (HazardReport& h : cross_core_hazards(trackers, kMaxHazards)) report.hazards.push_back(std::move(h));
-  for (Core* c : cores)
-    for (UnwrittenUse& u : standing(c->unwritten.uses)) {
-      if (report.unwritten.size() >= kMaxHazards) break;
-      u.core = c->index;
-      report.unwritten.push_back(std::move(u));
+  tell_findings(cores, names, o.hazards != 0, report);
+  if (o.timing) {
+    if (const std::string deadlock = model_time(cores, chip, o, report); !deadlock.empty()) {
+      report.errors.emplace_back(KernelError::kDeadlock, deadlock, "", nullptr);
+      return finish(kVectorCoreException, deadlock);
     }
-  for (HazardReport& h : report.hazards)
-    if (h.gm) h.buffer = name_buffer(h.begin, h.end, kernel, args);
-  for (UnwrittenUse& u : report.unwritten) {
-    if (u.origin_gm) u.buffer = name_buffer(u.begin, u.end, kernel, args);
-    if (u.sink_end) u.sink_buffer = name_buffer(u.sink_begin, u.sink_end, kernel, args);
-  }
-  if (s.timing) {
-    std::vector<Trace> traces;
-    for (Core* c : cores) traces.push_back(std::move(c->trace));
-    auto replay = std::make_shared<const Replay>(std::move(traces), chip, s.state);
-    report.times = replay->times(chip, s.trace ? &report.timeline : nullptr);
-    if (!report.times.deadlock.empty()) {
-      report.errors.emplace_back(KernelError::kDeadlock, "deadlock: " + report.times.deadlock, "", nullptr);
-      return finish(kVectorCoreException, "deadlock: " + report.times.deadlock);
-    }
-    report.profile(replay->traces(), chip);
-    keep(std::move(replay));
     result.task_duration_us = report.task_duration_us;
   }
   return finish(0, "");
@@ -201,64 +180,17 @@ const char* vnpu_access_log() { return vnpu::last_log.c_str(); }
 uint32_t vnpu_cores_beside() { return static_cast<uint32_t>(vnpu::last_beside); }
 const char* vnpu_last_error() { return vnpu::last_error.c_str(); }
 
-int vnpu_set_option(const char* name, const char* value) {
-  vnpu::Settings& s = vnpu::settings();
-  std::lock_guard lock(s.mutex);
-  std::string n = name ? name : "", v = value ? value : "";
-  try {
-    if (n == "chip") {
-      s.chip = vnpu::load_chip(v);
-      s.loaded = true;
-      return 0;
-    }
-    if (n == "fill") {
-      s.fill = static_cast<uint8_t>(vnpu::number(v, 0, 255, "fill is a byte, 0 to 255"));
-      return 0;
-    }
-    if (n == "stack") {
-      s.stack = static_cast<uint8_t>(vnpu::number(v, 0, 255, "stack is a byte, 0 to 255"));
-      return 0;
-    }
-    if (n == "threads") {
-      s.threads = vnpu::number(v, 1, vnpu::kMostThreads, "threads is a number from 1 to 256");
-      return 0;
-    }
-    if (n == "state") {
-      s.state = vnpu::state_called(v);
-      return 0;
-    }
-  } catch (const std::exception& e) {
-    vnpu::last_error = e.what();
-    return 1;
-  }
-  bool* flag = n == "timing"    ? &s.timing
-               : n == "hazards" ? &s.hazards
-               : n == "trace"   ? &s.trace
-               : n == "log"     ? &s.log
-               : n == "writes"  ? &s.writes
-               : n == "guard"   ? &s.guard
-                                : nullptr;
-  if (!flag || (v != "0" && v != "1")) {
-    vnpu::last_error = "unknown option or value `" + n + "=" + v +
-                       "`; options: chip=<name>, timing=0|1, hazards=0|1, trace=0|1, log=0|1, writes=0|1, "
-                       "guard=0|1, state=warm|flushed|cold, fill=0..255, stack=0..255, threads=1..256";
-    return 1;
-  }
-  *flag = v == "1";
-  return 0;
-}
-
 const char* vnpu_chip_value(const char* key) {
-  vnpu::Settings& s = vnpu::settings();
-  std::lock_guard lock(s.mutex);
+  thread_local std::string value;
   try {
-    const auto& values = vnpu::current_chip(s).values;
-    auto it = values.find(key);
-    return it == values.end() ? "" : it->second.c_str();
+    const auto chip = vnpu::usual_chip();
+    const auto found = chip->values.find(key);
+    value = found == chip->values.end() ? "" : found->second;
   } catch (const std::exception& e) {
     vnpu::last_error = e.what();
-    return "";
+    value.clear();
   }
+  return value.c_str();
 }
 
 }  // extern "C"

@@ -5,14 +5,12 @@
 
 #include "guard.h"
 #include "own_clock.h"
+#include "words.h"
 
 namespace vnpu {
 namespace {
 
 thread_local Core* current = nullptr;
-
-constexpr uint32_t kCacheLine = 64;                   // AscendC programming guide: data cache line
-constexpr uint32_t kCacheLines = 32768 / kCacheLine;  // 32 KB data cache (architecture 2201)
 
 // Registers are tracked as memory behind the Unified Buffer, a block each; nothing is stored there.
 constexpr uint32_t kRegisterBytes = static_cast<uint32_t>(Register::Count) * kBlockBytes;
@@ -53,9 +51,10 @@ Core::Core(int index, int block_num, const Chip& chip, const Options& options, L
       options(options),
       local_(memory.reset(chip.ub_bytes, options.fill)),
       local_bytes_(chip.ub_bytes),
-      hazards(index, local_, local_bytes_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_,
-              memory.shadows),
-      unwritten(local_, local_bytes_, options.hazards) {}
+      hazards(index, chip, local_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_, memory.shadows),
+      unwritten(local_, local_bytes_, options.hazards),
+      crossed_(chip.cross_flags),
+      awaited_(chip.cross_flags) {}
 
 void Core::record(Record r) {
   r.scalar = trace.scalars.number(scalar_pending_);
@@ -64,7 +63,6 @@ void Core::record(Record r) {
 }
 
 void Core::flush_dependencies(Pipe pipe, const char* api, const void* pc) {
-  if (!options.timing) return;
   for (const Dependency& d : hazards.dependencies()) {
     // Copies of one pipe that overlap are not held up: asc-devkit's data_copy scenario 1, built with automatic
     // synchronization, copies to the same place of UB every 20.6 cycles.
@@ -88,24 +86,74 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, s
 void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
                  const Transfer* transfer) {
   if (detached && !detached->step()) needs_turn(api, pc);
-  Record r;
-  r.kind = Record::kInstr;
-  r.pipe = pipe;
-  r.epoch = hazards.begin(pipe, api, pc);
-  hazards.access(accesses, n);
-  if (options.log) log.push_back({LogEntry::kInstruction, pipe, Pipe::S, 0, api, {accesses, accesses + n}});
   if (transfer) (transfer->write ? trace.mte3_bytes : trace.mte2_bytes) += transfer->bytes;
-  if (!options.timing) return;
-  flush_dependencies(pipe, api, pc);
-  scalar(ScalarKind::Issue);
-  r.work = trace.works.number(work);
-  r.api = api;
-  r.pc = pc;
-  if (transfer) {
+  Event e;
+  e.pipe = pipe;
+  e.api = api;
+  e.pc = pc;
+  e.cost = ScalarKind::Issue;
+  e.accesses = accesses;
+  e.n = n;
+  e.work = &work;
+  e.transfer = transfer;
+  tell(e);
+}
+
+void Core::tell(const Event& e) {
+  hazards.on(e);
+  if (options.log) log.push_back({e, {e.accesses, e.accesses + e.n}});
+  if (options.timing) time(e);
+}
+
+void Core::touches(const Access& access) {
+  hazards.access(&access, 1);
+  if (options.log) log.back().accesses.push_back(access);
+}
+
+void Core::time(const Event& e) {
+  static constexpr Record::Kind kinds[] = {Record::kInstr,    Record::kSetFlag,    Record::kWaitFlag,
+                                           Record::kBarrier,  Record::kBarrierAll, Record::kSyncAll,
+                                           Record::kCrossSet, Record::kCrossWait};
+  const bool instruction = e.kind == Event::kInstruction;
+  if (instruction) flush_dependencies(e.pipe, e.api, e.pc);
+  if (e.cost != ScalarKind::kCount) scalar(e.cost);
+  if (instruction && !e.work) return;  // of the scalar unit, which is done with it
+  Record r;
+  r.kind = kinds[e.kind];
+  r.pipe = e.pipe;
+  r.src = e.src;
+  r.id = static_cast<uint8_t>(e.id);
+  r.api = e.api;
+  r.pc = e.pc;
+  if (instruction) {
+    r.epoch = hazards.epoch();
+    r.work = trace.works.number(*e.work);
+  }
+  if (e.transfer) {
     r.transfer = static_cast<int32_t>(trace.transfers.size());
-    trace.transfers.push_back(*transfer);
+    trace.transfers.push_back(*e.transfer);
   }
   record(r);
+}
+
+void Core::scalar_instruction(const char* api, const void* pc, const Access& access, ScalarKind cost) {
+  Event e;
+  e.api = api;
+  e.pc = pc;
+  e.cost = cost;
+  e.accesses = &access;
+  e.n = 1;
+  tell(e);
+}
+
+ScalarKind Core::cached(uint64_t canonical) {
+  if (!options.timing) return ScalarKind::GmHit;
+  if (dcache_.empty()) dcache_.assign(chip.dcache_bytes / chip.dcache_line_bytes, ~0ull);
+  const uint64_t line = canonical / chip.dcache_line_bytes;
+  uint64_t& slot = dcache_[line % dcache_.size()];
+  const bool hit = slot == line;
+  slot = line;
+  return hit ? ScalarKind::GmHit : ScalarKind::GmMiss;
 }
 
 void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc) {
@@ -118,7 +166,6 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
   else
     canonical = check_gm(range, write, api, pc, write ? "destination" : "source", &in);
   if (!local && write) needs_turn(api, pc);  // the kernel's own code stores
-  hazards.begin(Pipe::S, api, pc);
   AccessSite site{Pipe::S, api, pc, false};
   if (local) {
     write ? unwritten.write(range) : unwritten.scalar_load(site, range);
@@ -126,20 +173,8 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
     uint64_t begin = range.addr - in->base;
     write ? gm_written(p, bytes) : unwritten.scalar_load(site, *in, begin, bytes);
   }
-  Access access{range, write, !local, false, canonical};
-  hazards.access(&access, 1);
-  if (options.log) log.push_back({LogEntry::kInstruction, Pipe::S, Pipe::S, 0, api, {access}});
-  if (!options.timing) return;
-  flush_dependencies(Pipe::S, api, pc);
-  if (local) {
-    scalar(ScalarKind::LocalAccess);
-    return;
-  }
-  if (dcache_.empty()) dcache_.assign(kCacheLines, ~0ull);
-  uint64_t line = canonical / kCacheLine;
-  uint64_t& slot = dcache_[line % kCacheLines];
-  scalar(slot == line ? ScalarKind::GmHit : ScalarKind::GmMiss);
-  slot = line;
+  const Access access{range, write, !local, false, canonical};
+  scalar_instruction(api, pc, access, local ? ScalarKind::LocalAccess : cached(canonical));
 }
 
 Access Core::register_access(Register r, bool write) const {
@@ -150,12 +185,7 @@ Access Core::register_access(Register r, bool write) const {
 void Core::read_register(Register r, const char* api, const void* pc, bool decides) {
   Access access = register_access(r, false);
   if (decides) unwritten.register_load({Pipe::S, api, pc, false}, static_cast<int>(r));
-  hazards.begin(Pipe::S, api, pc);
-  hazards.access(&access, 1);
-  if (options.log) log.push_back({LogEntry::kInstruction, Pipe::S, Pipe::S, 0, api, {access}});
-  if (!options.timing) return;
-  flush_dependencies(Pipe::S, api, pc);
-  scalar(ScalarKind::Issue);
+  scalar_instruction(api, pc, access, ScalarKind::Issue);
 }
 
 Core::~Core() = default;
@@ -183,138 +213,76 @@ void Core::finish() {
   trace.scalar_tail = trace.scalars.number(scalar_pending_);
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
     throw KernelError(KernelError::kMisuse,
-                      std::string("SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
-                          std::to_string(f.id) +
-                          " has no WaitFlag: they must come in pairs (AscendC reference, SetFlag/WaitFlag)",
-                      "SetFlag", f.pc);
+                      std::string(kWords.set_flag) + "<" + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
+                          std::to_string(f.id) + " has no " + kWords.wait_flag + ": " + kWords.flags_in_pairs,
+                      kWords.set_flag, f.pc);
 }
 
 void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
-  hazards.set_flag(src, dst, id, pc, settled);
-  note(LogEntry::kSet, dst, "SetFlag", src, id);
-  if (!options.timing) return;
-  scalar(ScalarKind::Flag);
-  Record r;
-  r.kind = Record::kSetFlag;
-  r.src = src;
-  r.pipe = dst;
-  r.id = static_cast<uint8_t>(id);
-  r.api = "SetFlag";
-  r.pc = pc;
-  record(r);
+  tell({Event::kSetFlag, dst, src, id, kWords.set_flag, pc, ScalarKind::Flag, settled});
 }
 
 void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
-  if (!hazards.wait_flag(src, dst, id))
+  if (!hazards.is_set(src, dst, id))
     throw KernelError(KernelError::kDeadlock,
-                      std::string("WaitFlag<") + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +
-                          std::to_string(id) + " has no SetFlag before it: the core would wait for ever",
-                      "WaitFlag", pc);
-  note(LogEntry::kWait, dst, "WaitFlag", src, id);
-  if (!options.timing) return;
-  scalar(ScalarKind::Flag);
-  Record r;
-  r.kind = Record::kWaitFlag;
-  r.src = src;
-  r.pipe = dst;
-  r.id = static_cast<uint8_t>(id);
-  r.api = "WaitFlag";
-  r.pc = pc;
-  record(r);
+                      std::string(kWords.wait_flag) + "<" + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +
+                          std::to_string(id) + " has no " + kWords.set_flag +
+                          " before it: the core would wait for ever",
+                      kWords.wait_flag, pc);
+  tell({Event::kWaitFlag, dst, src, id, kWords.wait_flag, pc, ScalarKind::Flag});
 }
 
-void Core::barrier(Pipe pipe) {
-  hazards.barrier(pipe);
-  note(LogEntry::kBarrier, pipe, "PipeBarrier");
-  if (!options.timing) return;
-  scalar(ScalarKind::Flag);
-  Record r;
-  r.kind = Record::kBarrier;
-  r.pipe = pipe;
-  r.api = "PipeBarrier";
-  record(r);
-}
+void Core::barrier(Pipe pipe) { tell({Event::kBarrier, pipe, Pipe::S, 0, kWords.barrier, nullptr, ScalarKind::Flag}); }
 
 void Core::barrier_all() {
   for (const HazardTracker::OpenFlag& f : hazards.open_flags(true))
     throw KernelError(KernelError::kDeadlock,
-                      std::string("PipeBarrier<PIPE_ALL> while SetFlag<") + pipe_name(f.src) + "_" + pipe_name(f.dst) +
-                          "> on event " + std::to_string(f.id) +
-                          " was called twice with no WaitFlag in between: the core hangs (AscendC reference, "
-                          "SetFlag/WaitFlag)",
-                      "PipeBarrier", f.pc);
-  hazards.barrier_all();
-  note(LogEntry::kBarrierAll, Pipe::S, "PipeBarrier");
-  if (!options.timing) return;
-  scalar(ScalarKind::Flag);
-  Record r;
-  r.kind = Record::kBarrierAll;
-  r.api = "PipeBarrier<PIPE_ALL>";
-  record(r);
+                      std::string(kWords.barrier_all) + " while " + kWords.set_flag + "<" + pipe_name(f.src) + "_" +
+                          pipe_name(f.dst) + "> on event " + std::to_string(f.id) + " was called twice with no " +
+                          kWords.wait_flag + " in between: " + kWords.set_twice,
+                      kWords.barrier, f.pc);
+  tell({Event::kBarrierAll, Pipe::S, Pipe::S, 0, kWords.barrier_all, nullptr, ScalarKind::Flag});
 }
 
 void Core::sync_all() {
-  needs_turn("SyncAll", nullptr);
+  needs_turn(kWords.meet, nullptr);
   if (static_cast<uint32_t>(block_num) > chip.aiv)
     throw KernelError(KernelError::kDeadlock,
-                      "SyncAll with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
+                      std::string(kWords.meet) + " with " + std::to_string(block_num) + " blocks on " +
+                          std::to_string(chip.aiv) +
                           " cores: it needs all of them running at once and would wait for ever",
-                      "SyncAll", nullptr);
-  hazards.sync_all();
-  note(LogEntry::kSyncAll, Pipe::S, "SyncAll");
-  if (options.timing) {
-    Record r;
-    r.kind = Record::kSyncAll;
-    r.api = "SyncAll";
-    record(r);
-  }
+                      kWords.meet, nullptr);
+  tell({Event::kMeet, Pipe::S, Pipe::S, 0, kWords.meet});
   std::fill(dcache_.begin(), dcache_.end(), ~0ull);
   meet_all_cores();
 }
 
-void Core::cross_set(Pipe pipe, int id, const void* pc) {
-  needs_turn("CrossCoreSetFlag", pc);
-  constexpr uint32_t kMostRaised = 15;  // AscendC reference, CrossCoreSetFlag: the range of a flag's counter
-  if (++crossed_[id] - awaited_[id] > kMostRaised)
+void Core::cross_set(Pipe pipe, uint32_t id, const void* pc) {
+  id %= chip.cross_flags;
+  needs_turn(kWords.cross_set, pc);
+  if (++crossed_[id] - awaited_[id] > chip.cross_flag_most)
     throw KernelError(KernelError::kMisuse,
-                      "CrossCoreSetFlag(" + std::to_string(id) + ") more than " + std::to_string(kMostRaised) +
-                          " times without CrossCoreWaitFlag: the flag's counter overflows",
-                      "CrossCoreSetFlag", pc);
-  hazards.cross_set(pipe, id);
-  note(LogEntry::kCrossSet, pipe, "CrossCoreSetFlag", Pipe::S, id);
-  if (!options.timing) return;
-  scalar(ScalarKind::Flag);
-  Record r;
-  r.kind = Record::kCrossSet;
-  r.pipe = pipe;
-  r.id = static_cast<uint8_t>(id);
-  r.api = "CrossCoreSetFlag";
-  r.pc = pc;
-  record(r);
+                      std::string(kWords.cross_set) + "(" + std::to_string(id) + ") more than " +
+                          std::to_string(chip.cross_flag_most) + " times without " + kWords.cross_wait +
+                          ": the flag's counter overflows",
+                      kWords.cross_set, pc);
+  tell({Event::kCrossSet, pipe, Pipe::S, static_cast<int>(id), kWords.cross_set, pc, ScalarKind::Flag});
 }
 
-void Core::cross_wait(int id, const void* pc) {
-  std::string call = "CrossCoreWaitFlag(" + std::to_string(id) + ")";
+void Core::cross_wait(uint32_t id, const void* pc) {
+  id %= chip.cross_flags;
+  std::string call = std::string(kWords.cross_wait) + "(" + std::to_string(id) + ")";
   if (awaited_[id] == crossed_[id])
     throw KernelError(KernelError::kDeadlock,
-                      call + " has no CrossCoreSetFlag before it on its own core: the core would wait for ever",
-                      "CrossCoreWaitFlag", pc);
+                      call + " has no " + kWords.cross_set + " before it on its own core: the core would wait for ever",
+                      kWords.cross_wait, pc);
   if (static_cast<uint32_t>(block_num) > chip.aiv)
     throw KernelError(KernelError::kDeadlock,
                       call + " with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
                           " cores: it needs all of them running at once and would wait for ever",
-                      "CrossCoreWaitFlag", pc);
-  hazards.cross_wait(id);
-  note(LogEntry::kCrossWait, Pipe::S, "CrossCoreWaitFlag", Pipe::S, id);
-  if (options.timing) {
-    Record r;
-    r.kind = Record::kCrossWait;
-    r.id = static_cast<uint8_t>(id);
-    r.api = "CrossCoreWaitFlag";
-    r.pc = pc;
-    record(r);
-  }
-  meet_flag(id, ++awaited_[id]);
+                      kWords.cross_wait, pc);
+  tell({Event::kCrossWait, Pipe::S, Pipe::S, static_cast<int>(id), kWords.cross_wait, pc});
+  meet_flag(static_cast<int>(id), ++awaited_[id]);
 }
 
 void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const {
@@ -322,7 +290,7 @@ void Core::check_local(const Range& range, uint32_t align, const char* api, cons
   if (range.addr >= base + local_bytes_ && range.addr < base + local_used_)
     throw KernelError(KernelError::kOutOfBounds,
                       std::string(api) + ": the " + operand + " is past the end of the Unified Buffer (UB overflow): " +
-                          "InitBuffer was asked for " + bytes_text(local_used_) + " in all, there are " +
+                          kWords.allocate_buffer + " was asked for " + bytes_text(local_used_) + " in all, there are " +
                           bytes_text(local_bytes_) + "; use smaller or fewer buffers",
                       api, pc);
   if (range.addr < base || range.addr >= base + local_bytes_)
@@ -388,9 +356,9 @@ void* Core::allocate_local(uint32_t bytes, const void* pc) {
   bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   if (buffers_.size() >= kMaxBuffers)
     throw KernelError(KernelError::kMisuse,
-                      "InitBuffer: a kernel has at most " + std::to_string(kMaxBuffers) +
-                          " buffers in all (AscendC reference, InitBuffer)",
-                      "InitBuffer", pc);
+                      std::string(kWords.allocate_buffer) + ": a kernel has at most " + std::to_string(kMaxBuffers) +
+                          " buffers in all " + kWords.most_buffers,
+                      kWords.allocate_buffer, pc);
   buffers_[local_used_] = bytes;
   scalar(ScalarKind::Buffer);
   void* p = local_ + local_used_;
@@ -413,7 +381,7 @@ int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {
   throw KernelError(KernelError::kMisuse,
                     std::string("all ") + std::to_string(chip.event_ids) + " event ids from " + pipe_name(src) +
                         " to " + pipe_name(dst) + " are taken; release one or use fewer queues and buffers",
-                    "AllocEventID", pc);
+                    kWords.allocate_event, pc);
 }
 
 void Core::release_event(Pipe src, Pipe dst, int id) {

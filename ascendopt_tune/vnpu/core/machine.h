@@ -69,6 +69,8 @@ class Core {
              const Transfer* transfer = nullptr);
   void issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
              const Transfer* transfer = nullptr);
+  // The instruction that was issued last touches this, too.
+  void touches(const Access& access);
   // The access of an instruction to a register, to be given to issue() like one to memory.
   Access register_access(Register r, bool write) const;
   // The scalar unit reads a register; `decides`: the value may steer the kernel, rather than be stored as it is.
@@ -89,9 +91,9 @@ class Core {
   void barrier(Pipe pipe);
   void barrier_all();
   void sync_all();
-  void cross_set(Pipe pipe, int id, const void* pc);
-  void cross_wait(int id, const void* pc);
-  uint32_t crossed(int id) const { return crossed_[id]; }  // how often this core has set the flag
+  void cross_set(Pipe pipe, uint32_t id, const void* pc);  // of an id the low bits count
+  void cross_wait(uint32_t id, const void* pc);
+  uint32_t crossed(int id) const { return crossed_[static_cast<size_t>(id)]; }  // how often this core has set the flag
   // The kernel has returned; scalar work since its last instruction counts. Throws KernelError for what it left undone
   // (flags nobody waited for).
   void finish();
@@ -160,14 +162,16 @@ class Core {
   AccessLog log;  // with Options::log
 
  private:
-  void note(LogEntry::Kind kind, Pipe pipe, const char* api, Pipe src = Pipe::S, int id = 0) {
-    if (options.log) log.push_back({kind, pipe, src, id, api, {}});
-  }
+  // All that is told of a run hears it here: hazards, whose dependencies the trace needs, then the log, then the trace.
+  void tell(const Event& event);
+  void time(const Event& event);
+  void scalar_instruction(const char* api, const void* pc, const Access& access, ScalarKind cost);
+  ScalarKind cached(uint64_t canonical);  // what a scalar access to global memory finds in the data cache
   void record(Record r);
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
 
   uint64_t events_[kPipes][kPipes] = {};
-  uint32_t crossed_[kCrossFlags] = {}, awaited_[kCrossFlags] = {};
+  std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it, and waited for it
   ScalarWork scalar_pending_;
   std::unique_ptr<OwnClock> clock_;  // from the first time somebody asks
   const Allocation* recent_[4] = {};

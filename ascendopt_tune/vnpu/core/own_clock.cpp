@@ -5,6 +5,7 @@ namespace vnpu {
 OwnClock::OwnClock(const Trace& trace, const Chip& chip)
     : chip_(chip),
       traces_{&trace},
+      cross_(1, chip.cross_flags),
       traffic_(traces_, chip, l2_),
       core_(0, trace, nobody_, traffic_.bandwidth(), cross_, chip, nullptr) {}
 

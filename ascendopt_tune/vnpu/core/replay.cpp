@@ -21,7 +21,10 @@ std::vector<const Trace*> pointers(const std::vector<Trace>& traces) {
 }  // namespace
 
 Replay::Replay(std::vector<Trace> traces, const Chip& chip, State state)
-    : traces_(std::move(traces)), task_(std::make_unique<TaskTraces>(pointers(traces_))), chip_(chip), state_(state) {
+    : traces_(std::move(traces)),
+      task_(std::make_unique<TaskTraces>(pointers(traces_), chip)),
+      chip_(chip),
+      state_(state) {
   if (state_ == State::Warm) simulate(*task_, chip_, l2_, state_, nullptr);
 }
 
@@ -64,7 +67,7 @@ extern "C" {
 
 int vnpu_replay(const char* clocks, double* times_us, uint32_t n) {
   if (vnpu::last) return replay(*vnpu::last, clocks, times_us, n);
-  vnpu::set_last_error("there is no timed launch to replay; launch a kernel with timing=1 first");
+  vnpu::set_last_error("there is no timed launch to replay; launch a kernel with timing first");
   return 1;
 }
 

@@ -28,7 +28,7 @@ struct Report {
   std::vector<std::string> relies_on;  // see HazardTracker::relies_on
   std::vector<SlackUse> slack;
   TaskTimes times;
-  Timeline timeline;  // empty unless it was asked for (option trace)
+  Timeline timeline;  // empty unless it was asked for (LaunchOptions::trace)
 
   // Fills the times below, in microseconds, from `times` (msprof's meaning: means over the cores).
   void profile(const std::vector<const Trace*>& traces, const Chip& chip);

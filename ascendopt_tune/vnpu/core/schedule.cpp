@@ -10,6 +10,8 @@
 #include <system_error>
 #include <thread>
 
+#include "words.h"
+
 namespace vnpu {
 namespace {
 
@@ -58,10 +60,10 @@ void run_detached(Fiber& f, size_t i, const Task& task, Attempt& attempt) {
 // Nobody can go on: an error of the first core that waits.
 KernelError* stuck(Fibers& fibers, size_t at_sync) {
   Fiber& f = **std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
-  std::string all = std::to_string(fibers.size()), what = "SyncAll";
+  std::string all = std::to_string(fibers.size()), what = kWords.meet;
   size_t there = at_sync;
   if (f.flag >= 0) {
-    what = "CrossCoreSetFlag(" + std::to_string(f.flag) + ")";
+    what = std::string(kWords.cross_set) + "(" + std::to_string(f.flag) + ")";
     there = static_cast<size_t>(
         std::count_if(fibers.begin(), fibers.end(), [&](const auto& g) { return g->crossed(f.flag) >= f.times; }));
   }
@@ -69,7 +71,7 @@ KernelError* stuck(Fibers& fibers, size_t at_sync) {
                                           what + " was reached by " + std::to_string(there) + " of " + all +
                                               " cores, the others have returned or wait for something else: the " +
                                               "waiting cores would wait for ever",
-                                          f.flag >= 0 ? "CrossCoreWaitFlag" : "SyncAll", nullptr);
+                                          f.flag >= 0 ? kWords.cross_wait : kWords.meet, nullptr);
   return f.error.get();
 }
 
@@ -121,27 +123,36 @@ size_t run_beside(Fibers& fibers, const Task& task, size_t threads) {
   return done;
 }
 
+namespace {
+
+bool may_go(const Fiber& f, const Fibers& all) {
+  if (!f.waiting) return true;
+  return f.flag >= 0 &&
+         std::all_of(all.begin(), all.end(), [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
+}
+
+void give_turn(Fiber& f, size_t i, const Task& task) {
+  f.waiting = false;
+  if (!f.core) f.sit_down(static_cast<int>(i), task);
+  f.resume(task);
+  if (f.done && !task.options.log) f.stand_up();
+}
+
+}  // namespace
+
 KernelError* run_in_turn(Fibers& fibers, const Task& task) {
-  auto may_go = [&](const Fiber& f) {
-    if (!f.waiting) return true;
-    return f.flag >= 0 && std::all_of(fibers.begin(), fibers.end(),
-                                      [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
-  };
   while (true) {
     size_t done = 0, at_sync = 0;
     bool progress = false;
     for (size_t i = 0; i < fibers.size(); i++) {
-      auto& f = fibers[i];
-      if (!f->done && may_go(*f)) {
-        f->waiting = false;
-        if (!f->core) f->sit_down(static_cast<int>(i), task);
-        f->resume(task);
-        if (f->done && !task.options.log) f->stand_up();
+      Fiber& f = *fibers[i];
+      if (!f.done && may_go(f, fibers)) {
+        give_turn(f, i, task);
         progress = true;
       }
-      if (f->error) return f->error.get();
-      done += f->done;
-      at_sync += f->waiting && f->flag < 0;
+      if (f.error) return f.error.get();
+      done += f.done;
+      at_sync += f.waiting && f.flag < 0;
     }
     if (done == fibers.size()) return nullptr;
     if (at_sync == fibers.size())

@@ -117,80 +117,109 @@ std::string Timeline::left_out() const {
   return text;
 }
 
+namespace {
+
+// Where things of a timeline are shown: one process per core with a thread of blocks, and one per pipe.
+struct Tracks {
+  const std::vector<int>& cores;
+  double cycles_per_us;
+
+  int process(int block) const { return cores[static_cast<size_t>(block)] + 1; }
+  static int thread(Pipe pipe) { return static_cast<int>(pipe) + 1; }
+  int of(int block, Pipe pipe) const { return cores[static_cast<size_t>(block)] * kPipes + static_cast<int>(pipe); }
+  bool before(const Span& a, const Span& b) const {
+    int x = of(a.block, a.pipe), y = of(b.block, b.pipe);
+    return x != y ? x < y : a.begin < b.begin;
+  }
+  long ns(double cycles) const { return std::lround(cycles / cycles_per_us * 1000); }
+};
+
+void write_blocks(Events& events, const Tracks& tracks, const TaskTimes& times, int shown) {
+  std::vector<bool> named(tracks.cores.size());
+  for (size_t i = 0; i < tracks.cores.size(); i++) {
+    const int core = tracks.cores[i], pid = core + 1;
+    if (!named[static_cast<size_t>(core)]) {
+      named[static_cast<size_t>(core)] = true;
+      events.name("process", pid, 0, "core " + std::to_string(core));
+      events.name("thread", pid, 0, "block");
+    }
+    const CoreTimes& c = times.cores[i];
+    events.slice(pid, 0, tracks.ns(c.start), tracks.ns(c.end), "block " + std::to_string(i), "block",
+                 static_cast<int>(i) < shown ? "" : "\"note\":\"not shown in detail\"");
+  }
+}
+
+std::string title(const Span& s) {
+  const std::string name = s.name ? s.name : "?";
+  if (s.kind != Span::kWait) return name;
+  return "waits" + (s.awaited == Pipe::kCount ? "" : std::string(" for ") + pipe_name(s.awaited)) + " (" + name + ")";
+}
+
+const char* category(const Span& s) {
+  if (s.kind == Span::kInstruction) return "instruction";
+  return s.kind == Span::kWait ? "wait" : "scalar";
+}
+
+void write_spans(Events& events, const Tracks& tracks, const std::vector<Span>& sorted) {
+  int last = -1;
+  for (const Span& s : sorted) {
+    const int pid = tracks.process(s.block), tid = Tracks::thread(s.pipe);
+    if (tracks.of(s.block, s.pipe) != last) {
+      last = tracks.of(s.block, s.pipe);
+      events.name("thread", pid, tid, pipe_title(static_cast<int>(s.pipe)));
+    }
+    std::string args = "\"pc\":" + site_offset(s.pc);
+    if (s.bytes) args += ",\"bytes\":" + std::to_string(s.bytes);
+    events.slice(pid, tid, tracks.ns(s.begin), tracks.ns(s.end), title(s), category(s), args);
+  }
+}
+
+// From the work that was complete when the flag was raised to the first that could begin when it was seen. Returns
+// whether there is something at both ends.
+bool write_arrow(Events& events, const Tracks& tracks, const std::vector<Span>& sorted, const Flow& f, long id) {
+  const auto first_of = [&](Pipe pipe, double from) {
+    const Span key{f.block, pipe, Span::kScalar, from, 0, nullptr, nullptr};
+    return std::lower_bound(sorted.begin(), sorted.end(), key,
+                            [&](const Span& a, const Span& b) { return tracks.before(a, b); });
+  };
+  auto from = first_of(f.src, f.raised), to = first_of(f.dst, f.seen);
+  if (from == sorted.begin() || to == sorted.end()) return false;
+  --from;
+  if (tracks.of(from->block, from->pipe) != tracks.of(f.block, f.src) ||
+      tracks.of(to->block, to->pipe) != tracks.of(f.block, f.dst))
+    return false;
+  const long begin = tracks.ns(from->begin), end = std::min(tracks.ns(from->end), tracks.ns(f.raised));
+  if (end <= begin || tracks.ns(to->end) <= tracks.ns(to->begin)) return false;
+  const std::string name = std::string(pipe_name(f.src)) + "_" + pipe_name(f.dst) +
+                           (f.id < 0 ? " automatic" : " event " + std::to_string(f.id));
+  const int pid = tracks.process(f.block);
+  events.arrow('s', pid, Tracks::thread(f.src), end - 1, id, name);
+  events.arrow('f', pid, Tracks::thread(f.dst), tracks.ns(to->begin), id, name);
+  return true;
+}
+
+}  // namespace
+
 bool Timeline::write(const char* path, const TaskTimes& times, const std::string& kernel, const std::string& chip,
                      double cycles_per_us) const {
   std::unique_ptr<FILE, Close> out(fopen(path, "w"));
   if (!out) return false;
-  auto ns = [&](double cycles) { return std::lround(cycles / cycles_per_us * 1000); };
+  const Tracks tracks{cores, cycles_per_us};
   fprintf(out.get(), "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"time\":\"modelled\",\"kernel\":%s,\"chip\":%s,",
           quoted(kernel).c_str(), quoted(chip).c_str());
   fprintf(out.get(), "\"blocks\":%zu,\"left_out\":%s},\n\"traceEvents\":[\n", cores.size(), quoted(left_out()).c_str());
   Events events(out.get());
   events.name("process", kTaskProcess, 0, "task (modelled time)");
-  events.slice(kTaskProcess, 0, 0, ns(times.cycles), kernel, "task", "\"blocks\":" + std::to_string(cores.size()));
-
-  // One process per core with a thread of blocks, and one per pipe.
-  std::vector<bool> named(cores.size());
-  for (size_t i = 0; i < cores.size(); i++) {
-    int pid = cores[i] + 1;
-    if (!named[static_cast<size_t>(cores[i])]) {
-      named[static_cast<size_t>(cores[i])] = true;
-      events.name("process", pid, 0, "core " + std::to_string(cores[i]));
-      events.name("thread", pid, 0, "block");
-    }
-    const CoreTimes& c = times.cores[i];
-    events.slice(pid, 0, ns(c.start), ns(c.end), "block " + std::to_string(i), "block",
-                 static_cast<int>(i) < shown_ ? "" : "\"note\":\"not shown in detail\"");
-  }
-
-  auto track = [&](int block, Pipe pipe) {
-    return cores[static_cast<size_t>(block)] * kPipes + static_cast<int>(pipe);
-  };
-  auto before = [&](const Span& a, const Span& b) {
-    int x = track(a.block, a.pipe), y = track(b.block, b.pipe);
-    return x != y ? x < y : a.begin < b.begin;
-  };
+  events.slice(kTaskProcess, 0, 0, tracks.ns(times.cycles), kernel, "task",
+               "\"blocks\":" + std::to_string(cores.size()));
+  write_blocks(events, tracks, times, shown_);
   std::vector<Span> sorted = spans;
-  std::stable_sort(sorted.begin(), sorted.end(), before);
-  sorted =
-      apart(sorted, [&](const Span& a, const Span& b) { return track(a.block, a.pipe) == track(b.block, b.pipe); });
-  int last = -1;
-  for (const Span& s : sorted) {
-    int pid = cores[static_cast<size_t>(s.block)] + 1, tid = static_cast<int>(s.pipe) + 1;
-    if (track(s.block, s.pipe) != last) {
-      last = track(s.block, s.pipe);
-      events.name("thread", pid, tid, pipe_title(static_cast<int>(s.pipe)));
-    }
-    std::string args = "\"pc\":" + site_offset(s.pc), name = s.name ? s.name : "?";
-    const char* category = s.kind == Span::kInstruction ? "instruction" : s.kind == Span::kWait ? "wait" : "scalar";
-    if (s.kind == Span::kWait)
-      name =
-          "waits" + (s.awaited == Pipe::kCount ? "" : std::string(" for ") + pipe_name(s.awaited)) + " (" + name + ")";
-    if (s.bytes) args += ",\"bytes\":" + std::to_string(s.bytes);
-    events.slice(pid, tid, ns(s.begin), ns(s.end), name, category, args);
-  }
-
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Span& a, const Span& b) { return tracks.before(a, b); });
+  sorted = apart(
+      sorted, [&](const Span& a, const Span& b) { return tracks.of(a.block, a.pipe) == tracks.of(b.block, b.pipe); });
+  write_spans(events, tracks, sorted);
   long id = 0;
-  for (const Flow& f : flows) {
-    // From the work that was complete when the flag was raised to the first that could begin when it was seen.
-    auto first_of = [&](Pipe pipe, double from) {
-      Span key{f.block, pipe, Span::kScalar, from, 0, nullptr, nullptr};
-      return std::lower_bound(sorted.begin(), sorted.end(), key, before);
-    };
-    auto from = first_of(f.src, f.raised), to = first_of(f.dst, f.seen);
-    if (from == sorted.begin() || to == sorted.end()) continue;
-    --from;
-    if (track(from->block, from->pipe) != track(f.block, f.src) || track(to->block, to->pipe) != track(f.block, f.dst))
-      continue;
-    long begin = ns(from->begin), end = std::min(ns(from->end), ns(f.raised));
-    if (end <= begin || ns(to->end) <= ns(to->begin)) continue;
-    std::string name = std::string(pipe_name(f.src)) + "_" + pipe_name(f.dst) +
-                       (f.id < 0 ? " automatic" : " event " + std::to_string(f.id));
-    int pid = cores[static_cast<size_t>(f.block)] + 1;
-    events.arrow('s', pid, static_cast<int>(f.src) + 1, end - 1, id, name);
-    events.arrow('f', pid, static_cast<int>(f.dst) + 1, ns(to->begin), id, name);
-    id++;
-  }
+  for (const Flow& f : flows) id += write_arrow(events, tracks, sorted, f, id);
   fputs("\n]}\n", out.get());
   return fflush(out.get()) == 0 && !ferror(out.get());
 }

@@ -14,8 +14,7 @@ namespace {
 // How many cores make the transfers of each core with the same address as others at the same point of their programs.
 // Cores that walk the same addresses in the same order stay together, whenever they started: the first waits for HBM
 // and the others catch up with it. Empty for a core that shares nothing.
-std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& traces) {
-  constexpr uint64_t kWindow = 512;
+std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& traces, uint64_t window) {
   std::vector<std::vector<uint16_t>> out(traces.size());
   std::vector<std::pair<uint64_t, size_t>> at;
   for (size_t j = 0;; j++) {
@@ -25,7 +24,7 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
       if (j >= traces[i]->transfers.size()) continue;
       any = true;
       const Transfer& t = traces[i]->transfers[j];
-      if (!t.write) at.push_back({t.gm_addr / kWindow, i});
+      if (!t.write) at.push_back({t.gm_addr / window, i});
     }
     if (!any) return out;
     std::sort(at.begin(), at.end());
@@ -73,71 +72,104 @@ class Front {
 
 }  // namespace
 
-TaskTraces::TaskTraces(std::vector<const Trace*> all) : traces(std::move(all)), sharers(sharers_of(traces)) {
+TaskTraces::TaskTraces(std::vector<const Trace*> all, const Chip& chip)
+    : traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
-TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
-  TaskTimes out;
-  const std::vector<const Trace*>& traces = task.traces;
-  Traffic traffic(traces, chip, l2);
-  CrossFlags cross(traces.size());
-  std::vector<CoreSim> cores;
-  cores.reserve(traces.size());
-  for (size_t i = 0; i < traces.size(); i++)
-    cores.emplace_back(static_cast<int>(i), *traces[i], task.sharers[i], traffic.bandwidth(), cross, chip, timeline);
-  if (timeline) *timeline = Timeline(traces);
+namespace {
 
-  Front front(task, chip, state);
-  size_t started = std::min<size_t>(traces.size(), chip.aiv);
-  std::vector<bool> ended(traces.size());
-  auto advance = [&](size_t i) {
-    for (size_t block = i;;) {
-      cores[block].advance(traffic.arrivals());
-      if (ended[block] || !cores[block].finished()) return;
-      ended[block] = true;
-      if (started == cores.size()) return;
-      double free = cores[block].end();
-      if (timeline) timeline->cores[started] = timeline->cores[block];
-      block = started++;
-      front.start(cores[block], free);
+// One playing of a task's traces: blocks on cores, the memory system between them.
+class Simulation {
+ public:
+  Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
+      : chip_(chip),
+        traffic_(task.traces, chip, l2),
+        cross_(task.traces.size(), chip.cross_flags),
+        front_(task, chip, state),
+        started_(std::min<size_t>(task.traces.size(), chip.aiv)),
+        ended_(task.traces.size()),
+        timeline_(timeline) {
+    cores_.reserve(task.traces.size());
+    for (size_t i = 0; i < task.traces.size(); i++)
+      cores_.emplace_back(static_cast<int>(i), *task.traces[i], task.sharers[i], traffic_.bandwidth(), cross_, chip,
+                          timeline);
+    if (timeline) *timeline = Timeline(task.traces);
+  }
+
+  void run() {
+    const size_t first_wave = started_;
+    for (size_t i = 0; i < first_wave; i++) front_.start(cores_[i], 0);
+    for (size_t i = 0; i < first_wave; i++) advance(i);
+    while (true) {
+      if (cross_.news()) {
+        for (size_t i = 0; i < cores_.size(); i++) advance(i);
+      } else if (traffic_.awaited()) {
+        const int core = traffic_.step(cores_.data());
+        if (core >= 0) advance(static_cast<size_t>(core));
+      } else if (!meet()) {
+        return;
+      }
     }
-  };
-  auto meet = [&] {  // all cores at SyncAll: let them go together
+  }
+
+  TaskTimes times() {
+    TaskTimes out;
+    out.l2_hit_bytes = traffic_.hit_bytes();
+    out.l2_miss_bytes = traffic_.miss_bytes();
+    double end = 0;
+    for (CoreSim& c : cores_) {
+      if (!c.finished() && out.deadlock.empty()) out.deadlock = c.waiting() + " waits for something that never happens";
+      out.cores.push_back(c.result());
+      end = std::max(end, out.cores.back().end);
+    }
+    out.cycles = end + chip_.launch_base_us * chip_.clock_mhz;
+    return out;
+  }
+
+ private:
+  // Lets a block go on as far as it can; the core of one that ends takes the next.
+  void advance(size_t block) {
+    while (true) {
+      cores_[block].advance(traffic_.arrivals());
+      if (ended_[block] || !cores_[block].finished()) return;
+      ended_[block] = true;
+      if (started_ == cores_.size()) return;
+      const double free = cores_[block].end();
+      if (timeline_) timeline_->cores[started_] = timeline_->cores[block];
+      block = started_++;
+      front_.start(cores_[block], free);
+    }
+  }
+
+  // All cores at SyncAll: lets them go together. False when some are not there.
+  bool meet() {
     double latest = 0;
-    for (CoreSim& c : cores) {
+    for (CoreSim& c : cores_) {
       if (!c.at_sync()) return false;
       latest = std::max(latest, c.sync_time());
     }
-    for (CoreSim& c : cores) c.leave_sync(latest + chip.sync_all);
-    for (size_t i = 0; i < cores.size(); i++) advance(i);
+    for (CoreSim& c : cores_) c.leave_sync(latest + chip_.sync_all);
+    for (size_t i = 0; i < cores_.size(); i++) advance(i);
     return true;
-  };
-  const size_t first_wave = started;
-  for (size_t i = 0; i < first_wave; i++) front.start(cores[i], 0);
-  for (size_t i = 0; i < first_wave; i++) advance(i);
-  while (true) {
-    if (cross.news()) {
-      for (size_t i = 0; i < cores.size(); i++) advance(i);
-      continue;
-    }
-    if (!traffic.awaited()) {
-      if (meet()) continue;
-      break;
-    }
-    const int core = traffic.step(cores.data());
-    if (core >= 0) advance(static_cast<size_t>(core));
   }
-  out.l2_hit_bytes = traffic.hit_bytes();
-  out.l2_miss_bytes = traffic.miss_bytes();
-  double end = 0;
-  for (CoreSim& c : cores) {
-    if (!c.finished() && out.deadlock.empty()) out.deadlock = c.waiting() + " waits for something that never happens";
-    out.cores.push_back(c.result());
-    end = std::max(end, out.cores.back().end);
-  }
-  out.cycles = end + chip.launch_base_us * chip.clock_mhz;
-  return out;
+
+  const Chip& chip_;
+  Traffic traffic_;
+  CrossFlags cross_;
+  Front front_;
+  size_t started_;  // blocks that have a core, or had one
+  std::vector<bool> ended_;
+  Timeline* timeline_;
+  std::vector<CoreSim> cores_;
+};
+
+}  // namespace
+
+TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
+  Simulation simulation(task, chip, l2, state, timeline);
+  simulation.run();
+  return simulation.times();
 }
 
 PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {

@@ -47,7 +47,7 @@ class L2State;
 
 // The traces of a task's blocks, and what follows from them whatever the clock.
 struct TaskTraces {
-  explicit TaskTraces(std::vector<const Trace*> all);
+  TaskTraces(std::vector<const Trace*> all, const Chip& chip);
 
   std::vector<const Trace*> traces;
   std::vector<std::vector<uint16_t>> sharers;  // how many blocks make each transfer at the same address; may be empty

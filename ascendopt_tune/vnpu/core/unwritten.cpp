@@ -96,38 +96,39 @@ uint32_t Unwritten::origin_of(const AccessSite& site, const Range& reads) {
 
 void Unwritten::instruction(const AccessSite& site, const Access* accesses, size_t n, int result) {
   if (!on_) return;
-  bool dirty = false;
-  for (size_t i = 0; i < n; i++) dirty = dirty || (!accesses[i].write && any(accesses[i].range));
-  if (!dirty) {
+  uint32_t whole = 0;  // the origin of what the sources hold
+  if (std::any_of(accesses, accesses + n, [&](const Access& a) { return !a.write && any(a.range); })) {
+    for (size_t i = 0; i < n; i++)
+      if (!accesses[i].write && !whole) whole = origin_of(site, accesses[i].range);
+    spread(site, accesses, n);
+  } else {
     for (size_t i = 0; i < n; i++)
       if (accesses[i].write) write(accesses[i].range);
-    if (result >= 0) registers_[static_cast<size_t>(result)] = 0;
-    return;
   }
+  if (result >= 0) registers_[static_cast<size_t>(result)] = whole;
+}
+
+void Unwritten::spread(const AccessSite& site, const Access* accesses, size_t n) {
   // Origins first: the destination may be a source.
   struct Piece {
     Range range;
     uint32_t origin;
   };
   std::vector<Piece> written;
-  uint32_t whole = 0;
-  for (size_t i = 0; i < n; i++)
-    if (!accesses[i].write && !whole) whole = origin_of(site, accesses[i].range);
+  const auto origin_of_piece = [&](uint32_t k, uint32_t pieces) {
+    for (size_t i = 0; i < n; i++) {
+      const Range& r = accesses[i].range;
+      if (accesses[i].write || r.bytes == 0) continue;
+      if (const uint32_t origin = origin_of(site, r.pieces == pieces ? piece(r, k) : r)) return origin;
+    }
+    return 0u;
+  };
   for (size_t i = 0; i < n; i++) {
     const Range& w = accesses[i].range;
     if (!accesses[i].write || w.bytes == 0) continue;
-    for (uint32_t k = 0; k < w.pieces; k++) {
-      uint32_t origin = 0;
-      for (size_t j = 0; j < n && !origin; j++) {
-        const Range& r = accesses[j].range;
-        if (accesses[j].write || r.bytes == 0) continue;
-        origin = origin_of(site, r.pieces == w.pieces ? piece(r, k) : r);
-      }
-      written.push_back({piece(w, k), origin});
-    }
+    for (uint32_t k = 0; k < w.pieces; k++) written.push_back({piece(w, k), origin_of_piece(k, w.pieces)});
   }
   for (const Piece& p : written) write(p.range, p.origin);
-  if (result >= 0) registers_[static_cast<size_t>(result)] = whole;
 }
 
 void Unwritten::move(const AccessSite& site, const void* to, const void* from, uint64_t bytes) {

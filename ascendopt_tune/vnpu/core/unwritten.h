@@ -77,6 +77,8 @@ class Unwritten {
   uint64_t offset(uint64_t addr) const { return addr - address(local_); }
   bool unwritten(uint64_t at) const { return bits_[at / kBlockBytes] >> (at % kBlockBytes) & 1; }
   uint32_t new_origin(const AccessSite& site, bool gm, uint64_t begin, uint64_t end);
+  // Every written piece gets the origin of the unwritten bytes that it was made of.
+  void spread(const AccessSite& site, const Access* accesses, size_t n);
   void use(uint32_t origin, const AccessSite& sink, uint64_t begin, uint64_t end);
 
   uint8_t* local_;

@@ -1,5 +1,7 @@
 #include "vector.h"
 
+#include "words.h"
+
 namespace vnpu {
 
 VectorCall::VectorCall(const Lanes& lanes, const char* api, const void* pc, uint32_t lanes_per_repeat)
@@ -35,31 +37,33 @@ void VectorCall::touch(const void* p, uint64_t bytes, bool write, const char* na
   access({reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), 1, 0}, write, name, align);
 }
 
+void VectorCall::resolve(const Operand& widest) {
+  if (per_repeat_ == 0) per_repeat_ = kRepeatBytes / std::max(1u, dtype_size(widest.dtype));
+  if (lanes_.count || (lanes_.use_set_mask && core_.counter_mode)) {
+    count_ = lanes_.count ? lanes_.count : static_cast<uint32_t>(core_.mask[0]);
+    return;
+  }
+  repeat_ = lanes_.repeat;
+  const uint64_t* mask = lanes_.use_set_mask ? core_.mask : lanes_.mask;
+  mask_[0] = mask[0];
+  mask_[1] = mask[1];
+  // Bits beyond a repeat are ignored: shipped operators set them, although the reference gives a range.
+  if (per_repeat_ <= 64) mask_[1] = 0;
+  if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
+}
+
+uint32_t VectorCall::enabled_end() const {
+  uint32_t last = per_repeat_;
+  while (last > 0 && !enabled(last - 1)) last--;
+  return last;
+}
+
 void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_t align) {
-  if (n_ == 0) {
-    if (per_repeat_ == 0) per_repeat_ = kRepeatBytes / std::max(1u, dtype_size(o.dtype));
-    if (lanes_.count) {
-      count_ = lanes_.count;
-    } else if (lanes_.use_set_mask && core_.counter_mode) {
-      count_ = static_cast<uint32_t>(core_.mask[0]);
-    } else {
-      repeat_ = lanes_.repeat;
-      mask_[0] = lanes_.use_set_mask ? core_.mask[0] : lanes_.mask[0];
-      mask_[1] = lanes_.use_set_mask ? core_.mask[1] : lanes_.mask[1];
-      // Bits beyond a repeat are ignored: shipped operators set them, although the reference gives a range.
-      if (per_repeat_ <= 64) mask_[1] = 0;
-      if (per_repeat_ < 64) mask_[0] &= (1ull << per_repeat_) - 1;
-    }
-  }
+  if (n_ == 0) resolve(o);
   operands_[n_++] = {o, write};
-  if (!count_) {
-    uint32_t last = per_repeat_;  // highest enabled lane + 1
-    while (last > 0 && !enabled(last - 1)) last--;
-    return access(range_of(o, repeat_, last), write, name, align);
-  }
+  if (!count_) return access(range_of(o, repeat_, enabled_end()), write, name, align);
   uint32_t size = dtype_size(o.dtype), full = count_ / per_repeat_, tail = count_ % per_repeat_;
-  bool count_form = lanes_.count && lanes_.repeat == 0;
-  if (count_form || (o.blk_stride == 1 && o.rep_stride * kBlockBytes == per_repeat_ * size))
+  if (linear() || (o.blk_stride == 1 && o.rep_stride * kBlockBytes == per_repeat_ * size))
     return access({reinterpret_cast<uint64_t>(o.ptr), count_ * size, 1, 0}, write, name, align);
   // Counter mode: repeats keep their strides and the last one is cut off.
   if (full) access(range_of(o, full, per_repeat_), write, name, align);
@@ -80,9 +84,8 @@ BankOperand VectorCall::banks_of(const Operand& o) const {
     for (uint32_t lane = first; lane < last && !touched; lane++) touched = enabled(lane);
     if (touched) out.blocks |= 1u << b;
   }
-  bool count_form = lanes_.count && lanes_.repeat == 0;
-  out.blk_stride = count_form ? 1 : o.blk_stride;
-  out.rep_stride = count_form ? in_repeat : o.rep_stride;
+  out.blk_stride = linear() ? 1 : o.blk_stride;
+  out.rep_stride = linear() ? in_repeat : o.rep_stride;
   return out;
 }
 
@@ -101,27 +104,35 @@ double VectorCall::conflicts(double cycles_per_repeat) const {
   return written ? bank_stalls(sources, n, destination, repeats(), cycles_per_repeat, core_.chip) : 0;
 }
 
+Range VectorCall::lane(const Operand& o, uint32_t repeat, uint32_t lane) const {
+  const uint32_t size = dtype_size(o.dtype), per_block = kBlockBytes / size;
+  uint64_t at = (uint64_t(repeat) * o.rep_stride + uint64_t(lane / per_block) * o.blk_stride) * kBlockBytes +
+                lane % per_block * size;
+  if (linear()) at = (uint64_t(repeat) * per_repeat_ + lane) * size;
+  return Range{reinterpret_cast<uint64_t>(o.ptr) + at, size, 1, 0};
+}
+
+bool VectorCall::reads_unwritten() const {
+  for (uint32_t i = 0; i < n_accesses_; i++)
+    if (!accesses_[i].write && core_.unwritten.any(accesses_[i].range)) return true;
+  return false;
+}
+
+bool VectorCall::has_holes() const {
+  const uint32_t last = enabled_end();
+  for (uint32_t l = 0; l < last; l++)
+    if (!enabled(l)) return true;
+  return false;
+}
+
 void VectorCall::follow_unwritten() {
   Unwritten& u = core_.unwritten;
   if (!u.on()) return;
-  AccessSite site{Pipe::V, api_, pc_, false};
-  bool dirty = false;
-  for (uint32_t i = 0; i < n_accesses_; i++) dirty = dirty || (!accesses_[i].write && u.any(accesses_[i].range));
-  uint32_t last = per_repeat_;
-  while (last > 0 && !enabled(last - 1)) last--;
-  bool holes = false;
-  for (uint32_t l = 0; l < last; l++) holes = holes || !enabled(l);
+  const AccessSite site{Pipe::V, api_, pc_, false};
+  const bool as_a_whole = !reads_unwritten() && (count_ || !has_holes());
   // Bytes beside the lanes are needed for every lane.
-  if ((!dirty && (count_ || !holes)) || n_ != n_accesses_) return u.instruction(site, accesses_, n_accesses_);
-  auto lane = [&](const Operand& o, uint32_t r, uint32_t l) {
-    uint32_t size = dtype_size(o.dtype), per_block = kBlockBytes / size;
-    uint64_t at =
-        (uint64_t(r) * o.rep_stride + uint64_t(l / per_block) * o.blk_stride) * kBlockBytes + l % per_block * size;
-    bool linear = lanes_.count && lanes_.repeat == 0;
-    if (linear) at = (uint64_t(r) * per_repeat_ + l) * size;
-    return Range{reinterpret_cast<uint64_t>(o.ptr) + at, size, 1, 0};
-  };
-  auto follow = [&](uint32_t r, uint32_t l) {
+  if (as_a_whole || n_ != n_accesses_) return u.instruction(site, accesses_, n_accesses_);
+  const auto follow = [&](uint32_t r, uint32_t l) {
     uint32_t origin = 0;
     for (uint32_t i = 0; i < n_; i++)
       if (!operands_[i].write && !origin) origin = u.origin_of(site, lane(operands_[i].operand, r, l));
@@ -132,44 +143,65 @@ void VectorCall::follow_unwritten() {
   for (uint32_t i = 0; i < count_; i++) follow(i / per_repeat_, i % per_repeat_);
 }
 
-bool VectorCall::overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const {
-  uint32_t size = dtype_size(dst.dtype), n = repeats(), per_block = kBlockBytes / size;
-  uint32_t last = count_ ? std::min(count_, per_repeat_) : per_repeat_;
-  while (!count_ && last > 0 && !enabled(last - 1)) last--;
-  uint32_t blocks = (last + per_block - 1) / per_block;
-  if (size != dtype_size(src.dtype) || n == 0 || blocks == 0)
-    return false;  // of other sizes: each API has its own rule
-  bool same_pattern = dst.blk_stride == src.blk_stride && dst.rep_stride == src.rep_stride;
-  bool moves = dst.rep_stride >= blocks * dst.blk_stride || n == 1;  // no repeat meets the one before
-  if (dst.ptr == src.ptr && same_pattern && (moves || accumulates)) return false;
-  auto span = [&](const Operand& o) {
-    return ((n - 1) * uint64_t(o.rep_stride) + (blocks - 1) * uint64_t(o.blk_stride) + 1) * kBlockBytes;
-  };
-  uint64_t d = reinterpret_cast<uint64_t>(dst.ptr), s = reinterpret_cast<uint64_t>(src.ptr);
-  if (d + span(dst) <= s || s + span(src) <= d) return false;
-  auto block = [&](uint64_t at, const Operand& o, uint32_t r, uint32_t b) {
-    return at + (r * uint64_t(o.rep_stride) + b * uint64_t(o.blk_stride)) * kBlockBytes;
-  };
-  auto meet = [&](uint32_t written,
-                  uint32_t read) {  // any block of the two repeats; equal ones at equal places are not
-    for (uint32_t i = 0; i < blocks; i++)
-      for (uint32_t k = 0; k < blocks; k++) {
-        uint64_t a = block(d, dst, written, i), b = block(s, src, read, k);
-        if (a + kBlockBytes > b && b + kBlockBytes > a && !(written == read && a == b && i == k)) return true;
-      }
-    return false;
-  };
-  bool exception = accumulates && dst.ptr == src.ptr && (dst.rep_stride == 0 || src.rep_stride == 0);
-  for (uint32_t r = 0; r < n; r++) {
-    if (meet(r, r)) return true;
-    for (uint32_t later = r + 1; later < n && !exception; later++)
-      if (meet(r, later)) return true;
+namespace {
+
+// The blocks that an operand covers, repeat by repeat.
+struct BlockPattern {
+  uint64_t at;
+  uint64_t blk_stride, rep_stride;
+  uint32_t blocks, repeats;
+
+  bool operator==(const BlockPattern& o) const {
+    return at == o.at && blk_stride == o.blk_stride && rep_stride == o.rep_stride;
+  }
+  // No repeat meets the one before.
+  bool moves() const { return rep_stride >= blocks * blk_stride || repeats == 1; }
+  uint64_t end() const { return at + ((repeats - 1) * rep_stride + (blocks - 1) * blk_stride + 1) * kBlockBytes; }
+  uint64_t block(uint32_t repeat, uint32_t b) const {
+    return at + (repeat * rep_stride + b * blk_stride) * kBlockBytes;
+  }
+};
+
+// Does repeat `r` of `dst` touch a block of repeat `s` of `src`? Equal ones at equal places don't count.
+bool meet(const BlockPattern& dst, uint32_t r, const BlockPattern& src, uint32_t s) {
+  for (uint32_t i = 0; i < dst.blocks; i++)
+    for (uint32_t k = 0; k < src.blocks; k++) {
+      const uint64_t a = dst.block(r, i), b = src.block(s, k);
+      const bool itself = r == s && a == b && i == k;
+      if (a + kBlockBytes > b && b + kBlockBytes > a && !itself) return true;
+    }
+  return false;
+}
+
+// Does a repeat of `dst` meet one of `src`, the same or, unless they may, a later one?
+bool any_meet(const BlockPattern& dst, const BlockPattern& src, bool later_may) {
+  for (uint32_t r = 0; r < dst.repeats; r++) {
+    if (meet(dst, r, src, r)) return true;
+    for (uint32_t later = r + 1; later < dst.repeats && !later_may; later++)
+      if (meet(dst, r, src, later)) return true;
   }
   return false;
 }
 
+}  // namespace
+
+bool VectorCall::overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const {
+  const uint32_t size = dtype_size(dst.dtype), n = repeats(), per_block = kBlockBytes / size;
+  const uint32_t last = count_ ? std::min(count_, per_repeat_) : enabled_end();
+  const uint32_t blocks = (last + per_block - 1) / per_block;
+  if (size != dtype_size(src.dtype) || n == 0 || blocks == 0)
+    return false;  // of other sizes: each API has its own rule
+  const auto pattern = [&](const Operand& o) {
+    return BlockPattern{reinterpret_cast<uint64_t>(o.ptr), o.blk_stride, o.rep_stride, blocks, n};
+  };
+  const BlockPattern d = pattern(dst), s = pattern(src);
+  if (d == s && (d.moves() || accumulates)) return false;
+  if (d.end() <= s.at || s.end() <= d.at) return false;
+  return any_meet(d, s, accumulates && d.at == s.at && (d.rep_stride == 0 || s.rep_stride == 0));
+}
+
 void VectorCall::check_overlaps() const {
-  if (lanes_.count && lanes_.repeat == 0) return;  // the rule is one of the forms with repeats
+  if (linear()) return;  // the rule is one of the forms with repeats
   const Operand* last = nullptr;
   for (uint32_t i = 0; i < n_; i++)
     if (!operands_[i].write) last = &operands_[i].operand;
@@ -181,7 +213,8 @@ void VectorCall::check_overlaps() const {
             KernelError::kMisuse,
             std::string(api_) +
                 ": a source overlaps the destination in part, or a later repeat reads what an earlier one "
-                "writes (AscendC reference, general notes: overlapping addresses)",
+                "writes " +
+                kWords.overlap,
             api_, pc_);
 }
 

@@ -34,6 +34,11 @@ class VectorCall {
   bool contiguous() const { return count_ > 0; }
   uint32_t count() const { return count_; }
   uint32_t repeats() const { return count_ ? (count_ + per_repeat_ - 1) / per_repeat_ : repeat_; }
+  bool all_enabled() const {
+    for (uint32_t l = 0; l < per_repeat_ && !count_; l++)
+      if (!enabled(l)) return false;
+    return true;
+  }
   bool enabled(uint32_t lane) const { return mask_[lane / 64] >> (lane % 64) & 1; }
 
   // Address of lane `lane` of repeat `repeat` of an operand (count form: repeat 0, any lane).
@@ -96,6 +101,14 @@ class VectorCall {
   Core& core() { return core_; }
 
  private:
+  // Fixes which lanes are enabled; `widest` is the first operand.
+  void resolve(const Operand& widest);
+  // Whether every operand is one run of elements (a count was given, no repeats).
+  bool linear() const { return lanes_.count && lanes_.repeat == 0; }
+  uint32_t enabled_end() const;  // highest enabled lane + 1
+  bool has_holes() const;        // whether a lane below it is disabled
+  bool reads_unwritten() const;
+  Range lane(const Operand& o, uint32_t repeat, uint32_t lane) const;
   // What the first `last` lanes of each of `repeats` repeats of `o` cover.
   Range range_of(const Operand& o, uint32_t repeats, uint32_t last) const;
   void access(const Range& range, bool write, const char* name, uint32_t align);

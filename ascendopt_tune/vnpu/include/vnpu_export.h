@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "vnpu/kernel_info.h"
+
 #define VNPU_GLOBAL_MARK __attribute__((noinline, used, visibility("hidden")))
 #define __global__ VNPU_GLOBAL_MARK
 // The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
@@ -40,17 +42,6 @@ constexpr bool vector_only(KernelMetaType t) {
 }  // namespace AscendC::detail
 
 namespace vnpu {
-
-// Must match core/launch.h.
-struct KernelInfo {
-  const char* name;
-  void (*entry)(void** args);
-  uint32_t param_count;
-  const uint32_t* param_sizes;
-  bool auto_sync;
-  bool guarded;
-  int core_type;
-};
 
 template <auto function, typename F = decltype(function)>
 struct Entry;

@@ -13,6 +13,7 @@ namespace {
 int check_config(const char* caller, const aclrtLaunchKernelCfg* config) {
   for (size_t i = 0; config != nullptr && i < config->numAttrs; ++i) {
     const aclrtLaunchKernelAttr& attribute = config->attrs[i];
+    if (attribute.id == vnpu::kOptionsAttribute) continue;
     const bool changes_result =
         (attribute.id == ACL_RT_LAUNCH_KERNEL_ATTR_DYN_UBUF_SIZE && attribute.value.dynUBufSize != 0) ||
         (attribute.id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCKDIM_OFFSET && attribute.value.blockDimOffset != 0);
@@ -22,6 +23,17 @@ int check_config(const char* caller, const aclrtLaunchKernelCfg* config) {
     }
   }
   return ACL_SUCCESS;
+}
+
+// What the machine is told about this launch alone; the usual where nothing is.
+vnpu::LaunchOptions options_of(const aclrtLaunchKernelCfg* config) {
+  for (size_t i = 0; config != nullptr && i < config->numAttrs; ++i) {
+    if (config->attrs[i].id != vnpu::kOptionsAttribute) continue;
+    const vnpu::LaunchOptions* options = nullptr;
+    memcpy(&options, &config->attrs[i].value, sizeof options);
+    if (options != nullptr) return *options;
+  }
+  return {};
 }
 
 // A device copy of an argument block, so that placeholders point at memory a kernel may read.
@@ -67,7 +79,8 @@ int launch(const char* caller, const Function& function, uint32_t blocks, aclrtS
     const std::lock_guard<std::mutex> lock(state_mutex());
     if (find_stream(stream) == nullptr) return bad_stream(caller);
   }
-  vnpu::LaunchResult result = vnpu::launch(*function.info, blocks, args, function.binary->variables);
+  vnpu::LaunchResult result =
+      vnpu::launch(*function.info, blocks, args, function.binary->variables, options_of(config));
   const bool refused = result.status != 0 && result.status < ACL_ERROR_RT_INTERNAL_ERROR;  // never started
   if (refused) return fail_text(result.status, std::string(caller) + ": " + result.message);
   const std::lock_guard<std::mutex> lock(state_mutex());

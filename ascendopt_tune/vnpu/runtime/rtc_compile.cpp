@@ -1,4 +1,5 @@
 // Translates the device compiler's options and runs the host's compiler.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -153,154 +154,196 @@ std::string directive(const std::string& option, const std::string& value) {
   return "#define " + value.substr(0, equals) + " " + value.substr(equals + 1) + "\n";
 }
 
+// Options with a value, in a word of its own or, the short ones, behind the name.
+const std::vector<std::string> kPaired = {"-D", "-U", "-I", "-include", "-isystem"};
+
+// About the device's machine code, or about warnings: nothing that changes what the kernel means.
+bool is_ignored(const std::string& option) {
+  static const char* const prefixes[] = {"-O", "-W", "--cce-", "-cce-", "-g", "-f"};
+  return option == "-xcce" || option == "-xasc" || option == "-w" ||
+         std::any_of(std::begin(prefixes), std::end(prefixes), [&](const char* p) { return starts_with(option, p); });
+}
+
+void take_pair(const std::string& option, const std::string& value, Options* translated) {
+  if (option == "-I" || option == "-isystem")
+    translated->arguments.insert(translated->arguments.end(), {option, value});
+  else
+    translated->preamble += directive(option, value);
+}
+
+// An option of one word. Returns why it can't be, "" when it can.
+std::string take_word(const std::string& option, Options* translated) {
+  static const std::string listing = "--vnpu-listing=";
+  if (starts_with(option, "-D") || starts_with(option, "-U")) {
+    translated->preamble += directive(option.substr(0, 2), option.substr(2));
+  } else if (starts_with(option, "-I") || starts_with(option, "-std=")) {
+    translated->arguments.push_back(option);
+  } else if (starts_with(option, "--npu-arch=")) {
+    if (option != "--npu-arch=dav-2201")
+      return "aclrtc: option " + option + ": the only architecture modelled is dav-2201";
+  } else if (starts_with(option, listing.c_str())) {
+    translated->listing = option.substr(listing.size());
+  } else if (option == "--cce-auto-sync=on" || option == "--cce-auto-sync" || option == "--cce-auto-sync=off") {
+    translated->auto_sync = option != "--cce-auto-sync=off";
+  } else if (!is_ignored(option)) {
+    return "aclrtc: unknown option " + option;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool translate_options(const std::vector<std::string>& options, Options* translated, std::string* error) {
-  static const char* const paired[] = {"-D", "-U", "-I", "-include", "-isystem"};
   for (size_t i = 0; i < options.size(); ++i) {
     const std::string& option = options[i];
-    bool done = false;
-    for (const char* name : paired) {
-      if (option == name) {
-        if (i + 1 == options.size()) {
-          *error = "aclrtc: option " + option + " has no value";
-          return false;
-        }
-        const std::string& value = options[++i];
-        if (option == "-I" || option == "-isystem")
-          translated->arguments.insert(translated->arguments.end(), {option, value});
-        else
-          translated->preamble += directive(option, value);
-        done = true;
-        break;
-      }
-    }
-    if (done) continue;
-    if (starts_with(option, "-D") || starts_with(option, "-U")) {
-      translated->preamble += directive(option.substr(0, 2), option.substr(2));
-    } else if (starts_with(option, "-I") || starts_with(option, "-std=")) {
-      translated->arguments.push_back(option);
-    } else if (starts_with(option, "--npu-arch=")) {
-      if (option != "--npu-arch=dav-2201") {
-        *error = "aclrtc: option " + option + ": the only architecture modelled is dav-2201";
-        return false;
-      }
-    } else if (starts_with(option, "--vnpu-listing=")) {
-      translated->listing = option.substr(strlen("--vnpu-listing="));
-    } else if (option == "--cce-auto-sync=on" || option == "--cce-auto-sync") {
-      translated->auto_sync = true;
-    } else if (option == "--cce-auto-sync=off") {
-      translated->auto_sync = false;
-    } else if (option == "-mllvm" || option == "-Xclang") {
+    if (option == "-mllvm" || option == "-Xclang") {
       ++i;  // the next word belongs to it; both tune code generation for the device
-    } else if (starts_with(option, "-O") || starts_with(option, "-W") || starts_with(option, "--cce-") ||
-               starts_with(option, "-cce-") || starts_with(option, "-g") || starts_with(option, "-f") ||
-               option == "-xcce" || option == "-xasc" || option == "-w") {
-      // About the device's machine code, or about warnings: nothing that changes what the kernel means.
+    } else if (std::find(kPaired.begin(), kPaired.end(), option) == kPaired.end()) {
+      *error = take_word(option, translated);
+    } else if (i + 1 == options.size()) {
+      *error = "aclrtc: option " + option + " has no value";
     } else {
-      *error = "aclrtc: unknown option " + option;
-      return false;
+      take_pair(option, options[++i], translated);
     }
+    if (!error->empty()) return false;
   }
   return true;
 }
 
+namespace {
+
+// Two passes over a program's text, in a folder of its own. Every step returns an aclError of the aclrtc family.
+class Compilation {
+ public:
+  Compilation(Program* program, const Options& options)
+      : program_(program),
+        options_(options),
+        text_(options.preamble + "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n") {}
+
+  int run() {
+    std::vector<Kernel> kernels;
+    int code = write_program();
+    if (code == ACL_SUCCESS) code = find(&kernels);
+    if (code == ACL_SUCCESS) code = build(kernels);
+    if (code != ACL_SUCCESS) return code;
+    if (kernels.empty())
+      return refuse(ACL_ERROR_RTC_COMPILATION,
+                    "aclrtc: " + program_->name + " defines no kernel (a __global__ function with a body)\n");
+    program_->log = messages();
+    program_->binary = read_file(binary_);
+    program_->compiled = true;
+    return ACL_SUCCESS;
+  }
+
+ private:
+  int write_program() {
+    // Undefined, the mark in __global__ survives preprocessing, and the first pass can see it.
+    bool written = !folder_.path().empty() && write_file(source_, "#undef VNPU_GLOBAL_MARK\n" + text_);
+    for (const auto& header : program_->headers) {
+      const fs::path place = (folder_.path() / header.first).lexically_normal();
+      // A header's name must not lead out of the folder.
+      if (starts_with(place.lexically_relative(folder_.path()).string(), ".."))
+        return refuse(ACL_ERROR_RTC_INVALID_INPUT,
+                      "aclrtc: header name " + header.first + " leads out of the program\n");
+      written = written && write_file(place, header.second);
+    }
+    if (written) return ACL_SUCCESS;
+    return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n");
+  }
+
+  // First pass: macros expanded, to find the kernels. The precompiled header stays a reference.
+  int find(std::vector<Kernel>* kernels) {
+    const fs::path preprocessed = folder_.path() / "aclrtc_preprocessed.ii";
+    std::vector<std::string> command = base();
+    command.insert(command.end(), {"-E", "-fpch-preprocess", source_.string(), "-o", preprocessed.string()});
+    const int status = vnpu_rtc::run(command, log_);
+    if (status == -1)
+      return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the compiler " + compiler_ + " can't be started: " +
+                                               strerror(errno) + "; install g++ or set ASCENDOPT_CXX\n");
+    if (status != 0) return explained(ACL_ERROR_RTC_COMPILATION);
+    const std::string expanded = read_file(preprocessed);
+    const std::string attribute = guarded_ ? assembled(expanded) : "";
+    if (!attribute.empty())
+      return refuse(ACL_ERROR_RTC_COMPILATION,
+                    program_->name + ": error: the attribute " + attribute + " is not for kernels\n");
+    *kernels = find_kernels(expanded);
+    kernels->insert(kernels->end(), program_->expressions.begin(), program_->expressions.end());
+    return ACL_SUCCESS;
+  }
+
+  // Second pass: the same text with one export per kernel behind it.
+  int build(const std::vector<Kernel>& kernels) {
+    std::string exports = "#line 1 \"<kernel exports>\"\n#undef VNPU_AUTO_SYNC\n#define VNPU_AUTO_SYNC ";
+    exports += options_.auto_sync ? "1\n" : "0\n";
+    for (const Kernel& kernel : kernels)
+      exports += "VNPU_EXPORT_KERNEL(" + kernel.name + ", (" + kernel.function + "))\n";
+    // Only kernels are looked for in a binary: what else the file defines (host code beside them) goes where no kernel
+    // needs it.
+    const fs::path visible = folder_.path() / "aclrtc_exports";
+    if (!write_file(visible, "{ global: __vnpu_kernel_*; local: *; };\n") || !write_file(source_, text_ + exports))
+      return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder is full\n");
+    if (vnpu_rtc::run(linking(visible), log_) == 0) return ACL_SUCCESS;
+    const std::string found = read_file(log_);
+    const bool linker = found.find("error:") == std::string::npos || found.find("ld returned") != std::string::npos;
+    return explained(linker ? ACL_ERROR_RTC_LINKING : ACL_ERROR_RTC_COMPILATION);
+  }
+
+  // The compiler with what both passes have in common.
+  std::vector<std::string> base() const {
+    std::vector<std::string> command = {compiler_};
+    command.insert(command.end(), kFlags.begin(), kFlags.end());
+    if (guarded_) command.insert(command.end(), kGuardFlags.begin(), kGuardFlags.end());
+    command.insert(command.end(), {"-I" + folder_.path().string(), "-I" + (prefix_ / "include").string()});
+    // The device compiler knows __global__ and its like without any header.
+    command.insert(command.end(), {"-include", (prefix_ / "include" / "kernel_operator.h").string()});
+    command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
+    return command;
+  }
+
+  std::vector<std::string> linking(const fs::path& visible) const {
+    std::vector<std::string> command = base();
+    command.insert(command.end(),
+                   {source_.string(), "-o", binary_.string(), "-shared", "-nostartfiles", "-Wl,--gc-sections",
+                    "-Wl,--no-undefined", "-Wl,-z,relro,-z,now", "-L" + (prefix_ / "lib64").string(), "-lvnpu"});
+    for (const char* name : kWrapped)
+      if (guarded_) command.push_back(std::string("-Wl,--wrap=") + name);
+    if (guarded_ && !options_.listing.empty())
+      command.insert(command.end(),
+                     {"-fdump-tree-asan=" + options_.listing, "-fdump-tree-asan0=" + options_.listing + "0"});
+    command.push_back("-Wl,--version-script=" + visible.string());
+    return command;
+  }
+
+  int refuse(int code, const std::string& why) {
+    program_->log = why;
+    return code;
+  }
+
+  std::string messages() const { return without_folder(read_file(log_), folder_.path()); }
+
+  int explained(int code) {
+    const std::string text = messages();
+    return refuse(code, text + explain(text));
+  }
+
+  Program* const program_;
+  const Options& options_;
+  const std::string text_;
+  const WorkFolder folder_;
+  const fs::path source_ = folder_.path() / "aclrtc_source.cpp";
+  const fs::path log_ = folder_.path() / "aclrtc_log";
+  const fs::path binary_ = folder_.path() / "aclrtc_kernel.so";
+  const fs::path prefix_ = toolkit_prefix();
+  const std::string compiler_ = host_compiler();
+  const bool guarded_ = fs::path(compiler_).filename().string().find("clang") == std::string::npos;
+};
+
+}  // namespace
+
 int compile(Program* program, const Options& options) {
   program->log.clear();
   program->compiled = false;
-  const WorkFolder folder;
-  const fs::path source = folder.path() / "aclrtc_source.cpp";
-  const fs::path log = folder.path() / "aclrtc_log";
-  const std::string text = options.preamble + "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n";
-  // Undefined, the mark in __global__ survives preprocessing, and the first pass can see it.
-  bool written = !folder.path().empty() && write_file(source, "#undef VNPU_GLOBAL_MARK\n" + text);
-  for (const auto& header : program->headers) {
-    const fs::path place = (folder.path() / header.first).lexically_normal();
-    // A header's name must not lead out of the folder.
-    if (starts_with(place.lexically_relative(folder.path()).string(), "..")) {
-      program->log = "aclrtc: header name " + header.first + " leads out of the program\n";
-      return ACL_ERROR_RTC_INVALID_INPUT;
-    }
-    written = written && write_file(place, header.second);
-  }
-  if (!written) {
-    program->log = "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n";
-    return ACL_ERROR_RTC_FAILURE;
-  }
-
-  const fs::path prefix = toolkit_prefix();
-  std::vector<std::string> base = {host_compiler()};
-  base.insert(base.end(), kFlags.begin(), kFlags.end());
-  const bool guarded = fs::path(base[0]).filename().string().find("clang") == std::string::npos;
-  if (guarded) base.insert(base.end(), kGuardFlags.begin(), kGuardFlags.end());
-  base.insert(base.end(), {"-I" + folder.path().string(), "-I" + (prefix / "include").string()});
-  // The device compiler knows __global__ and its like without any header.
-  base.insert(base.end(), {"-include", (prefix / "include" / "kernel_operator.h").string()});
-  base.insert(base.end(), options.arguments.begin(), options.arguments.end());
-
-  // First pass: macros expanded, to find the kernels. The precompiled header stays a reference.
-  std::vector<std::string> preprocess = base;
-  const fs::path preprocessed = folder.path() / "aclrtc_preprocessed.ii";
-  preprocess.insert(preprocess.end(), {"-E", "-fpch-preprocess", source.string(), "-o", preprocessed.string()});
-  int status = run(preprocess, log);
-  if (status == -1) {
-    program->log = "aclrtc: the compiler " + base[0] + " can't be started: " + strerror(errno) +
-                   "; install g++ or set ASCENDOPT_CXX\n";
-    return ACL_ERROR_RTC_FAILURE;
-  }
-  const auto failed = [&](int code) {
-    const std::string messages = without_folder(read_file(log), folder.path());
-    program->log = messages + explain(messages);
-    return code;
-  };
-  if (status != 0) return failed(ACL_ERROR_RTC_COMPILATION);
-  const std::string expanded = read_file(preprocessed);
-  const std::string attribute = guarded ? assembled(expanded) : "";
-  if (!attribute.empty()) {
-    program->log = program->name + ": error: the attribute " + attribute + " is not for kernels\n";
-    return ACL_ERROR_RTC_COMPILATION;
-  }
-  std::vector<Kernel> kernels = find_kernels(expanded);
-  kernels.insert(kernels.end(), program->expressions.begin(), program->expressions.end());
-
-  // Second pass: the same text with one export per kernel behind it.
-  std::string exports = "#line 1 \"<kernel exports>\"\n#undef VNPU_AUTO_SYNC\n#define VNPU_AUTO_SYNC ";
-  exports += options.auto_sync ? "1\n" : "0\n";
-  for (const Kernel& kernel : kernels)
-    exports += "VNPU_EXPORT_KERNEL(" + kernel.name + ", (" + kernel.function + "))\n";
-  const fs::path binary = folder.path() / "aclrtc_kernel.so";
-  std::vector<std::string> command = base;
-  command.insert(command.end(),
-                 {source.string(), "-o", binary.string(), "-shared", "-nostartfiles", "-Wl,--gc-sections",
-                  "-Wl,--no-undefined", "-Wl,-z,relro,-z,now", "-L" + (prefix / "lib64").string(), "-lvnpu"});
-  for (const char* name : kWrapped)
-    if (guarded) command.push_back(std::string("-Wl,--wrap=") + name);
-  if (guarded && !options.listing.empty())
-    command.insert(command.end(),
-                   {"-fdump-tree-asan=" + options.listing, "-fdump-tree-asan0=" + options.listing + "0"});
-  // Only kernels are looked for in a binary: what else the file defines (host code beside them) goes where no kernel
-  // needs it.
-  const fs::path visible = folder.path() / "aclrtc_exports";
-  command.push_back("-Wl,--version-script=" + visible.string());
-  if (!write_file(visible, "{ global: __vnpu_kernel_*; local: *; };\n") || !write_file(source, text + exports)) {
-    program->log = "aclrtc: the temporary folder is full\n";
-    return ACL_ERROR_RTC_FAILURE;
-  }
-  status = run(command, log);
-  if (status != 0) {
-    const std::string messages = read_file(log);
-    const bool linking =
-        messages.find("error:") == std::string::npos || messages.find("ld returned") != std::string::npos;
-    return failed(linking ? ACL_ERROR_RTC_LINKING : ACL_ERROR_RTC_COMPILATION);
-  }
-  if (kernels.empty()) {
-    program->log = "aclrtc: " + program->name + " defines no kernel (a __global__ function with a body)\n";
-    return ACL_ERROR_RTC_COMPILATION;
-  }
-  program->log = without_folder(read_file(log), folder.path());
-  program->binary = read_file(binary);
-  program->compiled = true;
-  return ACL_SUCCESS;
+  return Compilation(program, options).run();
 }
 
 }  // namespace vnpu_rtc

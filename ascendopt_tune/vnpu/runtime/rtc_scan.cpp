@@ -30,50 +30,73 @@ bool raw_literal(const std::string& text, size_t i) {
 
 // Tokens of preprocessed C++: words, and single punctuation characters. Line markers and character and string literals
 // are dropped, except the linkage "C"; with `literals` every one is a token "".
-std::vector<std::string> tokenize(const std::string& text, bool literals = false) {
-  std::vector<std::string> tokens;
-  size_t i = 0;
-  bool line_start = true;
-  while (i < text.size()) {
-    const char c = text[i];
-    if (c == '\n') {
-      line_start = true;
-      ++i;
-    } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      ++i;
-    } else if (c == '#' && line_start) {
-      while (i < text.size() && text[i] != '\n') ++i;
-    } else if (raw_literal(text, i)) {
-      if (literals) tokens.emplace_back("\"\"");
-      const size_t quote = text.find('"', i), open = text.find('(', i);
-      if (open == std::string::npos) break;
-      const std::string close = ")" + text.substr(quote + 1, open - quote - 1) + "\"";
-      const size_t end = text.find(close, open);
-      i = end == std::string::npos ? text.size() : end + close.size();
-    } else if (c == '"' || c == '\'') {
-      size_t end = i + 1;
-      while (end < text.size() && text[end] != c) end += text[end] == '\\' ? 2 : 1;
-      if (text.compare(i, end + 1 - i, "\"C\"") == 0)
-        tokens.emplace_back("\"C\"");
-      else if (literals && c == '"')
-        tokens.emplace_back("\"\"");
-      i = end + 1;
-    } else if (word_char(c)) {
-      size_t end = i;
-      while (end < text.size() && word_char(text[end])) ++end;
-      // A digit separator belongs to its number, it does not open a character literal.
-      if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-        while (end < text.size() && (word_char(text[end]) || text[end] == '\'')) ++end;
+class Tokenizer {
+ public:
+  Tokenizer(const std::string& text, bool literals) : text_(text), literals_(literals) {}
+
+  std::vector<std::string> run() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      const bool line_start = line_start_;
+      if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+        line_start_ = line_start || c == '\n';
+        ++at_;
+        continue;
       }
-      tokens.push_back(text.substr(i, end - i));
-      i = end;
-    } else {
-      tokens.emplace_back(1, c);
-      ++i;
+      line_start_ = false;
+      if (c == '#' && line_start)
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      else if (raw_literal(text_, at_))
+        skip_raw_literal();
+      else if (c == '"' || c == '\'')
+        skip_literal(c);
+      else if (word_char(c))
+        take_word();
+      else
+        tokens_.emplace_back(1, text_[at_++]);
     }
-    if (c != '\n' && std::isspace(static_cast<unsigned char>(c)) == 0) line_start = false;
+    return std::move(tokens_);
   }
-  return tokens;
+
+ private:
+  void skip_raw_literal() {
+    if (literals_) tokens_.emplace_back("\"\"");
+    const size_t quote = text_.find('"', at_), open = text_.find('(', at_);
+    at_ = text_.size();
+    if (open == std::string::npos) return;
+    const std::string close = ")" + text_.substr(quote + 1, open - quote - 1) + "\"";
+    const size_t end = text_.find(close, open);
+    if (end != std::string::npos) at_ = end + close.size();
+  }
+
+  void skip_literal(char quote) {
+    size_t end = at_ + 1;
+    while (end < text_.size() && text_[end] != quote) end += text_[end] == '\\' ? 2 : 1;
+    if (text_.compare(at_, end + 1 - at_, "\"C\"") == 0)
+      tokens_.emplace_back("\"C\"");
+    else if (literals_ && quote == '"')
+      tokens_.emplace_back("\"\"");
+    at_ = end + 1;
+  }
+
+  void take_word() {
+    size_t end = at_;
+    // A digit separator belongs to its number, it does not open a character literal.
+    const bool number = std::isdigit(static_cast<unsigned char>(text_[at_])) != 0;
+    while (end < text_.size() && (word_char(text_[end]) || (number && text_[end] == '\''))) ++end;
+    tokens_.push_back(text_.substr(at_, end - at_));
+    at_ = end;
+  }
+
+  const std::string& text_;
+  const bool literals_;
+  std::vector<std::string> tokens_;
+  size_t at_ = 0;
+  bool line_start_ = true;
+};
+
+std::vector<std::string> tokenize(const std::string& text, bool literals = false) {
+  return Tokenizer(text, literals).run();
 }
 
 using Token = std::vector<std::string>::const_iterator;
@@ -114,48 +137,71 @@ std::string defined_function(Token first, Token end) {
   return "";
 }
 
+// Finds kernels statement by statement, at namespace scope.
+class KernelFinder {
+ public:
+  explicit KernelFinder(const std::vector<std::string>& tokens) : end_(tokens.end()), statement_(tokens.begin()) {}
+
+  std::vector<Kernel> run() {
+    bool marked = false;  // the statement has the mark
+    for (Token at = statement_; at != end_; ++at) {
+      if (*at == kMark) marked = true;
+      if (*at == "(" || *at == "[") {
+        at = skip_brackets(at, end_) - 1;
+        continue;
+      }
+      if (*at == "}")
+        leave_scope();
+      else if (*at == "{")
+        at = open(at, marked);
+      else if (*at != ";")
+        continue;
+      statement_ = at + 1;
+      marked = false;
+    }
+    return std::move(kernels_);
+  }
+
+ private:
+  void leave_scope() {
+    if (!scopes_.empty()) scopes_.pop_back();
+  }
+
+  // The last token of what the bracket at `brace` opens; of a namespace or linkage block, the bracket itself.
+  Token open(Token brace, bool marked) {
+    const Token space = std::find(statement_, brace, "namespace");
+    if (space != brace) {
+      std::string scope;
+      for (Token part = space + 1; part != brace; ++part) scope += *part;
+      scopes_.push_back(scope.empty() ? "" : scope + "::");
+      return brace;
+    }
+    if (brace - statement_ == 2 && *statement_ == "extern" && *(statement_ + 1) == "\"C\"") {
+      scopes_.emplace_back();
+      return brace;
+    }
+    if (marked && *statement_ != "template") add(defined_function(statement_, end_));
+    return skip_brackets(brace, end_) - 1;  // bodies and classes hold no kernels
+  }
+
+  void add(const std::string& name) {
+    std::string qualified = "::";
+    for (const std::string& scope : scopes_) qualified += scope;
+    if (!name.empty() && seen_.insert(qualified + name).second) kernels_.push_back({name, qualified + name});
+  }
+
+  const Token end_;
+  Token statement_;  // where the current one begins
+  std::vector<Kernel> kernels_;
+  std::set<std::string> seen_;
+  std::vector<std::string> scopes_;  // open namespaces with a trailing "::"; "" for a linkage block
+};
+
 }  // namespace
 
 std::vector<Kernel> find_kernels(const std::string& preprocessed) {
   const std::vector<std::string> tokens = tokenize(preprocessed);
-  std::vector<Kernel> kernels;
-  std::set<std::string> seen;
-  std::vector<std::string> scopes;  // open namespaces with a trailing "::"; "" for a linkage block
-  Token statement = tokens.begin();
-  bool marked = false;
-  for (Token at = tokens.begin(); at != tokens.end(); ++at) {
-    if (*at == kMark) marked = true;
-    if (*at == "}") {
-      if (!scopes.empty()) scopes.pop_back();
-    } else if (*at == "{") {
-      const Token space = std::find(statement, at, "namespace");
-      const bool linkage = at - statement == 2 && *statement == "extern" && *(statement + 1) == "\"C\"";
-      if (space != at) {
-        std::string scope;
-        for (Token part = space + 1; part != at; ++part) scope += *part;
-        scopes.push_back(scope.empty() ? "" : scope + "::");
-      } else if (linkage) {
-        scopes.emplace_back();
-      } else {
-        if (marked && *statement != "template") {
-          const std::string name = defined_function(statement, tokens.end());
-          std::string qualified = "::";
-          for (const std::string& scope : scopes) qualified += scope;
-          if (!name.empty() && seen.insert(qualified + name).second) kernels.push_back({name, qualified + name});
-        }
-        at = skip_brackets(at, tokens.end()) - 1;  // bodies and classes hold no kernels
-      }
-    } else if (*at == "(" || *at == "[") {
-      at = skip_brackets(at, tokens.end()) - 1;
-      continue;
-    } else if (*at != ";") {
-      continue;
-    }
-    statement = at + 1;
-    marked = false;
-    if (statement == tokens.end()) break;
-  }
-  return kernels;
+  return KernelFinder(tokens).run();
 }
 
 std::string assembled(const std::string& preprocessed) {

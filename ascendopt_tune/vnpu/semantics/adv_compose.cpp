@@ -36,6 +36,40 @@ void fill_block(void* p, uint32_t row, DType t, float v) {
 void* local_rest() { return core().local_rest(); }
 uint32_t local_rest_bytes() { return core().local_rest_bytes(); }
 
+namespace {
+
+// How the instructions of Broadcast get from `in` to `out`: what the values are, and what they cost.
+Composite copy_all(uint8_t* out, const uint8_t* in, uint64_t bytes) {
+  std::memmove(out, in, bytes);
+  Composite cost;
+  cost.add(repeats_of(bytes, 1), 1);
+  return cost;
+}
+
+Composite repeat_row(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size) {
+  const uint64_t row_bytes = uint64_t(columns) * size;
+  std::memmove(out, in, row_bytes);
+  for (uint32_t r = 1; r < rows; r++) std::memcpy(out + r * row_bytes, out, row_bytes);
+  Composite cost;
+  cost.add(rows * repeats_of(columns, size), 1);
+  return cost;
+}
+
+Composite repeat_elements(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size) {
+  const uint64_t row_bytes = uint64_t(columns) * size;
+  for (uint32_t r = 0; r < rows; r++)
+    for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
+  // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
+  const uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  Composite cost;
+  cost.add(repeats_of(uint64_t(rows) * kBlockBytes, 1), 1);
+  cost.add(rows * repeats_of(padded, 1), 1);
+  if (padded != row_bytes) cost.add(rows * repeats_of(padded, 1), kMaskCycles);
+  return cost;
+}
+
+}  // namespace
+
 void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t columns, int axis, bool copies) {
   LocalCall call("Broadcast", VNPU_PC);
   if (dtype != DType::I8 && dtype != DType::U8 && dtype != DType::F16 && dtype != DType::F32)
@@ -50,23 +84,9 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
   call.write(dst, bytes, "destination");
   uint8_t* out = static_cast<uint8_t*>(dst);
   const uint8_t* in = static_cast<const uint8_t*>(src);
-  Composite cost;
-  if (copies) {
-    std::memmove(out, in, bytes);
-    cost.add(repeats_of(bytes, 1), 1);
-  } else if (axis == 0) {
-    std::memmove(out, in, row_bytes);
-    for (uint32_t r = 1; r < rows; r++) std::memcpy(out + r * row_bytes, out, row_bytes);
-    cost.add(rows * repeats_of(columns, size), 1);
-  } else {
-    for (uint32_t r = 0; r < rows; r++)
-      for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
-    // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
-    uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-    cost.add(repeats_of(uint64_t(rows) * kBlockBytes, 1), 1);
-    cost.add(rows * repeats_of(padded, 1), 1);
-    if (padded != row_bytes) cost.add(rows * repeats_of(padded, 1), kMaskCycles);
-  }
+  const Composite cost = copies      ? copy_all(out, in, bytes)
+                         : axis == 0 ? repeat_row(out, in, rows, columns, size)
+                                     : repeat_elements(out, in, rows, columns, size);
   call.issue_composite(cost.heads, cost.cycles);
 }
 
@@ -100,34 +120,46 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
   call.issue_composite(cost.heads, cost.cycles);
 }
 
-// In float whatever the dtype; rounded once at the end.
+namespace {
+
+// Checks and declares the operands of a softmax of at least one element.
+void declare(LocalCall& call, const Softmax& s) {
+  const uint32_t size = dtype_size(s.dtype);
+  call.require(uint64_t(s.columns) * size % kBlockBytes == 0,
+               "the last axis, " + std::to_string(s.columns) + " elements, has to be a multiple of 32 B");
+  call.require(s.valid >= 1 && s.valid <= s.columns, "oriSrcK has to be in 1..srcK");
+  const uint64_t bytes = uint64_t(s.rows) * s.columns * size, statistics = uint64_t(s.rows) * kBlockBytes;
+  call.read(s.src, bytes, "source");
+  call.write(s.dst, bytes, "destination");
+  if (s.sum) call.write(s.sum, statistics, "sumTensor");
+  if (s.max) call.write(s.max, statistics, "maxTensor");
+  if (s.work) call.write(s.work, statistics, "sharedTmpBuffer");
+}
+
+// Row r. In float whatever the dtype; rounded once at the end.
+void softmax_row(const Softmax& s, uint32_t r) {
+  const uint64_t first = uint64_t(r) * s.columns;
+  float max = load_float(s.src, first, s.dtype), sum = 0;
+  for (uint32_t c = 1; c < s.valid; c++) max = std::max(max, load_float(s.src, first + c, s.dtype));
+  for (uint32_t c = 0; c < s.valid; c++) sum += std::exp(load_float(s.src, first + c, s.dtype) - max);
+  // Padding columns take part in everything but the reductions.
+  for (uint32_t c = 0; c < s.columns; c++) {
+    const float v = std::exp(load_float(s.src, first + c, s.dtype) - max) / sum;
+    store_float(s.dst, first + c, s.dtype, s.log10 ? std::log10(v) : v);
+  }
+  if (s.max) fill_block(s.max, r, s.statistics, max);
+  if (s.sum) fill_block(s.sum, r, s.statistics, sum);
+}
+
+}  // namespace
+
 void softmax(const Softmax& s, const char* api) {
   LocalCall call(api, VNPU_PC);
   check_float(call, s.dtype);
   if (s.sum) check_float(call, s.statistics);
-  uint32_t size = dtype_size(s.dtype);
   if (s.rows == 0 || s.columns == 0) return;
-  call.require(uint64_t(s.columns) * size % kBlockBytes == 0,
-               "the last axis, " + std::to_string(s.columns) + " elements, has to be a multiple of 32 B");
-  call.require(s.valid >= 1 && s.valid <= s.columns, "oriSrcK has to be in 1..srcK");
-  uint64_t bytes = uint64_t(s.rows) * s.columns * size;
-  call.read(s.src, bytes, "source");
-  call.write(s.dst, bytes, "destination");
-  if (s.sum) call.write(s.sum, uint64_t(s.rows) * kBlockBytes, "sumTensor");
-  if (s.max) call.write(s.max, uint64_t(s.rows) * kBlockBytes, "maxTensor");
-  if (s.work) call.write(s.work, uint64_t(s.rows) * kBlockBytes, "sharedTmpBuffer");
-  const auto logarithm = [&s](float v) { return s.log10 ? std::log10(v) : v; };
-  for (uint32_t r = 0; r < s.rows; r++) {
-    uint64_t first = uint64_t(r) * s.columns;
-    float max = load_float(s.src, first, s.dtype), sum = 0;
-    for (uint32_t c = 1; c < s.valid; c++) max = std::max(max, load_float(s.src, first + c, s.dtype));
-    for (uint32_t c = 0; c < s.valid; c++) sum += std::exp(load_float(s.src, first + c, s.dtype) - max);
-    // Padding columns take part in everything but the reductions.
-    for (uint32_t c = 0; c < s.columns; c++)
-      store_float(s.dst, first + c, s.dtype, logarithm(std::exp(load_float(s.src, first + c, s.dtype) - max) / sum));
-    if (s.max) fill_block(s.max, r, s.statistics, max);
-    if (s.sum) fill_block(s.sum, r, s.statistics, sum);
-  }
+  declare(call, s);
+  for (uint32_t r = 0; r < s.rows; r++) softmax_row(s, r);
   // Row maximum, Brcb, Sub, Exp, row sum, Brcb, Div; half is converted to float and back.
   double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
   Composite cost;

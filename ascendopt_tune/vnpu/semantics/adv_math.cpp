@@ -55,83 +55,70 @@ float faster_gelu_v2(float x) {
   return x * (sign * (-0.1444f * d * d + 0.5f) + 0.5f);
 }
 
+// A function of one source: `u(f)` computes destination = f(source), lane by lane; `v` is the immediate operand.
+template <typename T>
+struct Unary {
+  const VectorCall& call;
+  const Operand &d, &s;
+  const float v;
+
+  template <typename F>
+  void operator()(F f) const {
+    elementwise<T, T>(call, f, d, s);
+  }
+};
+
+template <typename T>
+struct UnaryBody {
+  Math op;
+  void (*compute)(const Unary<T>&);
+};
+
+template <typename T>
+constexpr UnaryBody<T> kUnary[] = {
+    {Math::Acos, [](const Unary<T>& u) { u([](float x) { return std::acos(x); }); }},
+    {Math::Acosh, [](const Unary<T>& u) { u([](float x) { return std::acosh(x); }); }},
+    {Math::Asin, [](const Unary<T>& u) { u([](float x) { return std::asin(x); }); }},
+    {Math::Asinh, [](const Unary<T>& u) { u([](float x) { return std::asinh(x); }); }},
+    {Math::Atan, [](const Unary<T>& u) { u([](float x) { return std::atan(x); }); }},
+    {Math::Atanh, [](const Unary<T>& u) { u([](float x) { return std::atanh(x); }); }},
+    {Math::Ceil, [](const Unary<T>& u) { u([](float x) { return std::ceil(x); }); }},
+    {Math::ClampMax, [](const Unary<T>& u) { u([v = u.v](float x) { return minimum(x, v); }); }},
+    {Math::ClampMin, [](const Unary<T>& u) { u([v = u.v](float x) { return maximum(x, v); }); }},
+    {Math::Cos, [](const Unary<T>& u) { u([](float x) { return std::cos(x); }); }},
+    {Math::Cosh, [](const Unary<T>& u) { u([](float x) { return std::cosh(x); }); }},
+    {Math::Erf, [](const Unary<T>& u) { u([](float x) { return std::erf(x); }); }},
+    {Math::Erfc, [](const Unary<T>& u) { u([](float x) { return std::erfc(x); }); }},
+    {Math::ExpTaylor, [](const Unary<T>& u) { u([](float x) { return exp_lane(x); }); }},
+    {Math::FasterGelu, [](const Unary<T>& u) { u([](float x) { return x * sigmoid_lane(1.702f * x); }); }},
+    {Math::FasterGeluV2, [](const Unary<T>& u) { u([](float x) { return faster_gelu_v2(x); }); }},
+    {Math::Floor, [](const Unary<T>& u) { u([](float x) { return std::floor(x); }); }},
+    {Math::Frac, [](const Unary<T>& u) { u([](float x) { return x - std::trunc(x); }); }},
+    {Math::Gelu, [](const Unary<T>& u) { u([](float x) { return gelu(x); }); }},
+    {Math::Lgamma, [](const Unary<T>& u) { u([](float x) { return std::lgamma(x); }); }},
+    {Math::Log, [](const Unary<T>& u) { u([](float x) { return log_lane(x); }); }},
+    {Math::Log10, [](const Unary<T>& u) { u([](float x) { return std::log10(x); }); }},
+    {Math::Log2, [](const Unary<T>& u) { u([](float x) { return std::log2(x); }); }},
+    {Math::Round, [](const Unary<T>& u) { u([](float x) { return std::rint(x); }); }},
+    {Math::Sigmoid, [](const Unary<T>& u) { u([](float x) { return sigmoid_lane(x); }); }},
+    {Math::Sign, [](const Unary<T>& u) { u([](float x) { return static_cast<float>((x > 0) - (x < 0)); }); }},
+    {Math::Silu, [](const Unary<T>& u) { u([](float x) { return x * sigmoid_lane(x); }); }},
+    {Math::Sin, [](const Unary<T>& u) { u([](float x) { return std::sin(x); }); }},
+    {Math::Sinh, [](const Unary<T>& u) { u([](float x) { return std::sinh(x); }); }},
+    {Math::Swish, [](const Unary<T>& u) { u([v = u.v](float x) { return x * sigmoid_lane(v * x); }); }},
+    {Math::Tan, [](const Unary<T>& u) { u([](float x) { return std::tan(x); }); }},
+    {Math::Tanh, [](const Unary<T>& u) { u([](float x) { return tanh_lane(x); }); }},
+    {Math::Trunc, [](const Unary<T>& u) { u([](float x) { return std::trunc(x); }); }},
+};
+
 template <typename T>
 bool unary_float(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
-  auto each = [&](auto f) {
-    elementwise<T, T>(call, f, d, a.src0);
-    return true;
-  };
-  const float v = static_cast<float>(a.scalar.f);
-  switch (op) {
-    case Math::Acos:
-      return each([](float x) { return std::acos(x); });
-    case Math::Acosh:
-      return each([](float x) { return std::acosh(x); });
-    case Math::Asin:
-      return each([](float x) { return std::asin(x); });
-    case Math::Asinh:
-      return each([](float x) { return std::asinh(x); });
-    case Math::Atan:
-      return each([](float x) { return std::atan(x); });
-    case Math::Atanh:
-      return each([](float x) { return std::atanh(x); });
-    case Math::Ceil:
-      return each([](float x) { return std::ceil(x); });
-    case Math::ClampMax:
-      return each([v](float x) { return minimum(x, v); });
-    case Math::ClampMin:
-      return each([v](float x) { return maximum(x, v); });
-    case Math::Cos:
-      return each([](float x) { return std::cos(x); });
-    case Math::Cosh:
-      return each([](float x) { return std::cosh(x); });
-    case Math::Erf:
-      return each([](float x) { return std::erf(x); });
-    case Math::Erfc:
-      return each([](float x) { return std::erfc(x); });
-    case Math::ExpTaylor:
-      return each([](float x) { return exp_lane(x); });
-    case Math::FasterGelu:
-      return each([](float x) { return x * sigmoid_lane(1.702f * x); });
-    case Math::FasterGeluV2:
-      return each([](float x) { return faster_gelu_v2(x); });
-    case Math::Floor:
-      return each([](float x) { return std::floor(x); });
-    case Math::Frac:
-      return each([](float x) { return x - std::trunc(x); });
-    case Math::Gelu:
-      return each([](float x) { return gelu(x); });
-    case Math::Lgamma:
-      return each([](float x) { return std::lgamma(x); });
-    case Math::Log:
-      return each([](float x) { return log_lane(x); });
-    case Math::Log10:
-      return each([](float x) { return std::log10(x); });
-    case Math::Log2:
-      return each([](float x) { return std::log2(x); });
-    case Math::Round:
-      return each([](float x) { return std::rint(x); });
-    case Math::Sigmoid:
-      return each([](float x) { return sigmoid_lane(x); });
-    case Math::Sign:
-      return each([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
-    case Math::Silu:
-      return each([](float x) { return x * sigmoid_lane(x); });
-    case Math::Sin:
-      return each([](float x) { return std::sin(x); });
-    case Math::Sinh:
-      return each([](float x) { return std::sinh(x); });
-    case Math::Swish:
-      return each([v](float x) { return x * sigmoid_lane(v * x); });
-    case Math::Tan:
-      return each([](float x) { return std::tan(x); });
-    case Math::Tanh:
-      return each([](float x) { return tanh_lane(x); });
-    case Math::Trunc:
-      return each([](float x) { return std::trunc(x); });
-    default:
-      return false;
-  }
+  for (const UnaryBody<T>& body : kUnary<T>)
+    if (body.op == op) {
+      body.compute({call, d, a.src0, static_cast<float>(a.scalar.f)});
+      return true;
+    }
+  return false;
 }
 
 // f(first, second) where either may be the scalar.

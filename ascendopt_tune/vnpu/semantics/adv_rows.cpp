@@ -41,11 +41,49 @@ void fold_all(Fold fold, std::vector<float>& v, uint32_t n, uint32_t length, uin
 
 }  // namespace
 
+namespace {
+
+std::vector<float> loaded(const AxisReduction& r) {
+  std::vector<float> v(uint64_t(r.rows) * r.stride);
+  for (uint64_t i = 0; i < v.size(); i++) v[i] = load_float(r.src, i, r.dtype);
+  return v;
+}
+
+// All rows onto the first; `v` is left with what the folding left in them.
+Composite reduce_columns(Fold fold, const AxisReduction& r, std::vector<float>& v) {
+  const uint32_t size = dtype_size(r.dtype);
+  fold_all(fold, v, r.rows, r.columns, r.stride);
+  for (uint32_t j = 0; j < r.columns; j++) store_float(r.dst, j, r.dtype, v[j]);
+  Composite cost;
+  for (uint32_t n = r.rows; n > 1; n = lower_part(n)) cost.add(repeats_of((n - lower_part(n)) * r.stride, size), 1);
+  cost.add(repeats_of(r.stride, size), 1);
+  return cost;
+}
+
+Composite reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float>& v) {
+  for (uint32_t i = 0; i < r.rows; i++) {
+    std::vector<float> row(v.begin() + uint64_t(i) * r.stride, v.begin() + uint64_t(i) * r.stride + r.columns);
+    fold_all(fold, row, r.columns, 1, 1);
+    store_float(r.dst, i, r.dtype, row[0]);
+  }
+  // Repeats of all rows onto one repeat each, then inside it: by a reduction, or by folding where there is none.
+  const uint32_t lanes = kRepeatBytes / dtype_size(r.dtype), repeats = (r.columns + lanes - 1) / lanes;
+  Composite cost;
+  cost.add(r.rows, 1, repeats - 1);
+  if (fold == Fold::Prod)
+    for (uint32_t n = std::min(lanes, r.columns); n > 1; n = lower_part(n)) cost.add(r.rows, 1, r.rows);
+  else
+    cost.add(r.rows, kReduceCycles);
+  return cost;
+}
+
+}  // namespace
+
 void reduce_axis(Fold fold, const AxisReduction& r, const char* api) {
   LocalCall call(api, VNPU_PC);
   check_float(call, r.dtype);
   call.require(r.rows >= 1 && r.columns >= 1, "both axes of srcShape have to be at least 1");
-  const uint32_t size = dtype_size(r.dtype), lanes = kRepeatBytes / size;
+  const uint32_t size = dtype_size(r.dtype);
   const uint64_t row_bytes = uint64_t(r.stride) * size;
   call.read(r.src, uint64_t(r.columns) * size, "source", kBlockBytes, r.rows, row_bytes);
   call.write(r.dst, uint64_t(r.first_axis ? r.columns : r.rows) * size, "destination");
@@ -54,28 +92,8 @@ void reduce_axis(Fold fold, const AxisReduction& r, const char* api) {
     call.write(r.src, kept * row_bytes, "source");
   else if (r.work && r.first_axis && r.rows > 1)
     call.write(r.work, kept * row_bytes, "sharedTmpBuffer");
-  std::vector<float> v(uint64_t(r.rows) * r.stride);
-  for (uint64_t i = 0; i < v.size(); i++) v[i] = load_float(r.src, i, r.dtype);
-  Composite cost;
-  if (r.first_axis) {
-    fold_all(fold, v, r.rows, r.columns, r.stride);
-    for (uint32_t j = 0; j < r.columns; j++) store_float(r.dst, j, r.dtype, v[j]);
-    for (uint32_t n = r.rows; n > 1; n = lower_part(n)) cost.add(repeats_of((n - lower_part(n)) * r.stride, size), 1);
-    cost.add(repeats_of(r.stride, size), 1);
-  } else {
-    for (uint32_t i = 0; i < r.rows; i++) {
-      std::vector<float> row(v.begin() + uint64_t(i) * r.stride, v.begin() + uint64_t(i) * r.stride + r.columns);
-      fold_all(fold, row, r.columns, 1, 1);
-      store_float(r.dst, i, r.dtype, row[0]);
-    }
-    // Repeats of all rows onto one repeat each, then inside it: by a reduction, or by folding where there is none.
-    const uint32_t repeats = (r.columns + lanes - 1) / lanes;
-    cost.add(r.rows, 1, repeats - 1);
-    if (fold == Fold::Prod)
-      for (uint32_t n = std::min(lanes, r.columns); n > 1; n = lower_part(n)) cost.add(r.rows, 1, r.rows);
-    else
-      cost.add(r.rows, kReduceCycles);
-  }
+  std::vector<float> v = loaded(r);
+  const Composite cost = r.first_axis ? reduce_columns(fold, r, v) : reduce_rows(fold, r, v);
   if (r.reuse)
     for (uint64_t i = 0; i < uint64_t(kept) * r.stride; i++) store_float(r.src, i, r.dtype, v[i]);
   call.issue_composite(cost.heads, cost.cycles);

@@ -29,13 +29,38 @@ uint32_t operations_of(DType t) {
   }
 }
 
-// T: element, C: what it computes in. S: element of the sources, where it is another.
+// Of integers; others have none.
+template <typename T>
+void compute_bits(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a, const Operand& b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (op == BinaryOp::And)
+      elementwise<T, T, T>(call, [](T x, T y) { return x & y; }, d, a, b);
+    else
+      elementwise<T, T, T>(call, [](T x, T y) { return x | y; }, d, a, b);
+  }
+}
+
+template <typename C>
+C relu(C x) {
+  return x < 0 ? C(0) : x;
+}
+
+// Those that take the destination as a third source. T: element, C: what it computes in. S: element of the sources,
+// where it is another.
+template <typename T, typename S>
+void compute_with_destination(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a,
+                              const Operand& b) {
+  using C = compute_t<T>;
+  auto each = [&](auto f) { elementwise<T, T, S, S>(call, f, d, d, a, b); };
+  if (op == BinaryOp::MulAddDst) return each([](C o, C x, C y) { return x * y + o; });
+  if (op == BinaryOp::FusedMulAdd) return each([](C o, C x, C y) { return x * o + y; });
+  each([](C o, C x, C y) { return relu<C>(static_cast<C>(x * o + y)); });
+}
+
 template <typename T, typename S = T>
 void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a, const Operand& b) {
   using C = compute_t<T>;
   auto each = [&](auto f) { elementwise<T, S, S>(call, f, d, a, b); };
-  auto each_with_dst = [&](auto f) { elementwise<T, T, S, S>(call, f, d, d, a, b); };
-  auto relu = [](C x) { return x < 0 ? C(0) : x; };
   switch (op) {
     case BinaryOp::Add:
       return each([](C x, C y) { return x + y; });
@@ -48,24 +73,17 @@ void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operan
     case BinaryOp::Min:
       return each([](C x, C y) { return minimum(x, y); });
     case BinaryOp::AddRelu:
-      return each([relu](C x, C y) { return relu(static_cast<C>(x + y)); });
+      return each([](C x, C y) { return relu<C>(static_cast<C>(x + y)); });
     case BinaryOp::SubRelu:
-      return each([relu](C x, C y) { return relu(static_cast<C>(x - y)); });
-    case BinaryOp::MulAddDst:
-      return each_with_dst([](C o, C x, C y) { return x * y + o; });
-    case BinaryOp::FusedMulAdd:
-      return each_with_dst([](C o, C x, C y) { return x * o + y; });
-    case BinaryOp::FusedMulAddRelu:
-      return each_with_dst([relu](C o, C x, C y) { return relu(static_cast<C>(x * o + y)); });
+      return each([](C x, C y) { return relu<C>(static_cast<C>(x - y)); });
     case BinaryOp::Div:
       if constexpr (std::is_floating_point_v<C>) each([](C x, C y) { return x / y; });
       return;
     case BinaryOp::And:
-      if constexpr (std::is_integral_v<C>) each([](C x, C y) { return x & y; });
-      return;
     case BinaryOp::Or:
-      if constexpr (std::is_integral_v<C>) each([](C x, C y) { return x | y; });
-      return;
+      return compute_bits<C>(op, call, d, a, b);
+    default:
+      return compute_with_destination<T, S>(op, call, d, a, b);
   }
 }
 

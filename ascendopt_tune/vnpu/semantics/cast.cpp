@@ -129,6 +129,53 @@ void dequantize(const VectorCall& call, const Operand& d, const Operand& s) {
   elementwise<f16, int32_t>(call, [scale](int32_t x) { return static_cast<float>(x * scale); }, d, s);
 }
 
+void convert_half(const Conversion& c) {
+  switch (c.d.dtype) {
+    case DType::I8:
+      return c.to_integer<int8_t, f16>();
+    case DType::U8:
+      return c.to_integer<uint8_t, f16>();
+    case DType::I16:
+      return c.to_integer<int16_t, f16>();
+    case DType::I32:
+      return c.to_integer<int32_t, f16>();
+    default:
+      return c.plain<float, f16>();
+  }
+}
+
+void convert_int32(const Conversion& c) {
+  switch (c.d.dtype) {
+    case DType::I16:
+      return c.narrow_integer<int16_t, int32_t>();
+    case DType::F16:
+      return dequantize(c.call, c.d, c.s);
+    case DType::I64:
+      return c.plain<int64_t, int32_t>();
+    default:
+      return c.to_float<float, FloatFormat, int32_t>();
+  }
+}
+
+void convert_float(const Conversion& c) {
+  switch (c.d.dtype) {
+    case DType::F16:
+      return c.to_float<f16, HalfFormat, float>();
+    case DType::BF16:
+      return c.to_float<bf16, Bfloat16Format, float>();
+    case DType::I16:
+      return c.to_integer<int16_t, float>();
+    case DType::I32:
+      return c.to_integer<int32_t, float>();
+    case DType::I64:
+      return c.to_integer<int64_t, float>();
+    default:
+      return with_mode(c.round, [&](auto mode) {
+        elementwise<float, float>(c.call, [](float x) { return to_integral<decltype(mode)::value>(x); }, c.d, c.s);
+      });
+  }
+}
+
 void convert(const Conversion& c) {
   const DType to = c.d.dtype;
   switch (c.s.dtype) {
@@ -139,80 +186,70 @@ void convert(const Conversion& c) {
     case DType::I16:
       return to == DType::F32 ? c.plain<float, int16_t>() : c.to_float<f16, HalfFormat, int16_t>();
     case DType::F16:
-      if (to == DType::I8) return c.to_integer<int8_t, f16>();
-      if (to == DType::U8) return c.to_integer<uint8_t, f16>();
-      if (to == DType::I16) return c.to_integer<int16_t, f16>();
-      if (to == DType::I32) return c.to_integer<int32_t, f16>();
-      return c.plain<float, f16>();
+      return convert_half(c);
     case DType::BF16:
       return to == DType::I32 ? c.to_integer<int32_t, bf16>() : c.plain<float, bf16>();
     case DType::I32:
-      if (to == DType::I16) return c.narrow_integer<int16_t, int32_t>();
-      if (to == DType::F16) return dequantize(c.call, c.d, c.s);
-      if (to == DType::I64) return c.plain<int64_t, int32_t>();
-      return c.to_float<float, FloatFormat, int32_t>();
+      return convert_int32(c);
     case DType::F32:
-      if (to == DType::F16) return c.to_float<f16, HalfFormat, float>();
-      if (to == DType::BF16) return c.to_float<bf16, Bfloat16Format, float>();
-      if (to == DType::I16) return c.to_integer<int16_t, float>();
-      if (to == DType::I32) return c.to_integer<int32_t, float>();
-      if (to == DType::I64) return c.to_integer<int64_t, float>();
-      with_mode(c.round, [&](auto mode) {
-        elementwise<float, float>(c.call, [](float x) { return to_integral<decltype(mode)::value>(x); }, c.d, c.s);
-      });
-      return;
+      return convert_float(c);
     default:
       return to == DType::I32 ? c.narrow_integer<int32_t, int64_t>() : c.to_float<float, FloatFormat, int64_t>();
   }
 }
 
-// int4b_t: two elements a byte, the first in the low half. Lanes are pairs: counts and masks must be even.
+// int4b_t: two elements a byte, the first in the low half. n is even.
+void unpack(f16* values, const uint8_t* bytes, uint32_t n) {
+  const auto sign_extend = [](int v) { return static_cast<float>(v >= 8 ? v - 16 : v); };
+  for (uint32_t l = 0; l < n; l += 2) {
+    values[l] = sign_extend(bytes[l / 2] & 15);
+    values[l + 1] = sign_extend(bytes[l / 2] >> 4);
+  }
+}
+
+template <Round mode>
+int to_int4(float x) {
+  const float v = to_integral<mode>(x);
+  return v != v ? 0 : v < -8 ? -8 : v > 7 ? 7 : static_cast<int>(v);
+}
+
+void pack(uint8_t* bytes, const f16* values, uint32_t n, Round round) {
+  with_mode(round, [&](auto mode) {
+    constexpr Round how = decltype(mode)::value;
+    for (uint32_t l = 0; l < n; l += 2)
+      bytes[l / 2] = static_cast<uint8_t>((to_int4<how>(values[l]) & 15) | (to_int4<how>(values[l + 1]) & 15) << 4);
+  });
+}
+
+// Lanes are pairs: counts and masks must be even.
 void convert_int4(const Operand& dst, const Operand& src, Round round, const Lanes& lanes, const void* pc) {
   const bool narrow = dst.dtype == DType::I4;
   const Operand &half = narrow ? src : dst, &packed = narrow ? dst : src;
   constexpr uint32_t per_repeat = kRepeatBytes / 2;
   VectorCall call(lanes, "Cast", pc, per_repeat);
   // The packed side has half a byte a lane: as bytes it is an operand of 64 lanes a repeat.
-  call.operand(half, narrow ? false : true, narrow ? "source" : "destination");
+  call.operand(half, !narrow, narrow ? "source" : "destination");
   LocalCall other("Cast", pc);
   auto pairs = [&](uint32_t r, uint32_t n) {
     auto* bytes = static_cast<uint8_t*>(packed.ptr) + r * packed.rep_stride * kBlockBytes;
     auto* values = VectorCall::at<f16>(half, r, 0);
     other.require(n % 2 == 0, "int4b_t takes an even number of elements and pairs of equal mask bits");
-    if (narrow)
+    if (narrow) {
       other.write(bytes, n / 2, "destination");
-    else
+      pack(bytes, values, n, round);
+    } else {
       other.read(bytes, n / 2, "source");
-    for (uint32_t l = 0; l < n; l += 2) {
-      if (!narrow) {
-        auto sign_extend = [](int v) { return static_cast<float>(v >= 8 ? v - 16 : v); };
-        values[l] = sign_extend(bytes[l / 2] & 15);
-        values[l + 1] = sign_extend(bytes[l / 2] >> 4);
-        continue;
-      }
-      uint8_t both = 0;
-      with_mode(round, [&](auto mode) {
-        for (int k = 0; k < 2; k++) {
-          float v = to_integral<decltype(mode)::value>(values[l + k]);
-          int i = v != v ? 0 : v < -8 ? -8 : v > 7 ? 7 : static_cast<int>(v);
-          both = static_cast<uint8_t>(both | (i & 15) << (4 * k));
-        }
-      });
-      bytes[l / 2] = both;
+      unpack(values, bytes, n);
     }
-    Access access{{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow};
-    call.core().hazards.access(&access, 1);
+    call.core().touches({{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow});
   };
   const bool gapless = half.blk_stride == 1 && half.rep_stride == 8 && packed.rep_stride == 2;
   uint32_t prefix = 0;
   while (prefix < per_repeat && call.enabled(prefix)) prefix++;
   call.issue();
-  if (call.contiguous() && gapless) {
-    pairs(0, call.count());
-  } else {
-    for (uint32_t r = 0, n = call.repeats(); r < n; r++)
-      pairs(r, call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : prefix);
-  }
+  if (call.contiguous() && gapless) return pairs(0, call.count());
+  for (uint32_t r = 0, n = call.repeats(); r < n; r++)
+    pairs(r, call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : prefix);
 }
 
 }  // namespace
@@ -296,6 +333,63 @@ void cast_dequant(const Operand& dst, const Operand& src, const DequantForm& for
   leave_mask(lanes);
 }
 
+namespace {
+
+struct FusedOperands {
+  const VectorCall& call;
+  const Operand &d, &a, &b;
+};
+
+float to_half_and_back(float v) { return half_to_float(float_to_half(v)); }
+
+// Mul into 8 bits. False when there is no such form.
+bool multiply_cast(const FusedOperands& o) {
+  if (o.a.dtype != DType::F16) return false;
+  const auto product = [](float x, float y) { return std::rint(to_half_and_back(x * y)); };
+  if (o.d.dtype == DType::I8)
+    elementwise<int8_t, f16, f16>(
+        o.call, [=](float x, float y) { return saturate<int8_t>(product(x, y)); }, o.d, o.a, o.b);
+  else if (o.d.dtype == DType::U8)
+    elementwise<uint8_t, f16, f16>(
+        o.call, [=](float x, float y) { return saturate<uint8_t>(product(x, y)); }, o.d, o.a, o.b);
+  else
+    return false;
+  return true;
+}
+
+// relu(sum), where sum(x, y) is x + y or x - y. It has the precision of the sources before it is converted. False when
+// there is no such form.
+template <typename Sum>
+bool relu_cast(const FusedOperands& o, Sum sum) {
+  const auto relu = [=](float x, float y) {
+    const float v = sum(x, y);
+    return v < 0 ? 0.0f : v;
+  };
+  const DType to = o.d.dtype, from = o.a.dtype;
+  if (from == DType::F16 && to == DType::I8)
+    elementwise<int8_t, f16, f16>(
+        o.call, [=](float x, float y) { return saturate<int8_t>(std::rint(to_half_and_back(relu(x, y)))); }, o.d, o.a,
+        o.b);
+  else if (from == DType::I16 && to == DType::I8)
+    elementwise<int8_t, int16_t, int16_t>(
+        o.call,
+        [=](int16_t x, int16_t y) { return saturate<int8_t>(relu(static_cast<float>(x), static_cast<float>(y))); }, o.d,
+        o.a, o.b);
+  else if (from == DType::F32 && to == DType::F16)
+    elementwise<f16, float, float>(o.call, relu, o.d, o.a, o.b);
+  else
+    return false;
+  return true;
+}
+
+bool compute(FusedCast op, const FusedOperands& o) {
+  if (op == FusedCast::Mul) return multiply_cast(o);
+  if (op == FusedCast::SubRelu) return relu_cast(o, [](float x, float y) { return x - y; });
+  return relu_cast(o, [](float x, float y) { return x + y; });
+}
+
+}  // namespace
+
 void fused_cast(FusedCast op, const Operand& dst, const Operand& src0, const Operand& src1, const Lanes& lanes,
                 const char* api) {
   const void* pc = VNPU_PC;
@@ -303,33 +397,7 @@ void fused_cast(FusedCast op, const Operand& dst, const Operand& src0, const Ope
   call.operand(dst, true, "destination");
   call.operand(src0, false, "first source");
   call.operand(src1, false, "second source");
-  const bool subtract = op == FusedCast::SubRelu;
-  auto relu = [subtract](float x, float y) {
-    float v = subtract ? x - y : x + y;
-    return v < 0 ? 0.0f : v;
-  };
-  // The sum has the precision of the sources before it is converted.
-  auto half = [](float v) { return half_to_float(float_to_half(v)); };
-  const DType s = src0.dtype, d = dst.dtype;
-  if (op == FusedCast::Mul && s == DType::F16 && d == DType::I8)
-    elementwise<int8_t, f16, f16>(
-        call, [half](float x, float y) { return saturate<int8_t>(std::rint(half(x * y))); }, dst, src0, src1);
-  else if (op == FusedCast::Mul && s == DType::F16 && d == DType::U8)
-    elementwise<uint8_t, f16, f16>(
-        call, [half](float x, float y) { return saturate<uint8_t>(std::rint(half(x * y))); }, dst, src0, src1);
-  else if (op != FusedCast::Mul && s == DType::F16 && d == DType::I8)
-    elementwise<int8_t, f16, f16>(
-        call, [relu, half](float x, float y) { return saturate<int8_t>(std::rint(half(relu(x, y)))); }, dst, src0,
-        src1);
-  else if (op != FusedCast::Mul && s == DType::I16 && d == DType::I8)
-    elementwise<int8_t, int16_t, int16_t>(
-        call,
-        [relu](int16_t x, int16_t y) { return saturate<int8_t>(relu(static_cast<float>(x), static_cast<float>(y))); },
-        dst, src0, src1);
-  else if (op != FusedCast::Mul && s == DType::F32 && d == DType::F16)
-    elementwise<f16, float, float>(call, relu, dst, src0, src1);
-  else
-    unsupported_dtype(api, s, pc);
+  if (!compute(op, {call, dst, src0, src1})) unsupported_dtype(api, src0.dtype, pc);
   call.issue();
   leave_mask(lanes);
 }

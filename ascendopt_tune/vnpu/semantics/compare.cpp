@@ -144,24 +144,24 @@ void blend(T* out, const uint8_t* bits, const T* a, const T* b, uint32_t n) {
     }
 }
 
+bool adjacent(const Operand& o) { return o.blk_stride == 1; }
+
+// The first lanes of repeat r.
+template <typename T>
+void fetch(const Operand& o, uint32_t r, uint32_t lanes, T* to) {
+  if (adjacent(o))
+    std::memcpy(to, VectorCall::at<T>(o, r, 0), lanes * sizeof(T));
+  else
+    for (uint32_t l = 0; l < lanes; l++) to[l] = *VectorCall::at<T>(o, r, l);
+}
+
 template <typename T>
 void select_lanes(const VectorCall& call, const Operand& d, const uint8_t* bits, bool same_bits, const Operand& a,
                   const Operand* b, T scalar) {
   constexpr uint32_t per_repeat = kRepeatBytes / sizeof(T);
-  auto adjacent = [](const Operand& o) { return o.blk_stride == 1; };
-  auto fetch = [&](const Operand& o, uint32_t r, uint32_t lanes, T* to) {
-    if (adjacent(o))
-      std::memcpy(to, VectorCall::at<T>(o, r, 0), lanes * sizeof(T));
-    else
-      for (uint32_t l = 0; l < lanes; l++) to[l] = *VectorCall::at<T>(o, r, l);
-  };
   T x[per_repeat] = {}, y[per_repeat] = {}, out[per_repeat];
   if (!b) std::fill_n(y, per_repeat, scalar);
-  bool all = call.contiguous();
-  if (!all) {
-    all = true;
-    for (uint32_t l = 0; l < per_repeat; l++) all = all && call.enabled(l);
-  }
+  const bool all = call.all_enabled();
   for (uint32_t r = 0, n = call.repeats(); r < n; r++) {
     const uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
     uint8_t chosen[per_repeat / 8] = {};

@@ -115,6 +115,39 @@ bool gapless(const Operand& o, uint32_t per_repeat) {
 
 }  // namespace detail
 
+namespace detail {
+
+// How many lanes, from the first on, are all that is enabled of a repeat; 0 when there are holes.
+inline uint32_t enabled_prefix(const VectorCall& call) {
+  const uint32_t per_repeat = call.lanes_per_repeat();
+  if (call.contiguous()) return per_repeat;
+  uint32_t prefix = 0;
+  while (prefix < per_repeat && call.enabled(prefix)) prefix++;
+  for (uint32_t l = prefix; l < per_repeat; l++)
+    if (call.enabled(l)) return 0;
+  return prefix;
+}
+
+// The first `lanes` lanes of repeat r: all at once where they follow each other in every operand, else by blocks of the
+// widest type.
+template <typename D, typename... S, typename F, typename... O>
+void run_prefix(uint32_t r, uint32_t lanes, uint32_t per_repeat, F f, const Operand& d, const O&... s) {
+  const bool adjacent = d.blk_stride == 1 && ((s.blk_stride == 1) && ...);
+  const uint32_t step = adjacent ? per_repeat : kBlockBytes / std::max({sizeof(D), sizeof(S)...});
+  for (uint32_t l = 0; l < lanes; l += step)
+    run(std::min(step, lanes - l), per_repeat, f, VectorCall::at<D>(d, r, l), VectorCall::at<S>(s, r, l)...);
+}
+
+// The enabled ones among the first `lanes` lanes of repeat r, one by one.
+template <typename D, typename... S, typename F, typename... O>
+void run_enabled(const VectorCall& call, uint32_t r, uint32_t lanes, F f, const Operand& d, const O&... s) {
+  for (uint32_t l = 0; l < lanes; l++)
+    if (call.contiguous() || call.enabled(l))
+      store(*VectorCall::at<D>(d, r, l), f(static_cast<compute_t<S>>(*VectorCall::at<S>(s, r, l))...));
+}
+
+}  // namespace detail
+
 // destination lane = f(source lanes...) for every enabled lane. D and S are the element types of the operands; f takes
 // and gives compute_t of them. In the count form (and in counter mode) operands keep their strides.
 template <typename D, typename... S, typename F, typename... O>
@@ -126,28 +159,13 @@ void elementwise(const VectorCall& call, F f, const Operand& d, const O&... s) {
     detail::run(call.count(), per_repeat, f, first(d, D()), first(s, S())...);
     return;
   }
-  const bool adjacent = d.blk_stride == 1 && ((s.blk_stride == 1) && ...);
-  uint32_t prefix = per_repeat;  // the enabled lanes are the first `prefix` of a repeat, or it is 0
-  if (!call.contiguous()) {
-    prefix = 0;
-    while (prefix < per_repeat && call.enabled(prefix)) prefix++;
-    for (uint32_t l = prefix; l < per_repeat; l++)
-      if (call.enabled(l)) prefix = 0;
-  }
+  const uint32_t prefix = detail::enabled_prefix(call);
   for (uint32_t r = 0, n = call.repeats(); r < n; r++) {
-    uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
-    if (prefix) {
-      // Lanes that follow each other in every operand: the whole repeat, or a block of the widest type.
-      lanes = std::min(lanes, prefix);
-      const uint32_t step = adjacent ? per_repeat : kBlockBytes / std::max({sizeof(D), sizeof(S)...});
-      for (uint32_t l = 0; l < lanes; l += step)
-        detail::run(std::min(step, lanes - l), per_repeat, f, VectorCall::at<D>(d, r, l),
-                    VectorCall::at<S>(s, r, l)...);
-      continue;
-    }
-    for (uint32_t l = 0; l < lanes; l++)
-      if (call.contiguous() || call.enabled(l))
-        detail::store(*VectorCall::at<D>(d, r, l), f(static_cast<compute_t<S>>(*VectorCall::at<S>(s, r, l))...));
+    const uint32_t lanes = call.contiguous() ? std::min(per_repeat, call.count() - r * per_repeat) : per_repeat;
+    if (prefix)
+      detail::run_prefix<D, S...>(r, std::min(lanes, prefix), per_repeat, f, d, s...);
+    else
+      detail::run_enabled<D, S...>(call, r, lanes, f, d, s...);
   }
 }
 

@@ -53,44 +53,52 @@ void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_
 uint32_t fixed_step(uint32_t pattern) { return pattern == 7 ? 1 : pattern <= 2 ? 2 : 4; }
 uint32_t fixed_first(uint32_t pattern) { return pattern == 7 ? 0 : pattern <= 2 ? pattern - 1 : pattern - 3; }
 
+// Declares what GatherMask reads: `per` elements of each repeat.
+void read_masked(LocalCall& call, const GatherMaskCall& c, uint32_t per, uint32_t size) {
+  const uint32_t per_block = kBlockBytes / size, blocks = (per + per_block - 1) / per_block;
+  const uint64_t rep = uint64_t(c.src_rep_stride) * kBlockBytes, blk = uint64_t(c.src_blk_stride) * kBlockBytes;
+  const uint64_t span = (blocks - 1) * blk + (per - (blocks - 1) * per_block) * size;
+  if (c.src_blk_stride <= 1) {
+    call.read(c.src, span, "source", kBlockBytes, c.repeat, rep);
+  } else {
+    constexpr uint32_t kApart = 15;  // repeats declared block by block; the others are taken as one span each
+    for (uint32_t r = 0; r < std::min<uint32_t>(c.repeat, kApart); r++)
+      call.read(at(c.src, r * rep), kBlockBytes, "source", kBlockBytes, blocks, blk);
+    if (c.repeat > kApart) call.read(at(c.src, kApart * rep), span, "source", kBlockBytes, c.repeat - kApart, rep);
+  }
+  if (c.pattern)
+    call.read(c.pattern, (per + 7) / 8, "pattern", kBlockBytes, c.repeat, uint64_t(c.pattern_rep_stride) * kBlockBytes);
+}
+
+// f(i) for each of `per` elements that repeat r keeps.
+template <typename F>
+void for_kept(const GatherMaskCall& c, uint32_t r, uint32_t per, F f) {
+  if (c.pattern) {
+    const uint8_t* bits = at(c.pattern, uint64_t(r) * c.pattern_rep_stride * kBlockBytes);
+    for (uint32_t i = 0; i < per; i++)
+      if (bits[i / 8] >> (i % 8) & 1) f(i);
+  } else {
+    for (uint32_t i = fixed_first(c.fixed), step = fixed_step(c.fixed); i < per; i += step) f(i);
+  }
+}
+
 template <typename T>
 uint64_t mask_as(LocalCall& call, const GatherMaskCall& c) {
   constexpr uint32_t per_block = kBlockBytes / sizeof(T), per_repeat = kRepeatBytes / sizeof(T);
-  uint32_t per = c.counter ? c.count : per_repeat, blocks = (per + per_block - 1) / per_block;
-  uint64_t rep = uint64_t(c.src_rep_stride) * kBlockBytes, blk = uint64_t(c.src_blk_stride) * kBlockBytes;
-  uint32_t tail = (per - (blocks - 1) * per_block) * sizeof(T);
-  if (c.src_blk_stride <= 1)
-    call.read(c.src, (blocks - 1) * blk + tail, "source", kBlockBytes, c.repeat, rep);
-  else
-    for (uint32_t r = 0; r < c.repeat && r < 16; r++)  // the blocks of a repeat; many repeats are taken as one span
-      call.read(at(c.src, r * rep), r < 15 ? kBlockBytes : (blocks - 1) * blk + tail, "source", kBlockBytes,
-                r < 15 ? blocks : c.repeat - r, r < 15 ? blk : rep);
-  uint64_t pattern_rep = uint64_t(c.pattern_rep_stride) * kBlockBytes;
-  if (c.pattern) call.read(c.pattern, (per + 7) / 8, "pattern", kBlockBytes, c.repeat, pattern_rep);
+  const uint32_t per = c.counter ? c.count : per_repeat;
+  const uint64_t rep = uint64_t(c.src_rep_stride) * kBlockBytes, blk = uint64_t(c.src_blk_stride) * kBlockBytes;
+  read_masked(call, c, per, sizeof(T));
   T* out = static_cast<T*>(c.dst);
   uint64_t kept = 0;
-  // The destination may be the source: what is written lies at or before what was read.
-  auto keep = [&](uint32_t r, uint32_t i) {
-    std::memcpy(out + kept++, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
-  };
-  auto check_room = [&](uint32_t n) {
-    Range next{reinterpret_cast<uint64_t>(out + kept), static_cast<uint32_t>(n * sizeof(T)), 1, 0};
-    if (n) call.core.check_local(next, sizeof(T), call.api, call.pc, "destination");
-  };
   for (uint32_t r = 0; r < c.repeat; r++) {
-    if (c.pattern) {
-      const uint8_t* bits = at(c.pattern, r * pattern_rep);
-      auto enabled = [&](uint32_t i) { return bits[i / 8] >> (i % 8) & 1; };
-      uint32_t n = 0;
-      for (uint32_t i = 0; i < per; i++) n += enabled(i);
-      check_room(n);
-      for (uint32_t i = 0; i < per; i++)
-        if (enabled(i)) keep(r, i);
-    } else {
-      uint32_t first = fixed_first(c.fixed), step = fixed_step(c.fixed);
-      check_room(first < per ? (per - first + step - 1) / step : 0);
-      for (uint32_t i = first; i < per; i += step) keep(r, i);
-    }
+    uint32_t n = 0;
+    for_kept(c, r, per, [&](uint32_t) { n++; });
+    const Range room{reinterpret_cast<uint64_t>(out + kept), static_cast<uint32_t>(n * sizeof(T)), 1, 0};
+    if (n) call.core.check_local(room, sizeof(T), call.api, call.pc, "destination");
+    // The destination may be the source: what is written lies at or before what was read.
+    for_kept(c, r, per, [&](uint32_t i) {
+      std::memcpy(out + kept++, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
+    });
   }
   call.write(c.dst, kept * sizeof(T), "destination");
   call.issue("GatherMask", DType::None, double(c.repeat) * ((per + per_repeat - 1) / per_repeat));

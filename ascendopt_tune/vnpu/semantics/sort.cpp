@@ -57,52 +57,71 @@ void sort32(LocalCall& call, void* dst, const void* scores, const uint32_t* indi
   call.issue("Sort32", DType::None, n);
 }
 
-void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
+const uint8_t* byte_at(const void* p, uint64_t bytes) { return static_cast<const uint8_t*>(p) + bytes; }
+
+uint32_t lists_of(const LocalCall& call, const MergeLists& m) {
   call.require(m.valid == 3 || m.valid == 7 || m.valid == 15,
                "validBit " + std::to_string(m.valid) + " is not 3, 7 or 15");
-  call.require(m.repeat <= 255, "repeatTimes " + std::to_string(m.repeat) + " is above 255");
-  uint32_t lists = m.valid == 3 ? 2 : m.valid == 7 ? 3 : 4;
-  uint64_t total = 0;
-  for (uint32_t i = 0; i < lists; i++) {
+  const uint32_t lists = m.valid == 3 ? 2 : m.valid == 7 ? 3 : 4;
+  for (uint32_t i = 0; i < lists; i++)
     call.require(m.length[i] <= 4095, "elementLengths " + std::to_string(m.length[i]) + " is above 4095");
-    total += m.length[i];
+  return lists;
+}
+
+// Repeats have documented conditions; where they don't hold, repeats have no effect.
+uint32_t repeats_of(const LocalCall& call, const MergeLists& m, uint32_t lists) {
+  call.require(m.repeat <= 255, "repeatTimes " + std::to_string(m.repeat) + " is above 255");
+  if (m.repeat <= 1) return m.repeat;
+  if (lists != 4 || m.stop_when_exhausted) return 1;
+  for (uint32_t i = 1; i < 4; i++) {
+    const bool follows = m.list[i] == byte_at(m.list[i - 1], m.length[0] * kRecordBytes);
+    if (m.length[i] != m.length[0] || !follows) return 1;
   }
-  uint32_t repeat = m.repeat;
-  if (repeat > 1) {  // documented conditions for repeats; otherwise they have no effect
-    bool same = lists == 4 && !m.stop_when_exhausted;
-    for (uint32_t i = 1; i < 4 && same; i++)
-      same = m.length[i] == m.length[0] && static_cast<const uint8_t*>(m.list[i]) ==
-                                               static_cast<const uint8_t*>(m.list[i - 1]) + m.length[0] * kRecordBytes;
-    if (!same) repeat = 1;
+  return m.repeat;
+}
+
+// One repeat of a merge: the lists that begin `offset` bytes behind those of the call, and how far they are taken.
+struct Merging {
+  const MergeLists& m;
+  const uint32_t lists;
+  const uint64_t offset;
+  const DType dtype;
+  uint32_t at[4] = {0, 0, 0, 0};
+
+  // Takes the first of all lists' next records; false when there is none, or a list is exhausted and that ends it.
+  bool take(Record& first) {
+    uint32_t best = lists;
+    for (uint32_t i = 0; i < lists; i++) {
+      if (at[i] >= m.length[i]) {
+        if (m.stop_when_exhausted) return false;
+        continue;
+      }
+      const Record candidate = record_at(byte_at(m.list[i], offset), at[i], dtype);
+      if (best == lists || before(candidate, first)) best = i, first = candidate;
+    }
+    if (best == lists) return false;
+    at[best]++;
+    return true;
   }
-  uint64_t step = total * kRecordBytes, taken = 0;
+};
+
+void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
+  const uint32_t lists = lists_of(call, m), repeat = repeats_of(call, m, lists);
+  uint64_t total = 0, taken = 0;
+  for (uint32_t i = 0; i < lists; i++) total += m.length[i];
+  const uint64_t step = total * kRecordBytes;
   for (uint32_t i = 0; i < lists; i++)
     call.read(m.list[i], m.length[i] * kRecordBytes, "source list", kRecordBytes, repeat, step);
   for (uint32_t r = 0; r < repeat; r++) {
-    uint32_t at[4] = {0, 0, 0, 0};
+    Merging merging{m, lists, r * step, dtype};
     uint8_t* out = static_cast<uint8_t*>(dst) + r * step;
-    auto exhausted = [&](uint32_t i) { return at[i] >= m.length[i]; };
-    uint64_t n = 0;
-    while (n < total) {
-      uint32_t best = 4;
-      Record first{0, 0};
-      bool stop = false;
-      for (uint32_t i = 0; i < lists; i++) {
-        if (exhausted(i)) {
-          stop = stop || m.stop_when_exhausted;
-          continue;
-        }
-        Record candidate = record_at(static_cast<const uint8_t*>(m.list[i]) + r * step, at[i], dtype);
-        if (best == 4 || before(candidate, first)) best = i, first = candidate;
-      }
-      if (stop) break;
-      Range next{reinterpret_cast<uint64_t>(out) + n * kRecordBytes, kRecordBytes, 1, 0};
-      call.core.check_local(next, kRecordBytes, call.api, call.pc, "destination");
-      std::memcpy(out + n++ * kRecordBytes, &first.bytes, kRecordBytes);
-      at[best]++;
+    Record next{0, 0};
+    for (; merging.take(next); out += kRecordBytes, taken++) {
+      call.core.check_local({reinterpret_cast<uint64_t>(out), kRecordBytes, 1, 0}, kRecordBytes, call.api, call.pc,
+                            "destination");
+      std::memcpy(out, &next.bytes, kRecordBytes);
     }
-    taken += n;
-    for (uint32_t i = 0; i < 4; i++) call.core.merged[i] = static_cast<uint16_t>(at[i]);
+    for (uint32_t i = 0; i < 4; i++) call.core.merged[i] = static_cast<uint16_t>(merging.at[i]);
   }
   call.write(dst, taken * kRecordBytes, "destination");
   call.write_register(Register::Merged);

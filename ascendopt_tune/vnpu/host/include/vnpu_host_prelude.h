@@ -35,7 +35,7 @@
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
 #include "graph/utils/type_utils.h"
-#include "platform/platform_info.h"
+#include "platform/platform_infos_def.h"
 #include "register/op_def_registry.h"
 #include "register/op_impl_registry.h"
 #include "register/tilingdata_base.h"

@@ -57,36 +57,47 @@ ASCENDC_INLINE float ToFloat(const T& bVal) {
 // Rounds to nearest even.
 ASCENDC_INLINE bfloat16_t ToBfloat16(const float& fVal) { return bfloat16_t(fVal); }
 
+namespace detail {
+
+// What isn't exact goes to the neighbour whose last bit is 1.
+ASCENDC_INLINE half to_odd_half(float value) {
+  const half nearest = static_cast<half>(value);
+  const float back = static_cast<float>(nearest);
+  const uint16_t bits = __builtin_bit_cast(uint16_t, nearest);
+  if (back == value || (bits & 1) || value != value) return nearest;
+  const bool away = (value < 0 ? -value : value) > (back < 0 ? -back : back);
+  return __builtin_bit_cast(half, static_cast<uint16_t>(away ? bits + 1 : bits - 1));
+}
+
+template <RoundMode roundMode>
+ASCENDC_INLINE float rounded(float value) {
+  if constexpr (roundMode == RoundMode::CAST_RINT) return __builtin_rintf(value);
+  if constexpr (roundMode == RoundMode::CAST_FLOOR) return __builtin_floorf(value);
+  if constexpr (roundMode == RoundMode::CAST_CEIL) return __builtin_ceilf(value);
+  if constexpr (roundMode == RoundMode::CAST_ROUND) return __builtin_roundf(value);
+  if constexpr (roundMode == RoundMode::CAST_TRUNC || roundMode == RoundMode::CAST_NONE) return __builtin_truncf(value);
+  return value;
+}
+
+ASCENDC_INLINE int32_t saturated(float value) {
+  if (value != value) return 0;
+  if (value >= 2147483648.0f) return 2147483647;
+  if (value < -2147483648.0f) return -2147483647 - 1;
+  return static_cast<int32_t>(value);
+}
+
+}  // namespace detail
+
 // float to half (CAST_ODD, otherwise to nearest even) or to int32_t (saturating).
 template <typename T, typename U, RoundMode roundMode>
 ASCENDC_INLINE U ScalarCast(T valueIn) {
   static_assert(std::is_same_v<T, float>, "ScalarCast converts from float");
   vnpu::scalar_cost(1);
   if constexpr (std::is_same_v<U, half>) {
-    half nearest = static_cast<half>(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_ODD) {
-      // What isn't exact goes to the neighbour whose last bit is 1.
-      float back = static_cast<float>(nearest);
-      uint16_t bits = __builtin_bit_cast(uint16_t, nearest);
-      if (back != valueIn && !(bits & 1) && valueIn == valueIn) {
-        bool away = (valueIn < 0 ? -valueIn : valueIn) > (back < 0 ? -back : back);
-        nearest = __builtin_bit_cast(half, static_cast<uint16_t>(away ? bits + 1 : bits - 1));
-      }
-    }
-    return nearest;
+    return roundMode == RoundMode::CAST_ODD ? detail::to_odd_half(valueIn) : static_cast<half>(valueIn);
   } else {
     static_assert(std::is_same_v<U, int32_t>, "ScalarCast converts to half or int32_t");
-    if (valueIn != valueIn) return 0;
-    float r = valueIn;
-    if constexpr (roundMode == RoundMode::CAST_RINT) r = __builtin_rintf(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_FLOOR) r = __builtin_floorf(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_CEIL) r = __builtin_ceilf(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_ROUND) r = __builtin_roundf(valueIn);
-    if constexpr (roundMode == RoundMode::CAST_TRUNC || roundMode == RoundMode::CAST_NONE)
-      r = __builtin_truncf(valueIn);
-    if (r >= 2147483648.0f) return 2147483647;
-    if (r < -2147483648.0f) return -2147483647 - 1;
-    return static_cast<int32_t>(r);
+    return detail::saturated(detail::rounded<roundMode>(valueIn));
   }
 }
 template <typename T, typename U, RoundMode roundMode>

@@ -57,19 +57,19 @@ ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int3
   vnpu::sync_all();
 }
 
-// When the pipe's earlier instructions are complete, this core has raised the flag. The flag's low 4 bits count.
+// When the pipe's earlier instructions are complete, this core has raised the flag. The id's low 4 bits count.
 template <uint8_t modeId, pipe_t pipe>
 ASCENDC_INLINE void CrossCoreSetFlag(uint16_t flagId) {
   static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag doesn't take PIPE_S and PIPE_ALL");
   static_assert(modeId == 0,
                 "CrossCoreSetFlag: modes 1 and 2 order the cores of one group, which only mixed kernels have; the "
                 "virtual NPU runs vector kernels");
-  vnpu::cross_set(vnpu::to_pipe(pipe), flagId % vnpu::kCrossFlags);
+  vnpu::cross_set(vnpu::to_pipe(pipe), flagId);
 }
 // Holds all pipes until every core has raised the flag; mode and pipe have no effect on architecture 2201.
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 ASCENDC_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
-  vnpu::cross_wait(flagId % vnpu::kCrossFlags);
+  vnpu::cross_wait(flagId);
 }
 
 // Two pipes of one core by their names (AscendC reference, TQueSync).

@@ -107,33 +107,36 @@ typedef enum { EVENT_ID0 = 0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_
 
 namespace vnpu {
 
+// Of an integer type, by its size and sign.
+template <typename U>
+constexpr DType integer_dtype() {
+  constexpr bool s = std::is_signed_v<U>;
+  switch (sizeof(U)) {
+    case 1:
+      return s ? DType::I8 : DType::U8;
+    case 2:
+      return s ? DType::I16 : DType::U16;
+    case 4:
+      return s ? DType::I32 : DType::U32;
+    case 8:
+      return s ? DType::I64 : DType::U64;
+    default:
+      return DType::None;
+  }
+}
+
 template <typename T>
 constexpr DType dtype_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, float>)
-    return DType::F32;
-  else if constexpr (std::is_same_v<U, half>)
-    return DType::F16;
-  else if constexpr (std::is_same_v<U, bfloat16_t>)
-    return DType::BF16;
-  else if constexpr (std::is_same_v<U, double>)
-    return DType::F64;
-  else if constexpr (std::is_same_v<U, bool>)
-    return DType::Bool;
-  else if constexpr (std::is_same_v<U, complex64>)
-    return DType::C64;
-  else if constexpr (std::is_same_v<U, int4b_t>)
-    return DType::I4;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
-    return std::is_signed_v<U> ? DType::I8 : DType::U8;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 2)
-    return std::is_signed_v<U> ? DType::I16 : DType::U16;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 4)
-    return std::is_signed_v<U> ? DType::I32 : DType::U32;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 8)
-    return std::is_signed_v<U> ? DType::I64 : DType::U64;
-  else
-    return DType::None;
+  if constexpr (std::is_same_v<U, float>) return DType::F32;
+  if constexpr (std::is_same_v<U, half>) return DType::F16;
+  if constexpr (std::is_same_v<U, bfloat16_t>) return DType::BF16;
+  if constexpr (std::is_same_v<U, double>) return DType::F64;
+  if constexpr (std::is_same_v<U, bool>) return DType::Bool;
+  if constexpr (std::is_same_v<U, complex64>) return DType::C64;
+  if constexpr (std::is_same_v<U, int4b_t>) return DType::I4;
+  if constexpr (std::is_integral_v<U> && !std::is_same_v<U, bool>) return integer_dtype<U>();
+  return DType::None;
 }
 
 constexpr Pipe to_pipe(pipe_t p) {

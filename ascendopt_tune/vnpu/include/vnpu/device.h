@@ -28,8 +28,8 @@ void barrier(Pipe pipe);
 void barrier_all();
 void sync_all();
 // CrossCoreSetFlag and CrossCoreWaitFlag, mode 0: between all vector cores of the launch.
-void cross_set(Pipe pipe, int id);
-void cross_wait(int id);
+void cross_set(Pipe pipe, uint32_t id);
+void cross_wait(uint32_t id);
 void queue_cost();  // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);
 // Ticks of the system counter since this core began, modelled.

@@ -9,7 +9,6 @@ namespace vnpu {
 // Execution pipes of an AI core of architecture 2201 (vector core: S, V, MTE2, MTE3).
 enum class Pipe : uint8_t { S = 0, V, MTE1, MTE2, MTE3, M, FIX, kCount };
 constexpr int kPipes = static_cast<int>(Pipe::kCount);
-constexpr int kCrossFlags = 16;  // of each core (AscendC reference, CrossCoreSetFlag)
 const char* pipe_name(Pipe pipe);
 
 // Numbered freely; `dtype_of<T>` in include/ascendc/types.h maps C++ types to them.

@@ -151,6 +151,22 @@ inline bool basic_block(const ge::Shape& shape) {
   return length % kFloatsPerRepeat == 0 && length < 2048 && shape.GetDim(0) * shape.GetDim(1) % 8 == 0;
 }
 
+// Whether RmsNorm takes these shapes: three axes, the first two the same, whole blocks, at least one valid element.
+inline bool rms_norm_shapes(const TensorShape& shape, const TensorShape& origin, uint32_t typeSize) {
+  if (shape.GetDimNum() != 3 || origin.GetDimNum() != 3 || shape.GetShapeSize() <= 0) return false;
+  const uint32_t length = Rows(shape).length, valid = static_cast<uint32_t>(origin.GetDim(2));
+  const bool same = shape.GetDim(0) == origin.GetDim(0) && shape.GetDim(1) == origin.GetDim(1);
+  return same && valid > 0 && valid <= length && length * typeSize % kRowBlockBytes == 0;
+}
+
+// Rows that a piece takes, for `floats` of temporary buffer.
+inline uint32_t rms_norm_split(const Rows& rows, uint32_t floats, uint32_t typeSize, bool isBasicBlock) {
+  uint32_t split = 1;
+  while (split < rows.count && rms_norm_floats(split + 1, rows.length, typeSize) <= floats) split++;
+  if (!isBasicBlock) return std::min(split, 255u);
+  return split >= 8 ? split - split % 8 : split;
+}
+
 }  // namespace detail
 
 inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, uint32_t& maxValue,
@@ -167,20 +183,13 @@ inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t 
 inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
                                  const uint32_t stackBufferByteSize, const uint32_t typeSize,
                                  optiling::RmsNormTiling& tiling, const bool isBasicBlock = false) {
-  if (srcShape.GetDimNum() != 3 || originSrcShape.GetDimNum() != 3 || srcShape.GetShapeSize() <= 0) return false;
+  if (!detail::rms_norm_shapes(srcShape, originSrcShape, typeSize)) return false;
+  if (isBasicBlock && !detail::basic_block(srcShape)) return false;
   const detail::Rows rows(srcShape);
   const uint32_t valid = static_cast<uint32_t>(originSrcShape.GetDim(2));
-  const bool same = srcShape.GetDim(0) == originSrcShape.GetDim(0) && srcShape.GetDim(1) == originSrcShape.GetDim(1);
-  if (!same || valid == 0 || valid > rows.length || rows.length * typeSize % detail::kRowBlockBytes != 0) return false;
-  if (isBasicBlock && !detail::basic_block(srcShape)) return false;
   const uint32_t floats = stackBufferByteSize / uint32_t(sizeof(float));
   if (floats < detail::rms_norm_floats(1, rows.length, typeSize)) return false;
-  uint32_t split = 1;
-  while (split < rows.count && detail::rms_norm_floats(split + 1, rows.length, typeSize) <= floats) split++;
-  if (isBasicBlock && split >= 8)
-    split -= split % 8;
-  else if (!isBasicBlock)
-    split = std::min(split, 255u);
+  const uint32_t split = detail::rms_norm_split(rows, floats, typeSize, isBasicBlock);
   const uint32_t tail = rows.count % split;
   tiling.set_bLength(static_cast<uint32_t>(srcShape.GetDim(0)));
   tiling.set_sLength(static_cast<uint32_t>(srcShape.GetDim(1)));

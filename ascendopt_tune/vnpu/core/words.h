@@ -1,0 +1,28 @@
+// How the language of kernels spells what the machine does, for messages and reports. The machine knows no name of that
+// language by itself: semantics/words.cpp tells it.
+#pragma once
+#include <string>
+
+#include "vnpu/types.h"
+
+namespace vnpu {
+
+struct Words {
+  const char *set_flag, *wait_flag;
+  const char *barrier, *barrier_all;  // of one pipe; of all pipes of a core
+  const char* meet;                   // of all cores
+  const char *cross_set, *cross_wait;
+  const char* clock;  // reads the system counter
+  const char *allocate_buffer, *allocate_event, *free_buffer;
+  const char* load_tiling;
+  const char* print;
+  // Sentences with their sources.
+  const char *flags_in_pairs, *set_twice, *most_buffers, *overlap;
+};
+
+extern const Words kWords;
+
+// What would order an instruction of `q` after one of `p`.
+std::string missing_edge(Pipe p, Pipe q);
+
+}  // namespace vnpu

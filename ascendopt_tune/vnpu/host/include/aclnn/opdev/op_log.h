@@ -1,3 +1,0 @@
-// Older path of opdev/op_log.h.
-#pragma once
-#include "opdev/op_log.h"

@@ -1,3 +1,0 @@
-// The name of the platform query in newer packages.
-#pragma once
-#include "tiling/platform/platform_ascendc.h"

@@ -1,0 +1,33 @@
+// AscendC's names for what the machine does (core/words.h).
+#include "../core/words.h"
+
+namespace vnpu {
+
+const Words kWords = {
+    "SetFlag",
+    "WaitFlag",
+    "PipeBarrier",
+    "PipeBarrier<PIPE_ALL>",
+    "SyncAll",
+    "CrossCoreSetFlag",
+    "CrossCoreWaitFlag",
+    "GetSystemCycle",
+    "InitBuffer",
+    "AllocEventID",
+    "TQue::FreeTensor",
+    "GET_TILING_DATA",
+    "printf",
+    "they must come in pairs (AscendC reference, SetFlag/WaitFlag)",
+    "the core hangs (AscendC reference, SetFlag/WaitFlag)",
+    "(AscendC reference, InitBuffer)",
+    "(AscendC reference, general notes: overlapping addresses)",
+};
+
+std::string missing_edge(Pipe p, Pipe q) {
+  if (p == q) return std::string("PipeBarrier<PIPE_") + pipe_name(p) + ">";
+  const std::string event = std::string("<HardEvent::") + pipe_name(p) + "_" + pipe_name(q) + ">";
+  const bool queue = p != Pipe::S && q != Pipe::S;
+  return "SetFlag" + event + " / WaitFlag" + event + (queue ? " (or a queue's EnQue / DeQue)" : "");
+}
+
+}  // namespace vnpu
