@@ -91,7 +91,13 @@ def survey(folder: Path) -> Iterator[Surveyed]:
         except AscendOptError:
             pair, auto_sync = _plain(path), True
         if pair.kernel:
-            yield Surveyed(folder.name, str(path.relative_to(folder)), _counts(pair, auto_sync))
+            yield Surveyed(source_of(folder), str(path.relative_to(folder)), _counts(pair, auto_sync))
+
+
+def source_of(folder: Path) -> str:
+    """What a folder of operators is called: by its own name, or the one above a plain ``src``."""
+    folder = folder.resolve()
+    return folder.parent.name if folder.name == "src" else folder.name
 
 
 def _plain(folder: Path) -> Pair:
@@ -182,6 +188,9 @@ def section(found: Survey, sources: Sequence[str], when: str) -> str:
             f"places and at the next group of them, through the gate; times are modelled. `faster` is by more than "
             f"{MIN_EFFECT['virtual']:.1%}."
         )
+    unmet = [f"`{m.name}`" for m in MOTIFS if not _matching(found.kernels, m.name)]
+    if unmet:
+        lines.append(f"{', '.join(unmet)} met nothing here; kept for the experience that names them.")
     return "\n".join([*lines, "", table(found)])
 
 

@@ -60,7 +60,7 @@ def survey(
                 fresh.append(one)
                 print(f"{one.source}/{one.name}: {len(one.matches)} motifs", file=sys.stderr)
             found.kernels += fresh
-            sources.append(f"{fresh[0].source if fresh else folder.name}, {len(fresh)} operators")
+            sources.append(f"{work.source_of(folder)}, {len(fresh)} operators")
         if measured:
             _measure(found, every, size, chip, results or paths.cache_dir() / "survey")
     except KeyboardInterrupt:
