@@ -11,10 +11,12 @@ import pytest
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
-from ascendopt_tune.nouns.trial import Trial
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Proposal, Trial
 from ascendopt_tune.search.engine import Search, SearchOptions, one_by_one
 from ascendopt_tune.search.joint.deal import dealt
 from ascendopt_tune.search.joint.rules import JointRules
@@ -125,9 +127,7 @@ def test_one_core_becomes_many_in_one_candidate(tmp_path: Path, evaluator: Evalu
     assert result.speedup > 2
 
 
-def test_double_buffers_come_with_their_share_and_constants_of_both_programs_change_together(
-    tmp_path: Path, evaluator: Evaluator
-) -> None:
+def test_constants_of_both_programs_change_together(tmp_path: Path, evaluator: Evaluator) -> None:
     setup = Setup(tmp_path, evaluator)
     baseline = Candidate(0, setup.operator.baseline, None, "baseline", "as written")
     trial = Trial(baseline, setup.outcome(baseline))
@@ -143,6 +143,23 @@ def test_double_buffers_come_with_their_share_and_constants_of_both_programs_cha
         outcomes[change.split()[0]] = setup.outcome(Candidate(1, pair, 0, "joint-rules", change))
     assert isinstance(outcomes["BUFFER_NUM"], Timed)
     assert isinstance(outcomes["TILE_LENGTH"], WrongResult)  # the factor grows by tiles: the gate decides, not the rule
-    shorter = [p for change, p in proposals.items() if "two buffers a queue; " in change]
-    assert shorter
-    assert all(p.moves[0].family == "double-buffer" and len(p.moves) > 1 for p in shorter)
+
+
+def test_double_buffers_come_with_shorter_tiles_where_nothing_overlaps(tmp_path: Path) -> None:
+    operator = load_project(one_core.write(tmp_path))
+    spec = TensorSpec("float32", (24500,))
+
+    def proposals(**counters: float) -> list[Proposal]:
+        core = {"cores_active_us": 100.0, "block_time_max_us": 100.0, "block_time_min_us": 100.0, "core_start_us": 0.0}
+        profile = Profile(100.0, 100.0, 30.0, 10.0, 30.0, 10.0, 40, {**core, **counters})
+        trial = Trial(Candidate(0, operator.baseline, None, "baseline", "as written"), Timed(profile))
+        state = SearchState(
+            operator, Case((spec,), (spec,)), load_chip(CHIP), None, trial, trial, (trial,), 0, stage=JOINT
+        )
+        found = JointRules().propose(state, 50)
+        return [p for p in found if p.moves[0].family == "double-buffer"]
+
+    found = proposals(stall_vec_on_mte2_us=40.0, stall_mte2_on_vec_us=40.0)
+    assert found
+    assert all("two buffers a queue; " in p.change and len(p.moves) > 1 for p in found)
+    assert proposals() == []  # nothing waits: two buffers would only shorten tiles

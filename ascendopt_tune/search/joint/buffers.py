@@ -13,7 +13,7 @@ from ..kernel.motifs import KernelProgram, find
 from .blocks import shorter_tiles
 from .move import JointMove, Material
 
-_HELPED = frozenset(["no overlap", "copies", "memory bandwidth", "small copies"])
+_HELPED = frozenset(["no overlap", "copies", "memory bandwidth"])  # shorter tiles are dear where these are no bound
 _SHARES = ((0.5, 1.0), (0.25, 0.6))  # of the tile's length, and how promising: its room twice, and more turns
 _BUFFERS = re.compile(r"buf(fer)?s?_?(num|cnt|count)|double|depth", re.IGNORECASE)
 _TILE = re.compile(r"tile|chunk|batch|block_?len|per_?loop|max_?len", re.IGNORECASE)
@@ -27,13 +27,14 @@ def double_buffers(material: Material) -> Iterator[JointMove]:
     if not isinstance(outcome, Timed):
         return
     findings = diagnose(outcome.profile, material.state.chip).findings
-    promise = 1.5 if any(f.bound in _HELPED for f in findings[:2]) else 0.7
+    if not any(f.bound in _HELPED for f in findings[:2]):
+        return
     for rewrite in list(find("double-buffer").optimize(material.kernel))[:2]:
         for share, worth in _SHARES:
             for m in shorter_tiles(material, share)[:1]:
                 moves = (Move(f"double-buffer@{rewrite.site}", "double-buffer", "flip", 1.0), *m.moves)
                 change = f"{rewrite.change}; {m.change}"
-                yield JointMove(rewrite.edits, m.edits, change, moves, promise * worth)
+                yield JointMove(rewrite.edits, m.edits, change, moves, 1.5 * worth)
 
 
 def shared_constants(material: Material) -> Iterator[JointMove]:
