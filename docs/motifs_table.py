@@ -10,4 +10,4 @@ PAGE = Path(__file__).with_name("motifs.md")
 
 if __name__ == "__main__":
     text = PAGE.read_text()
-    PAGE.write_text(text[: text.index("| motif |")] + table())
+    PAGE.write_text(text[: text.index("| motif | what it does")] + table())

@@ -1,4 +1,4 @@
-"""Where a speedup comes from: the launch, the tiling program, the kernel.
+"""Where a speedup comes from: the launch, the tiling program, the kernel, or changes of both programs at once.
 
 The way from the baseline to the best pair is a chain of steps, each a change to the tiling program (Stage I) or to the
 kernel (Stage II), each with its modelled time T. T is the launch L (what is no core's work: dispatch and the start of
@@ -15,10 +15,12 @@ import statistics
 from collections.abc import Sequence
 
 from ..nouns.profile import Profile
+from ..search.proposer import JOINT
 from .record import RunRecord, Step
 
-LAUNCH, TILING, KERNEL = "launch", "tiling", "kernel"
-PARTS = (LAUNCH, TILING, KERNEL)
+LAUNCH, TILING, KERNEL, BOTH = "launch", "tiling", "kernel", "both"
+PARTS = (LAUNCH, TILING, KERNEL, BOTH)
+_PART = {2: KERNEL, JOINT: BOTH}  # by stage; the tiling's otherwise
 
 
 def launch_us(profile: Profile) -> float:
@@ -39,7 +41,7 @@ def parts(steps: Sequence[Step]) -> dict[str, float]:
         mean = _logarithmic_mean(before.task_us, after.task_us)
         launch = (before.launch_us - after.launch_us) / mean
         out[LAUNCH] += launch
-        out[KERNEL if after.stage == 2 else TILING] += (before.task_us - after.task_us) / mean - launch
+        out[_PART.get(after.stage, TILING)] += (before.task_us - after.task_us) / mean - launch
     return out
 
 

@@ -14,7 +14,7 @@ from ..search.acceptance import MIN_EFFECT
 from ..search.budget import Limits, Usage
 from ..search.engine import Search, SearchOptions, one_by_one
 from ..search.kernel.rules import rewrites_of
-from ..search.proposer import Proposer
+from ..search.proposer import JOINT, Proposer
 from ..search.schedule import SCHEDULES
 from ..search.tiling.context import Context
 from ..search.tiling.rules import mutations
@@ -29,7 +29,7 @@ def rule_proposers(stages: Sequence[int] = (1, 2)) -> list[Proposer]:
     return [p for p in chosen.proposers if p.stage in stages]
 
 
-def ours(stages: Sequence[int] = (1, 2), schedule: str = SCHEDULES[0]) -> Method:
+def ours(stages: Sequence[int] = (1, 2, JOINT), schedule: str = SCHEDULES[0]) -> Method:
     """The search of the tuner as it is by default, without a warm start; with one stage only for comparison."""
 
     def method(subject: RunSubject, seed: int, budget: int) -> Sequence[Trial]:

@@ -10,8 +10,8 @@ from typing import Any
 class Step:
     """A pair on the way from the baseline (``stage`` 0) to the best one, each the parent of the next.
 
-    ``stage``: 1 changed the tiling program, 2 the kernel. Modelled: ``task_us``, the task; ``launch_us``, the part of
-    it that is no core's work (gain.py).
+    ``stage``: 1 changed the tiling program, 2 the kernel, 3 both. Modelled: ``task_us``, the task; ``launch_us``, what
+    of it is no core's work (gain.py).
     """
 
     stage: int

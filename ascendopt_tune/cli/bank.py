@@ -1,4 +1,4 @@
-"""``ascendopt-tune bank``: build, search, show, merge, export, import and plot experience."""
+"""``ascendopt-tune bank``: build, search, show, merge, export, import and plot experience, and survey motifs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..nouns.outcome import Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from ..search.kernel.motifs import KernelProgram
-from . import bank_build, options
+from . import bank_build, bank_survey, options
 from .bank_build import Cases, To, open_bank
 from .flags import Only, grouped
 from .subject import find_operator
@@ -226,3 +226,4 @@ app.command("merge")(merge)
 app.command("export")(export)
 app.command("import")(import_)
 app.command("plot")(plot)
+app.command("survey", epilog=bank_survey.EXAMPLES)(bank_survey.survey)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..bank.retrieval import Retrieval
 from ..errors import SettingsError
 from ..search.budget import Limits, Usage
+from ..search.joint.rules import JointRules
 from ..search.kernel.rules import KernelRules
 from ..search.proposer import Proposer
 from ..search.tiling.rules import TilingRules
@@ -63,7 +64,7 @@ def choose(
     if wanted not in PROPOSERS:
         raise SettingsError(f"unknown proposer {wanted!r}.", f"Known ones: {', '.join(PROPOSERS)}.")
     retrieval = Retrieval(say, run)
-    rules: tuple[Proposer, ...] = (TilingRules(), KernelRules(retrieval))
+    rules: tuple[Proposer, ...] = (JointRules(), TilingRules(), KernelRules(retrieval))
     if wanted == "rules":
         return Choice(rules, retrieval)
     if endpoint is None:

@@ -42,7 +42,7 @@ class Trial:
 
     ``launch`` names the launch the pair leads to, where that was asked for. ``duplicate_of``: the trial whose launch
     it repeats; such a trial has that trial's outcome and cost no evaluation. ``stage`` is 0 for the baseline, 1 or 2
-    for the stage that proposed it.
+    for the stage that proposed it, 3 for a change of both programs.
     """
 
     candidate: Candidate
@@ -61,5 +61,10 @@ class Trial:
     @property
     def tiling_key(self) -> int | None:
         """The tiling key in the name of the launch (Gate.fingerprint: kernel hash, block dim, key, ...)."""
-        words = (self.launch or "").split()
-        return int(words[2]) if len(words) >= 5 and words[2].isdigit() else None
+        return key_in(self.launch)
+
+
+def key_in(launch: str | None) -> int | None:
+    """The tiling key in the name of a launch, None where the name is unknown or tells none."""
+    words = (launch or "").split()
+    return int(words[2]) if len(words) >= 5 and words[2].isdigit() else None

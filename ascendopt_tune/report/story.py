@@ -22,8 +22,8 @@ from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..tuner import TuneRecord
 from .text import counts_text, pipe_rows, time_word, waves_notes
 
-_STAGES = {0: "start", 1: "Stage I", 2: "Stage II"}
-_COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309"}
+_STAGES = {0: "start", 1: "Stage I", 2: "Stage II", 3: "joint"}
+_COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309", 3: "#047857"}
 _MOST_LINES = 80  # of a diff
 
 
@@ -242,7 +242,9 @@ def trajectory_svg(record: TuneRecord) -> str:
         else:
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOURS[trial.stage]}">{title}</circle>')
     names = "".join(
-        f'<tspan fill="{_COLOURS[s]}" dx="14">{_STAGES[s]}</tspan>' for s in (1, 2) if any(t.stage == s for t in trials)
+        f'<tspan fill="{_COLOURS[s]}" dx="14">{_STAGES[s]}</tspan>'
+        for s in (1, 2, 3)
+        if any(t.stage == s for t in trials)
     )
     head = f"speedup over the pair as written ({time_word(record.key.target)}), x: did not pass the gate"
     parts.append(f'<text x="{left}" y="18">{head}{names}</text>')

@@ -1,9 +1,9 @@
 """Algorithm 1 of the paper: outer rounds of U Stage-I and S Stage-II steps under one budget of evaluations.
 
 1. Evaluate the baseline pair; it is the first incumbent and costs one evaluation.
-2. Each round inherits the best pair. Stage I asks its proposers for tiling programs with the kernel fixed, then
-   Stage II for kernel programs with the best tiling program fixed; a stage without proposers gives its steps to the
-   other one.
+2. Each round inherits the best pair. Joint moves, which change both programs at once, come first where there are any
+   (at most ``joint_steps``). Stage I asks its proposers for tiling programs with the kernel fixed, then Stage II for
+   kernel programs with the best tiling program fixed; a stage without proposers gives its steps to the other one.
 3. A proposal that repeats a text, or a launch (``fingerprint``), costs no evaluation.
 4. A candidate becomes the incumbent only if it passed the gate and is strictly faster; ties keep the older one, and
    within a batch the smaller id wins.
@@ -28,7 +28,7 @@ from ..nouns.run_options import RunOptions
 from ..nouns.trial import Proposal, Trial
 from .budget import Budget
 from .journal import Journal, Recorded
-from .proposer import Proposer, SearchState
+from .proposer import JOINT, Proposer, SearchState
 from .schedule import SCHEDULES, plan
 
 EvaluateMany = Callable[[Sequence[Candidate]], Iterable[tuple[int, Outcome]]]
@@ -42,7 +42,8 @@ class SearchOptions:
     ``parallel`` candidates are proposed and evaluated together; it is part of what makes a run reproducible.
     ``min_gain``: a candidate must be faster by more than this share of the incumbent's time (0 where times don't vary).
     ``duplicates_per_evaluation`` bounds how many repeated launches may be screened for one evaluation.
-    ``schedule``: ``paper`` or ``adaptive`` (schedule.py).
+    ``schedule``: ``paper`` or ``adaptive`` (schedule.py). ``joint_steps``: of a round, at its start, where both stages
+    have steps.
 
     Raises:
         CaseError: an unknown schedule.
@@ -56,6 +57,7 @@ class SearchOptions:
     min_gain: float = 0.0
     duplicates_per_evaluation: int = 4
     schedule: str = SCHEDULES[0]
+    joint_steps: int = 4
 
     @staticmethod
     def of(options: RunOptions, parallel: int, min_gain: float) -> SearchOptions:
@@ -224,12 +226,18 @@ class Search:
                 return "exhausted"
 
     def _schedule(self) -> list[tuple[int, int]]:
-        """(stage, steps) of one round; the steps of a stage that has no proposer go to the other."""
+        """(stage, steps) of one round; the steps of a stage that has no proposer go to the other.
+
+        Joint moves have theirs in front, where both programs may change.
+        """
         wanted = {s: n for s, n in ((1, self.options.stage1_steps), (2, self.options.stage2_steps)) if n > 0}
         present = [s for s in wanted if any(p.stage == s for p in self.proposers)]
         if len(present) == 1:
-            return [(present[0], sum(wanted.values()))]
-        return plan(self.options.schedule, {s: wanted[s] for s in present}, self._history)
+            stages = [(present[0], sum(wanted.values()))]
+        else:
+            stages = plan(self.options.schedule, {s: wanted[s] for s in present}, self._history)
+        joint = len(wanted) == 2 and any(p.stage == JOINT for p in self.proposers)
+        return [(JOINT, self.options.joint_steps), *stages] if joint else stages
 
     def _steps(self, proposers: Sequence[Proposer], stage: int, steps: int) -> str | None:
         """Up to ``steps`` evaluations, the proposers in turn; returns why the whole search ends, or None."""

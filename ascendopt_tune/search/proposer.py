@@ -17,6 +17,8 @@ from ..nouns.operator import Operator, Signature
 from ..nouns.trial import Proposal, Trial
 from .population import Population
 
+JOINT = 3  # the stage of proposers that change tiling program and kernel in one candidate
+
 
 @dataclass(frozen=True)
 class SearchState:
@@ -58,7 +60,7 @@ class SearchState:
 
 
 class Proposer(Protocol):
-    """Proposes changed pairs. ``stage`` 1 may change the tiling program only, 2 the kernel program only."""
+    """Proposes changed pairs. ``stage`` 1 may change the tiling program only, 2 the kernel, ``JOINT`` both at once."""
 
     name: str
     stage: int

@@ -46,6 +46,7 @@ class Kernel {
 };
 extern "C" __global__ __aicore__ void k(GM_ADDR x) { Kernel op; op.Init(x, &pipe); op.Process(); }
 """
+EXTRA = "    pipe->InitBuffer(thirdQueue, 1, 4096);"
 
 
 def operator(*options: str) -> Operator:
@@ -193,3 +194,18 @@ def test_a_devices_time_is_ranked_by_the_modelled_profile_beside_it() -> None:
     seen = ideas(Timed(replace(blind, modelled=profile(90.0))))
     assert seen == ideas(Timed(profile(100.0)))
     assert seen != ideas(Timed(blind))
+
+
+def test_what_a_neutral_change_made_possible_is_offered_on_it() -> None:
+    """The neutral kernel has a single buffer more to double; the incumbent's other ideas were all tried before."""
+    history = baseline()
+    pair = history[0].candidate.pair
+    extra = "    pipe->InitBuffer(outQueue, 1, 4096);"
+    enabling = replace(pair, kernel={"k.cpp": pair.kernel["k.cpp"].replace(extra, f"{extra}\n{EXTRA}")})
+    change = Candidate(1, enabling, 0, "somebody", "a third queue")
+    history.append(Trial(change, history[0].outcome, (), 1, 3))
+    proposals = KernelRules().propose(state(history), 200)
+    on_it = [p for p in proposals if p.parent == 1]
+    assert any("thirdQueue" in p.change for p in on_it)
+    assert all(EXTRA.split("(")[0] in p.pair.kernel["k.cpp"] for p in on_it)
+    assert [p.parent for p in proposals].index(1) > 0  # the incumbent's come first

@@ -133,3 +133,28 @@ def test_a_site_is_named_the_same_after_edits_elsewhere() -> None:
         ["Compute/Exp(yLocal, xLocal, n)", "Compute/Exp(yLocal, xLocal, n)#2", "Compute/Abs(yLocal, yLocal, n)"],
         ["Compute/Exp(yLocal, xLocal, n)", "Compute/Abs(yLocal, yLocal, n)"],
     ]
+
+
+def test_what_a_copy_takes_elsewhere_is_made_there() -> None:
+    body = "Mul(x, a, b, n);\n PipeBarrier<PIPE_V>();\n {} Adds(y, x, 0.0f, n);\n {} q.FreeTensor(x);"
+    for between, behind, found in (
+        ("", "", 1),
+        ("Abs(y, b, n);", "", 0),
+        ("", "Abs(z, x, n);", 0),
+        ("Abs(c, x, n);", "", 0),
+    ):
+        kernel = f"void f() {{ for (int i = 0; i < t; i++) {{ {body.format(between, behind)} }} }}"
+        rewrites = [r for r in find("extra-copy").optimize(program({"k.cpp": kernel}, {})) if r.site.endswith("/made")]
+        assert len(rewrites) == found, (between, behind)
+        for r in rewrites:
+            assert "Mul(y, a, b, n);" in r.kernel(program({"k.cpp": kernel}, {}))["k.cpp"]
+
+
+def test_a_cast_of_what_stays_is_moved_in_front_of_the_loop() -> None:
+    kernel = (
+        "void f() { for (int i = 0; i < t; i++) { Cast(g, gamma, RoundMode::CAST_NONE, n); Mul(y, x[i * n], g, n); } }"
+    )
+    (rewrite,) = find("loop-invariant").optimize(program({"k.cpp": kernel}, {}))
+    after = rewrite.kernel(program({"k.cpp": kernel}, {}))["k.cpp"]
+    assert after.index("Cast(g") < after.index("for (")
+    assert not list(find("loop-invariant").optimize(program({"k.cpp": kernel.replace("Mul(y", "Mul(gamma")}, {})))

@@ -75,3 +75,13 @@ def test_the_archive_holds_the_fastest_of_all_and_its_order_is_fixed(rows: list[
     assert times[0] == min(us for us, *_ in rows)
     assert len({niche_of(t.outcome.profile, CORES) for t in elites if isinstance(t.outcome, Timed)}) == len(elites)
     assert Population.of(history, CORES) == Population.of(list(history), CORES)
+
+
+def test_a_change_that_was_as_fast_stays_a_parent_until_something_is_faster() -> None:
+    history = [trial(0, profile(100)), trial(1, profile(100)), trial(2, profile(105))]
+    population = Population.of(history, CORES)
+    assert [t.candidate.id for t in population.elites] == [0]
+    assert [t.candidate.id for t in population.enabling(history[0])] == [1]
+    assert [t.candidate.id for t in population.parents(history[0])] == [1]
+    faster = trial(3, profile(80))
+    assert Population.of([*history, faster], CORES).enabling(faster) == ()

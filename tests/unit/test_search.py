@@ -20,7 +20,7 @@ from ascendopt_tune.nouns.trial import Proposal
 from ascendopt_tune.search.budget import Budget, Limits, Usage
 from ascendopt_tune.search.engine import Progress, Search, SearchOptions, SearchResult, one_by_one, run_header
 from ascendopt_tune.search.journal import Journal, read_journal
-from ascendopt_tune.search.proposer import Proposer, SearchState
+from ascendopt_tune.search.proposer import JOINT, Proposer, SearchState
 from ascendopt_tune.search.tiling.rules import TilingRules
 
 TEXT = (Path(__file__).parent / "data" / "tiling" / "fixed.cpp").read_text()
@@ -159,6 +159,13 @@ def test_a_stage_may_be_left_out(schedule: str, steps: tuple[int, int], stages: 
     result = search([one, two], options=options).run()
     found = [t.stage for t in result.history[1:]]
     assert found == stages or (schedule == "adaptive" and 0 not in steps)
+
+
+@pytest.mark.parametrize(("steps", "stages"), [((2, 2), [3, 3, 1, 1, 2, 2, 3, 3, 1]), ((2, 0), [1] * 9)])
+def test_joint_moves_come_first_where_both_programs_may_change(steps: tuple[int, int], stages: list[int]) -> None:
+    proposers = [Scripted([f"{n}{i} 99" for i in range(9)], stage=n) for n in (1, 2, JOINT)]
+    options = SearchOptions(budget=10, stage1_steps=steps[0], stage2_steps=steps[1], joint_steps=2)
+    assert [t.stage for t in search(proposers, options=options).run().history[1:]] == stages
 
 
 def test_a_stage_without_ideas_gives_its_steps_away() -> None:

@@ -20,6 +20,7 @@ from ascendopt_tune.search.learning import Boundaries, overflowed
 from ascendopt_tune.search.mutation import Mutation
 from ascendopt_tune.search.proposer import SearchState
 from ascendopt_tune.search.tiling.context import Context
+from ascendopt_tune.search.tiling.leaning import Leaning
 from ascendopt_tune.search.tiling.merge import merge_text
 from ascendopt_tune.search.tiling.rules import TilingRules, mutations
 from ascendopt_tune.search.tiling.slice import synthesize
@@ -262,3 +263,22 @@ def test_parents_come_from_the_population() -> None:
     assert children
     assert all("< 5 ?" in text_of(p) for p in children if not any(m.family == "core_count" for m in p.moves))
     assert {p.parent for p in TilingRules(others=0.0).propose(state, 20)} == {1}
+
+
+def test_what_bounds_the_launch_leans_the_first_evaluations() -> None:
+    """On few cores more of them come first, where launch is the time fewer; half of that later."""
+    state = start(PROGRAMS["silu"])
+    core = {"core_start_us": 0.0, "cores_active_us": 90.0, "block_time_max_us": 90.0, "block_time_min_us": 90.0}
+    few = replace(state.baseline, outcome=Timed(Profile(95.0, 90.0, 60.0, 5.0, 20.0, 5.0, 2, core)))
+    launch = {**core, "cores_active_us": 1.0, "block_time_max_us": 1.0, "block_time_min_us": 1.0}
+    short = replace(state.baseline, outcome=Timed(Profile(10.0, 1.0, 0.3, 0.3, 0.2, 0.2, 40, launch)))
+
+    def worth(trial: Trial, direction: str, evaluations: int = 1) -> float:
+        made = replace(state, history=(trial,) * evaluations)
+        return Leaning.of(made, trial).factor(Mutation((), "", (Move("s", "core_count", direction, 4),), 1.0))
+
+    assert worth(few, "up") > 1 > worth(few, "down")
+    assert worth(short, "down") > 1 > worth(short, "up")
+    assert worth(few, "up") > worth(few, "up", evaluations=6) > 1
+    failed = replace(state.baseline, outcome=LaunchFailed("no"))
+    assert Leaning.of(state, failed) == Leaning()

@@ -6,13 +6,14 @@
    one place. Most kernels have more places than a budget has evaluations.
 3. Weigh groups with the history. What failed on this kernel isn't tried again, nor a part of what did nothing, nor more
    of what failed; what helped on another parent comes first; motifs that win are worth more.
-4. Offer everything that can be applied at once, then one group a motif, then the rest, then two groups together. What
-   is hardly worth an evaluation isn't offered: the other stage has use for it.
+4. Offer everything that can be applied at once, then one group a motif, then the rest, then two groups together, then
+   what a change that was no faster made possible (population.py: neutral trials). What is
+   hardly worth an evaluation isn't offered: the other stage has use for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
@@ -47,6 +48,7 @@ class _Group:
 
     rewrites: tuple[Rewrite, ...]
     weight: float = 1.0
+    parent: Trial | None = None  # None: the incumbent
 
     @property
     def sites(self) -> frozenset[str]:
@@ -107,7 +109,7 @@ class KernelRules:
         broad: list[Rewrite] = []
         groups: list[_Group] = []
         for motif in MOTIFS:
-            mine = _grouped(by_motif.get(motif.name, ()))
+            mine = grouped(by_motif.get(motif.name, ()))
             if mine and (motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)):
                 broad += mine[0]
             for position, rewrites in enumerate(mine):
@@ -123,6 +125,19 @@ class KernelRules:
         yield from first.values()
         yield from usable
         yield from _pairs([g for g in groups if not any(map(record.refused, g.rewrites))], record)
+        yield from self._enabled(state, by_motif, worth, record)
+
+    def _enabled(
+        self, state: SearchState, known: Mapping[str, Sequence[Rewrite]], worth: Mapping[str, float], record: _Record
+    ) -> Iterator[_Group]:
+        """What a neutral change made possible: rewrites of its kernel that the incumbent's has no place for."""
+        mine = {site_of(r) for rewrites in known.values() for r in rewrites}
+        for parent in state.population.enabling(state.incumbent):
+            for name, rewrites in _rewrites(*_kernel(state, parent)).items():
+                for group in grouped([r for r in rewrites if site_of(r) not in mine])[:1]:
+                    weight = worth.get(name, _OTHER) * record.factor(group)
+                    if weight >= _FLOOR:
+                        yield _Group(group, weight, parent)
 
     def _worth(self, state: SearchState) -> dict[str, float]:
         """Motif -> how much speaks for it on this kernel, before anything was tried."""
@@ -152,10 +167,12 @@ def rewrites_of(pair: Pair, auto_sync: bool, key: int | None = None) -> dict[str
     return _rewrites(tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items())), auto_sync, key)
 
 
-def _kernel(state: SearchState) -> tuple[_Files, _Files, bool, int | None]:
-    pair = state.incumbent.candidate.pair
+def _kernel(state: SearchState, of: Trial | None = None) -> tuple[_Files, _Files, bool, int | None]:
+    """What the rewrites of a trial's kernel, the incumbent's by default, depend on."""
+    trial = of or state.incumbent
+    pair = trial.candidate.pair
     kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
-    return kernel, tiling, state.operator.auto_sync, state.incumbent.tiling_key
+    return kernel, tiling, state.operator.auto_sync, trial.tiling_key
 
 
 @lru_cache(maxsize=64)
@@ -169,7 +186,7 @@ def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) 
     return {motif.name: tuple(motif.optimize(program)) for motif in MOTIFS}
 
 
-def _grouped(rewrites: Sequence[Rewrite]) -> list[tuple[Rewrite, ...]]:
+def grouped(rewrites: Sequence[Rewrite]) -> list[tuple[Rewrite, ...]]:
     """The motif at all places, by function, and at each place; what the motif itself puts together comes first."""
     own = [r for r in rewrites if "/" not in r.site]
     singles = [r for r in rewrites if "/" in r.site]
@@ -260,14 +277,18 @@ def _pairs(groups: Sequence[_Group], record: _Record) -> Iterator[_Group]:
 
 def _apply(state: SearchState, group: _Group) -> Proposal | None:
     """The proposal; None if the edits overlap or together break the syntax."""
-    parent = state.incumbent.candidate
-    pair = parent.pair
+    parent = (group.parent or state.incumbent).candidate
+    pair = applied(parent.pair, group.rewrites)
+    return Proposal(pair, group.change, parent.id, group.moves) if pair is not None else None
+
+
+def applied(pair: Pair, rewrites: Sequence[Rewrite]) -> Pair | None:
+    """The pair with all the rewrites; None if their edits overlap or together break the syntax."""
     try:
-        kernel = apply_edits(pair.kernel, [e for r in group.rewrites for e in r.edits])
-        tiling = apply_edits(pair.tiling, [e for r in group.rewrites for e in r.tiling_edits])
+        kernel = apply_edits(pair.kernel, [e for r in rewrites for e in r.edits])
+        tiling = apply_edits(pair.tiling, [e for r in rewrites for e in r.tiling_edits])
     except ValueError:
         return None
-    several = len(group.rewrites) > 1
-    if several and (breaks_syntax(pair.kernel, kernel) or breaks_syntax(pair.tiling, tiling)):
+    if len(rewrites) > 1 and (breaks_syntax(pair.kernel, kernel) or breaks_syntax(pair.tiling, tiling)):
         return None
-    return Proposal(replace(pair, kernel=kernel, tiling=tiling), group.change, parent.id, group.moves)
+    return replace(pair, kernel=kernel, tiling=tiling)

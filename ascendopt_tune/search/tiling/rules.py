@@ -3,7 +3,7 @@
 0. Choose a parent: mostly the incumbent, sometimes another elite of the population (population.py).
 1. Mark the evolvable region (slice.py) of the parent's tiling program.
 2. Collect the mutations of all rules; drop those that break the syntax or repeat a text that was tried.
-3. Weigh them with what the outcomes taught (learning.py).
+3. Weigh them with what the outcomes taught (learning.py), and with what bounds the parent (leaning.py).
 4. Offer recombinations of the incumbent with other good trials first, then mutations: mostly the best, sometimes a draw
    by weight; when single mutations run out, two at once.
 """
@@ -23,6 +23,7 @@ from ..mutation import Mutation
 from ..proposer import SearchState
 from . import logic_rules, parameter_rules, split_rules
 from .context import Context
+from .leaning import Leaning
 from .merge import merge
 from .slice import Template, synthesize
 
@@ -90,7 +91,8 @@ class TilingRules:
         files = parent.candidate.pair.tiling
         context, boundaries = Context.of(state), Boundaries(state.history)
         found = mutations(synthesize(files), context)
-        order = list(self._order(found, boundaries, rng))
+        leaning = Leaning.of(state, parent)
+        order = list(self._order(found, boundaries, rng, leaning))
         used: set[str] = set()
         for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
             if used.isdisjoint(move.site for move in m.moves):
@@ -98,11 +100,14 @@ class TilingRules:
                 yield from self._apply(state, parent, m)
         for m in order:
             yield from self._apply(state, parent, m)
-        yield from self._doubles(parent, order, context, boundaries, rng)
+        yield from self._doubles(parent, order, context, boundaries, rng, leaning)
 
-    def _order(self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random) -> Iterator[Mutation]:
+    def _order(
+        self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random, leaning: Leaning
+    ) -> Iterator[Mutation]:
         """By falling weight, except that each place goes to a draw by weight with probability ``explore``."""
-        rest = sorted(((boundaries.weight(m), m) for m in found), key=lambda pair: (-pair[0], pair[1].change))
+        weighed = ((boundaries.weight(m) * leaning.factor(m), m) for m in found)
+        rest = sorted(weighed, key=lambda pair: (-pair[0], pair[1].change))
         while rest:
             index = 0
             if rng.random() < self._explore:
@@ -117,8 +122,9 @@ class TilingRules:
             yield Proposal(pair, m.change, parent.candidate.id, m.moves)
 
     def _doubles(
-        self, parent: Trial, order: list[Mutation], context: Context, boundaries: Boundaries, rng: random.Random
-    ) -> Iterator[Proposal]:
+        self, parent: Trial, order: list[Mutation], context: Context, boundaries: Boundaries, rng: random.Random,
+        leaning: Leaning,
+    ) -> Iterator[Proposal]:  # fmt: skip
         """Two mutations in a row, from the better half of what is known."""
         files = parent.candidate.pair.tiling
         pool = order[: max(8, len(order) // 2)]
@@ -127,7 +133,7 @@ class TilingRules:
             halfway = apply_edits(files, first.edits)
             if breaks_syntax(files, halfway):
                 continue
-            second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng))[:8]
+            second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng, leaning))[:8]
             choices = [m for m in second if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves)]
             if not choices:
                 continue

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from ....sources.cpp import Edit
-from .api import SCALAR, UNARY, VECTOR, root
+from .api import ACCUMULATING, ELEMENTWISE, SCALAR, UNARY, VECTOR, root
 from .barriers import is_barrier
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
+from .loops import global_tensors
 from .motif import Change, Motif
 
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
@@ -196,6 +197,48 @@ def _copied_faster(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(site, f"{user.name} in {block.function.name} reads {source} itself, not a copy", tuple(edits))
 
 
+def _results_faster(kernel: KernelProgram) -> Iterator[Change]:
+    """What an instruction makes and a copy behind it takes elsewhere is made there."""
+    outside = global_tensors(kernel)
+    for block in kernel.blocks:
+        for i, step in enumerate(block.steps):
+            copy = step.call
+            if copy is None or not _is_copy(copy) or outside & {root(a) for a in copy.args[:2]}:
+                continue
+            target, source = copy.args[:2]
+            made = _maker(kernel, block, i, target, source)
+            if made is None or made.args[-1] != copy.args[-1]:
+                continue
+            edits = (kernel.replace(made.path, made.arguments[0], target), kernel.delete(copy.path, step.node))
+            site = kernel.site(block.function, step.node)
+            yield Change(f"{site}/made", f"{made.name} in {block.function.name} writes {target} itself", edits)
+
+
+def _maker(kernel: KernelProgram, block: Block, i: int, target: str, source: str) -> ApiCall | None:
+    """The instruction in front of step ``i`` that makes ``source``; None where either is used otherwise in between, or
+    ``source`` is used behind the step.
+    """
+    path = block.function.path
+    used = _names_of(kernel, block, root(source))
+    taken = re.compile(rf"\b{re.escape(root(target))}\b")
+    behind = [s for s in block.steps[i + 1 :] if used.search(kernel.text(path, s.node))]
+    if any(_released(s) is None for s in behind) or root(target) == root(source):
+        return None
+    for step in reversed(block.steps[:i]):
+        text = kernel.text(path, step.node)
+        call = step.call
+        if call is not None and call.name in ELEMENTWISE - ACCUMULATING and call.args[0] == source:
+            return call if not taken.search(text) else None
+        if used.search(text) or taken.search(text):
+            return None
+    return None
+
+
+def _extra_faster(kernel: KernelProgram) -> Iterator[Change]:
+    yield from _copied_faster(kernel)
+    yield from _results_faster(kernel)
+
+
 def _copied_slower(kernel: KernelProgram) -> Iterator[Change]:
     for call in kernel.calls:
         if call.name not in UNARY | SCALAR or call.statement is None or not kernel.repeated(call.function, call.node):
@@ -241,10 +284,10 @@ EXTRA_COPY = Motif(
     name="extra-copy",
     title="Work on the data where they are",
     description="A copy within UB (DataCopy, Adds by 0, Muls by 1) in front of an instruction that could read the "
-    "original costs a pass over the data; nearly every vector instruction takes different source and "
-    "destination.",
+    "original, or behind one that could write the copy, costs a pass over the data; nearly every vector instruction "
+    "takes different source and destination.",
     bottlenecks=("vector", "vector barriers", "short vector instructions"),
     preconditions="Source and copy have the same type; the instruction may read and write different tensors.",
-    faster=_copied_faster,
+    faster=_extra_faster,
     slower=_copied_slower,
 )

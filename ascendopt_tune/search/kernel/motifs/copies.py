@@ -9,6 +9,7 @@ from .api import root
 from .kernel_program import ApiCall, Block, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
+from .turns import rows_in_one_copy
 
 _DECLARED = re.compile(r"\bGlobalTensor\s*<\s*([^;{}()]*?)\s*>\s*&?\s*([\w\s,]+)[;,)]")
 _PARAMS = re.compile(r"(?:AscendC::)?DataCopy(?:Ext)?Params\s+(\w+)\s*(?:=\s*)?[{(](.*)[})]\s*;", re.DOTALL)
@@ -152,6 +153,12 @@ def _terms(text: str) -> list[str]:
 
 def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
     types = _element_types(kernel)
+    plain = {c.edits[0].start for c in _adjacent_rows(kernel, types)}
+    yield from _adjacent_rows(kernel, types)
+    yield from (c for c in rows_in_one_copy(kernel, types) if c.edits[0].start not in plain)
+
+
+def _adjacent_rows(kernel: KernelProgram, types: dict[str, str]) -> Iterator[Change]:
     for loop in counted_loops(kernel):
         calls = [s.call for s in loop.block.steps]
         if loop.step != "1" or loop.first != "0" or len(calls) != 1 or calls[0] is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, walk
-from .api import COPY, VECTOR, root, writes
+from .api import ACCUMULATING, COPY, ELEMENTWISE, VECTOR, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
@@ -76,7 +76,7 @@ def _declared(text: str) -> str:
 # -- what doesn't change -----------------------------------------------------------------------------------------------
 
 
-def _globals(kernel: KernelProgram) -> set[str]:
+def global_tensors(kernel: KernelProgram) -> set[str]:
     """Names of GlobalTensors."""
     return {
         name
@@ -87,12 +87,16 @@ def _globals(kernel: KernelProgram) -> set[str]:
 
 
 def _loads(kernel: KernelProgram, step: BlockStep, tensors: set[str]) -> bool:
-    """An instruction that fills or loads a tensor, or a call of the kernel's own that is given a GlobalTensor."""
+    """An instruction that fills, loads or makes a tensor out of others, or a call of the kernel's own that is given a
+    GlobalTensor.
+    """
     call = step.call
     if call is None or call.receiver or len(call.args) < 2:
         return False
     if call.name in COPY | _FILLS:
         return True
+    if call.name in ELEMENTWISE - ACCUMULATING:
+        return root(call.args[0]) not in map(root, call.args[1:])
     return call.name in {f.name for f in kernel.functions} and any(root(a) in tensors for a in call.args)
 
 
@@ -104,7 +108,7 @@ def _reads_value(kernel: KernelProgram, block: Block, step: BlockStep) -> str | 
 
 
 def _invariant_faster(kernel: KernelProgram) -> Iterator[Change]:
-    tensors = _globals(kernel)
+    tensors = global_tensors(kernel)
     for block in kernel.blocks:
         loop = block.node.parent
         if loop is None or loop.type not in ("for_statement", "while_statement") or loop.parent is None:
@@ -149,7 +153,7 @@ def _touched(kernel: KernelProgram, block: Block, step: BlockStep, i: int, tenso
 
 
 def _invariant_slower(kernel: KernelProgram) -> Iterator[Change]:
-    tensors = _globals(kernel)
+    tensors = global_tensors(kernel)
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
             if step.node.type not in ("for_statement", "while_statement"):
@@ -354,8 +358,8 @@ def _tile_slower(kernel: KernelProgram) -> Iterator[Change]:
 LOOP_INVARIANT = Motif(
     name="loop-invariant",
     title="What doesn't change is done once",
-    description="A constant tensor filled, a parameter loaded or a value read in every turn of a loop, though nothing "
-    "it depends on changes there, is moved in front of the loop.",
+    description="A constant tensor filled, a parameter loaded or cast, or a value read in every turn of a loop, though "
+    "nothing it depends on changes there, is moved in front of the loop.",
     bottlenecks=("vector", "copies", "small copies", "scalar", "scalar round trips", "memory bandwidth"),
     preconditions="Nothing else in the loop writes the tensor; it stays allocated over all turns.",
     faster=_invariant_faster,

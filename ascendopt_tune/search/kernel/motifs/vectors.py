@@ -13,6 +13,7 @@ from .barriers import is_barrier
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
+from .turns import rows_as_repeats
 
 _OPERATOR = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Adds": "+", "Muls": "*"}
 _VECTOR_OF = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
@@ -132,6 +133,12 @@ def _rows_slower(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
+    plain = {c.edits[0].start for c in _adjacent_rows(kernel)}
+    yield from _adjacent_rows(kernel)
+    yield from (c for c in rows_as_repeats(kernel) if c.edits[0].start not in plain)
+
+
+def _adjacent_rows(kernel: KernelProgram) -> Iterator[Change]:
     for loop in counted_loops(kernel):
         calls = [s.call for s in loop.block.steps if s.call is None or not is_barrier(s.call, "PIPE_V")]
         merged = [_over_all_rows(c, loop) if c is not None else None for c in calls]
@@ -299,9 +306,9 @@ MERGED_ROWS = Motif(
     name="merged-rows",
     title="One instruction for many rows",
     description="Each vector instruction costs a head before it computes. Rows (or parts) that lie one behind the "
-    "other are one instruction with a larger count.",
+    "other are one instruction with a larger count; rows a stride apart are its repeats.",
     bottlenecks=("short vector instructions", "vector barriers", "scalar", "vector"),
-    preconditions="The rows are adjacent in every operand.",
+    preconditions="The rows are adjacent in every operand, or a fixed number of 32-byte blocks apart.",
     faster=_rows_faster,
     slower=_rows_slower,
 )

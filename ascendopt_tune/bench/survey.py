@@ -1,0 +1,207 @@
+"""Where motifs meet real kernels: how many operators each matches, and how many it made faster.
+
+Matching reads texts and runs nothing. Measuring puts a motif into an operator of the benchmark's table, at one case,
+and asks the gate: times are modelled, answers are kept (subject.py), so an interrupted survey goes on where it was.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import AscendOptError, OperatorError
+from ..nouns.operator import Pair
+from ..nouns.outcome import Timed
+from ..nouns.trial import key_in
+from ..search.acceptance import MIN_EFFECT
+from ..search.kernel.motifs import MOTIFS
+from ..search.kernel.rules import applied, grouped, rewrites_of
+from ..sources.project import load_project
+from ..sources.registry import load_operator, operator_names
+from .subject import Subject
+
+BEGIN, END = "<!-- survey: written by `ascendopt-tune bank survey --docs` -->", "<!-- end of the survey -->"
+_SUFFIXES = frozenset([".h", ".hpp", ".cpp", ".cc"])
+_OTHERS = frozenset(["third_party", "3rdparty"])
+_TRIES = 2  # groups of a motif's rewrites that are measured: all places, then the next
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A kernel that was looked at: whose, and for each motif that matches at how many places."""
+
+    source: str
+    name: str
+    matches: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a motif was worth to an operator at its case: best speedup (modelled), None if the gate let none pass."""
+
+    motif: str
+    operator: str
+    speedup: float | None
+
+    @property
+    def faster(self) -> bool:
+        return self.speedup is not None and self.speedup * (1 - MIN_EFFECT["virtual"]) > 1
+
+
+@dataclass
+class Survey:
+    """``kernels`` that were read, ``gains`` that were measured, and what could not be: path -> why."""
+
+    kernels: list[Surveyed] = field(default_factory=list)
+    gains: list[Gain] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def operators_below(folder: Path) -> list[Path]:
+    """Every folder at or below ``folder`` that has an ``op_kernel`` folder, by path; what others wrote is left out."""
+    found = {p.parent for p in folder.rglob("op_kernel") if p.is_dir()}
+    return sorted(p for p in found if _OTHERS.isdisjoint(p.relative_to(folder).parts))
+
+
+def registry() -> Iterator[Surveyed]:
+    """The operators that ship with the project."""
+    for name in operator_names():
+        operator = load_operator(name)
+        yield Surveyed("registry", name, _counts(operator.baseline, operator.auto_sync))
+
+
+def survey(folder: Path) -> Iterator[Surveyed]:
+    """The operators below a folder, one after the other.
+
+    A folder whose host program can't be told is read as plain files: matching needs no more.
+
+    Raises:
+        OperatorError: there is no operator below the folder.
+    """
+    found = operators_below(folder)
+    if not found:
+        raise OperatorError(f"{folder} has no operator below it.", "An operator is a folder with op_kernel/ in it.")
+    for path in found:
+        try:
+            operator = load_project(path)
+            pair, auto_sync = operator.baseline, operator.auto_sync
+        except AscendOptError:
+            pair, auto_sync = _plain(path), True
+        if pair.kernel:
+            yield Surveyed(source_of(folder), str(path.relative_to(folder)), _counts(pair, auto_sync))
+
+
+def source_of(folder: Path) -> str:
+    """What a folder of operators is called: by its own name, or the one above a plain ``src``."""
+    folder = folder.resolve()
+    return folder.parent.name if folder.name == "src" else folder.name
+
+
+def _plain(folder: Path) -> Pair:
+    tiling, kernel = (
+        {
+            str(p.relative_to(folder)): p.read_text(errors="replace")
+            for p in sorted((folder / part).rglob("*"))
+            if p.suffix in _SUFFIXES and p.is_file()
+        }
+        for part in ("op_host", "op_kernel")
+    )
+    return Pair(tiling, kernel)
+
+
+def _counts(pair: Pair, auto_sync: bool) -> dict[str, int]:
+    return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync).items() if found}
+
+
+def measure(subject: Subject) -> Iterator[Gain]:
+    """What each motif that matches is worth to the subject's operator, put in on its own.
+
+    Raises:
+        OperatorError: the operator as written does not pass the gate.
+    """
+    operator, pair = subject.operator, subject.operator.baseline
+    before = subject.outcome(pair)
+    if not isinstance(before, Timed):
+        raise OperatorError(f"{subject.entry.name} does not pass the gate: {before.reason}.")
+    key = key_in(subject.launch(pair))
+    for motif, rewrites in rewrites_of(pair, operator.auto_sync, key).items():
+        best: float | None = None
+        tried = 0
+        for group in grouped(rewrites):
+            changed = applied(pair, group)
+            if changed is None or changed.hash == pair.hash:
+                continue
+            outcome = subject.outcome(changed)
+            if isinstance(outcome, Timed):
+                speedup = before.profile.task_duration_us / outcome.profile.task_duration_us
+                best = max(best or 0.0, speedup)
+            tried += 1
+            if tried == _TRIES:
+                break
+        if tried:
+            yield Gain(motif, subject.entry.name, best)
+
+
+def table(found: Survey) -> str:
+    """The survey as a Markdown table, a motif a row, those that match most first."""
+    sources = list(dict.fromkeys(k.source for k in found.kernels))
+    head = ["motif", *sources]
+    if found.gains:
+        head += ["tried on", "faster", "geometric mean where faster", "most"]
+    rows = [f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}"]
+    for name in sorted((m.name for m in MOTIFS), key=lambda n: -_matching(found.kernels, n)):
+        cells = [str(_matching((k for k in found.kernels if k.source == s), name)) for s in sources]
+        rows.append(f"| {' | '.join([f'`{name}`', *cells, *_worth(found, name)])} |")
+    return "\n".join(rows) + "\n"
+
+
+def _matching(kernels: Iterable[Surveyed], motif: str) -> int:
+    return sum(motif in k.matches for k in kernels)
+
+
+def _worth(found: Survey, motif: str) -> list[str]:
+    if not found.gains:
+        return []
+    mine = [g for g in found.gains if g.motif == motif]
+    speedups = [g.speedup for g in mine if g.faster and g.speedup is not None]
+    if not speedups:
+        return [str(len(mine)), "0", "", ""]
+    mean = math.exp(statistics.fmean(map(math.log, speedups)))
+    return [str(len(mine)), str(len(speedups)), f"{mean:.2f}x", f"{max(speedups):.2f}x"]
+
+
+def section(found: Survey, sources: Sequence[str], when: str) -> str:
+    """What docs/motifs.md says between its marks: what was looked at, when, and the table.
+
+    Args:
+        sources: a line for each folder, telling what it is.
+        when: the date.
+    """
+    lines = [f"{when}: {'; '.join(sources)}. Counted are operators whose kernel `optimize` finds a place in."]
+    if found.gains:
+        operators = len({g.operator for g in found.gains})
+        lines.append(
+            f"Tried on {operators} operators of the benchmark's table at one case each: the motif alone, at all its "
+            f"places and at the next group of them, through the gate; times are modelled. `faster` is by more than "
+            f"{MIN_EFFECT['virtual']:.1%}."
+        )
+    unmet = [f"`{m.name}`" for m in MOTIFS if not _matching(found.kernels, m.name)]
+    if unmet:
+        lines.append(f"{', '.join(unmet)} met nothing here; kept for the experience that names them.")
+    return "\n".join([*lines, "", table(found)])
+
+
+def write(page: Path, text: str) -> None:
+    """Puts ``text`` between the page's marks.
+
+    Raises:
+        OperatorError: the page has no such marks.
+    """
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise OperatorError(f"{page} has no line {BEGIN!r} with {END!r} behind it.")
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")

@@ -1,0 +1,165 @@
+"""Joint moves: what deals a kernel's turns to blocks, what may not be dealt, and a many-core candidate at the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import one_core
+import pytest
+
+from ascendopt_tune.build.toolkit import virtual
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Candidate
+from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
+from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Proposal, Trial
+from ascendopt_tune.search.engine import Search, SearchOptions, one_by_one
+from ascendopt_tune.search.joint.deal import dealt
+from ascendopt_tune.search.joint.rules import JointRules
+from ascendopt_tune.search.kernel.motifs import KernelProgram
+from ascendopt_tune.search.kernel.rules import KernelRules
+from ascendopt_tune.search.proposer import JOINT, SearchState
+from ascendopt_tune.search.tiling.rules import TilingRules
+from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.cpp import apply_edits
+from ascendopt_tune.sources.project import load_project
+
+CHIP = "ascend910b4"
+DEAL = "if (turn++ % AscendC::GetBlockNum() == AscendC::GetBlockIdx()) {"
+
+
+def deal(process: str) -> str:
+    files = {"k.cpp": one_core.kernel(process)}
+    edits = dealt(KernelProgram(files))
+    return apply_edits(files, edits)["k.cpp"] if edits else ""
+
+
+def test_a_loop_and_its_tail_are_dealt_and_what_is_carried_along_is_not() -> None:
+    text = deal(one_core.PROCESS)
+    assert text.count(DEAL) == 2
+    assert "uint32_t turn = 0;" in text
+    inside = text.partition(DEAL)[2].partition("}")[0]
+    assert "CopyIn(offset, tileLength);" in inside
+    assert "CopyOut(offset, tileLength);" in inside
+    assert "+=" not in inside
+
+
+TURN = "CopyIn(i * tileLength, tileLength); {} CopyOut(i * tileLength, tileLength);"
+LOOP = "    for (uint32_t i = 0; i < tiles; i++) {{ {} }}\n"
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength); if (i > 3) { return; }")), id="a way out"),
+        pytest.param(LOOP.format(TURN.format("Compute(lastLength++, tileLength);")), id="a count inside"),
+        pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength);") + " SyncAll();"), id="cores meet"),
+        pytest.param(
+            "    CopyIn(0, tileLength);\n" + LOOP.format("Compute(1.0f, tileLength); CopyOut(0, tileLength);"),
+            id="a tile from outside of the loop",
+        ),
+        pytest.param("    CopyIn(0, tileLength); Compute(1.0f, tileLength); CopyOut(0, tileLength);\n", id="one turn"),
+        pytest.param(LOOP.format("yGm.SetValue(i, 0.0f);"), id="the scalar unit writes"),
+    ],
+)
+def test_what_is_no_unit_is_not_dealt(process: str) -> None:
+    assert deal(process) == ""
+
+
+def test_what_the_scalar_unit_writes_is_left_to_block_0() -> None:
+    text = one_core.kernel().replace(
+        " private:", " __aicore__ inline void Last() { yGm.SetValue(0, 0.0f); }\n private:"
+    )
+    files = {"k.cpp": text.replace("op.Process();", "op.Process();\n  if (data.tiles == 0) { op.Last(); }")}
+    after = apply_edits(files, dealt(KernelProgram(files)))["k.cpp"]
+    assert "if (AscendC::GetBlockIdx() == 0) { op.Last(); }" in after
+    assert after.count(DEAL) == 2
+
+
+def test_a_kernel_of_one_block_is_still_told_that_it_is_block_0_of_1() -> None:
+    text = one_core.PROCESS.replace("offset = 0", "offset = GetBlockIdx() * tiles / AscendC::GetBlockNum()")
+    assert "offset = 0 * tiles / 1;" in deal(text)
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator(virtual(), CHIP, workers=1) as opened:
+        yield opened
+
+
+class Setup:
+    """The one-core operator at a case of 48 tiles, the last one short, with its gate."""
+
+    def __init__(self, folder: Path, evaluator: Evaluator) -> None:
+        self.operator = load_project(one_core.write(folder))
+        self.signature = evaluator.describe(self.operator).signature
+        inputs = dict([parse_tensor("x=float32[24500]")])
+        self.case = build_case(
+            self.signature, inputs, {}, {}, lambda i, a: evaluator.infer_outputs(self.operator, i, a)
+        )
+        self.gate = Gate(self.operator, self.case, evaluator, signature=self.signature)
+
+    def outcome(self, candidate: Candidate) -> Outcome:
+        ((_, checked),) = self.gate.evaluate_many({candidate.id: candidate.pair})
+        return checked.outcome
+
+
+def test_one_core_becomes_many_in_one_candidate(tmp_path: Path, evaluator: Evaluator) -> None:
+    setup = Setup(tmp_path, evaluator)
+    search = Search(
+        setup.operator,
+        setup.case,
+        load_chip(CHIP),
+        [JointRules(), TilingRules(), KernelRules()],
+        one_by_one(setup.outcome),
+        SearchOptions(budget=3),
+        signature=setup.signature,
+    )
+    result = search.run()
+    first = result.history[1]
+    assert (first.stage, first.candidate.proposer) == (JOINT, "joint-rules")
+    assert isinstance(first.outcome, Timed), first.outcome
+    assert first.outcome.profile.block_dim > 8
+    assert result.speedup > 2
+
+
+def test_constants_of_both_programs_change_together(tmp_path: Path, evaluator: Evaluator) -> None:
+    setup = Setup(tmp_path, evaluator)
+    baseline = Candidate(0, setup.operator.baseline, None, "baseline", "as written")
+    trial = Trial(baseline, setup.outcome(baseline))
+    state = SearchState(
+        setup.operator, setup.case, load_chip(CHIP), setup.signature, trial, trial, (trial,), 0, stage=JOINT
+    )
+    proposals = {p.change: p for p in JointRules().propose(state, 50)}
+    outcomes = {}
+    for change in ("BUFFER_NUM 1 -> 2 in both programs", "TILE_LENGTH 512 -> 1024 in both programs"):
+        pair = proposals[change].pair
+        assert pair.kernel != setup.operator.baseline.kernel
+        assert pair.tiling != setup.operator.baseline.tiling
+        outcomes[change.split()[0]] = setup.outcome(Candidate(1, pair, 0, "joint-rules", change))
+    assert isinstance(outcomes["BUFFER_NUM"], Timed)
+    assert isinstance(outcomes["TILE_LENGTH"], WrongResult)  # the factor grows by tiles: the gate decides, not the rule
+
+
+def test_double_buffers_come_with_shorter_tiles_where_nothing_overlaps(tmp_path: Path) -> None:
+    operator = load_project(one_core.write(tmp_path))
+    spec = TensorSpec("float32", (24500,))
+
+    def proposals(**counters: float) -> list[Proposal]:
+        core = {"cores_active_us": 100.0, "block_time_max_us": 100.0, "block_time_min_us": 100.0, "core_start_us": 0.0}
+        profile = Profile(100.0, 100.0, 30.0, 10.0, 30.0, 10.0, 40, {**core, **counters})
+        trial = Trial(Candidate(0, operator.baseline, None, "baseline", "as written"), Timed(profile))
+        state = SearchState(
+            operator, Case((spec,), (spec,)), load_chip(CHIP), None, trial, trial, (trial,), 0, stage=JOINT
+        )
+        found = JointRules().propose(state, 50)
+        return [p for p in found if p.moves[0].family == "double-buffer"]
+
+    found = proposals(stall_vec_on_mte2_us=40.0, stall_mte2_on_vec_us=40.0)
+    assert found
+    assert all("two buffers a queue; " in p.change and len(p.moves) > 1 for p in found)
+    assert proposals() == []  # nothing waits: two buffers would only shorten tiles
