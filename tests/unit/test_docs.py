@@ -55,6 +55,18 @@ def test_the_life_of_a_datacopy_names_what_exists() -> None:
     assert f"`scale_shift.cpp:{line + 1}`" in text
 
 
+def test_the_walks_go_through_files_that_exist() -> None:
+    package = ROOT / "ascendopt_tune"
+    text = (ROOT / "docs/walks.md").read_text()
+    assert text.count("```mermaid") == 3
+    names = re.findall(r"[\w/]+\.(?:py|h|cpp)\b", text)
+    assert len(set(names)) > 30
+    folder = package
+    for name in names:
+        folder = (package / name).parent if "/" in name else folder  # "core_sim.cpp, l2.cpp": the first one's folder
+        assert (package / name).exists() or (folder / name).exists(), name
+
+
 def test_no_placeholder_is_left_in_the_readme() -> None:
     assert "DEMO_OUTPUT" not in (ROOT / "README.md").read_text()
 
