@@ -24,6 +24,7 @@ from .llm.choice import choose
 from .llm.endpoint import Endpoint
 from .nouns.case import Case
 from .nouns.chip import load_chip
+from .nouns.history import History
 from .nouns.operator import Candidate, Operator, Pair, Signature
 from .nouns.outcome import Outcome, outcome_to_json
 from .nouns.profile import Profile
@@ -55,12 +56,15 @@ class TuneRecord:
     case: Case
     entry: Entry
     cached: bool
-    history: tuple[Trial, ...] = ()
+    history: History = field(default_factory=History)
     stop: str = "cached"
     seconds: float = 0.0
     timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, of all evaluations of the call
     llm: Mapping[str, object] = field(default_factory=dict)  # what a language model was asked, and what that cost
     decision: Decision | None = None  # None when the cache answered
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", History.of(self.history))  # whatever sequence it was given as
 
     @property
     def baseline(self) -> Profile:

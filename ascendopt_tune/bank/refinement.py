@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
+from ..nouns.history import History
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
 from ..nouns.trial import Trial
@@ -70,11 +71,11 @@ def learned(run: LearningRun, bank: Bank) -> Records:
 
 def _steps(run: LearningRun) -> Iterator[tuple[Trial, RewindStep]]:
     """Trials of Stage II that applied one motif (at one or more places), or one experience."""
-    by_id = {t.candidate.id: t for t in run.history}
-    for trial in run.history:
-        if trial.stage != 2 or trial.duplicate_of is not None or trial.candidate.parent is None:
+    history = History.of(run.history)
+    for trial in history:
+        parent = history.parent(trial)
+        if trial.stage != 2 or trial.duplicate_of is not None or parent is None:
             continue
-        parent = by_id[trial.candidate.parent]
         names = {m.family if m.family in _NAMES else m.site for m in trial.moves if _is_named(m.family)}
         if len(names) != 1 or not isinstance(parent.outcome, Timed):
             continue

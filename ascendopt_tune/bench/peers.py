@@ -29,6 +29,7 @@ from unittest import mock
 import numpy as np
 
 from ..errors import SettingsError
+from ..nouns.history import History
 from ..nouns.operator import Candidate
 from ..nouns.outcome import LaunchFailed
 from ..nouns.trial import Trial
@@ -73,7 +74,7 @@ def parametric(subject: RunSubject) -> tuple[SpaceKnob, ...]:
     """The knobs of the subject's baseline; none if its tiling program has no number to change."""
     first = Trial(Candidate(0, subject.operator.baseline, None, "", "as written"), LaunchFailed("not evaluated"))
     s = subject
-    state = SearchState(s.operator, s.case, s.chip, s.signature, first, first, (first,), 0)
+    state = SearchState(s.operator, s.case, s.chip, s.signature, first, first, History((first,)), 0)
     return knobs(subject.operator.baseline, Context.of(state))
 
 

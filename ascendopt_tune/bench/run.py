@@ -14,11 +14,12 @@ from typing import Any, Protocol
 from ..errors import NoWorkingCandidate
 from ..evaluate.gate import Checked
 from ..nouns.clocks import Interval, interval
+from ..nouns.history import History
 from ..nouns.operator import Candidate, Pair
 from ..nouns.outcome import Outcome, Timed
 from ..nouns.trial import Move, Proposal, Trial
 from ..search.acceptance import accept
-from ..search.engine import SearchOptions, count_outcomes
+from ..search.engine import SearchOptions
 from ..search.proposer import SearchState
 from .gain import launch_us
 from .record import RunRecord, Step
@@ -66,13 +67,12 @@ class Run:
     @property
     def incumbent(self) -> Trial:
         """The fastest trial so far; the older of equals."""
-        timed = [t for t in self.history if t.time_us is not None]
-        return min(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id), default=self.baseline)
+        return next(iter(History(self.history).fastest_first), self.baseline)
 
     @property
     def valid(self) -> list[Trial]:
         """Evaluated trials that passed the gate."""
-        return [t for t in self.history if t.time_us is not None and t.duplicate_of is None]
+        return list(History(self.history).timed)
 
     def attempt(
         self, pair: Pair, change: str, parent: int | None = 0, moves: tuple[Move, ...] = (), stage: int = 0
@@ -114,7 +114,7 @@ class Run:
         """What a rule proposer is told, with this trial as the pair to change."""
         s = self.subject
         seen = frozenset(self._by_pair) | frozenset(self._promised)
-        shown = tuple(self.history if history is None else history)
+        shown = History(self.history if history is None else history)
         best = incumbent or self.incumbent
         return SearchState(s.operator, s.case, s.chip, s.signature, self.baseline, best, shown, self.seed, seen, stage)
 
@@ -129,10 +129,10 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
         NoWorkingCandidate: the baseline pair does not pass the gate.
     """
     started, answering = time.monotonic(), subject.seconds
-    history = method(subject, seed, budget)
+    history = History(method(subject, seed, budget))
     evaluate_s = subject.seconds - answering
     proposer_s = time.monotonic() - started - evaluate_s
-    evaluated = [t for t in history if t.duplicate_of is None]
+    evaluated = history.evaluated
     baseline = evaluated[0].time_us
     if baseline is None:
         outcome = evaluated[0].outcome
@@ -151,7 +151,7 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
         best_us=best.time_us or baseline,
         best_at=evaluated.index(best) + 1,
         trace=tuple(t.time_us for t in evaluated),
-        outcomes=dict(count_outcomes(history).most_common()),
+        outcomes=dict(history.outcomes.most_common()),
         repeats=len(history) - len(evaluated),
         refused=(*accepted.refused, *fragile),
         best_pair=best.candidate.pair.hash,
@@ -166,15 +166,10 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
     )
 
 
-def _steps(history: Sequence[Trial], best: Trial) -> tuple[Step, ...]:
+def _steps(history: History, best: Trial) -> tuple[Step, ...]:
     """From the baseline to the best pair, in order. Parents that failed the gate have no time and are left out."""
-    by_id = {t.candidate.id: t for t in history}
-    out: list[Step] = []
-    trial: Trial | None = best
-    while trial is not None:
-        change, parent = trial.candidate.change, trial.candidate.parent
-        if isinstance(trial.outcome, Timed):
-            profile = trial.outcome.profile
-            out.append(Step(trial.stage, change, profile.task_duration_us, launch_us(profile)))
-        trial = by_id[parent] if parent is not None else None
-    return tuple(reversed(out))
+    return tuple(
+        Step(t.stage, t.candidate.change, t.outcome.profile.task_duration_us, launch_us(t.outcome.profile))
+        for t in history.lineage(best)
+        if isinstance(t.outcome, Timed)
+    )

@@ -39,7 +39,7 @@ class Surveyed:
 
 
 @dataclass(frozen=True)
-class Gain:
+class SurveyGain:
     """What a motif was worth to an operator at its case: best speedup (modelled), None if the gate let none pass."""
 
     motif: str
@@ -56,7 +56,7 @@ class Survey:
     """``kernels`` that were read, ``gains`` that were measured, and what could not be: path -> why."""
 
     kernels: list[Surveyed] = field(default_factory=list)
-    gains: list[Gain] = field(default_factory=list)
+    gains: list[SurveyGain] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
@@ -116,7 +116,7 @@ def _counts(pair: Pair, auto_sync: bool) -> dict[str, int]:
     return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync).items() if found}
 
 
-def measure(subject: Subject) -> Iterator[Gain]:
+def measure(subject: Subject) -> Iterator[SurveyGain]:
     """What each motif that matches is worth to the subject's operator, put in on its own.
 
     Raises:
@@ -142,7 +142,7 @@ def measure(subject: Subject) -> Iterator[Gain]:
             if tried == _TRIES:
                 break
         if tried:
-            yield Gain(motif, subject.entry.name, best)
+            yield SurveyGain(motif, subject.entry.name, best)
 
 
 def table(found: Survey) -> str:

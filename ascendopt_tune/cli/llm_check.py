@@ -16,6 +16,7 @@ from ..llm.client import ATTEMPTS, Answer, Client, Message, Prompt, estimate_tok
 from ..llm.endpoint import Endpoint
 from ..nouns.case import Case
 from ..nouns.chip import load_chip
+from ..nouns.history import History
 from ..nouns.operator import Candidate, Operator
 from ..nouns.outcome import Hazard, Timed
 from ..nouns.profile import Profile
@@ -208,7 +209,7 @@ def _middle(operator: Operator) -> SearchState:
         trials.append(
             Trial(Candidate(i, operator.baseline, 0, "rules", f"a change of about this length, {i}"), outcome)
         )
-    return SearchState(operator, case, load_chip(settings().chip), None, trials[0], trials[0], trials, 0)
+    return SearchState(operator, case, load_chip(settings().chip), None, trials[0], trials[0], History(trials), 0)
 
 
 def _print(endpoint: Endpoint, operator: Operator, budget: int, answers: list[dict[str, object]], e: Estimate) -> None:

@@ -114,8 +114,7 @@ def one_line(trial: Trial, baseline_us: float | None) -> str:
 
 def history(state: SearchState) -> list[str]:
     """The baseline, the best trials, and the last ones, in order."""
-    timed = [t for t in state.history if t.time_us is not None and t.duplicate_of is None]
-    best = sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id))[:_BEST]
+    best = state.history.fastest_first[:_BEST]
     shown = {t.candidate.id: t for t in [state.baseline, *best, *list(state.history)[-_RECENT:]]}
     return [one_line(shown[number], state.baseline.time_us) for number in sorted(shown)]
 
@@ -123,9 +122,8 @@ def history(state: SearchState) -> list[str]:
 def inspirations(state: SearchState, part: str) -> list[tuple[str, str]]:
     """(one line, diff against the incumbent's ``tiling`` or ``kernel``) of other fast programs, the fastest first."""
     now = getattr(state.incumbent.candidate.pair, part)
-    timed = [t for t in state.history if t.time_us is not None and t.duplicate_of is None]
     out = []
-    for trial in sorted(timed, key=lambda t: (t.time_us or 0.0, t.candidate.id)):
+    for trial in state.history.fastest_first:
         other = getattr(trial.candidate.pair, part)
         if trial is not state.incumbent and other != now and trial.time_us < (state.baseline.time_us or 0.0):  # type: ignore[operator]
             out.append((one_line(trial, state.baseline.time_us), shortened(diff(now, other), _DIFF)))

@@ -70,7 +70,7 @@ def _row(trial: Trial) -> dict[str, Any]:
 
 def _trajectory(record: TuneRecord) -> Any:
     """Every evaluated candidate by id; those that don't count stand at the baseline's height, marked as such."""
-    evaluated = [t for t in record.history if t.duplicate_of is None]
+    evaluated = record.history.evaluated
     timed = [t for t in evaluated if t.time_us is not None]
     failed = [t for t in evaluated if t.time_us is None]
     best, steps = float("inf"), []

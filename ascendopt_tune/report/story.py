@@ -39,22 +39,16 @@ class StoryStep:
 
 def steps(record: TuneRecord) -> list[StoryStep]:
     """Every change of the incumbent, in order."""
-    by_id = {t.candidate.id: t for t in record.history}
+    history = record.history
     out: list[StoryStep] = []
     incumbent: Trial | None = None
-    for n, trial in enumerate(evaluated(record), start=1):
+    for n, trial in enumerate(history.evaluated, start=1):
         if incumbent is None:
             incumbent = trial
         elif (trial.time_us or float("inf")) < (incumbent.time_us or 0.0):
-            parent = by_id[trial.candidate.parent or 0]
-            out.append(StoryStep(n, trial, incumbent, parent))
+            out.append(StoryStep(n, trial, incumbent, history.parent(trial) or history[0]))
             incumbent = trial
     return out
-
-
-def evaluated(record: TuneRecord) -> list[Trial]:
-    """The trials that cost an evaluation, in order."""
-    return [t for t in record.history if t.duplicate_of is None]
 
 
 def write_story(path: Path, operator: Operator, record: TuneRecord, *, diffs: bool = True) -> None:
@@ -116,11 +110,11 @@ def _by_stage(record: TuneRecord) -> Iterator[str]:
     yield "| round | stage | evaluations | passed the gate | best after it | speedup |"
     yield "|---|---|---|---|---|---|"
     stretches: list[list[tuple[int, Trial]]] = []
-    for n, trial in enumerate(evaluated(record), start=1):
+    for n, trial in enumerate(record.history.evaluated, start=1):
         if not stretches or (stretches[-1][-1][1].round, stretches[-1][-1][1].stage) != (trial.round, trial.stage):
             stretches.append([])
         stretches[-1].append((n, trial))
-    best, first = float("inf"), evaluated(record)[0].time_us or 0.0
+    best, first = float("inf"), record.history.evaluated[0].time_us or 0.0
     for stretch in stretches:
         times = [t.time_us for _, t in stretch if t.time_us is not None]
         best = min([best, *times])
@@ -178,22 +172,16 @@ def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
 
 
 def _lineage(record: TuneRecord) -> set[int]:
-    by_id = {t.candidate.id: t for t in record.history}
-    best = next((t for t in record.history if t.candidate.pair.hash == record.entry.pair.hash), record.history[0])
-    out: set[int] = set()
-    number: int | None = best.candidate.id
-    while number is not None:
-        out.add(number)
-        number = by_id[number].candidate.parent
-    return out
+    kept = (t for t in record.history if t.candidate.pair.hash == record.entry.pair.hash)
+    best = next(kept, record.history[0])
+    return {t.candidate.id for t in record.history.lineage(best)}
 
 
 def _by_family(record: TuneRecord) -> Iterator[str]:
     """How often each family of changes was faster, the same, slower, or failed."""
-    by_id = {t.candidate.id: t for t in record.history}
     counts: dict[tuple[int, str], dict[str, int]] = {}
-    for trial in evaluated(record)[1:]:
-        result = verdict(trial, by_id.get(trial.candidate.parent or 0))
+    for trial in record.history.evaluated[1:]:
+        result = verdict(trial, record.history.parent(trial))
         for family in dict.fromkeys(m.family for m in trial.moves) or (trial.candidate.proposer,):
             row = counts.setdefault((trial.stage, family), dict.fromkeys((FASTER, SAME, SLOWER, FAILED), 0))
             row[result] += 1
@@ -205,7 +193,7 @@ def _by_family(record: TuneRecord) -> Iterator[str]:
 
 def trajectory_svg(record: TuneRecord) -> str:
     """Speedup over the baseline by evaluation, the stages shaded; a standalone SVG."""
-    trials = evaluated(record)
+    trials = record.history.evaluated
     base = trials[0].time_us or 1.0
     ups = [base / t.time_us if t.time_us else None for t in trials]
     top = max(1.2, *(u for u in ups if u is not None)) * 1.08

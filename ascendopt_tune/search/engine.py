@@ -15,13 +15,13 @@ With the same seed, options and outcomes the run is the same, whatever order a b
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from ..errors import CaseError, NoWorkingCandidate
 from ..nouns.case import Case
 from ..nouns.chip import Chip
+from ..nouns.history import History
 from ..nouns.operator import Candidate, Operator, Signature
 from ..nouns.outcome import LaunchFailed, Outcome
 from ..nouns.run_options import RunOptions
@@ -96,31 +96,26 @@ class SearchResult:
 
     baseline: Trial
     best: Trial
-    history: tuple[Trial, ...]
+    history: History
     stop: str
     elapsed_s: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", History.of(self.history))  # whatever sequence it was given as
+
     @property
     def evaluations(self) -> int:
-        return sum(t.duplicate_of is None for t in self.history)
+        return len(self.history.evaluated)
 
     @property
     def outcomes(self) -> dict[str, int]:
         """Evaluations by kind of outcome, most frequent first."""
-        return dict(count_outcomes(self.history).most_common())
+        return dict(self.history.outcomes.most_common())
 
     @property
     def lineage(self) -> tuple[Trial, ...]:
-        """:meth:`lineage_of` the best trial."""
-        return self.lineage_of(self.best)
-
-    def lineage_of(self, trial: Trial) -> tuple[Trial, ...]:
-        """From the baseline to ``trial``, each the parent of the next: the changes that led there."""
-        by_id = {t.candidate.id: t for t in self.history}
-        out = [trial]
-        while (parent := out[-1].candidate.parent) is not None:
-            out.append(by_id[parent])
-        return tuple(reversed(out))
+        """From the baseline to the best trial, each the parent of the next: the changes that led there."""
+        return self.history.lineage(self.best)
 
     @property
     def speedup(self) -> float:
@@ -128,11 +123,6 @@ class SearchResult:
         assert self.baseline.time_us is not None
         assert self.best.time_us is not None
         return self.baseline.time_us / self.best.time_us if self.best.time_us > 0 else 1.0
-
-
-def count_outcomes(history: Iterable[Trial]) -> Counter[str]:
-    """Evaluations by kind of outcome; duplicates cost none and are not counted."""
-    return Counter(type(t.outcome).__name__ for t in history if t.duplicate_of is None)
 
 
 def run_header(key: str, options: SearchOptions, proposers: Sequence[Proposer]) -> dict[str, object]:
@@ -208,7 +198,7 @@ class Search:
         except KeyboardInterrupt:
             reason = "interrupted"
         elapsed = time.monotonic() - self._started
-        return SearchResult(self._baseline, self._incumbent, tuple(self._history), reason, elapsed)
+        return SearchResult(self._baseline, self._incumbent, History(self._history), reason, elapsed)
 
     def _rounds(self) -> str:
         for starter in self.starters:
@@ -356,7 +346,7 @@ class Search:
             stage=trial.stage,
             baseline_us=self._baseline.time_us,
             incumbent_us=self._incumbent.time_us,
-            outcomes=dict(count_outcomes(self._history)),
+            outcomes=dict(History(self._history).outcomes),
             duplicates=self._duplicates,
             eta_s=elapsed / max(1, spent) * (self.options.budget - spent),
             trial=trial,
@@ -365,8 +355,8 @@ class Search:
 
     def _state(self, stage: int) -> SearchState:
         return SearchState(
-            self.operator, self.case, self.chip, self.signature, self._baseline, self._incumbent, tuple(self._history),
-            self.options.seed, frozenset(self._seen), stage,
+            self.operator, self.case, self.chip, self.signature, self._baseline, self._incumbent,
+            History(self._history), self.options.seed, frozenset(self._seen), stage,
         )  # fmt: skip
 
 
@@ -375,6 +365,6 @@ def _failures(history: Sequence[Trial]) -> str:
     first: dict[str, str] = {}
     for t in history:
         first.setdefault(type(t.outcome).__name__, getattr(t.outcome, "reason", ""))
-    counts = count_outcomes(history)
+    counts = History.of(history).outcomes
     parts = [f"{counts[kind]} x {kind}: {reason}" for kind, reason in first.items()]
     return f"the baseline pair did not pass the gate ({'; '.join(parts)})."

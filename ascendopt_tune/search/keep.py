@@ -126,7 +126,7 @@ def entry_of(key: Key, kept: Kept, made: Made) -> Entry:
     confirmed, result = kept.confirmed, made.result
     assert isinstance(confirmed.outcome, Timed)
     assert confirmed.tiling is not None
-    steps = result.lineage_of(kept.trial)[1:]
+    steps = result.history.lineage(kept.trial)[1:]
     return Entry(
         key=key,
         pair=kept.trial.candidate.pair,

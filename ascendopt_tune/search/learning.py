@@ -16,6 +16,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from ..nouns.history import History
 from ..nouns.outcome import LaunchFailed, OutOfBounds, Timed
 from ..nouns.trial import Move, Trial
 from .mutation import Mutation
@@ -61,7 +62,7 @@ class Boundaries:
     """The model, built from a history; reading it changes nothing."""
 
     def __init__(self, history: Sequence[Trial]) -> None:
-        by_id = {t.candidate.id: t for t in history}
+        history = History.of(history)
         self._site: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
         self._tries: Counter[str] = Counter()
         self._helped: set[str] = set()
@@ -70,7 +71,7 @@ class Boundaries:
         self._heard: set[str] = set()
         self.overflows = 0
         for trial in history:
-            parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
+            parent = history.parent(trial)
             result = verdict(trial, parent)
             if overflowed(trial) and isinstance(parent.outcome if parent else None, Timed):
                 self.overflows += any(m.pressure > 0 for m in trial.moves)

@@ -19,6 +19,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..nouns.history import History
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
@@ -59,7 +60,7 @@ class Population:
     def of(history: Sequence[Trial], cores: int) -> Population:
         """The archive after ``history`` on a chip of so many vector cores; duplicates of a launch are no members."""
         best: dict[Niche, Trial] = {}
-        by_id = {t.candidate.id: t for t in history}
+        history = History.of(history)
         neutral: list[Trial] = []
         for trial in history:
             if isinstance(trial.outcome, Timed) and trial.duplicate_of is None:
@@ -67,7 +68,7 @@ class Population:
                 current = best.get(niche)
                 if current is None or (trial.time_us or 0.0) < (current.time_us or 0.0):
                     best[niche] = trial
-                parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
+                parent = history.parent(trial)
                 if parent is not None and verdict(trial, parent) == SAME:
                     neutral.append(trial)
         elites = sorted(best.values(), key=lambda t: (t.time_us or 0.0, t.candidate.id))

@@ -7,12 +7,12 @@ the same history again. Randomness comes from ``SearchState.rng``.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..nouns.case import Case
 from ..nouns.chip import Chip
+from ..nouns.history import History
 from ..nouns.operator import Operator, Signature
 from ..nouns.trial import Proposal, Trial
 from .population import Population
@@ -34,10 +34,13 @@ class SearchState:
     signature: Signature | None
     baseline: Trial
     incumbent: Trial
-    history: Sequence[Trial]
+    history: History
     seed: int
     seen: frozenset[str] = field(default_factory=frozenset)
     stage: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", History.of(self.history))  # whatever sequence it was given as
 
     @property
     def cores(self) -> int:

@@ -1,4 +1,4 @@
-"""What every proposer promises (search/proposer.py). Who is in the list of llm/choice.py is tested here by being there."""
+"""What every proposer promises (search/proposer.py). Whoever is in the list of llm/choice.py is tested."""
 
 from __future__ import annotations
 

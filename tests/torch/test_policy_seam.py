@@ -1,4 +1,4 @@
-"""What every policy promises: the same results, whoever serves. A policy is tested here by being in settings.POLICIES."""
+"""What every policy of settings.POLICIES promises: the same results, whoever serves."""
 
 from __future__ import annotations
 

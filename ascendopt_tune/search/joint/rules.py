@@ -49,13 +49,12 @@ class JointRules:
 
 def _factors(state: SearchState) -> dict[str, float]:
     """By kind of move: what its trials say of the next one."""
-    by_id = {t.candidate.id: t for t in state.history}
     out: dict[str, float] = {}
     for trial in state.history:
         if trial.stage != JOINT or not trial.moves or trial.candidate.parent is None:
             continue
         kind = trial.moves[0].family
-        helped = verdict(trial, by_id.get(trial.candidate.parent)) == FASTER
+        helped = verdict(trial, state.history.parent(trial)) == FASTER
         out[kind] = out.get(kind, 1.0) * (1.2 if helped else 0.6)
     return out
 

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from ...evaluate.diagnosis import diagnose
+from ...nouns.history import History
 from ...nouns.operator import Pair
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move, Proposal, Trial
@@ -223,14 +224,14 @@ class _Record:
     """What earlier trials made of motifs and places, on whatever parent."""
 
     def __init__(self, history: Sequence[Trial]) -> None:
-        by_id = {t.candidate.id: t for t in history}
+        history = History.of(history)
         self._wins: dict[str, float] = {}
         self._trials: dict[str, float] = {}
         self._results: dict[frozenset[str], str] = {}
         for trial in history:
             if trial.stage != KernelRules.stage or not trial.moves:
                 continue
-            parent = by_id.get(trial.candidate.parent) if trial.candidate.parent is not None else None
+            parent = history.parent(trial)
             result = verdict(trial, parent)
             self._results[frozenset(m.site for m in trial.moves)] = result
             for family in {m.family for m in trial.moves}:

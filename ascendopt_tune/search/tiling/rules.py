@@ -164,18 +164,15 @@ def _mates(state: SearchState) -> list[Trial]:
 
     Ancestors of the incumbent and trials that were merged with it already are left out.
     """
-    by_id = {t.candidate.id: t for t in state.history}
-    excluded: set[int] = set()
-    ancestor: int | None = state.incumbent.candidate.id
-    while ancestor is not None:
-        excluded.add(ancestor)
-        ancestor = by_id[ancestor].candidate.parent
-    merged = {m.site for t in state.history if t.candidate.parent == state.incumbent.candidate.id for m in t.moves}
-    good: list[tuple[float, int]] = []
-    for t in state.history:
-        parent = by_id[t.candidate.parent] if t.candidate.parent is not None else None
-        if t.time_us is None or parent is None or t.candidate.id in excluded or _mating(t) in merged:
-            continue
-        if t.duplicate_of is None and verdict(t, parent) == FASTER and t.time_us < (state.baseline.time_us or 0.0):
-            good.append((t.time_us, t.candidate.id))
-    return [by_id[number] for _, number in sorted(good)]
+    history, limit = state.history, state.baseline.time_us or 0.0
+    excluded = {t.candidate.id for t in history.lineage(state.incumbent)}
+    merged = {m.site for t in history.children(state.incumbent) for m in t.moves}
+    return [
+        t
+        for t in history.fastest_first
+        if t.candidate.id not in excluded
+        and _mating(t) not in merged
+        and (t.time_us or 0.0) < limit
+        and history.parent(t) is not None
+        and verdict(t, history.parent(t)) == FASTER
+    ]
