@@ -20,6 +20,7 @@ import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads t
 import torch
 from cann_ops.table import Row, arguments, in_float64
 from direct_launch import Direct, run_kernel
+from vllm_ops import caching, routing, steps
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator
@@ -163,6 +164,9 @@ ROWS = (
 )  # fmt: skip
 
 
+ALL_ROWS = (*ROWS, *routing.ROWS, *caching.ROWS, *steps.ROWS)
+
+
 @pytest.fixture(scope="module")
 def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
     with Evaluator(toolkit.virtual(), "ascend910b3", workers=1, build_dir=tmp_path_factory.mktemp("build")) as opened:
@@ -183,7 +187,11 @@ def test_direct_launch(kernel: Direct, evaluator: Evaluator) -> None:
 
 @pytest.mark.parametrize(
     ("row", "case", "dtype"),
-    [pytest.param(r, c, d, id=f"{r.path}-{d.replace('/', '-')}-{c.split()[0]}") for r in ROWS for c, d in r.runs()],
+    [
+        pytest.param(r, c, d, id=f"{r.path}-{d.replace('/', '-')}-{c.split()[0]}")
+        for r in (*ROWS, *routing.ROWS, *caching.ROWS, *steps.ROWS)
+        for c, d in r.runs()
+    ],
 )
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     operator = load_project(sources() / "csrc" / row.path)
@@ -191,8 +199,10 @@ def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     names = [p.name for p in signature.inputs]
     chosen = {
         "tolerance": row.tolerance,
-        "domain": {names[i]: {"values": values} for i, values in row.values.items()},
+        "domain": {names[i]: {"low": low, "high": high} for i, (low, high) in row.domain.items()}
+        | {names[i]: {"values": values} for i, values in row.values.items()},
         "in_place": [names[i] for i in row.in_place],
+        "initial": {signature.outputs[i].name: value for i, value in row.initial.items()},
     }
     operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings=chosen)
     tensor, _, scalar = dtype.partition("/")
