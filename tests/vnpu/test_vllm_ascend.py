@@ -18,7 +18,7 @@ import pytest
 
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 import torch
-from cann_ops.table import Row, arguments, in_float64
+from cann_ops.table import Fault, Row, arguments, in_float64
 from direct_launch import Direct, run_kernel
 from vllm_ops import caching, routing, steps
 
@@ -26,7 +26,7 @@ from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case
-from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.nouns.outcome import Outcome, Timed
 from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.project import load_project
 
@@ -165,6 +165,7 @@ ROWS = (
 
 
 ALL_ROWS = (*ROWS, *routing.ROWS, *caching.ROWS, *steps.ROWS)
+FAULTS = (*routing.FAULTS, *caching.FAULTS)
 
 
 @pytest.fixture(scope="module")
@@ -194,19 +195,32 @@ def test_direct_launch(kernel: Direct, evaluator: Evaluator) -> None:
     ],
 )
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
+    outcome = outcome_of(row, case, dtype, evaluator)
+    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
+
+
+@pytest.mark.parametrize("fault", [pytest.param(f, id=f.path) for f in FAULTS])
+def test_a_fault_of_the_operator_itself_is_told(fault: Fault, evaluator: Evaluator) -> None:
+    outcome = outcome_of(fault, fault.case, fault.dtype, evaluator)
+    assert not isinstance(outcome, Timed)
+    assert fault.text in outcome.reason
+
+
+def outcome_of(row: Row | Fault, case: str, dtype: str, evaluator: Evaluator) -> Outcome:
     operator = load_project(sources() / "csrc" / row.path)
     signature = evaluator.describe(operator).signature
     names = [p.name for p in signature.inputs]
-    chosen = {
-        "tolerance": row.tolerance,
+    chosen: dict[str, Any] = {
         "domain": {names[i]: {"low": low, "high": high} for i, (low, high) in row.domain.items()}
         | {names[i]: {"values": values} for i, values in row.values.items()},
-        "in_place": [names[i] for i in row.in_place],
-        "initial": {signature.outputs[i].name: value for i, value in row.initial.items()},
     }
-    operator = dataclasses.replace(operator, reference=in_float64(row.reference), settings=chosen)
+    if isinstance(row, Row):
+        chosen["tolerance"] = row.tolerance
+        chosen["in_place"] = [names[i] for i in row.in_place]
+        chosen["initial"] = {signature.outputs[i].name: value for i, value in row.initial.items()}
+    reference = in_float64(row.reference) if row.reference is not None else None
+    operator = dataclasses.replace(operator, reference=reference, settings=chosen)
     tensor, _, scalar = dtype.partition("/")
     inputs, outputs = arguments(case, {"T": tensor, "S": scalar or tensor})
     checked = Case(inputs, outputs, tuple(sorted(row.attrs.items())))
-    outcome = Gate(operator, checked, evaluator, signature=signature).evaluate(operator.baseline).outcome
-    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
+    return Gate(operator, checked, evaluator, signature=signature).evaluate(operator.baseline).outcome

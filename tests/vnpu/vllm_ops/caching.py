@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from cann_ops.table import Row
+from cann_ops.table import Fault, Row
 
 Tensor = torch.Tensor
 
 # Of five requests: where each begins, how many tokens it brings, and how many of its tokens were rejected.
 STARTS, ENDS = [0, 7, 12, 21, 26, 34], [4, 11, 18, 22, 33]
+SLOTS = [*range(16, 32), *range(0, 8), *range(8, 16)]  # of three sequences' tokens, each in whole blocks
+ROWS_OF_METADATA = 34
 DRAFTS = {"padding_token_id": 0, "parallel_drafting_token_id": 100}
 
 
@@ -55,9 +57,6 @@ def compress(cos: Tensor, sin: Tensor, begins: Tensor, starts: Tensor, table: Te
         some[0][row, 0, 0], some[1][row, 0, 0] = cos[p * cmpRatio], sin[p * cmpRatio]
         slots[row] = torch.tensor([table[request, p // kvBlockSize], p % kvBlockSize])
     return *some, slots if slotMappingFormat == 2 else slots @ torch.tensor([kvBlockSize, 1])
-
-
-ROWS_OF_METADATA = 34
 
 
 def draft_inputs(tokens: Tensor, positions: Tensor, following: Tensor, starts: Tensor, ends: Tensor,
@@ -114,10 +113,9 @@ def draft_by_ngram(tokens: Tensor, counts: Tensor, sampled: Tensor, discard: Ten
 
 
 ROWS = (
-    # It takes the last axis for bytes: of float16 and bfloat16 it copies a half.
     Row("attention/reshape_and_cache_bnsd", "T[64,32] T[4,2,8,32] int32[32] int32[3] -> T[4,2,8,32]", cache_by_head,
         ("uint8",),
-        values={2: [*range(16, 32), *range(0, 8), *range(8, 16)], 3: [16, 8, 8]}),
+        values={2: SLOTS, 3: [16, 8, 8]}),
     Row("moe/transpose_kv_cache_by_block",
         "(T[8,16,4,64] T[8,16,4,64]) (T[8,16,4,64] T[8,16,4,64]) int64[3] -> "
         "(T[8,16,4,64] T[8,16,4,64]) (T[8,16,4,64] T[8,16,4,64])",
@@ -141,4 +139,11 @@ ROWS = (
         "int32[4,64] int32[4] int32[4,8] int32[4] -> int32[4] int32[4,5] int32[4] int32[4,64]", draft_by_ngram,
         domain={0: (0, 3), 2: (-1, 4)}, values={1: [20, 56, 60, 33], 3: [0, 0, 0, 1]}, in_place=(0,),
         attrs={"vocab_size": 4, "min_n": 2, "max_n": 4, "k": 5}),
+)  # fmt: skip
+
+#: It takes the elements of the last axis for bytes, so that it copies half of a float16 head.
+FAULTS = (
+    Fault("attention/reshape_and_cache_bnsd", "T[64,32] T[4,2,8,32] int32[32] int32[3] -> T[4,2,8,32]",
+          "of output keyCacheOut (float16[4,2,8,32]) are wrong", dtype="float16", reference=cache_by_head,
+          values={2: SLOTS, 3: [16, 8, 8]}),
 )  # fmt: skip

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from cann_ops.table import Row, clip_int8
+from cann_ops.table import Fault, Row, clip_int8
 
 Tensor = torch.Tensor
 
+GATE = {"k_group": 1, "group_count": 1, "group_select_mode": 0, "renorm": 0, "norm_type": 0, "out_flag": False,
+        "routed_scaling_factor": 1.0, "eps": 1e-20}  # fmt: skip
+GROUPS = {"k_group": 4, "group_count": 8, "group_select_mode": 1, "norm_type": 1, "routed_scaling_factor": 2.5}
 EXPERTS_OF_TOKENS = [3, 1, 0, 2, 5, 7, 6, 4, 3, 0, 7, 2, 1, 1, 5, 3, 0, 6, 2, 2]  # 10 tokens, 2 experts each
 
 
 def gate(x: Tensor, bias: Tensor | None, k: int, k_group: int = 1, group_count: int = 1, group_select_mode: int = 0,
-         renorm: int = 0, norm_type: int = 0, routed_scaling_factor: float = 1.0, eps: float = 1e-20,
-         **_: Any) -> Any:  # fmt: skip
+         renorm: int = 0, norm_type: int = 0, out_flag: bool = False, routed_scaling_factor: float = 1.0,
+         eps: float = 1e-20) -> Any:  # fmt: skip
     """The k best experts of the best groups, by score and bias; their weights are scores alone."""
     scores = x.softmax(-1) if norm_type == 0 else x.sigmoid()
     rated = scores if bias is None else scores + bias
@@ -28,7 +31,7 @@ def gate(x: Tensor, bias: Tensor | None, k: int, k_group: int = 1, group_count: 
     y = scores.gather(-1, chosen)
     if norm_type == 1 or renorm == 1:
         y = y / (y.sum(-1, keepdim=True) + eps)
-    return y * routed_scaling_factor, chosen.int(), scores.float()
+    return y * routed_scaling_factor, chosen.int(), scores if out_flag else torch.zeros_like(scores)
 
 
 def gate_by_table(x: Tensor, bias: Tensor | None, ids: Tensor | None, table: Tensor | None, k: int,
@@ -41,7 +44,7 @@ def gate_by_table(x: Tensor, bias: Tensor | None, ids: Tensor | None, table: Ten
     else:
         chosen = table[ids.long()].long()
     y = scores.gather(-1, chosen)
-    return y / (y.sum(-1, keepdim=True) + eps) * routed_scaling_factor, chosen.int(), scores.float()
+    return y / (y.sum(-1, keepdim=True) + eps) * routed_scaling_factor, chosen.int(), torch.zeros_like(scores)
 
 
 def route(x: Tensor, experts: Tensor, scale: Tensor | None, _: Any, expert_num: int, **__: Any) -> Any:
@@ -63,19 +66,16 @@ def dequant_swiglu_quant(x: Tensor, weight_scale: Tensor, activation_scale: Tens
 
 
 ROWS = (
+    # As many experts as its buffers for the chosen ones have room for; with others it writes behind them (FAULTS).
     Row("moe/moe_gating_top_k",
-        ("T[16,64] T[64] -> T[16,4] int32[16,4] float32[16,64]", "T[7,128] - -> T[7,8] int32[7,8] float32[7,128]"),
-        gate, ("float32", "float16", "bfloat16"),
-        attrs={"k": 4, "k_group": 1, "group_count": 1, "group_select_mode": 0, "renorm": 1, "norm_type": 0,
-               "out_flag": True, "routed_scaling_factor": 1.0, "eps": 1e-20}),
-    Row("moe/moe_gating_top_k", "T[16,256] T[256] -> T[16,8] int32[16,8] float32[16,256]",
-        gate, ("float32", "float16", "bfloat16"),
-        attrs={"k": 8, "k_group": 4, "group_count": 8, "group_select_mode": 1, "renorm": 0, "norm_type": 1,
-               "out_flag": False, "routed_scaling_factor": 2.5, "eps": 1e-20}),
+        ("T[16,32] T[32] -> T[16,32] int32[16,32] float32[16,32]",
+         "T[7,32] - -> T[7,32] int32[7,32] float32[7,32]"),
+        gate, ("float32", "float16", "bfloat16"), attrs=GATE | {"k": 32, "renorm": 1, "out_flag": True}),
+    Row("moe/moe_gating_top_k", "T[16,256] T[256] -> T[16,32] int32[16,32] float32[16,256]",
+        gate, ("float32", "float16", "bfloat16"), initial={2: 0}, attrs=GATE | GROUPS | {"k": 32}),
     Row("moe/moe_gating_top_k_hash", "T[10,256] T[256] int64[10] int32[32,6] -> T[10,6] int32[10,6] float32[10,256]",
-        gate_by_table, ("float32", "float16", "bfloat16"), domain={2: (0, 31), 3: (0, 255)},
-        attrs={"k": 6, "k_group": 1, "group_count": 1, "group_select_mode": 1, "renorm": 0, "norm_type": 2,
-               "out_flag": False, "routed_scaling_factor": 1.5, "eps": 1e-20}),
+        gate_by_table, ("float32", "float16", "bfloat16"), domain={2: (0, 31), 3: (0, 255)}, initial={2: 0},
+        attrs=GATE | {"k": 6, "group_select_mode": 1, "norm_type": 2, "routed_scaling_factor": 1.5}),
     Row("moe/moe_init_routing_custom",
         "T[10,64] int32[10,2] float32[10] - -> T[20,64] int32[20] int64[8] float32[20]",
         route, ("float32", "float16", "bfloat16"), values={1: EXPERTS_OF_TOKENS},
@@ -86,4 +86,11 @@ ROWS = (
         ("int32[16,512] float32[512] float32[16] - - - - -> int8[16,256] float32[16]",),
         dequant_swiglu_quant, ("float32",), domain={0: (-100, 100), 1: (0.01, 0.2), 2: (0.1, 1.0)},
         attrs={"activate_left": True, "quant_mode": "dynamic"}),
+)  # fmt: skip
+
+#: Its buffers for k indices are k wide; GatherMask writes 32 indices and DataCopy as many as there are experts. The
+#: version in ops-transformer does the same.
+FAULTS = (
+    Fault("moe/moe_gating_top_k", "T[16,64] T[64] -> T[16,4] int32[16,4] float32[16,64]",
+          "GatherMask: the destination covers UB bytes", attrs=GATE | {"k": 4}),
 )  # fmt: skip
