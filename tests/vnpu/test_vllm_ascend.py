@@ -3,8 +3,8 @@
 The sources are found through ``ASCENDOPT_VLLM_ASCEND``, the unpacked source distribution, which
 tests/fetch_vllm_ascend.py fetches; without it these tests are skipped.
 
-get_masked_input_and_mask_kernel is not among them: it calls And on int8_t, which the documentation doesn't list for
-architecture 2201, and which is refused at the launch.
+Of the 25 vector kernels of its csrc folder for these chips one is not among them: get_masked_input_and_mask_kernel
+calls And on int8_t, which the documentation doesn't list for architecture 2201, and which is refused at the launch.
 """
 
 from __future__ import annotations
