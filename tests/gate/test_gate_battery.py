@@ -38,6 +38,8 @@ RIGHT = (
      "the last term of a polynomial for one element: 2.7e-6 * (pi/4)**9, 0.001 units in the last place"),
     ("image/multi_scale_deformable_attention_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)",
      "cores swap shares that are added atomically"),
+    ("pooling/adaptive_avg_pool3d_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)",
+     "cores swap shares that are added atomically"),
     ("norm/quantize_add_layer_norm", "single_row_kernel.h:195: numLastDim -> ((numLastDim) > 8",
      "leaves a rounding to bfloat16 on the way out, which the formula doesn't have"),
 )  # fmt: skip
