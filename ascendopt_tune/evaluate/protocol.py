@@ -26,7 +26,7 @@ from ..nouns.operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Si
 from ..nouns.outcome import KINDS, Outcome
 from ..nouns.profile import Profile
 from ..sources.arguments import Array, dtype_name, numpy_dtype
-from .accuracy import Errors
+from .accuracy import Errors, Limit
 
 #: Environment variables that compilers and toolkits read; the server gets these and no others (and ASCEND*).
 TOOL_VARIABLES = frozenset(
@@ -114,7 +114,7 @@ class GateTrial:
     expected: tuple[ArrayArgument, ...] | None = None
     poison: int = 0xFF
     leeway: tuple[ArrayArgument, ...] | None = None
-    limits: tuple[tuple[str, Errors], ...] = ()
+    limits: tuple[tuple[str, Limit], ...] = ()
     again: bool = False
 
     def __str__(self) -> str:
@@ -227,7 +227,7 @@ class EvaluationResult:
 _CLASSES: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
-        *(ArrayFile, Errors, GateTrial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
+        *(ArrayFile, Errors, Limit, GateTrial, Launchable, Habits, Tiled, EvaluateRequest, EvaluationResult),
         *(TensorSpec, Case, Profile, *KINDS, ParamDef, AttrDef, Signature, Pair, DirectLaunch, Operator),
         *(TilingResult, TilingStruct, TilingField, HostDescription),
     )

@@ -7,7 +7,7 @@ exact it can be asked to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ _ARITHMETIC = 2.0**-21
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
 HUGE = 1 << 26
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
+_PART = 1 << 15  # elements that are worked on at once
 
 
 Close = Callable[[Array, Array, Array], Array]
@@ -64,10 +65,9 @@ def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int,
     if sum(t.numel for t in flatten((*case.inputs, *case.outputs))) > HUGE:
         return as_written
     try:
-        exact = _exactly(operator, case, inputs, seed, 0)
-        up = _exactly(operator, case, inputs, seed, 1)
         large = max((t.numel for t in flatten(case.inputs)), default=0) > _LARGE
-        down = up if large else _exactly(operator, case, inputs, seed, -1)
+        up, *second, exact = _exactly(operator, case, inputs, seed, (1, 0) if large else (1, -1, 0))
+        down = second[0] if second else up
     except Exception:  # a reference needs no formula for float64: it is then its own
         return as_written
     expected, leeway = [], []
@@ -81,29 +81,46 @@ def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int,
 
 
 def _exactly(
-    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, sign: int
-) -> tuple[tuple[Array, ...] | Array | None, ...]:
-    """The outputs of the reference in float64, before they are rounded, on inputs that are a little off by ``sign``."""
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, signs: Sequence[int]
+) -> Iterator[tuple[tuple[Array, ...] | Array | None, ...]]:
+    """The outputs of the reference in float64, before they are rounded, for each sign by which inputs are a bit off."""
+    import torch
+
     assert operator.reference is not None
-    rng = np.random.default_rng([seed, 0xF64])
+    # The same memory for every sign: getting pages from the system takes longer than the arithmetic.
+    wide = [_map_any(lambda a: np.empty(a.shape, np.float64 if _floating(a) else a.dtype), a) for a in inputs]
+    for sign in signs:
+        rng = np.random.default_rng([seed, 0xF64])
+        for made, array in zip(wide, inputs, strict=True):
+            for one, other in zip(_listed(made), _listed(array), strict=True):
+                _fill(one, other, rng, sign if _floating(other) else 0)
+        with _wide():
+            results = operator.reference(*(_map_any(torch.from_numpy, a) for a in wide), **dict(case.attrs))
+        results = _by_output(operator, case, results)
+        found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
+        yield tuple(_map(lambda a: _apart(a, wide), f) for f in found)
 
-    def tensor(array: Array) -> torch.Tensor:
-        import torch
 
-        made = to_tensor(array)
-        if not made.is_floating_point():
-            return made
-        wide = made.to(torch.float64)
-        if not sign:
-            return wide
-        noise = torch.from_numpy(rng.random(tuple(wide.shape), np.float32)).sub_(0.5)
-        return wide.addcmul_(wide, noise, value=2 * sign * _ARITHMETIC)
+def _floating(array: Array) -> bool:
+    return bool(array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16)
 
-    tensors = [_map_any(tensor, a) for a in inputs]
-    with _wide():
-        results = operator.reference(*tensors, **dict(case.attrs))
-    results = _by_output(operator, case, results)
-    return tuple(_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
+
+def _fill(out: Array, array: Array, rng: np.random.Generator, sign: int) -> None:
+    """The array's values, in the dtype of ``out``, a little off in the direction of ``sign``."""
+    out, array = out.reshape(-1), array.reshape(-1)
+    for begin in range(0, out.size, _PART):
+        part = out[begin : begin + _PART]
+        part[:] = array[begin : begin + _PART]
+        if sign:
+            noise = rng.random(part.size, np.float32) - np.float32(0.5)
+            with np.errstate(invalid="ignore", over="ignore"):
+                part += part * (noise * np.float32(2 * sign * _ARITHMETIC))
+
+
+def _apart(result: Array, inputs: Sequence[Any]) -> Array:
+    """The result, copied where it is an input or a part of one."""
+    shared = any(np.may_share_memory(result, one) for made in inputs for one in _listed(made))
+    return result.copy() if shared else result
 
 
 def _wide() -> Any:
@@ -147,31 +164,46 @@ def _unrounded(operator: Operator, i: int, result: Any, argument: Argument) -> A
 
 def _one(plain: Array, wide: Array, up: Array, down: Array, close: Close) -> tuple[Array, Array]:
     """Expected values and leeway of one output."""
-    if plain.ndim == 0:  # of an array without axes, arithmetic makes a number
-        more = up.reshape(1)
-        less = more if down is up else down.reshape(1)
-        values, moved = _one(plain.reshape(1), wide.reshape(1), more, less, close)
-        return values.reshape(()), moved.reshape(())
+    if plain.dtype.kind == "b":
+        return plain, np.zeros(plain.shape, np.float32)
+    expected, leeway = plain.reshape(-1).copy(), np.empty(plain.size, np.float32)
+    other = [a.reshape(-1) for a in ((wide, up) if down is up else (wide, up, down))]
+    for begin in range(0, plain.size, _PART):  # what is made on the way stays in the processor's cache
+        part = slice(begin, begin + _PART)
+        _one_part(expected[part], leeway[part], *(a[part] for a in other), close=close)
+    return expected.reshape(plain.shape), leeway.reshape(plain.shape)
+
+
+def _one_part(expected: Array, leeway: Array, wide: Array, *moved: Array, close: Close) -> None:
+    """Changes ``expected``, what the reference gives, to the formula's where that is close; fills ``leeway``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rounded = wide.astype(plain.dtype)
-        far = up is not down
-        if plain.dtype.kind == "b":
-            return plain, np.zeros(plain.shape, np.float32)
-        if plain.dtype.kind in "iu":
-            moves = up.astype(plain.dtype) != rounded
-            moves = moves | (down.astype(plain.dtype) != rounded) if far else moves
-            leeway = moves.astype(np.float32)
+        rounded = _rounded(wide, expected.dtype)
+        if expected.dtype.kind in "iu":
+            leeway[:] = np.any([m.astype(expected.dtype) != rounded for m in moved], axis=0)
         else:
-            leeway = np.abs(up - wide).astype(np.float32)
-            leeway = np.fmax(leeway, np.abs(down - wide).astype(np.float32)) if far else leeway
+            leeway[:] = np.abs(moved[0] - wide)
+            for more in moved[1:]:
+                np.fmax(leeway, np.abs(more - wide).astype(np.float32), out=leeway)
             np.nan_to_num(leeway, copy=False, nan=0.0, posinf=np.inf)
-        other = np.flatnonzero(plain.reshape(-1) != rounded.reshape(-1))
-        one, two = plain.reshape(-1)[other], rounded.reshape(-1)[other]
-        expected = plain.copy().reshape(-1)
-        same = close(one, two, leeway.reshape(-1)[other])
+        other = np.flatnonzero(expected != rounded)
+        one, two = expected[other], rounded[other]
+        same = close(one, two, leeway[other])
         expected[other] = np.where(same, two, one)
-        leeway.reshape(-1)[other[~same]] = np.nan
-    return expected.reshape(plain.shape), leeway
+        leeway[other[~same]] = np.nan
+
+
+def _rounded(wide: Array, dtype: np.dtype[Any]) -> Array:
+    """``wide`` in another dtype, rounded once; to float16 with the vector instructions that numpy doesn't use."""
+    if dtype != np.float16 or wide.dtype != np.float64:
+        return np.asarray(wide.astype(dtype))
+    import torch
+
+    near = wide.astype(np.float32)
+    found = np.asarray(torch.from_numpy(near).half().numpy())
+    # What became a tie of two float16 on the way, all of whose last bits are 0, is rounded again.
+    ties = np.flatnonzero(near.view(np.uint32) & 0xFFF == 0)
+    found[ties] = wide[ties].astype(dtype)
+    return found
 
 
 def _map(function: Callable[[Array], Array], arrays: Arrays) -> Arrays:
@@ -180,16 +212,16 @@ def _map(function: Callable[[Array], Array], arrays: Arrays) -> Arrays:
     return tuple(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
 
 
-def _map_any(function: Callable[[Array], Any], arrays: Arrays) -> Any:
+def _map_any(function: Callable[[Any], Any], arrays: Any) -> Any:
     if arrays is None:
         return None
-    return list(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
+    return list(map(function, arrays)) if isinstance(arrays, (tuple, list)) else function(arrays)
 
 
 def _listed(arrays: Any) -> tuple[Array, ...]:
     if arrays is None:
         return ()
-    return arrays if isinstance(arrays, tuple) else (arrays,)
+    return tuple(arrays) if isinstance(arrays, (tuple, list)) else (arrays,)
 
 
 def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:

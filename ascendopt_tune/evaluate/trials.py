@@ -21,7 +21,7 @@ from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import Outcome, Timed
 from ..sources.arguments import Array, dtype_name
-from .accuracy import Errors, doubtful, limits
+from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, wrong_elements
 from .evaluator import Evaluator
 from .inputs import PLAIN, make_inputs, schedule
@@ -224,7 +224,7 @@ class TrialMaker:
         specials = bool(self.operator.settings.get("specials"))
         leeways: list[Array | tuple[Array, ...] | None] = []
         drifts: dict[str, float] = {}
-        most: dict[str, Errors] = {}
+        most: dict[str, Limit] = {}
         judged = count = 0
         reasons: list[str] = []
         got = iter(self._arrays_of(outputs))
@@ -242,8 +242,10 @@ class TrialMaker:
                     reasons.append(why)
                     free = np.where(self._wrong(array, want, free), np.float32(np.inf), free)
                     _, errors = compare(name, array, want, self._tolerance(want), trial.poison, free)
-                limit = limits(dtype_name(want.dtype), want.size, errors, doubtful(want, free))
-                most |= {name: limit} if limit is not None and found.exact else {}
+                doubt = doubtful(want, free)
+                limit = limits(dtype_name(want.dtype), want.size, errors, doubt)
+                if limit is not None and found.exact:
+                    most[name] = Limit(limit, want.size, errors, doubt)
                 drifts[name] = drift(array, want, free)
                 judged += int(np.count_nonzero(np.isfinite(free)))
                 count += want.size

@@ -29,7 +29,7 @@ from ..nouns.operator import Operator, Pair, Signature
 from ..nouns.outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
 from ..nouns.profile import Profile
 from ..sources.arguments import Array, dtype_name
-from .accuracy import too_inaccurate
+from .accuracy import Errors, ErrorsSoFar, too_inaccurate
 from .build import Builder
 from .compare import compare, drift, tolerance, too_much_drift
 from .execute import LaunchPlan, execute
@@ -156,18 +156,18 @@ class Worker:
         kept: list[tuple[ArrayArgument, ...]] = []
         checks = 0
         repeats = True
-        drifts: dict[str, float] = {}
+        seen = ErrorsSoFar()
         parameters = (*names[0], *names[1][: len(names[1]) - len(request.operator.in_place)], "the workspace", "tiling")
 
         def hear(trial: dict[str, Any]) -> None:
             nonlocal checks, repeats
             trial["names"] = parameters if direct is None else [name for name, _ in direct.parameters]
             if trial.get("timed"):
-                self._check(request, plan, 0, trial, names[1], drifts)
+                self._check(request, plan, 0, trial, names[1], seen)
                 return
             i = len(done)
             done.append(trial)
-            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], drifts))
+            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], seen))
             if self.toolkit.kind == "virtual" and any(t.again for t in request.trials):
                 repeats &= self._stage("check", lambda: self._repeated(request, plan, i))
             if request.keep_outputs:
@@ -196,7 +196,7 @@ class Worker:
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
             checks=checks,
-            habits=_habits(done, drifts, kept_variables, repeats),
+            habits=_habits(done, seen.drifts, kept_variables, repeats),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -302,12 +302,10 @@ class Worker:
         number: int,
         done: Mapping[str, Any],
         outputs: Sequence[str],
-        drifts: dict[str, float],
+        seen: ErrorsSoFar,
     ) -> int:
-        """Number of outputs compared of trial ``number`` (from 0); raises _Failed when it doesn't hold.
-
-        ``drifts``, the largest of every output so far, is brought up to date.
-        """
+        """Number of outputs compared of trial ``number`` (from 0), noted in ``seen``; raises _Failed when it doesn't
+        hold."""
         trial = request.trials[number]
         label = f"trial {number + 1} of {len(request.trials)}: {trial}"
         failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign, label, request.allowed)
@@ -324,19 +322,26 @@ class Worker:
             free = _as_tuple(leeway) or (None,) * len(_as_tuple(expected))
             for k, (a, b, more) in enumerate(zip(_as_tuple(got), _as_tuple(expected), free, strict=True)):
                 checks += 1
+                full = f"{name}.{k}" if listed else name
+                limit = limits.get(full)
                 if same_bytes(a, b):
+                    seen.note(name, (number, k), Errors(), limit)
                     continue
                 self.knows_expected = True  # in freed memory
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
-                full = f"{name}.{k}" if listed else name
                 text, errors = compare(full, a, b, allowed, trial.poison, more)
-                if text is None and full in limits and request.allowed is not None:
-                    text = too_inaccurate(full, errors, limits[full])
-                drifts[full] = max(drifts.get(full, 0.0), drift(a, b, more), key=abs)
+                seen.note(name, (number, k), errors, limit)
+                if text is None and limit is not None and request.allowed is not None:
+                    text = too_inaccurate(full, errors, limit.most)
+                seen.drifts[full] = max(seen.drifts.get(full, 0.0), drift(a, b, more), key=abs)
                 if text is None and request.allowed is not None:
-                    text = too_much_drift(full, drifts[full], request.allowed.drift.get(full, 0.0))
+                    text = too_much_drift(full, seen.drifts[full], request.allowed.drift.get(full, 0.0))
                 if text is not None:
                     raise _Failed(WrongResult(f"{text} [{label}]"))
+            if number == len(request.trials) - 1 and request.allowed is not None and _as_tuple(expected):
+                text = seen.together(name, dtype_name(_as_tuple(expected)[0].dtype))
+                if text is not None:
+                    raise _Failed(WrongResult(text))
         return checks
 
     @functools.cached_property

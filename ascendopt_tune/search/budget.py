@@ -31,7 +31,8 @@ class Usage:
 class Limits:
     """Upper limits of a run; None: no limit. ``seconds`` are of the wall clock, ``money`` US dollars.
 
-    For a run in parts: this part ends after ``evaluations`` of the run, and at ``until`` (time.monotonic()).
+    For a run in parts: this part ends with the batch that reaches ``evaluations`` of the run, and at ``until``
+    (time.monotonic()).
     """
 
     seconds: float | None = None

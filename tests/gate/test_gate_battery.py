@@ -34,6 +34,14 @@ RIGHT = (
     ("softmax", "0.0f -> 0.001f", "what is added to a whole line before its softmax is divided out again"),
     ("softmax", "static_cast<uint32_t>(tileCols) -> (static_cast<uint32_t>(tileCols)) + 1", "tiles of another length"),
     ("pooling/avg_pool3_d_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)", "cores swap shares that are added atomically"),
+    ("math/sin", "sin.cpp:509: processDataNum -> (processDataNum) - 1",
+     "the last term of a polynomial for one element: 2.7e-6 * (pi/4)**9, 0.001 units in the last place"),
+    ("image/multi_scale_deformable_attention_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)",
+     "cores swap shares that are added atomically"),
+    ("pooling/adaptive_avg_pool3d_grad", "GetBlockIdx() -> (GetBlockIdx() ^ 1)",
+     "cores swap shares that are added atomically"),
+    ("norm/quantize_add_layer_norm", "single_row_kernel.h:195: numLastDim -> ((numLastDim) > 8",
+     "leaves a rounding to bfloat16 on the way out, which the formula doesn't have"),
 )  # fmt: skip
 # Rewrites of motifs that are wrong in the case of this battery: refused for their values, and rightly.
 WRONG_REWRITES = (

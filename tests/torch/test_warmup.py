@@ -123,7 +123,8 @@ def test_an_unfinished_search_goes_on_unless_asked(ops: Any, tmp_path: Path, mon
         first = tune_case(load, case, target="virtual", budget=4, limits=Limits(evaluations=2))
         made = first.entry.provenance
         assert (first.stop, made.finished(4), made.finished(2)) == ("paused", False, True)
-        assert made.search_text == "2 of 4 evaluations, unfinished: paused"
+        assert made.evaluations in (2, 3), "a part ends with the batch that reaches its limit"
+        assert made.search_text == f"{made.evaluations} of 4 evaluations, unfinished: paused"
         with override(accept_unfinished=True):
             assert tune_case(load, case, target="virtual", budget=4).cached
             (row,) = aot.warmup(model, x, budget=4, progress=lambda text: None).cases

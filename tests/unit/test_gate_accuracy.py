@@ -6,7 +6,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendopt_tune.evaluate.accuracy import FACTORS, Errors, Sum, differences, limits, too_inaccurate, unit
+from ascendopt_tune.evaluate.accuracy import (
+    FACTORS,
+    Errors,
+    ErrorsSoFar,
+    Limit,
+    Sum,
+    differences,
+    limits,
+    too_inaccurate,
+    unit,
+)
 from ascendopt_tune.evaluate.compare import Tolerance, compare, wrong_elements
 from ascendopt_tune.evaluate.verdict import least_us
 from ascendopt_tune.nouns.chip import load_chip
@@ -121,3 +131,21 @@ def test_no_launch_is_faster_than_an_empty_one_that_writes_the_outputs() -> None
     empty, large = least_us(chip, 0), least_us(chip, 1 << 30)
     assert 0 < empty < 2
     assert 100 < large - empty < 1000  # a GB at some TB/s
+
+
+def test_of_a_single_element_the_wrong_neighbour_every_other_time_shows_over_all_trials() -> None:
+    """Rounded down instead of to nearest: no trial of one element tells, twenty of them do."""
+    rng = np.random.default_rng(2)
+    exact = rng.uniform(1, 100, 20)
+    limit = limits("float16", 1, Errors())
+    assert limit is not None
+    for rounded, wrong in ((exact, False), (exact - np.asarray(unit(exact.astype(np.float16))) / 2, True)):
+        seen = ErrorsSoFar()
+        for trial, (got, expected) in enumerate(zip(rounded.astype(np.float16), exact.astype(np.float16), strict=True)):
+            text, errors = compare("y", got.reshape(1), expected.reshape(1), WIDE)
+            assert text is None
+            assert too_inaccurate("y", errors, limit) is None
+            seen.note("y", (trial, 0), errors, Limit(limit, 1, Errors(), 0.0))
+        assert ("over all 20 elements of 20 results" in (seen.together("y", "float16") or "")) is wrong
+    assert seen.together("y", "float32") is None
+    assert seen.together("other", "float16") is None

@@ -12,7 +12,7 @@ import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads t
 import torch
 
 from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
-from ascendopt_tune.evaluate.reference import formula
+from ascendopt_tune.evaluate.reference import _rounded, formula
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Operator
 from ascendopt_tune.sources.arguments import Array, numpy_dtype
@@ -90,3 +90,34 @@ def test_a_reference_that_looks_at_bits_is_taken_as_it_is() -> None:
     values, leeway = expected(signs, x, dtype="bfloat16")
     np.testing.assert_array_equal(values, x)
     assert not leeway.any()
+
+
+@pytest.mark.parametrize("reference", [lambda x: x, lambda x: x.mul_(1), lambda x: x[:]])
+def test_a_reference_may_return_its_input_or_change_it(reference: object) -> None:
+    """All runs of a reference have their inputs in the same memory."""
+    x = np.random.default_rng(1).standard_normal((40, 1000)).astype(np.float16)
+    values, leeway = expected(operator_of(reference), x, dtype="float16")
+    np.testing.assert_array_equal(values, x)
+    assert 0 < leeway.max() < 2.0**-18
+    assert np.count_nonzero(leeway) > leeway.size / 2
+
+
+def test_a_list_of_inputs_is_as_exact_as_one() -> None:
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((3, 5)).astype(np.float16) for _ in range(2))
+    case = Case((), (TensorSpec("float16", (3, 5)),))
+    found = formula(operator_of(lambda pair: pair[0] / pair[1]), case, ((x, y),), 0, close)
+    assert found.exact
+    np.testing.assert_array_equal(found.expected[0], (x.astype(np.float64) / y).astype(np.float16))
+
+
+def test_float16_is_rounded_once() -> None:
+    """Numbers of float16, what lies halfway between them, and next to that."""
+    exact = np.arange(0, 0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    halves = np.append((exact[:-1] + exact[1:]) / 2, 65520.0)
+    beside = [np.nextafter(halves, 0), np.nextafter(halves, 1e9), halves * (1 + 2.0**-30), halves * (1 - 2.0**-30)]
+    every = np.concatenate([exact, halves, *beside, [1e9, 1e-300, np.inf, np.nan]])
+    with np.errstate(over="ignore"):
+        for wide in (every, -every):
+            found = _rounded(wide, np.dtype(np.float16))
+            np.testing.assert_array_equal(found.view(np.uint16), wide.astype(np.float16).view(np.uint16))

@@ -56,6 +56,14 @@ def test_gather_count(kernel: ApiKernel, width: int, n: int, base: int, seed: in
     assert (got[n:] == 7).all()
 
 
+@pytest.mark.parametrize("width", [4, 2])
+def test_gather_swaps_pairs_in_place(kernel: ApiKernel, width: int) -> None:
+    x = np.arange(512).astype(uint(width))
+    raw = operands(x, ((np.arange(512) ^ 1) * width).astype(np.uint32))
+    got = kernel.run(params(7, width, n=512), raw, np.zeros(8192, uint(width)))
+    np.testing.assert_array_equal(got[:512], x ^ 1)
+
+
 @FEW
 @given(width=WIDTH, by_bits=st.booleans(), n=st.integers(1, 64), bits=st.integers(1, (1 << 64) - 1),
        repeat=st.integers(1, 8), stride=st.integers(8, 10), seed=st.integers(0, 999))  # fmt: skip

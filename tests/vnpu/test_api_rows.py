@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 FEW = settings(max_examples=30, deadline=None)
 FLOATS = st.sampled_from(["float32", "float16"])
 LAST_AXIS, FIRST_AXIS, LOG_SOFTMAX, RMS_NORM, CUM_SUM = range(5)
-MAX, MIN, PROD = range(3)
+MAX, MIN, PROD, SUM = range(4)
 ROOM = st.integers(0, 2)
 
 
@@ -63,6 +63,15 @@ def test_products_along_an_axis(kernel: ApiKernel, rows: int, columns: int, firs
     got = kernel.run([FIRST_AXIS if first else LAST_AXIS, 0, rows, columns, PROD, room], padded(x), np.zeros(512, "f"))
     want = x.astype(np.float64).prod(0 if first else 1)
     np.testing.assert_allclose(got[: want.size], want, rtol=3e-6)
+
+
+@FEW
+@given(rows=st.integers(1, 20), columns=st.integers(1, 300), first=st.booleans(), room=ROOM, seed=st.integers(0, 99))
+def test_sums_along_an_axis(kernel: ApiKernel, rows: int, columns: int, first: bool, room: int, seed: int) -> None:
+    x = np.abs(values(seed, (rows, columns), "float32"))
+    got = kernel.run([FIRST_AXIS if first else LAST_AXIS, 0, rows, columns, SUM, room], padded(x), np.zeros(512, "f"))
+    want = x.astype(np.float64).sum(0 if first else 1)
+    np.testing.assert_allclose(got[: want.size], want, rtol=2e-6)
 
 
 @FEW

@@ -17,6 +17,8 @@ float folded(Fold fold, float a, float b) {
       return std::max(a, b);
     case Fold::Min:
       return std::min(a, b);
+    case Fold::Sum:
+      return a + b;
     default:
       return a * b;
   }

@@ -2,6 +2,8 @@
 // Gatherb 3 cycles and GatherMask 2 cycles per 256 bytes.
 #include "vnpu/gather.h"
 
+#include <vector>
+
 #include "local_call.h"
 
 namespace vnpu {
@@ -44,9 +46,17 @@ void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_
     call.write(d.ptr, ((repeats - 1) * uint64_t(per_repeat) + last) * sizeof(T), "destination");
   else
     call.write(d.ptr, lanes.last(0) * sizeof(T), "destination", kBlockBytes, repeats, dst_stride);
-  each([&](uint32_t r, uint32_t l, uint64_t from) {
-    std::memcpy(static_cast<uint8_t*>(d.ptr) + r * dst_stride + l * sizeof(T), at(src, from), sizeof(T));
-  });
+  // A repeat is read before it is written: pairs of elements are swapped in place (rotary embeddings do).
+  std::vector<T> repeat(per_repeat);
+  for (uint32_t r = 0; r < repeats; r++) {
+    const uint32_t n = lanes.last(r);
+    uint8_t* out = static_cast<uint8_t*>(d.ptr) + r * dst_stride;
+    for (uint32_t l = 0; l < n; l++)
+      if (lanes.enabled(r, l))
+        std::memcpy(&repeat[l], at(src, base + uint64_t(offsets[r * per_repeat + l])), sizeof(T));
+    for (uint32_t l = 0; l < n; l++)
+      if (lanes.enabled(r, l)) std::memcpy(out + l * sizeof(T), &repeat[l], sizeof(T));
+  }
   call.issue("Gather", DType::None, static_cast<double>(elements));
 }
 

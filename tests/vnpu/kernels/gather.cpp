@@ -31,6 +31,11 @@ __aicore__ inline void call(Params p) {
       PipeBarrier<PIPE_ALL>();
       DataCopy(d, s, 128);
       break;
+    case 7:  // count; in place
+      Gather(s, s, offsets, 0, p[8]);
+      PipeBarrier<PIPE_ALL>();
+      DataCopy(d, s, 512);
+      break;
   }
   PipeBarrier<PIPE_ALL>();
   output<uint32_t>(16384).SetValue(0, static_cast<uint32_t>(kept));

@@ -19,6 +19,9 @@ __aicore__ inline void reduce(Params p) {  // rows, columns, operation, room: 0 
     if (p[4] == 2 && p[5] == 0) return ReduceProd<T, Axis>(d, s, shape, padded);
     if (p[4] == 2 && p[5] == 1) return ReduceProd<T, Axis>(d, s, w, shape, padded);
     if (p[4] == 2) return ReduceProd<T, Axis, true>(d, s, w, shape, padded);
+    if (p[4] == 3 && p[5] == 0) return ReduceSum<T, Axis>(d, s, shape, padded);
+    if (p[4] == 3 && p[5] == 1) return ReduceSum<T, Axis>(d, s, w, shape, padded);
+    if (p[4] == 3) return ReduceSum<T, Axis, true>(d, s, w, shape, padded);
   }
   if (p[4] == 0 && p[5] == 0) return ReduceMax<T, Axis>(d, s, shape, padded);
   if (p[4] == 0 && p[5] == 1) return ReduceMax<T, Axis>(d, s, w, shape, padded);

@@ -1,5 +1,5 @@
-// High-level APIs over rows and columns: ReduceMax, ReduceMin and ReduceProd along an axis, LogSoftMax, RmsNorm,
-// CumSum.
+// High-level APIs over rows and columns: ReduceMax, ReduceMin, ReduceProd and ReduceSum along an axis, LogSoftMax,
+// RmsNorm, CumSum.
 #pragma once
 #include "adv_compose.h"
 #include "vnpu/adv_rows.h"
@@ -56,6 +56,7 @@ ASCENDC_INLINE void reduce_axis(vnpu::Fold fold, const LocalTensor<T>& dst, cons
 VNPU_REDUCE_AXIS(ReduceMax, Max, sizeof(T) == 2 || sizeof(T) == 4, "ReduceMax along an axis takes half and float")
 VNPU_REDUCE_AXIS(ReduceMin, Min, sizeof(T) == 2 || sizeof(T) == 4, "ReduceMin along an axis takes half and float")
 VNPU_REDUCE_AXIS(ReduceProd, Prod, sizeof(T) == 4, "ReduceProd takes float")
+VNPU_REDUCE_AXIS(ReduceSum, Sum, sizeof(T) == 4, "ReduceSum along an axis takes float")
 #undef VNPU_REDUCE_AXIS
 
 // ---- LogSoftMax ----

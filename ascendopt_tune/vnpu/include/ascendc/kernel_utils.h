@@ -25,6 +25,16 @@ constexpr int32_t B32_DATA_NUM_PER_REPEAT = 64, B16_DATA_NUM_PER_REPEAT = 128;
 constexpr uint32_t ONE_BLK_HALF_NUM = 16, ONE_BLK_FLOAT_NUM = 8;
 constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
 
+// Bits of a float. Kernels take the number through the address, and a constant of that has to be one when the kernel is
+// compiled: nothing runs when it is loaded.
+struct FloatBits {
+  uint32_t bits;
+  float value;
+  constexpr operator uint32_t() const { return bits; }
+  constexpr const float* operator&() const { return &value; }
+};
+constexpr FloatBits F32_INF{0x7f800000, __builtin_inff()}, F32_NEG_INF{0xff800000, -__builtin_inff()};
+
 // Quotient, rounded up (the vector function Ceil takes tensors).
 constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 

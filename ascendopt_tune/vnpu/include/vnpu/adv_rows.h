@@ -4,7 +4,7 @@
 
 namespace vnpu {
 
-enum class Fold { Max, Min, Prod };
+enum class Fold { Max, Min, Prod, Sum };
 
 // src[rows, columns], whose rows start `stride` elements apart, reduced along its first or its last axis. `work` (null
 // where none was given) holds what is folded on the way; with `reuse` that is the source.

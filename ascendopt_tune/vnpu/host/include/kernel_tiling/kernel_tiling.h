@@ -1,3 +1,12 @@
-// What a structure shared by tiling function and kernel includes: on the host it needs the integer types alone.
+// What a structure shared by tiling function and kernel includes: the integer types, and what operators of several
+// chips keep for their communication, opaque and of CANN's size.
 #pragma once
 #include <cstdint>
+
+struct Mc2InitTiling {
+  uint8_t reserved[64] = {};
+};
+
+struct Mc2CcTiling {
+  uint8_t reserved[280] = {};
+};

@@ -110,8 +110,8 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
   }                         \
   ;
 
-#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                           \
-  [[maybe_unused]] static const bool VNPU_HOST_JOIN(g_vnpu_tiling_class_##op_type, __COUNTER__) = \
-      ::optiling::RegisterTilingClass(#op_type, []() -> std::unique_ptr<::optiling::TilingDef> {  \
-        return std::unique_ptr<::optiling::TilingDef>(new class_name());                          \
+#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                              \
+  [[maybe_unused]] static const bool VNPU_HOST_JOIN(g_vnpu_tiling_class_##op_type##_, __COUNTER__) = \
+      ::optiling::RegisterTilingClass(#op_type, []() -> std::unique_ptr<::optiling::TilingDef> {     \
+        return std::unique_ptr<::optiling::TilingDef>(new class_name());                             \
       });
