@@ -9,6 +9,7 @@ one request at a time, and after some a fresh one takes over; what runs a candid
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import platform
@@ -212,6 +213,10 @@ class Server:
         except SystemExit:
             pass
         except BaseException as error:  # told to the tuner, which can act
+            if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+                # The first process of its namespace was killed, so nothing can be forked there any more (or the machine
+                # has no memory left): without an answer the request is asked once more, of another process.
+                os._exit(code)
             told = protocol.encode_error(DeviceError(f"{type(error).__name__}: {error}"))
             _write(answers, _LAST + _line({"id": job, "error": told}))
         finally:

@@ -18,8 +18,10 @@ import ascendopt_tune as aot  # isort: skip  (before torch, which loads torch_np
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
+from ascendopt_tune.build.toolkit import find  # noqa: E402
 from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
 from ascendopt_tune.deploy.prebuild import resolve  # noqa: E402
+from ascendopt_tune.evaluate.evaluator import Evaluator  # noqa: E402
 from ascendopt_tune.store.entry import Entry  # noqa: E402
 from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
 from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
@@ -263,7 +265,9 @@ def test_recorded_buffers_are_no_inputs(ops: Any, tmp_path: Path) -> None:
     for name in ("pair", "accumulate"):
         shutil.copytree(OPERATORS / name, tmp_path / name)
     (tmp_path / "manifest.toml").write_text('recorded = ["calls.json"]\n')
-    cases = {operator.name: case for operator, case, *_ in map(resolve, read_manifest(tmp_path / "manifest.toml"))}
+    with Evaluator(find("virtual"), workers=1) as evaluator:
+        resolved = [resolve(wish, evaluator) for wish in read_manifest(tmp_path / "manifest.toml")]
+    cases = {operator.name: case for operator, case in resolved}
     assert {name: str(case) for name, case in cases.items()} == {
         "pair": "float32[8,64] float32[8,64] - -> float32[8,64] float32[8,64]",
         "accumulate": "float32[8,64] float32[8,64] -> float32[8,64]",
