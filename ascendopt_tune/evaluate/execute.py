@@ -87,7 +87,12 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
                 acl.option("stack", str(_AGAIN_STACK if trial.again else 0))
                 inputs = [load_arrays(a) for a in trial.inputs]
                 clocks = plan.clocks if i == 0 else ()
-                with _launch(acl, plan, candidate) as launch:
+                try:
+                    opened = _launch(acl, plan, candidate)
+                except DeviceError as error:  # a workspace that there is no memory for
+                    tell({"report": {}, "error": str(error), "damage": [], "launch_s": (0.0, 0.0)})
+                    return None
+                with opened as launch:
                     done = _one(acl, launch, function, candidate.block_dim, inputs, trial, plan.outputs, clocks)
                 spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))
                 if plan.trace and i == 0:
