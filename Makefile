@@ -69,6 +69,7 @@ check: $(VENV)/installed-test  ## Lint, format, types and complexity, Python and
 	! $(BIN)/vulture ascendopt_tune tests benchmarks examples docs | grep "^ascendopt_tune/"  # nothing that nobody uses
 	$(BIN)/lizard -l cpp -C 15 -w ascendopt_tune/vnpu ascendopt_tune/torch_ops
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/python -m pytest -q -n 2 tests/unit --cov=ascendopt_tune --cov-report=
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
