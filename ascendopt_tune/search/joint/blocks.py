@@ -27,20 +27,22 @@ def blocks(material: Material) -> Iterator[JointMove]:
     state, outcome = material.state, material.state.incumbent.outcome
     if not isinstance(outcome, Timed) or outcome.profile.block_dim != 1:
         return
+    turns = outcome.profile.detail.counters.get("mte3_copies")
+    if turns == 0.0:
+        return  # the scalar unit writes the results, and block 0 would do all of it
     launched = list(_launched(material.template))
     edits = dealt(material.kernel) if launched else ()
     if not edits:
         return
     cores = state.cores
-    turns = outcome.profile.detail.counters.get("mte3_copies", 0.0)
     for count, promise in ((cores, 1.0), (cores // 2, 0.5), (max(2, cores // 5), 0.4)):
         more = tuple(replace(e, text=str(count)) for e in launched)
         moves = (Move("blocks", "blocks", "up", count),)
         change = f"one core's turns dealt to {count} blocks"
         yield JointMove(edits, more, change, moves, 3.0 * promise)
-        if turns >= _TURNS * count:
+        if turns is None or turns >= _TURNS * count:
             continue
-        wanted = turns / (_TURNS * count) if turns else 0.0
+        wanted = turns / (_TURNS * count)
         for m in shorter_tiles(material, wanted):
             both = f"{change}; {m.change}"
             worth = (3.2 if turns < count else 2.6) * promise
