@@ -55,8 +55,8 @@ def check(
     program = read_file(file, name)
     document: dict[str, object] = {
         "program": program.host.name,
-        "inputs": [t.name for t in program.of_role("input")],
-        "outputs": [t.name for t in program.of_role("output")],
+        "inputs": [t.name for t in program.of_kind("input")],
+        "outputs": [t.name for t in program.of_kind("output")],
         "attributes": {a.name: a.default for a in program.host.attributes.values()},
     }
     if input:
@@ -67,7 +67,7 @@ def check(
         print(json_text(document))
         return
     print(f"{program.host.name}: reads {', '.join(map(str, document['inputs']))}; "  # type: ignore[call-overload]
-          f"writes {', '.join(t.name for t in program.of_role('output'))}; no rule is broken.")  # fmt: skip
+          f"writes {', '.join(t.name for t in program.of_kind('output'))}; no rule is broken.")  # fmt: skip
     if input:
         print(f"At these shapes: {launch.cores} cores, {launch.ub_bytes} bytes of the Unified Buffer.")
 
@@ -126,7 +126,7 @@ def lower_command(
 
 
 def _inputs(program: Program, given: list[str]) -> dict[str, TensorSpec]:
-    known = {t.name: t for t in program.of_role("input")}
+    known = {t.name: t for t in program.of_kind("input")}
     found = arguments.parse_tensors(given, "--input")
     for name, spec in found.items():
         if name not in known:

@@ -162,5 +162,5 @@ def _table(sites: list[MarkedSite]) -> Table:
         s = m.site
         what = " ".join(s.text.split())
         where = f"{Path(s.path).name}:{m.line} {s.function}"
-        table.add_row(str(m.number), s.role, where, what[:60], m.why, ", ".join(m.families))
+        table.add_row(str(m.number), s.purpose, where, what[:60], m.why, ", ".join(m.families))
     return table

@@ -99,7 +99,7 @@ class _Host:
         for name in set(attributes) - set(known):
             raise _error(program, self.host.line, f"there is no attribute {name!r}.", f"There are {', '.join(known)}.")
         self.values: dict[str, Any] = {a.name: a.default for a in known.values()} | dict(attributes)
-        self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_role("input")}
+        self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_kind("input")}
         for name, (rank, line) in self.host.ranks.items():
             if len(self.shapes[name]) != rank:
                 text = f"{name} has {len(self.shapes[name])} axes, shape {self.shapes[name]}; here it needs {rank}."
@@ -174,7 +174,7 @@ def interpret(
     Raises:
         DslError: a rule is broken; the first one, in the order of the program.
     """
-    for t in program.of_role("input"):
+    for t in program.of_kind("input"):
         if t.name not in inputs:
             raise _error(program, t.line, f"the input {t.name!r} is missing.")
         if inputs[t.name].dtype != numpy_dtype(t.dtype.name):
@@ -199,7 +199,7 @@ def interpret(
         if at[0] is None:
             break
     outputs = {}
-    for t in program.of_role("output"):
+    for t in program.of_kind("output"):
         unwritten = np.flatnonzero(~memory[t.name].written)
         if len(unwritten):
             index = np.unravel_index(int(unwritten[0]), launch.shapes[t.name])

@@ -264,7 +264,7 @@ class Program:
     file: str
     text: str = field(repr=False, default="")
 
-    def of_role(self, kind: str) -> list[Tensor]:
+    def of_kind(self, kind: str) -> list[Tensor]:
         return [t for t in self.host.tensors.values() if t.kind == kind]
 
     def tensor_of(self, parameter: str) -> Tensor:

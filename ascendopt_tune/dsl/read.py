@@ -124,7 +124,7 @@ class _Reading:
         types = {n: a.type for n, a in given.items() if isinstance(a, Expr)}
         kernel = KernelReader(self._file, self._tl, self._constants, tensors, types).read(kernel_node)
         self._inferable()
-        self._roles({str(given[s.tensor]) for s in walk(kernel.body) if isinstance(s, Store)}, node)
+        self._kinds({str(given[s.tensor]) for s in walk(kernel.body) if isinstance(s, Store)}, node)
         read = {str(given[s.tensor]) for s in walk(kernel.body) if isinstance(s, Load)}
         host = Host(
             node.name, self._tensors, self._attributes, tuple(self._steps), self._ranks, cores, arguments, node.lineno,
@@ -273,7 +273,7 @@ class _Reading:
                     hint = "It may use the inputs' shapes, and no knob, attribute or number of cores."
                     raise DslError(text, hint, self._file, self._tensors[name].line)
 
-    def _roles(self, stored: set[str], node: ast.FunctionDef) -> None:
+    def _kinds(self, stored: set[str], node: ast.FunctionDef) -> None:
         """Parameters that the kernel stores to are outputs; their shape is the first input's unless it is said."""
         inputs = [t for t in self._tensors.values() if t.kind == "input" and t.name not in stored]
         for t in list(self._tensors.values()):

@@ -138,7 +138,7 @@ def sites(template: Template, shown: Iterable[str]) -> list[str]:
         if s.path in paths:
             line = template.program.files[s.path].data[: s.start].count(b"\n") + 1
             text = shortened(" ".join(s.text.split()), 60)
-            out.append(f"{s.path}:{line} {s.name}: `{text}` ({s.role}; decides {', '.join(sorted(s.reach))})")
+            out.append(f"{s.path}:{line} {s.name}: `{text}` ({s.purpose}; decides {', '.join(sorted(s.reach))})")
     return out[:_SITES]
 
 

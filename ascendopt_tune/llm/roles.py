@@ -66,7 +66,7 @@ def refine_template(client: Asks, operator: Operator, template: Template) -> Ref
         code=code,
         other=facts.listing(operator.baseline.kernel, facts.kernel_first(operator), facts.CONTEXT),
         sites=[
-            f"{i}. {s.path} {s.function}: {s.name} = `{facts.shortened(s.text, 60)}` ({s.role})"
+            f"{i}. {s.path} {s.function}: {s.name} = `{facts.shortened(s.text, 60)}` ({s.purpose})"
             for i, s in enumerate(numbered)
         ],
     )

@@ -9,7 +9,7 @@ from typing import Any
 from ..search.mutation import Mutation
 from ..search.tiling.slice import EvolvableSite, Template
 
-# Why a site of this role is part of the region, and what may be done with it.
+# Why a site of this purpose is part of the region, and what may be done with it.
 _WHY = {
     "core_count": "the number of cores enters here; work is split by it",
     "block_dim": "a number of cores",
@@ -47,7 +47,7 @@ class MarkedSite:
         return {
             "number": self.number,
             "id": s.id,
-            "role": s.role,
+            "role": s.purpose,
             "kind": s.kind,
             "name": s.name,
             "value": s.value,
@@ -77,7 +77,11 @@ def marked_sites(template: Template, mutations: Sequence[Mutation]) -> list[Mark
         ]
         families = tuple(dict.fromkeys(v.family for m in here for v in m.moves))
         reaches = ", ".join(_SINKS[kind] for kind in sorted(site.reach) if kind in _SINKS)
-        why = f"{_WHY.get(site.role, site.role)}; reaches the {reaches}" if reaches else _WHY.get(site.role, site.role)
+        why = (
+            f"{_WHY.get(site.purpose, site.purpose)}; reaches the {reaches}"
+            if reaches
+            else _WHY.get(site.purpose, site.purpose)
+        )
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         out.append(MarkedSite(number, site, line, column, why, families, tuple(m.change for m in here)))
     return out
@@ -98,7 +102,7 @@ def marked_text(template: Template, sites: Sequence[MarkedSite]) -> dict[str, st
     marks: dict[str, list[tuple[int, int, int, str]]] = {}
     for m in sites:
         s = m.site
-        marks.setdefault(s.path, []).append((s.start, 1, -s.end, f"/*<{m.number} {s.role}*/"))
+        marks.setdefault(s.path, []).append((s.start, 1, -s.end, f"/*<{m.number} {s.purpose}*/"))
         marks[s.path].append((s.end, 0, -s.start, f"/*{m.number}>*/"))
     out = {}
     for path, found in marks.items():

@@ -157,7 +157,7 @@ void Common::Run() {
   context->SetBlockDim(platform.GetCoreNumAiv());
 }
 """
-    roles = {s.role for s in synthesize({PATH: body}).sites}
+    roles = {s.purpose for s in synthesize({PATH: body}).sites}
     assert {"ub_size", "ub_share", "alignment", "core_count"} <= roles
 
 

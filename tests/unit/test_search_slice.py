@@ -27,7 +27,7 @@ def program(name: str) -> dict[str, str]:
 
 
 def found(template: Template) -> set[tuple[str, str]]:
-    return {(s.role, s.name) for s in template.sites}
+    return {(s.purpose, s.name) for s in template.sites}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -88,7 +88,7 @@ def test_roles_of_a_row_split() -> None:
         ("quantity", "rowsPerLoop"),
         ("tiling_key", "tiling_key"),
     } <= found(template)
-    assert any(s.role == "branch" and "SMALL_COLUMNS" in s.text for s in template.sites)
+    assert any(s.purpose == "branch" and "SMALL_COLUMNS" in s.text for s in template.sites)
 
 
 def test_members_and_out_parameters_are_followed() -> None:
@@ -99,7 +99,7 @@ def test_members_and_out_parameters_are_followed() -> None:
         ("ub_share", "tileLen"),
         ("alignment", "tileLen"),
     } <= found(template)
-    pair = next(s for s in template.sites if s.role == "alignment")
+    pair = next(s for s in template.sites if s.purpose == "alignment")
     assert pair.text == "256 * 256"
     assert pair.value == 256
     assert all(s.reach for s in template.sites)
@@ -138,8 +138,8 @@ def test_names_are_hints_only() -> None:
     )
     for i, name in enumerate(names):
         text = re.sub(rf"(?<!set_)\b{name}\b", f"v{i}", text)
-    before = sorted((s.role, s.kind) for s in synthesize(files).sites)
-    after = sorted((s.role, s.kind) for s in synthesize({path: text}).sites)
+    before = sorted((s.purpose, s.kind) for s in synthesize(files).sites)
+    after = sorted((s.purpose, s.kind) for s in synthesize({path: text}).sites)
     assert before == after
 
 
@@ -154,7 +154,7 @@ def test_numbers_written_straight_into_the_tiling_data_are_found() -> None:
       c->SetBlockDim(8);
     }"""
     sites = synthesize({"a.cpp": text}).sites
-    assert {(s.role, s.name, s.value) for s in sites} == {
+    assert {(s.purpose, s.name, s.value) for s in sites} == {
         ("tile_length", "a", 2048),
         ("tile_length", "b", 512),
         ("tiling_key", "tiling_key", 3),

@@ -30,7 +30,7 @@ def fields(program: Program) -> list[tuple[str, str, str]]:
     for p, a in zip(program.kernel.parameters, program.host.arguments, strict=True):
         if isinstance(a, Expr):
             found.append((name_of(p), _CPP[a.type], ""))
-    found += [(f"{t.name}Offset", "int64_t", "bytes of the workspace before it") for t in program.of_role("workspace")]
+    found += [(f"{t.name}Offset", "int64_t", "bytes of the workspace before it") for t in program.of_kind("workspace")]
     found.append(("bufferNum", "uint32_t", "buffers of a queue"))
     return found
 
@@ -43,7 +43,7 @@ def print_host(program: Program, layout: Layout, entry: str) -> str:
 class _Host:
     def __init__(self, program: Program, layout: Layout, entry: str) -> None:
         self.program, self.layout, self.entry = program, layout, entry
-        self.inputs, self.outputs = program.of_role("input"), program.of_role("output")
+        self.inputs, self.outputs = program.of_kind("input"), program.of_kind("output")
         self.out = Lines()
 
     def text(self) -> str:
@@ -125,7 +125,7 @@ class _Host:
         self._refuse(f"{self._expr(total)} > static_cast<int64_t>(ubSize)", text)
 
     def _workspace(self) -> None:
-        out, spaces = self.out, self.program.of_role("workspace")
+        out, spaces = self.out, self.program.of_kind("workspace")
         out.add("size_t* workspaces = context->GetWorkspaceSizes(1);")
         if not spaces:
             out.add("workspaces[0] = 0;")
@@ -193,7 +193,7 @@ class _Host:
                 found.append(step.test)
             elif isinstance(step, Knob) and step.limit is not None:
                 found.append(step.limit)
-        found += [e for s in program.of_role("workspace") for e in s.shape or ()]
+        found += [e for s in program.of_kind("workspace") for e in s.shape or ()]
         return t.name in program.host.ranks or any(
             x.op in ("dim", "numel") and x.value == t.name for e in found for x in e.walk()
         )

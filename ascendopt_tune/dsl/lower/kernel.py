@@ -136,11 +136,11 @@ def _members(out: Lines, program: Program, layout: Layout, lengths: Iterable[str
 
 
 def _entry(out: Lines, program: Program, entry: str, name: str) -> None:
-    parameters = [*(t for t in program.of_role("input")), *(t for t in program.of_role("output"))]
+    parameters = [*(t for t in program.of_kind("input")), *(t for t in program.of_kind("output"))]
     signature = ", ".join(f"GM_ADDR {name_of(t.name)}" for t in parameters)
     with out.block(f'extern "C" __global__ __aicore__ void {entry}({signature}, GM_ADDR workspace, GM_ADDR tiling) {{'):
         out.add("GET_TILING_DATA(tilingData, tiling);", "TPipe pipe;", f"Kernel{name} op;")
-        spaces = [t.name for t in program.of_role("workspace")]
+        spaces = [t.name for t in program.of_kind("workspace")]
         given = [
             f"GetUserWorkspace(workspace) + tilingData.{t.name}Offset" if t.name in spaces else name_of(t.name)
             for t in _tensors(program).values()

@@ -88,7 +88,7 @@ def _value(v: object) -> str:
 
 
 def _reference(program: Program) -> str:
-    inputs, outputs = program.of_role("input"), program.of_role("output")
+    inputs, outputs = program.of_kind("input"), program.of_kind("output")
     attributes = list(program.host.attributes.values())
     parts = [f"{t.name}: Tensor" for t in inputs] + [f"{a.name}: {a.type} = {a.default}" for a in attributes]
     many = [f'found["{t.name}"]' for t in outputs]

@@ -51,7 +51,7 @@ def blocks(material: Material) -> Iterator[JointMove]:
 
 def _launched(template: Template) -> Iterator[Edit]:
     """Where the program says that it launches one block. Only there: what else it counts stays that of one core."""
-    ones = {s.name for s in template.of_role("block_dim") if s.kind == "number" and s.value == 1}
+    ones = {s.name for s in template.of_purpose("block_dim") if s.kind == "number" and s.value == 1}
     for sink in template.flow.sinks:
         text = template.program.text(sink.path, sink.value)
         if sink.kind == "block_dim" and (text == "1" or text in ones):

@@ -23,7 +23,7 @@ from .context import Context
 from .expressions import ceiled, mentions, written
 from .flow import arguments_of
 from .parameter_rules import core_counts
-from .roles import CAP, SCALE
+from .purposes import CAP, SCALE
 from .slice import EvolvableSite, Template, statement_of
 
 # (multiplier, divisor, promise) applied to the UB size a program reckons with. Above 1: many programs count buffers
@@ -43,7 +43,7 @@ _SHARES = (
 
 def core_count(template: Template, context: Context) -> Iterator[Mutation]:
     """``n`` -> ``(n < k ? n : k)``; a cap that is there already is changed, not nested; other core queries."""
-    for site in template.of_role("core_count"):
+    for site in template.of_purpose("core_count"):
         capped = CAP.fullmatch(site.text)
         what, current = (capped["what"], int(capped["n"])) if capped else (site.text, context.cores)
         for value, promise in core_counts(context, current):
@@ -62,7 +62,7 @@ def core_count(template: Template, context: Context) -> Iterator[Mutation]:
 
 def ub_size(template: Template, context: Context) -> Iterator[Mutation]:
     """Reckon with a share of the Unified Buffer: shorter (or longer) tiles with every rounding of the program kept."""
-    for site in template.of_role("ub_size"):
+    for site in template.of_purpose("ub_size"):
         data = template.program.files[site.path].data
         if site.kind == "statement" and site.insert_at is not None:
             name = re.escape(site.name)
@@ -89,7 +89,7 @@ def ub_size(template: Template, context: Context) -> Iterator[Mutation]:
 def quantities(template: Template, context: Context) -> Iterator[Mutation]:
     """Halve, double or round down one computed quantity."""
     piece = 512 // context.element_bytes
-    for site in template.of_role("quantity"):
+    for site in template.of_purpose("quantity"):
         tags = tags_of(template, site)
         # What is left of UB may shrink and stay right; shares of the work mostly may not.
         promise = 0.5 if "ub" in tags else 0.2
@@ -125,7 +125,7 @@ def tags_of(template: Template, site: EvolvableSite) -> set[str]:
 def divisions(template: Template) -> tuple[tuple[Function, Node, Node, Node], ...]:
     """(function, expression, dividend, divisor) of each ``a / b`` and ``ceil_div(a, b)`` that decides a quantity, a
     tiling field or the block dim."""
-    spans = [(s.path, s.start, s.end) for s in template.of_role("quantity")]
+    spans = [(s.path, s.start, s.end) for s in template.of_purpose("quantity")]
     sinks = [s for s in template.flow.sinks if s.kind in ("field", "block_dim")]
     spans += [(s.path, s.value.start_byte, s.value.end_byte) for s in sinks]
     return tuple(
@@ -208,9 +208,9 @@ def tiles(template: Template, context: Context) -> Iterator[Mutation]:
 def used_cores(template: Template, context: Context) -> Iterator[Mutation]:
     """After ``per = ceil(total / cores)``: ``cores = ceil(total / per)``."""
     flow, text = template.flow, template.flow.program.text
-    counts = {(s.path, s.function, s.name) for s in template.of_role("core_count", "block_dim")}
+    counts = {(s.path, s.function, s.name) for s in template.of_purpose("core_count", "block_dim")}
     counts |= {(s.path, s.function.name, text(s.path, s.value)) for s in flow.sinks if s.kind == "block_dim"}
-    quantities_at = {(s.path, s.start, s.end): s for s in template.of_role("quantity")}
+    quantities_at = {(s.path, s.start, s.end): s for s in template.of_purpose("quantity")}
     for function, node, left, right in divisions(template):
         site = quantities_at.get((function.path, node.start_byte, node.end_byte))
         cores = text(function.path, right)
@@ -232,7 +232,7 @@ def used_cores(template: Template, context: Context) -> Iterator[Mutation]:
 
 def branches(template: Template, context: Context) -> Iterator[Mutation]:
     """Take the other branch: ``c`` -> ``!(c)`` and back."""
-    for site in template.of_role("branch"):
+    for site in template.of_purpose("branch"):
         inner = re.fullmatch(r"!\((.*)\)", site.text, re.DOTALL)
         text = inner[1] if inner else f"!({site.text})"
         move = Move(site.id, "branch", "flip", 0.0 if inner else 1.0)

@@ -1,6 +1,6 @@
 """Parameter mutations: another number where the template has one.
 
-Each role has its ladder of values. Literature: the vendor's tuning guides name them (use all vector cores; fill the
+Each purpose has its ladder of values. Literature: the vendor's tuning guides name them (use all vector cores; fill the
 Unified Buffer; double buffering; 512-byte aligned transfers); which way is right for a case is for the evaluation.
 """
 
@@ -13,7 +13,7 @@ from ..mutation import Mutation
 from .context import Context, number
 from .slice import EvolvableSite, Template
 
-# How an edit of a role that makes the number larger changes the use of the Unified Buffer.
+# How an edit of a purpose that makes the number larger changes the use of the Unified Buffer.
 _PRESSURE = {"tile_length": 1, "buffer_num": -1, "ub_share": -1, "ub_reserve": -1}
 
 
@@ -34,35 +34,35 @@ def core_counts(context: Context, current: int | None) -> list[tuple[int, float]
 
 def _ladder(site: EvolvableSite, context: Context) -> list[tuple[int, float]]:
     v = site.value or 0
-    if site.role == "block_dim":
+    if site.purpose == "block_dim":
         return core_counts(context, v)
-    if site.role == "tile_length":
+    if site.purpose == "tile_length":
         # The largest tile when every tensor of the case has two buffers of it, in elements, whole 32-byte blocks.
         block = max(1, 32 // context.element_bytes)
         fit = context.ub_bytes // (2 * context.tensors * context.element_bytes) // block * block
         parts = [-(-context.elements_per_core // (n * block)) * block for n in (1, 2, 4)]
         ladder = [(v * 2, 1.0), (v // 2, 0.8), (v * 4, 0.6), (v // 4, 0.4), (fit, 0.6), (v * 3 // 2, 0.3), (v * 8, 0.3)]
         return ladder + [(n, 0.7) for n in parts if n <= 2 * fit]
-    if site.role == "buffer_num":
+    if site.purpose == "buffer_num":
         return [(n, 0.5 if n > 2 else 1.0) for n in (1, 2, 3, 4)]
-    if site.role == "ub_share":
+    if site.purpose == "ub_share":
         return [(v - 1, 0.9), (v + 1, 0.7), (v // 2, 0.6), (v * 2, 0.8), (v * 4, 0.4)]
-    if site.role == "ub_reserve":
+    if site.purpose == "ub_reserve":
         return [(v // 2, 0.7), (v * 2, 0.5), (v // 4, 0.4), (0, 0.3)]
-    if site.role == "alignment":
+    if site.purpose == "alignment":
         factors = (16, 2, 4, 8) if v < 64 else (1,)
         return [(v * f, 1.0 if f == 16 else 0.5) for f in factors] + [(v // 16, 0.8), (v // 2, 0.4), (v // 4, 0.3)]
-    if site.role == "split":
+    if site.purpose == "split":
         return [(v * 2, 0.9), (v // 2, 0.9), (v + 1, 0.4), (v - 1, 0.4), (1, 0.5), (v * 4, 0.5)]
-    if site.role == "threshold":
+    if site.purpose == "threshold":
         return [(v * 2, 0.7), (v // 2, 0.7), (v * 8, 0.5), (v // 8, 0.5), (1, 0.3)]
-    if site.role == "tiling_key":
+    if site.purpose == "tiling_key":
         return [(k, 1.0) for k in context.tiling_keys]
     return [(v * 2, 0.6), (v // 2, 0.6)]
 
 
 def _smallest(site: EvolvableSite) -> int:
-    return 0 if site.role in ("ub_reserve", "tiling_key") else 8 if site.role == "alignment" else 1
+    return 0 if site.purpose in ("ub_reserve", "tiling_key") else 8 if site.purpose == "alignment" else 1
 
 
 def _numbers(site: EvolvableSite, context: Context) -> dict[int, float]:
@@ -75,9 +75,9 @@ def _numbers(site: EvolvableSite, context: Context) -> dict[int, float]:
 
 def move_of(site: EvolvableSite, value: int) -> Move:
     up = value > (site.value or 0)
-    pressure = _PRESSURE.get(site.role, 0) * (1 if up else -1)
-    direction = "set" if site.role == "tiling_key" else "up" if up else "down"
-    return Move(site.id, site.role, direction, value, pressure)
+    pressure = _PRESSURE.get(site.purpose, 0) * (1 if up else -1)
+    direction = "set" if site.purpose == "tiling_key" else "up" if up else "down"
+    return Move(site.id, site.purpose, direction, value, pressure)
 
 
 def single(template: Template, context: Context) -> Iterator[Mutation]:
@@ -86,18 +86,18 @@ def single(template: Template, context: Context) -> Iterator[Mutation]:
         if site.kind != "number":
             continue
         for value, promise in _numbers(site, context).items():
-            change = f"{site.role.replace('_', ' ')}: {site.name} {site.value} -> {value}"
+            change = f"{site.purpose.replace('_', ' ')}: {site.name} {site.value} -> {value}"
             yield Mutation((number(site, value),), change, (move_of(site, value),), site.rank * promise)
 
 
 def coordinated(template: Template, context: Context) -> Iterator[Mutation]:
     """Two numbers that share the Unified Buffer, changed against each other: fewer buffers of longer tiles and back."""
-    lengths = template.of_role("tile_length")[:3]
-    for count in template.of_role("buffer_num", "ub_share")[:3]:
+    lengths = template.of_purpose("tile_length")[:3]
+    for count in template.of_purpose("buffer_num", "ub_share")[:3]:
         for length in lengths:
             for value in (
                 (1, 2, 3, 4)
-                if count.role == "buffer_num"
+                if count.purpose == "buffer_num"
                 else (max(1, (count.value or 2) // 2), (count.value or 1) * 2)
             ):
                 old, tile = count.value or 1, (length.value or 0)

@@ -1,7 +1,7 @@
 """Template synthesis: mark the evolvable region of a tiling program.
 
 The region is what the data flow (flow.py) says decides the launch. Every piece of it that a proposer may change is an
-``EvolvableSite`` with a role, found by structure: where a value comes from, which operator takes it, which sink it
+``EvolvableSite`` with a purpose, found by structure: where a value comes from, which operator takes it, which sink it
 reaches. Names (tile, buffer, align, core, ...) only raise or lower a site's rank.
 
 1. Births: where the core count and the UB size enter the program.
@@ -22,7 +22,7 @@ from tree_sitter import Node
 
 from ...sources.cpp import Function, SourceProgram, program_of, walk
 from .flow import Definition, Flow, Key, analyse
-from .roles import CAP, SCALE, NumberUse, number_role, rank_of
+from .purposes import CAP, SCALE, NumberUse, number_purpose, rank_of
 from .usage import integer, usage
 
 
@@ -38,7 +38,7 @@ class EvolvableSite:
 
     id: str
     kind: str  # "number", "expression" (may be wrapped), "statement" (code may follow it), "condition"
-    role: str
+    purpose: str
     path: str
     start: int
     end: int
@@ -62,8 +62,8 @@ class Template:
     flow: Flow
     sites: tuple[EvolvableSite, ...]
 
-    def of_role(self, *roles: str) -> tuple[EvolvableSite, ...]:
-        return tuple(s for s in self.sites if s.role in roles)
+    def of_purpose(self, *purposes: str) -> tuple[EvolvableSite, ...]:
+        return tuple(s for s in self.sites if s.purpose in purposes)
 
 
 class _Sites:
@@ -75,24 +75,24 @@ class _Sites:
         self._count: Counter[tuple[str, ...]] = Counter()
 
     def add(
-        self, kind: str, role: str, path: str, node: Node, name: str, function: Function | None, reach: set[str],
+        self, kind: str, purpose: str, path: str, node: Node, name: str, function: Function | None, reach: set[str],
         value: int | None = None, insert_at: int | None = None, weight: float = 1.0, to: Node | None = None,
     ) -> None:  # fmt: skip
         if reach == {"workspace"}:
-            role = "workspace"
-        rank = rank_of(role, name, kind) * weight
+            purpose = "workspace"
+        rank = rank_of(purpose, name, kind) * weight
         owner = function.name if function else ""
-        identity = (path, owner, role, name)
+        identity = (path, owner, purpose, name)
         number = self._count[identity]
         self._count[identity] += 1
         end = to.end_byte if to is not None else node.end_byte
         text = self.flow.program.files[path].data[node.start_byte : end].decode("utf-8", "replace")
-        site_id = f"{path}:{owner}:{role}:{name}#{number}"
+        site_id = f"{path}:{owner}:{purpose}:{name}#{number}"
         self.out.append(
             EvolvableSite(
                 site_id,
                 kind,
-                role,
+                purpose,
                 path,
                 node.start_byte,
                 end,
@@ -142,9 +142,9 @@ def _numbers(flow: Flow, sites: _Sites) -> None:
             if whole is not None:
                 labels = labels or {x for path, node, f in flow.uses.get(key, ()) for x in usage(flow, path, node, f)}
                 own = labels if d.kind in ("constant", "define") else {"direct", *labels}
-                role = number_role(NumberUse(key[1], whole, frozenset(own), frozenset(reach), key in core_keys))
-                if role is not None and _counts(flow, d):
-                    sites.add("number", role, d.path, d.value, key[1], d.function, reach, whole)
+                purpose = number_purpose(NumberUse(key[1], whole, frozenset(own), frozenset(reach), key in core_keys))
+                if purpose is not None and _counts(flow, d):
+                    sites.add("number", purpose, d.path, d.value, key[1], d.function, reach, whole)
             elif d.kind != "define":
                 _literals(flow, sites, d.path, d.value, key, d.function, reach, key in core_keys)
     for sink in flow.sinks:
@@ -185,9 +185,9 @@ def _literals(
             labels |= {x for q, use, f in flow.uses.get(key, ()) for x in usage(flow, q, use, f)}
         if labels & {"adds", "subtracts"} and value == 1:
             continue
-        role = number_role(NumberUse(name, value, frozenset(labels), frozenset(reach), core))
-        if role is not None:
-            sites.add("number", role, path, n, name, function, reach, value, weight=0.8)
+        purpose = number_purpose(NumberUse(name, value, frozenset(labels), frozenset(reach), core))
+        if purpose is not None:
+            sites.add("number", purpose, path, n, name, function, reach, value, weight=0.8)
 
 
 def _rounding(flow: Flow, path: str, node: Node) -> Iterator[tuple[Node, Node]]:
@@ -230,9 +230,9 @@ def _births(flow: Flow, sites: _Sites) -> None:
                 )
             elif d.kind in ("init", "assign", "argument") and tags in ({"core"}, {"ub"}) and _enters(flow, d):
                 seen.add((d.path, d.value.start_byte))
-                role = "core_count" if tags == {"core"} else "ub_size"
+                purpose = "core_count" if tags == {"core"} else "ub_size"
                 insert = after if d.kind != "argument" and not constant else None
-                sites.add("expression", role, d.path, d.value, key[1], d.function, reach, None, insert, weight)
+                sites.add("expression", purpose, d.path, d.value, key[1], d.function, reach, None, insert, weight)
 
     for sink in flow.sinks:
         tags = flow.expression_tags(sink.path, sink.value, sink.function)

@@ -23,7 +23,7 @@ from .context import Context
 from .expressions import ceiled, mentions, written
 from .flow import Definition, Flow, Key
 from .logic_rules import assignable, divisions, tags_of
-from .roles import ROLE_RANK
+from .purposes import PURPOSE_RANK
 from .slice import EvolvableSite, Template, statement_of
 from .usage import integer
 
@@ -86,7 +86,7 @@ def even_shares(template: Template, context: Context) -> Iterator[Mutation]:
 def _shares(template: Template) -> Iterator[tuple[EvolvableSite, Function]]:
     """Quantities that are one core's share of the work, each with its function."""
     divided = {(f.path, n.start_byte): f for f, n, _, _ in _by_cores(template)}
-    for site in template.of_role("quantity"):
+    for site in template.of_purpose("quantity"):
         if site.insert_at is None or "ub" in tags_of(template, site):
             continue
         for (path, at), function in divided.items():
@@ -100,10 +100,10 @@ def whole_tiles(template: Template, context: Context) -> Iterator[Mutation]:
     for share, function in _shares(template):
         tiles = [
             t
-            for t in template.of_role("quantity", "tile_length")
+            for t in template.of_purpose("quantity", "tile_length")
             if (t.path, t.function) == (share.path, function.name)
             and t.name != share.name
-            and (t.role == "tile_length" or "ub" in tags_of(template, t))
+            and (t.purpose == "tile_length" or "ub" in tags_of(template, t))
             and re.fullmatch(r"\w+", t.name)
         ]
         for tile in tiles[:2]:
@@ -212,7 +212,7 @@ def workspace(template: Template, context: Context) -> Iterator[Mutation]:
             seen.add((path, node.start_byte))
             edit = Edit(path, node.start_byte, node.end_byte, text)
             move = Move(f"{path}:{function.name if function else ''}:workspace:{change}", "workspace", "down", 0)
-            yield Mutation((edit,), f"workspace: {' '.join(change.split())}", (move,), 2 * ROLE_RANK["workspace"])
+            yield Mutation((edit,), f"workspace: {' '.join(change.split())}", (move,), 2 * PURPOSE_RANK["workspace"])
 
 
 def _workspace_expressions(flow: Flow) -> Iterator[tuple[str, Node, Function | None]]:

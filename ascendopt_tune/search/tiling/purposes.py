@@ -1,4 +1,4 @@
-"""Roles of sites: what a number is for, told from its uses, and how much an evaluation spent on it is worth."""
+"""Purposes of sites: what a number is for, told from its uses, and how much an evaluation spent on it is worth."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Prior of a role: how often its change is worth an evaluation. Chosen by judgement; outcomes correct it (learning.py).
-ROLE_RANK: dict[str, float] = {
+# Prior of a purpose: how often its change is worth an evaluation. Chosen by judgement; outcomes correct it
+# (learning.py).
+PURPOSE_RANK: dict[str, float] = {
     "core_count": 3.0,
     "block_dim": 3.0,
     "ub_size": 3.0,
@@ -47,11 +48,11 @@ _ELEMENT_SIZE = re.compile(
 )
 
 
-def rank_of(role: str, name: str, kind: str) -> float:
+def rank_of(purpose: str, name: str, kind: str) -> float:
     """Prior worth of a site; its name may raise or lower it, nothing more."""
-    rank = ROLE_RANK[role]
-    for pattern, roles in _HINTS:
-        if role in roles and pattern.search(name):
+    rank = PURPOSE_RANK[purpose]
+    for pattern, purposes in _HINTS:
+        if purpose in purposes and pattern.search(name):
             rank *= 1.3
     return rank * (0.2 if kind == "number" and _FACT_NAMES.search(name) else 1.0)
 
@@ -113,6 +114,6 @@ _RULES: tuple[tuple[str | None, Callable[[NumberUse], object]], ...] = (
 )
 
 
-def number_role(use: NumberUse) -> str | None:
-    """The role of a number from its uses; None when it is no decision."""
-    return next((role for role, holds in _RULES if holds(use)), None)
+def number_purpose(use: NumberUse) -> str | None:
+    """The purpose of a number from its uses; None when it is no decision."""
+    return next((purpose for purpose, holds in _RULES if holds(use)), None)
