@@ -34,6 +34,7 @@ Array: TypeAlias = npt.NDArray[Any]
 _ALREADY_DONE = 100002  # ACL_ERROR_REPEAT_INITIALIZE: torch_npu, or another Acl, was first
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2  # aclrtMemcpyKind
 _OPTIONS_ATTRIBUTE = 0x764E5055  # kOptionsAttribute of vnpu/core/launch.h
+_MOST_BYTES = 2**63 - 1  # of one allocation
 _EVENT_FLAGS = 0x9  # ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE
 _MAGIC_VECTOR_CORE = 0x41415246  # ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE
 
@@ -373,7 +374,8 @@ class Acl:
     def malloc(self, nbytes: int) -> int:
         """The address of ``nbytes`` of device memory, 512-byte aligned, contents undefined."""
         pointer = ctypes.c_void_p()
-        self.call("aclrtMalloc", ctypes.byref(pointer), ctypes.c_size_t(nbytes), 0)
+        # A size beyond size_t (a candidate's workspace) is more than there is; it must not wrap to a small one.
+        self.call("aclrtMalloc", ctypes.byref(pointer), ctypes.c_size_t(min(nbytes, _MOST_BYTES)), 0)
         return pointer.value or 0
 
     def free(self, pointer: int) -> None:

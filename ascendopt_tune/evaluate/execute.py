@@ -92,7 +92,12 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
                 )
                 inputs = [load_arrays(a) for a in trial.inputs]
                 clocks = plan.clocks if i == 0 else ()
-                with _launch(acl, plan, candidate) as launch:
+                try:
+                    opened = _launch(acl, plan, candidate)
+                except DeviceError as error:  # a workspace that there is no memory for
+                    tell({"report": {}, "error": str(error), "damage": [], "launch_s": (0.0, 0.0)})
+                    return None
+                with opened as launch:
                     run = partial(launch.run, function, candidate.block_dim)
                     done = _one(acl, launch, run, options, inputs, trial, plan.outputs, clocks)
                 spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))

@@ -231,6 +231,15 @@ def test_result_that_lives_on_uninitialized_workspace(gate: Gate) -> None:
     assert "nobody has written" in outcome.reason
 
 
+@pytest.mark.parametrize("size", ["1ul << 50", "-(16ul << 20)", "-(16ul << 20) - 512", "-1ul"])
+def test_a_workspace_that_there_is_no_memory_for(gate: Gate, size: str) -> None:
+    """Sizes that wrap to nothing, or to a few bytes, included."""
+    pair = changed(gate.operator.baseline, HOST, "GetWorkspaceSizes(1)[0] = 64", f"GetWorkspaceSizes(1)[0] = {size}")
+    outcome = gate.evaluate(pair).outcome
+    assert isinstance(outcome, LaunchFailed)
+    assert "aclrtMalloc" in outcome.reason
+
+
 def test_kernel_compile_error_has_the_users_file_and_line(gate: Gate, operator: Operator) -> None:
     outcome = kernel_with(gate, "TPipe pipe;", "TPipe pipe; undeclared_thing = 1;").outcome
     assert isinstance(outcome, CompileFailed)
