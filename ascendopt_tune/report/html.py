@@ -1,14 +1,15 @@
-"""The HTML report of a tuning run: one file that needs no network."""
+"""The HTML report of a tuning run: one file that needs no network, read on any width, in light and dark, on paper."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import plotly.graph_objects as go
 
 from ..evaluate.diagnosis import diagnose
 from ..files import write_whole
@@ -17,10 +18,13 @@ from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
 from ..nouns.trial import Trial
 from ..tuner import TuneRecord
+from .charts import STAGES, bars, trajectory
+from .repeat import command
+from .story import steps
 from .text import counts_text, pipe_rows, time_word, waves_notes
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
-_GREY, _GREEN, _RED = "#8a94a6", "#1a7f5a", "#c2410c"
+_DEEP = 40  # changes behind one another that the tree of parents shows
 
 
 def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
@@ -28,28 +32,46 @@ def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    figures = {"pipes": _pipes(record)}
-    if record.history:
-        figures["trajectory"] = _trajectory(record)
+    word = time_word(record.key.target)
+    rows = list(pipe_rows([record.baseline, record.best]))
     html = environment.get_template("tune.html").render(
         record=record,
         entry=record.entry,
         provenance=record.entry.provenance,
         operator=operator,
-        word=time_word(record.key.target),
-        pipes=list(pipe_rows([record.baseline, record.best])),
+        word=word,
+        pipes=rows,
         diagnoses=_diagnoses(record),
         waves=waves_notes(record),
         counts=counts_text(record.entry.provenance.outcomes),
-        figures={
-            name: figure.to_html(full_html=False, include_plotlyjs=i == 0, config={"displaylogo": False})
-            for i, (name, figure) in enumerate(figures.items())
-        },
+        pipes_svg=bars(rows, ("baseline", "best"), f"{word} time (us)"),
+        trajectory_svg=trajectory(record.history.evaluated, word) if record.history else "",
         trials=[_row(t) for t in record.history],
-        diff=_diff(operator.baseline.tiling, record.entry.pair.tiling)
-        + _diff(operator.baseline.kernel, record.entry.pair.kernel),
-    )
+        outcomes=Counter(type(t.outcome).__name__ for t in record.history).most_common(),
+        tree=list(_tree(record)),
+        accepted=list(_accepted(record)),
+        diff=[*_diff(operator.baseline.tiling, record.entry.pair.tiling),
+              *_diff(operator.baseline.kernel, record.entry.pair.kernel)],
+        command=command(operator, record),
+    )  # fmt: skip
     write_whole(path, html)
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """A line of both texts side by side; None where one has none. ``kind``: ``same``, ``changed`` or ``gap``."""
+
+    kind: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class FileDiff:
+    """What differs in one file, with a few lines around it."""
+
+    path: str
+    lines: tuple[DiffLine, ...]
 
 
 def _row(trial: Trial) -> dict[str, Any]:
@@ -68,62 +90,6 @@ def _row(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _trajectory(record: TuneRecord) -> Any:
-    """Every evaluated candidate by id; those that don't count stand at the baseline's height, marked as such."""
-    evaluated = record.history.evaluated
-    timed = [t for t in evaluated if t.time_us is not None]
-    failed = [t for t in evaluated if t.time_us is None]
-    best, steps = float("inf"), []
-    for trial in timed:
-        best = min(best, trial.time_us or best)
-        steps.append(best)
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[t.candidate.id for t in timed],
-        y=steps,
-        mode="lines",
-        line={"shape": "hv", "color": _GREEN},
-        name="best so far",
-    )
-    figure.add_scatter(
-        x=[t.candidate.id for t in timed],
-        y=[t.time_us for t in timed],
-        text=[t.candidate.change for t in timed],
-        mode="markers",
-        marker={"color": _GREY, "size": 8},
-        name="passed every check",
-    )
-    if failed:
-        figure.add_scatter(
-            x=[t.candidate.id for t in failed],
-            y=[record.baseline.task_duration_us] * len(failed),
-            text=[f"{type(t.outcome).__name__}: {t.candidate.change}" for t in failed],
-            hoverinfo="x+text",
-            mode="markers",
-            marker={"color": _RED, "size": 9, "symbol": "x"},
-            name="does not count (no time; drawn at the baseline's height)",
-        )
-    return _laid_out(figure, "candidate", f"{time_word(record.key.target)} task duration (us)")
-
-
-def _pipes(record: TuneRecord) -> Any:
-    figure = go.Figure()
-    rows = list(pipe_rows([record.baseline, record.best]))
-    names = [title for title, _ in rows]
-    for i, (name, colour) in enumerate((("baseline", _GREY), ("best", _GREEN))):
-        times = [us[i] for _, us in rows]
-        figure.add_bar(
-            name=name,
-            x=names,
-            y=times,
-            marker={"color": colour},
-            text=[f"{t:.2f}" for t in times],
-            textposition="outside",
-        )
-    figure.update_layout(barmode="group")
-    return _laid_out(figure, "", f"{time_word(record.key.target)} time (us)")
-
-
 def _diagnoses(record: TuneRecord) -> list[tuple[str, str]]:
     """(which pair, what bounds it)."""
     chip = load_chip(record.key.chip)
@@ -131,24 +97,50 @@ def _diagnoses(record: TuneRecord) -> list[tuple[str, str]]:
     return [(name, diagnose(profile, chip).paragraph) for name, profile in profiles]
 
 
-def _laid_out(figure: Any, x: str, y: str) -> Any:
-    figure.update_layout(
-        template="plotly_white",
-        height=380,
-        margin={"l": 60, "r": 20, "t": 30, "b": 50},
-        legend={"orientation": "h", "y": 1.12},
-        xaxis_title=x,
-        yaxis={"title": y, "rangemode": "tozero"},
-    )
-    return figure
+def _tree(record: TuneRecord) -> Iterator[tuple[int, Trial]]:
+    """(depth, trial) of every trial that passed the gate, children behind their parent: where the winner comes from."""
+    history = record.history
+
+    def below(trial: Trial, depth: int) -> Iterator[tuple[int, Trial]]:
+        yield depth, trial
+        for child in history.children(trial):
+            if child.time_us is not None and child.duplicate_of is None and depth < _DEEP:
+                yield from below(child, depth + 1)
+
+    if history:
+        yield from below(history[0], 0)
 
 
-def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(class, line) of the unified diff: ``add``, ``del``, ``at`` or empty."""
-    lines = []
+def _accepted(record: TuneRecord) -> Iterator[dict[str, Any]]:
+    """Every change of the incumbent: what, when, why that, what it brought, and the lines it touched."""
+    for step in steps(record) if record.history else ():
+        trial, old, new = step.trial, step.parent.candidate.pair, step.trial.candidate.pair
+        yield {
+            "n": step.n,
+            "stage": STAGES[trial.stage],
+            "proposer": trial.candidate.proposer,
+            "change": trial.candidate.change,
+            "before": step.before.time_us,
+            "after": trial.time_us,
+            "families": ", ".join(dict.fromkeys(m.family for m in trial.moves)),
+            "diff": [*_diff(old.tiling, new.tiling), *_diff(old.kernel, new.kernel)],
+        }
+
+
+def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> list[FileDiff]:
+    """Files that differ, old and new text side by side."""
+    out = []
     for path in sorted({*old, *new}):
         before, after = old.get(path, "").splitlines(), new.get(path, "").splitlines()
-        for line in difflib.unified_diff(before, after, f"baseline/{path}", f"best/{path}", n=3, lineterm=""):
-            head = line.startswith(("---", "+++", "@@"))
-            lines.append(("at" if head else {"+": "add", "-": "del"}.get(line[:1], ""), line))
-    return lines
+        lines: list[DiffLine] = []
+        for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(2):
+            lines += [DiffLine("gap", None, None)] if lines else []
+            for tag, a, b, c, d in group:
+                kind = "same" if tag == "equal" else "changed"
+                for i in range(max(b - a, d - c)):
+                    left = before[a + i] if a + i < b else None
+                    right = after[c + i] if c + i < d else None
+                    lines.append(DiffLine(kind, left, right))
+        if lines:
+            out.append(FileDiff(path, tuple(lines)))
+    return out

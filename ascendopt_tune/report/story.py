@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from ..errors import CacheError
@@ -20,10 +19,9 @@ from ..nouns.outcome import Timed
 from ..nouns.trial import Trial
 from ..search.learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..tuner import TuneRecord
+from .charts import STAGES, trajectory
 from .text import counts_text, pipe_rows, time_word, waves_notes
 
-_STAGES = {0: "start", 1: "Stage I", 2: "Stage II", 3: "joint"}
-_COLOURS = {0: "#8a94a6", 1: "#1d4ed8", 2: "#b45309", 3: "#047857"}
 _MOST_LINES = 80  # of a diff
 
 
@@ -61,7 +59,7 @@ def write_story(path: Path, operator: Operator, record: TuneRecord, *, diffs: bo
     if not record.history:
         raise CacheError("--story tells a run, and the cache answered.", "Add --retune to search anew.")
     picture = path.with_suffix(".svg")
-    write_whole(picture, trajectory_svg(record))
+    write_whole(picture, trajectory(record.history.evaluated, time_word(record.key.target), ground="white"))
     write_whole(path, "\n".join(_page(operator, record, picture.name, diffs)).rstrip() + "\n")
 
 
@@ -119,7 +117,7 @@ def _by_stage(record: TuneRecord) -> Iterator[str]:
         times = [t.time_us for _, t in stretch if t.time_us is not None]
         best = min([best, *times])
         (begin, trial), (end, _) = stretch[0], stretch[-1]
-        name = "warm start" if trial.round == 0 and trial.stage else _STAGES[trial.stage]
+        name = "warm start" if trial.round == 0 and trial.stage else STAGES[trial.stage]
         span = str(begin) if begin == end else f"{begin} to {end}"
         yield f"| {trial.round} | {name} | {span} | {len(times)} | {best:.2f} us | {first / best:.2f}x |"
 
@@ -129,7 +127,7 @@ def _step(record: TuneRecord, step: StoryStep, kept: bool, diffs: bool) -> Itera
     assert isinstance(trial.outcome, Timed)
     assert isinstance(step.parent.outcome, Timed)
     before, after = step.parent.outcome.profile, trial.outcome.profile
-    yield f"### Evaluation {step.n}, {_STAGES[trial.stage]}: {trial.candidate.change}"
+    yield f"### Evaluation {step.n}, {STAGES[trial.stage]}: {trial.candidate.change}"
     yield ""
     share = 100 * (1 - after.task_duration_us / (step.before.time_us or 1.0))
     yield (
@@ -188,56 +186,4 @@ def _by_family(record: TuneRecord) -> Iterator[str]:
     yield f"| stage | kind | {FASTER} | {SAME} | {SLOWER} | {FAILED} |"
     yield "|---|---|---|---|---|---|"
     for (stage, family), row in sorted(counts.items(), key=lambda item: (item[0][0], -item[1][FASTER], item[0][1])):
-        yield f"| {_STAGES[stage]} | {family} | {' | '.join(str(n) for n in row.values())} |"
-
-
-def trajectory_svg(record: TuneRecord) -> str:
-    """Speedup over the baseline by evaluation, the stages shaded; a standalone SVG."""
-    trials = record.history.evaluated
-    base = trials[0].time_us or 1.0
-    ups = [base / t.time_us if t.time_us else None for t in trials]
-    top = max(1.2, *(u for u in ups if u is not None)) * 1.08
-    width, height, left, bottom = 760, 320, 48, 40
-    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / top
-
-    def at(n: int, value: float) -> tuple[float, float]:
-        return left + n * across, height - bottom - value * up
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
-    ]
-    for n, trial in enumerate(trials):
-        x, _ = at(n, 0)
-        shade = f'fill="{_COLOURS[trial.stage]}" opacity="0.08"'
-        parts.append(f'<rect x="{x - across / 2:.1f}" y="28" width="{across:.1f}" height="{top * up:.1f}" {shade}/>')
-    ticks = [i * top / 4 for i in range(5)]
-    for value in ticks:
-        _, y = at(0, value)
-        parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="#e5e7eb"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}x</text>')
-    best, line = ups[0] or 0.0, "M{:.1f} {:.1f}".format(*at(0, ups[0] or 0.0))
-    for n, one in enumerate(ups[1:], start=1):
-        best = max(best, one or 0.0)
-        x, y = at(n, best)
-        line += f"H{x:.1f}V{y:.1f}"
-    parts.append(f'<path d="{line}" fill="none" stroke="#1a7f5a" stroke-width="2"/>')
-    for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
-        x, y = at(n, one or 0.0)
-        title = f"<title>{n + 1}: {escape(trial.candidate.change)}</title>"
-        if one is None:
-            parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="#c2410c">x{title}</text>')
-        else:
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOURS[trial.stage]}">{title}</circle>')
-    names = "".join(
-        f'<tspan fill="{_COLOURS[s]}" dx="14">{_STAGES[s]}</tspan>'
-        for s in (1, 2, 3)
-        if any(t.stage == s for t in trials)
-    )
-    head = f"speedup over the pair as written ({time_word(record.key.target)}), x: did not pass the gate"
-    parts.append(f'<text x="{left}" y="18">{head}{names}</text>')
-    for n in range(0, len(trials), 10):
-        x, y = at(n, 0)
-        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{n + 1}</text>')
-    parts.append(f'<text x="{width / 2}" y="{height - 6}" text-anchor="middle">evaluation</text></svg>\n')
-    return "\n".join(parts)
+        yield f"| {STAGES[stage]} | {family} | {' | '.join(str(n) for n in row.values())} |"

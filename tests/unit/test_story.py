@@ -14,7 +14,8 @@ from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Move, Trial
-from ascendopt_tune.report.story import steps, trajectory_svg, write_story
+from ascendopt_tune.report.charts import trajectory
+from ascendopt_tune.report.story import steps, write_story
 from ascendopt_tune.tuner import TuneRecord
 
 BASE = example.PAIR
@@ -81,7 +82,7 @@ def test_the_page_tells_stages_changes_reasons_and_what_was_tried(tmp_path: Path
 
 
 def test_the_picture_is_well_formed_and_has_every_evaluation() -> None:
-    root = ElementTree.fromstring(trajectory_svg(record()))
+    root = ElementTree.fromstring(trajectory(record().history.evaluated, "modelled", "white"))
     space = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{space}circle")) == 4
     assert "fuse <two> instructions" in "".join(root.itertext())

@@ -1,0 +1,130 @@
+"""Pictures of a run as SVG: they need no script and no network, scale with the page and take its colours.
+
+Inlined into a page, lines and texts have the page's text colour (``currentColor``); as a file of its own a picture
+brings a white ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from ..nouns.trial import Trial
+
+GREY, GREEN, RED = "#8a94a6", "#209869", "#c2410c"
+STAGES = {0: "start", 1: "Stage I", 2: "Stage II", 3: "joint"}
+COLOURS = {0: "#8a94a6", 1: "#3b82f6", 2: "#b45309", 3: "#059669"}
+At = Callable[[int, float], tuple[float, float]]
+_SPLIT = 20  # characters of a change that fit beside a point
+
+
+def _open(width: float, height: float, label: str, ground: str) -> list[str]:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" '
+        f'font-size="12" fill="currentColor" role="img" aria-label="{escape(label)}">'
+    )
+    return [head, f'<rect width="{width:.0f}" height="{height:.0f}" fill="{ground}"/>'] if ground else [head]
+
+
+def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
+    """Speedup over the baseline by evaluation, the stages shaded, accepted changes labelled (the paper's Figure 4).
+
+    Args:
+        trials: those that cost an evaluation, the baseline first.
+        word: ``modelled`` or ``measured``.
+        ground: a colour behind everything; none: the page's.
+    """
+    base = trials[0].time_us or 1.0
+    ups = [base / t.time_us if t.time_us else None for t in trials]
+    top = max(1.2, *(u for u in ups if u is not None)) * 1.08
+    width, height, left, bottom = 760, 320, 48, 40
+    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / top
+
+    def at(n: int, value: float) -> tuple[float, float]:
+        return left + n * across, height - bottom - value * up
+
+    parts = _open(width, height, f"speedup by evaluation, {word}", ground)
+    for n, trial in enumerate(trials):
+        x, _ = at(n, 0)
+        shade = f'fill="{COLOURS[trial.stage]}" opacity="0.08"'
+        parts.append(f'<rect x="{x - across / 2:.1f}" y="28" width="{across:.1f}" height="{top * up:.1f}" {shade}/>')
+    for value in [i * top / 4 for i in range(5)]:
+        _, y = at(0, value)
+        parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="{GREY}" opacity="0.35"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}x</text>')
+    parts += _best_line(ups, at)
+    for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
+        x, y = at(n, one or 0.0)
+        title = f"<title>{n + 1}: {escape(trial.candidate.change)}</title>"
+        if one is None:
+            parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="{RED}">x{title}</text>')
+        else:
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[trial.stage]}">{title}</circle>')
+    parts += _accepted(trials, ups, at)
+    names = "".join(
+        f'<tspan fill="{COLOURS[s]}" dx="14">{STAGES[s]}</tspan>'
+        for s in (1, 2, 3)
+        if any(t.stage == s for t in trials)
+    )
+    head = f"speedup over the pair as written ({word}), x: did not pass the gate"
+    parts.append(f'<text x="{left}" y="18">{head}{names}</text>')
+    for n in range(0, len(trials), 10):
+        x, y = at(n, 0)
+        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{n + 1}</text>')
+    parts.append(f'<text x="{width / 2}" y="{height - 6}" text-anchor="middle">evaluation</text></svg>\n')
+    return "\n".join(parts)
+
+
+def _best_line(ups: Sequence[float | None], at: At) -> list[str]:
+    best, line = ups[0] or 0.0, "M{:.1f} {:.1f}".format(*at(0, ups[0] or 0.0))
+    for n, one in enumerate(ups[1:], start=1):
+        best = max(best, one or 0.0)
+        x, y = at(n, best)
+        line += f"H{x:.1f}V{y:.1f}"
+    return [f'<path d="{line}" fill="none" stroke="{GREEN}" stroke-width="2"/>']
+
+
+def _accepted(trials: Sequence[Trial], ups: Sequence[float | None], at: At) -> list[str]:
+    """What each step of the line was, beside it; where there is room."""
+    parts, best, last = [], ups[0] or 0.0, -100.0
+    for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
+        if n == 0 or one is None or one <= best:
+            continue
+        best = one
+        x, y = at(n, one)
+        if x - last > 60:
+            anchor = "end" if x > 600 else "start"
+            change = trial.candidate.change
+            text = escape(change if len(change) <= _SPLIT else change[: _SPLIT - 1] + "…")
+            parts.append(f'<text x="{x:.1f}" y="{y - 8:.1f}" font-size="10" text-anchor="{anchor}">{text}</text>')
+            last = x
+    return parts
+
+
+def bars(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], unit: str) -> str:
+    """Times side by side: a group of bars for each row, one for each of ``names`` (at most two).
+
+    Args:
+        rows: (title, value of each name).
+        unit: what the values are in, for the label.
+    """
+    width, left, thick, gap = 760, 220, 13, 9
+    highest = max((v for _, values in rows for v in values), default=1.0) or 1.0
+    scale = (width - left - 80) / highest
+    group = thick * len(names) + gap
+    parts = _open(width, 24 + group * len(rows), f"{', '.join(names)}: {unit}", "")
+    colours = dict(zip(names, (GREY, GREEN), strict=False))
+    legend = "".join(f'<tspan fill="{colours[name]}" dx="14">{escape(name)}</tspan>' for name in names)
+    parts.append(f'<text x="{left}" y="14">{escape(unit)}{legend}</text>')
+    for i, (title, values) in enumerate(rows):
+        y = 24 + i * group
+        middle = y + thick * len(names) / 2 + 4
+        parts.append(f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{escape(title)}</text>')
+        for j, (name, value) in enumerate(zip(names, values, strict=True)):
+            top, long = y + j * thick, max(1.0, value * scale)
+            parts.append(
+                f'<rect x="{left}" y="{top}" width="{long:.1f}" height="{thick - 2}" fill="{colours[name]}">'
+                f"<title>{escape(title)}, {escape(name)}: {value:.2f}</title></rect>"
+                f'<text x="{left + long + 5:.1f}" y="{top + thick - 4}" font-size="11">{value:.2f}</text>'
+            )
+    return "\n".join([*parts, "</svg>\n"])
