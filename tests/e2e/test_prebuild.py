@@ -178,7 +178,7 @@ def _running() -> list[str]:
         ("operator = 1", OperatorError, "operator = 1 is not a list"),
         ("operator = [1]", OperatorError, "operator 1: 1 is no table"),
         ("", OperatorError, "asks for nothing"),
-        ("nonsense = 1", OperatorError, "unknown key 'nonsense'.*Known keys: budget"),
+        ("nonsense = 1", OperatorError, "unknown key 'nonsense'.*Known keys: accept_unfinished, budget"),
         ("[[operator]]", OperatorError, "operator 1: no source"),
         ('[[operator]]\nsource = "nope"', OperatorError, "no operator 'nope'.*rms_norm"),
         ('budget = 0\n[[operator]]\nsource = "add"', CaseError, "budget = 0"),
@@ -214,7 +214,7 @@ def test_a_manifest_lists_every_combination_once(manifest: Path, tmp_path: Path)
     assert {(w.options.chip, w.call.inputs["x"], w.call.attrs["p"]) for w in adds} == {
         (chip, f"float32[{rows},96]", rows) for chip in ("ascend910b1", "ascend910b3") for rows in (8, 16)
     }
-    assert {w.budget for w in adds} == {7}
+    assert {w.options.budget for w in adds} == {7}
     norms = [w for w in wishes if w.source == "rms_norm"]
     assert {(w.options.chip, w.options.budget) for w in norms} == {("ascend910b4", 9)}
     assert len(norms) == 3  # the operator's own cases
