@@ -79,7 +79,7 @@ def test_a_motif_is_worth_what_the_gate_lets_through() -> None:
 def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Path) -> None:
     found = work.Survey(
         [work.Surveyed("cann-ops", "a", {"full-barrier": 2}), work.Surveyed("cann-ops", "b", {"full-barrier": 1})],
-        [work.Gain("full-barrier", "a medium", 1.5), work.Gain("full-barrier", "b medium", None)],
+        [work.SurveyGain("full-barrier", "a medium", 1.5), work.SurveyGain("full-barrier", "b medium", None)],
     )
     page = tmp_path / "page.md"
     page.write_text(f"before\n{work.BEGIN}\nold\n{work.END}\nbehind\n")
