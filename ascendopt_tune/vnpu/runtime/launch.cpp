@@ -10,16 +10,24 @@
 namespace vnpu_acl {
 namespace {
 
+// The number of an attribute, which may be none that the enumeration has.
+int id_of(const aclrtLaunchKernelAttr& attribute) {
+  static_assert(sizeof attribute.id == sizeof(int));
+  int id;
+  memcpy(&id, &attribute.id, sizeof id);
+  return id;
+}
+
 int check_config(const char* caller, const aclrtLaunchKernelCfg* config) {
   for (size_t i = 0; config != nullptr && i < config->numAttrs; ++i) {
     const aclrtLaunchKernelAttr& attribute = config->attrs[i];
-    if (attribute.id == vnpu::kOptionsAttribute) continue;
+    const int id = id_of(attribute);
+    if (id == vnpu::kOptionsAttribute) continue;
     const bool changes_result =
-        (attribute.id == ACL_RT_LAUNCH_KERNEL_ATTR_DYN_UBUF_SIZE && attribute.value.dynUBufSize != 0) ||
-        (attribute.id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCKDIM_OFFSET && attribute.value.blockDimOffset != 0);
-    if (changes_result || attribute.id < ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE ||
-        attribute.id > ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
-      return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: launch attribute %d is not modelled", caller, attribute.id);
+        (id == ACL_RT_LAUNCH_KERNEL_ATTR_DYN_UBUF_SIZE && attribute.value.dynUBufSize != 0) ||
+        (id == ACL_RT_LAUNCH_KERNEL_ATTR_BLOCKDIM_OFFSET && attribute.value.blockDimOffset != 0);
+    if (changes_result || id < ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE || id > ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US) {
+      return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: launch attribute %d is not modelled", caller, id);
     }
   }
   return ACL_SUCCESS;
@@ -28,7 +36,7 @@ int check_config(const char* caller, const aclrtLaunchKernelCfg* config) {
 // What the machine is told about this launch alone; the usual where nothing is.
 vnpu::LaunchOptions options_of(const aclrtLaunchKernelCfg* config) {
   for (size_t i = 0; config != nullptr && i < config->numAttrs; ++i) {
-    if (config->attrs[i].id != vnpu::kOptionsAttribute) continue;
+    if (id_of(config->attrs[i]) != vnpu::kOptionsAttribute) continue;
     const vnpu::LaunchOptions* options = nullptr;
     memcpy(&options, &config->attrs[i].value, sizeof options);
     if (options != nullptr) return *options;
