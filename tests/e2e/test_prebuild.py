@@ -137,6 +137,7 @@ def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -
         command,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, MARK: str(tmp_path)},
         # A child of a background job of a shell ignores Ctrl-C unless it is told otherwise.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
@@ -151,17 +152,20 @@ def test_ctrl_c_makes_a_bundle_of_what_is_done(manifest: Path, tmp_path: Path) -
     assert "the bundle holds what is done" in rest
     assert 2 <= len(open_bundle(bundle)) < 8
     deadline = time.monotonic() + 30
-    while _running() and time.monotonic() < deadline:
+    while _running(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert _running() == []
+    assert _running(tmp_path) == []
 
 
-def _running() -> list[str]:
-    """Other processes of this test: all that were started inherit its cache folder's name.
+MARK = "PREBUILD_THAT_IS_TESTED"
+
+
+def _running(folder: Path) -> list[str]:
+    """Processes of the command that was marked with the folder: all that were started inherit its environment.
 
     Without multiprocessing's own resource tracker, which ends by itself when the last of them has.
     """
-    mark = os.environ["ASCENDOPT_CACHE_DIR"].encode()
+    mark = f"{MARK}={folder}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
