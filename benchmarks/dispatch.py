@@ -103,7 +103,7 @@ def main() -> None:
         launcher.launch.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4]
         key = tuned._key((x, y), {})
         function = aot.tune("add")(lambda x, y: x)
-        function.tuned._table[function.tuned._key((x, y), {})] = launcher  # type: ignore[attr-defined]
+        function.tuned.table.choices[function.tuned._key((x, y), {})] = launcher  # type: ignore[attr-defined]
 
         with override(fast_path=False):
             bound = bind(tuned, op, "aot_bench::add", checked=())
@@ -134,7 +134,7 @@ def main() -> None:
             bound_fast(x, y)
             measure("node, bound in C++", of_bound_fast, NODES)
             tuned.forget()
-            tuned._table[key] = Original("misses")
+            tuned.table.choices[key] = Original("misses")
             measure("miss", op)
             measure("hit of a decorated function", function)
         taken.undo()
