@@ -102,6 +102,25 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = False) -> N
         file.write_bytes(data)
 
 
+def write_between(page: Path, begin: str, end: str, what: str, text: str, fresh: str = "") -> None:
+    """Puts ``text`` between two marks of a page that people write around it.
+
+    Args:
+        what: what the text is, for the error.
+        fresh: the page's title where there is no page yet; none: the page has to be there.
+
+    Raises:
+        CacheError: the page hasn't these marks, or can't be written.
+    """
+    old = page.read_text() if page.exists() else f"{fresh}\n\n{begin}\n{end}\n" if fresh else ""
+    if begin not in old or end not in old:
+        raise CacheError(f"{page} has no place for {what}.", f"Put the lines {begin!r} and {end!r} into it.")
+    try:
+        write_whole(page, f"{old.partition(begin)[0]}{begin}\n\n{text}\n\n{end}{old.partition(end)[2]}")
+    except OSError as error:
+        raise CacheError(f"can't write {page}: {error.strerror}.", "Name another --docs.") from error
+
+
 def resolved(path: Path) -> Path:
     """The absolute path without links. Raises OSError for links in a circle, or the home of a user there isn't."""
     try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..files import write_whole
+from ..files import write_between
 from .mkb import CATEGORIES, Record
 
 _BEGIN, _END = "<!-- results -->", "<!-- end of results -->"
@@ -90,10 +90,7 @@ def write(path: Path, records: Sequence[Record], chip: str) -> None:
             "",
         ]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()
-    block = f"{_BEGIN}\n\n{body}\n\n{_END}"
-    old = path.read_text(encoding="utf-8") if path.is_file() else f"# AscendCraft's tasks\n\n{_BEGIN}{_END}\n"
-    start, end = old.index(_BEGIN), old.index(_END) + len(_END)
-    write_whole(path, old[:start] + block + old[end:])
+    write_between(path, _BEGIN, _END, "results", body, "# AscendCraft's tasks")
 
 
 def _us(value: float | None) -> str:

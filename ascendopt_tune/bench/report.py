@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CacheError
-from ..files import replacing, write_whole
+from ..files import replacing, write_between, write_whole
 from . import peers, summary
 from .gain import PARTS
 from .pictures import figure, svg
@@ -70,14 +70,11 @@ def write(page: Path, results: Results) -> list[Path]:
     Raises:
         CacheError: a file can't be written.
     """
-    old = page.read_text() if page.exists() else f"# Benchmark of the search\n\n{BEGIN}\n{END}\n"
-    if BEGIN not in old or END not in old:
-        raise CacheError(f"{page} has no place for results.", f"Put the lines {BEGIN!r} and {END!r} into it.")
     picture, interactive = page.with_name(f"{page.stem}.svg"), page.with_name(f"{page.stem}.html")
     body = "\n".join(_results(results, picture.name)).rstrip()
     counted, general = results.counted, results.general
+    write_between(page, BEGIN, END, "results", body, "# Benchmark of the search")
     try:
-        write_whole(page, f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{body}\n\n{END}{old.partition(END)[2]}")
         if counted:
             write_whole(picture, svg(_curves(counted, general)))
             with replacing(interactive) as whole:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import AscendOptError, CacheError
-from ..files import write_whole
+from ..errors import AscendOptError
+from ..files import write_between
 from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Pair
 from .record import RunRecord
@@ -167,11 +167,4 @@ def _figures(effect: Effect, sizes: Sequence[str]) -> str:
 
 def write(page: Path, lines: Sequence[str]) -> None:
     """Puts the lines between the marks of ``page``. Raises CacheError when it has none, or can't be written."""
-    old = page.read_text() if page.exists() else ""
-    if BEGIN not in old or END not in old:
-        raise CacheError(f"{page} has no place for the sensitivity.", f"Put the lines {BEGIN!r} and {END!r} into it.")
-    text = "\n".join(lines).rstrip()
-    try:
-        write_whole(page, f"{old.partition(BEGIN)[0]}{BEGIN}\n\n{text}\n\n{END}{old.partition(END)[2]}")
-    except OSError as error:
-        raise CacheError(f"can't write {page}: {error.strerror}.", "Name another --docs.") from error
+    write_between(page, BEGIN, END, "the sensitivity", "\n".join(lines).rstrip())

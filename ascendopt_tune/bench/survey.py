@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import AscendOptError, OperatorError
+from ..files import write_between
 from ..nouns.operator import Pair
 from ..nouns.outcome import Timed
 from ..nouns.trial import key_in
@@ -195,13 +196,5 @@ def section(found: Survey, sources: Sequence[str], when: str) -> str:
 
 
 def write(page: Path, text: str) -> None:
-    """Puts ``text`` between the page's marks.
-
-    Raises:
-        OperatorError: the page has no such marks.
-    """
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise OperatorError(f"{page} has no line {BEGIN!r} with {END!r} behind it.")
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    """Puts ``text`` between the page's marks. Raises CacheError when it has none, or can't be written."""
+    write_between(page, BEGIN, END, "the survey", text.rstrip())

@@ -70,7 +70,9 @@ def test_the_command_line(run: Path) -> None:
     text = execute("sh", str(EXAMPLES / "01_command_line.sh"), cwd=run)
     assert "modelled" in text
     assert json.loads((run / "rms_norm.json").read_text())["cached"]
-    assert (run / "rms_norm.html").stat().st_size > 100_000
+    page = (run / "rms_norm.html").read_text()
+    assert "<svg" in page
+    assert "modelled" in page
 
 
 @needs_torch_npu

@@ -10,12 +10,12 @@ from ...nouns.outcome import Timed
 from ...nouns.trial import Move
 from ...sources.cpp import Edit
 from ..kernel.motifs import KernelProgram, find
+from ..tiling.purposes import BUFFER_COUNT
 from .blocks import shorter_tiles
 from .move import JointMove, Material
 
 _HELPED = frozenset(["no overlap", "copies", "memory bandwidth"])  # shorter tiles are dear where these are no bound
 _SHARES = ((0.5, 1.0), (0.25, 0.6))  # of the tile's length, and how promising: its room twice, and more turns
-_BUFFERS = re.compile(r"buf(fer)?s?_?(num|cnt|count)|double|depth", re.IGNORECASE)
 _TILE = re.compile(r"tile|chunk|batch|block_?len|per_?loop|max_?len", re.IGNORECASE)
 _CORES = re.compile(r"core|dim|align|byte|size_?of", re.IGNORECASE)
 _SHORTEST_TILE, _LONGEST_TILE = 64, 1 << 16  # elements
@@ -55,7 +55,7 @@ def shared_constants(material: Material) -> Iterator[JointMove]:
 
 
 def _values(name: str, value: int) -> list[tuple[int, float]]:
-    if _BUFFERS.search(name) and 1 <= value <= 4:
+    if BUFFER_COUNT.search(name) and 1 <= value <= 4:
         return [(n, 1.2 if n == 2 else 0.5) for n in (1, 2) if n != value]
     if _TILE.search(name) and _SHORTEST_TILE <= value <= _LONGEST_TILE:
         return [(value * 2, 0.9), (value // 2, 0.8), (value * 4, 0.5), (value // 4, 0.5)]

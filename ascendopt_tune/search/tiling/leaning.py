@@ -56,8 +56,7 @@ class Leaning:
         """What the diagnosis of ``parent`` says, so far into the run; nothing where its launch wasn't timed."""
         if not isinstance(parent.outcome, Timed):
             return Leaning()
-        spent = sum(t.duplicate_of is None for t in state.history)
-        strength = 1.0 if spent <= _EARLY else _LATER
+        strength = 1.0 if len(state.history.evaluated) <= _EARLY else _LATER
         out: dict[str, float] = {}
         findings = diagnose(parent.outcome.profile, state.chip).findings
         for finding, rank in zip(findings, _RANKS, strict=False):

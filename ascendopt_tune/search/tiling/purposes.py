@@ -39,7 +39,7 @@ _FACT_NAMES = re.compile(
     r"d?type|(^|_)key(_|$)|ind(e)?x|(^|_)idx|axis|dim_?num|attr", re.IGNORECASE
 )  # more often facts
 _PARTS = re.compile(r"(tile|loop|split|part)_?(num|cnt|count)", re.IGNORECASE)  # one is a number of them, too
-_BUFFER_COUNT = re.compile(r"buf(fer)?s?_?(num|cnt|count)|double|depth", re.IGNORECASE)
+BUFFER_COUNT = re.compile(r"buf(fer)?s?_?(num|cnt|count)|double|depth", re.IGNORECASE)
 # A capped or scaled expression as the rules write it (logic_rules.py); one site, not three numbers.
 CAP = re.compile(r"\((?P<what>.+) < (?P<n>\d+) \? (?P=what) : (?P=n)\)", re.DOTALL)
 SCALE = re.compile(r"\((?P<what>.+) / (?P<d>\d+) \* (?P<m>\d+)\)", re.DOTALL)
@@ -83,7 +83,7 @@ class NumberUse:
 
     @property
     def counts_buffers(self) -> bool:
-        return self.value <= 4 and _BUFFER_COUNT.search(self.name) is not None
+        return self.value <= 4 and BUFFER_COUNT.search(self.name) is not None
 
 
 #: What a number is for, the first that holds; None: it is no decision (an index, an element size, a dtype key).
