@@ -9,7 +9,7 @@ import pytest
 
 from ascendopt_tune.bench import survey as work
 from ascendopt_tune.bench.subject import Subject
-from ascendopt_tune.errors import CacheError
+from ascendopt_tune.errors import CacheError, OperatorError
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
@@ -41,7 +41,7 @@ def test_every_operator_below_a_folder_is_counted_for_each_motif(tmp_path: Path)
     assert [(k.source, k.name) for k in found] == [("repository", "a"), ("repository", "deep/b")]
     assert found[0].matches["double-buffer"] == 1
     assert {"full-barrier", "fused-multiply-add"} <= set(found[0].matches)
-    with pytest.raises(CacheError, match="no operator below"):
+    with pytest.raises(OperatorError, match="no operator below"):
         list(work.survey(tmp_path / "repository" / "src" / "a" / "op_kernel"))
 
 
@@ -72,7 +72,7 @@ def test_a_motif_is_worth_what_the_gate_lets_through() -> None:
     assert gains["fused-multiply-add"].speedup == 1.0
     assert not gains["fused-multiply-add"].faster
     subject.broken = True
-    with pytest.raises(CacheError, match="does not pass the gate"):
+    with pytest.raises(OperatorError, match="does not pass the gate"):
         list(work.measure(cast(Subject, subject)))
 
 
@@ -92,5 +92,5 @@ def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Pat
     assert "| `full-barrier` | 2 | 2 | 1 | 1.50x | 1.50x |" in text
     assert all(f"`{m.name}`" in text for m in MOTIFS)
     page.write_text("no marks")
-    with pytest.raises(CacheError, match="no line"):
+    with pytest.raises(CacheError, match="no place"):
         work.write(page, "text")
