@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import SettingsError
 from ..nouns.operator import Operator
-from .serving.decorator import options_of
+from .serving.decorator import checked, options_of
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ..generator import Generated
     from .serving.intercept import Installation, Interception
     from .serving.warmup import WarmupReport
+
+_NOT_A_WARMUPS = frozenset(["chip", "target", "invariant", "retune", "resume"])
 
 
 def intercept(
@@ -103,9 +106,9 @@ def warmup(
     example_inputs: Any,
     *,
     shapes: Iterable[Sequence[Sequence[int]]] = (),
-    budget: int | None = None,
     seconds: float | None = None,
     progress: Callable[[str], None] | None = None,
+    **options: Any,
 ) -> WarmupReport:
     """Runs ``model`` once on the inputs, tunes every case of a tuned operator that it calls, those with the largest
     share of the model first, and loads what serves them. Nothing is left to be done at the first request.
@@ -119,23 +122,32 @@ def warmup(
         example_inputs: one run: a tensor, a tuple of arguments, or a dict of named ones; several: an iterable of these.
         shapes: more runs: for each, the shapes of the (first) example's tensors, in order. Their elements are those of
             the example, repeated, so that indices stay valid.
-        budget: evaluations per case; default ``ASCENDOPT_BUDGET``.
         seconds: no further case is begun after so long; the report names those that are left.
         progress: called with a line of text for each step; default: stderr. Ctrl-C keeps what is tuned so far.
+        options: of a run (docs/options.md), ``budget=20`` for one, for what a decorator or ``intercept`` didn't say.
+            Which results serve is theirs alone: not ``chip``, ``target``, ``invariant``; nor ``retune`` and ``resume``,
+            for a warm-up always goes on with what is unfinished.
 
     Returns:
         What was found and what it brought; print it.
 
     Raises:
-        CaseError: example inputs of another kind, or shapes that don't fit them.
+        CaseError: example inputs of another kind, shapes that don't fit them, or a value that an option can't have.
+        SettingsError: an option that there isn't, or that isn't a warm-up's.
         Whatever the model raises.
     """
+    given = checked(options)
+    if foreign := sorted(_NOT_A_WARMUPS & set(given)):
+        raise SettingsError(
+            f"{foreign[0]!r} is no option of a warm-up.",
+            "Give it where the operator is decorated or intercepted.",
+        )
     from .device.activate import activate
 
     activate()
     from .serving.warmup import warmup as run
 
-    return run(model, example_inputs, shapes=shapes, budget=budget, seconds=seconds, progress=progress)
+    return run(model, example_inputs, shapes=shapes, seconds=seconds, progress=progress, options=given)
 
 
 def compile_pass(graph: GraphModule, *, bind_nodes: bool = True) -> GraphModule:

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
 from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
+from ascendopt_tune.errors import CaseError, SettingsError  # noqa: E402
 from ascendopt_tune.nouns.case import Case, TensorSpec  # noqa: E402
 from ascendopt_tune.search.budget import Limits  # noqa: E402
 from ascendopt_tune.settings import override  # noqa: E402
@@ -85,6 +86,22 @@ def test_seconds_end_a_warmup_with_a_list_of_what_is_left(ops: Any) -> None:
     report = aot.warmup(Model(ops).eval(), torch.randn(4, 32).npu(), seconds=0.0, progress=lambda text: None)
     assert {c.source for c in report.cases} == {"not tuned: the budget was spent"}
     assert "not tuned" in str(report)
+
+
+def test_options_of_a_run_are_a_warmups_too(ops: Any, tmp_path: Path) -> None:
+    x = torch.randn(20, 96).npu()
+    with pytest.raises(SettingsError, match="'chip' is no option of a warm-up"):
+        aot.warmup(Model(ops), x, chip="ascend910b2")
+    with pytest.raises(SettingsError, match="unknown option 'bugdet'"):
+        aot.warmup(Model(ops), x, bugdet=3)
+    with pytest.raises(CaseError, match="budget = 0"):
+        aot.warmup(Model(ops), x, budget=0)
+    with override(cache_dir=tmp_path):
+        aot.warmup(lambda x: ops.add(x, x), x, budget=2, seed=7, steps=(2, 0), progress=lambda text: None)
+        (entry,) = Cache(tmp_path).items("add")
+        made = Cache(tmp_path).get(entry.key)
+        assert made is not None
+        assert made.provenance.seed == 7
 
 
 def test_a_search_in_parts_is_the_whole_one(ops: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,7 @@ def options_of(
     """Makes the options, once torch may be imported. Raises as :func:`tune`, at once."""
     if policy is not None:
         check_policy(policy)
-    given = {name: value for name, value in run.items() if value is not None}
-    for name, value in given.items():
-        check_option(name, value)
+    given = checked(run)
 
     def make() -> Options:
         from .resolve import Options
@@ -89,6 +87,19 @@ def options_of(
         return Options(policy, tuple(returns), dict(names or {}), buckets, given)
 
     return make
+
+
+def checked(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options of a run that are given.
+
+    Raises:
+        SettingsError: there is no such option.
+        CaseError: a value that it can't have.
+    """
+    given = {name: value for name, value in run.items() if value is not None}
+    for name, value in given.items():
+        check_option(name, value)
+    return given
 
 
 def name_of(source: str | Path | Operator) -> str:

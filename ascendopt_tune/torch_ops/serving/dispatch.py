@@ -244,14 +244,16 @@ class TunedOp:
         kwargs: Mapping[str, Any],
         original: Any,
         limits: Limits,
+        run: Mapping[str, Any],
         progress: ProgressCallback | None = None,
     ) -> Entry:
-        """Tunes these arguments' case, or goes on with it, within ``limits``; what serves stays as it is.
+        """Tunes these arguments' case, or goes on with it, within ``limits``; what serves stays as it is. ``run``:
+        options of a run, for what the operator's own don't say.
 
         Raises AscendOptError for a call that can't be tuned, OutOfTime when the time is over before anything is found.
         """
         with self._lock:
-            return self._resolver.tune(original or self.original, args, kwargs, limits, progress)
+            return self._resolver.tune(original or self.original, args, kwargs, limits, run, progress)
 
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -178,16 +179,18 @@ class Resolver:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         limits: Limits,
+        run: Mapping[str, Any],
         progress: ProgressCallback | None = None,
     ) -> Entry:
         """The call's result: the cached one, if its search was finished, else what the search finds within ``limits``.
+        ``run``: options of a run, for what the operator's own don't say.
 
         Raises AscendOptError for a call that can't have one, OutOfTime when the time is over before anything is found.
         """
         tensors = tensors_in((*args, *kwargs.values()))
         self._check(tensors)
         operator = self._load()
-        site = self._site("blocking", tensors[0].device)
+        site = self._site("blocking", tensors[0].device, run)
         call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
         signature = self._signature(operator, site)
         assert signature is not None
@@ -242,10 +245,10 @@ class Resolver:
     def remarks(store: Cache) -> Remarks:
         return Remarks(store.root / "remarks")
 
-    def _site(self, policy: str, device: torch.device) -> _Site:
+    def _site(self, policy: str, device: torch.device, asked: Mapping[str, Any] = MappingProxyType({})) -> _Site:
         config = settings()
         toolkit = prepare() or find(config.target)  # the one this process runs on, whatever was built since
-        run = {"target": toolkit.target, **self.options.run}
+        run = {"target": toolkit.target, **asked, **self.options.run}
         if toolkit.target != "virtual":
             run.setdefault("chip", device_of(toolkit, device.index).soc_name().lower())
         return _Site(toolkit, RunOptions(**run), store(), policy, config, device)

@@ -8,8 +8,10 @@ leaves a result in the cache and a journal that the next part goes on from, so C
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from ...errors import AscendOptError, OutOfTime
 from ...search.budget import Limits
@@ -54,11 +56,16 @@ class Interrupted(Exception):
 
 
 def tune_breadth_first(
-    works: list[Work], budget: int, end: float | None, say: Callable[[int, Work, int], None]
+    works: list[Work],
+    budget: int,
+    end: float | None,
+    say: Callable[[int, Work, int], None],
+    run: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Tunes until every case has its budget, or until ``end`` (time.monotonic()).
 
     Args:
+        run: options of a run, for what an operator's own don't say.
         say: told of each part before it begins: how many parts there were, whose it is, how many evaluations it goes
             up to.
 
@@ -78,11 +85,11 @@ def tune_breadth_first(
         until = None if end is None else time.monotonic() + min(left, 2 * left / len(fresh) if fresh else left)
         say(number, work, work.target(budget))
         number += 1
-        if _part(work, budget, until):
+        if _part(work, budget, until, run):
             waiting.remove(work)
 
 
-def _part(work: Work, budget: int, until: float | None) -> bool:
+def _part(work: Work, budget: int, until: float | None, run: Mapping[str, Any]) -> bool:
     """One part of a case's search; whether it was the last one."""
     target = work.target(budget)
     before, spent = work.saved, work.entry.provenance.evaluations if work.entry is not None else 0
@@ -91,7 +98,7 @@ def _part(work: Work, budget: int, until: float | None) -> bool:
     item = work.item
     tuned = item.op.served.tuned
     try:
-        work.entry = item.op.tune_ahead(item.args, item.kwargs, item.original, limits)
+        work.entry = item.op.tune_ahead(item.args, item.kwargs, item.original, limits, run)
     except OutOfTime:
         work.reason = SPENT
     except AscendOptError as error:

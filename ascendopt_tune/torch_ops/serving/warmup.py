@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from torch.utils import _pytree as pytree
 
 from ...errors import AscendOptError, CaseError
 from ...nouns.clocks import Interval, speedup_text
+from ...nouns.run_options import RunOptions
 from ...service.lazy import moving_us
 from ...service.policy import policy
-from ...settings import override, settings
+from ...settings import settings
 from . import intercept
 from .recording import RecordedCall, Recorder, recording, timer, write_calls
 from .warming import SPENT, Interrupted, Work, tune_breadth_first
@@ -118,9 +119,9 @@ def warmup(
     example_inputs: Any,
     *,
     shapes: Iterable[Sequence[Sequence[int]]] = (),
-    budget: int | None = None,
     seconds: float | None = None,
     progress: Progress | None = None,
+    options: Mapping[str, Any],
 ) -> WarmupReport:
     """See :func:`ascendopt_tune.warmup`."""
     say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
@@ -134,8 +135,7 @@ def warmup(
     # At the end everything is compared once and the model run once more.
     end = None if seconds is None else started + seconds - 2 * recorder.seconds
     try:
-        with override(**({"budget": budget} if budget is not None else {})):
-            _tune(works, budget or settings().budget, end, recorder.total_us, say)
+        _tune(works, options, end, recorder.total_us, say)
         _wait_for_cpp(None if seconds is None else started + seconds - time.monotonic(), say)
     except (KeyboardInterrupt, Interrupted):
         say("interrupted: what is tuned so far serves")
@@ -152,14 +152,14 @@ def warmup(
     )  # fmt: skip
 
 
-def _tune(works: list[Work], budget: int, end: float | None, total_us: float, say: Progress) -> None:
+def _tune(works: list[Work], options: Mapping[str, Any], end: float | None, total_us: float, say: Progress) -> None:
     def tell(number: int, work: Work, target: int) -> None:
         place = works.index(work) + 1
         share = f"{work.item.us / total_us:.1%} of the model's device time" if work.item.us and total_us else "no time"
         left = "" if end is None else f", {max(end - time.monotonic(), 0):.0f} s left"
         say(f"{place}/{len(works)}  {share}  {work.item.op.name} {_case(work.item)}  up to {target} evaluations{left}")
 
-    tune_breadth_first(works, budget, end, tell)
+    tune_breadth_first(works, RunOptions(**options).budget, end, tell, options)
 
 
 def _wait_for_cpp(left_s: float | None, say: Progress) -> None:
