@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import sys
+from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..errors import AscendOptError
-from . import (
-    bank,
-    bench,
-    bench_mkb,
-    cache,
-    calibrate,
-    doctor,
-    dsl,
-    explain,
-    failure,
-    fidelity,
-    generate,
-    llm_check,
-    mkb,
-    ops,
-    prebuild,
-    profile,
-    run,
-    silicon_check,
-    toolkit,
-    tune,
-)
+from . import failure
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -38,35 +21,81 @@ _EPILOG = (
     "variables, listed in docs/settings.md."
 )
 
+#: Each command's file here, what it is there (a function or a group), and its epilog's name.
+_COMMANDS = {
+    "doctor": ("doctor", "doctor", ""),
+    "ops": ("ops", "ops", ""),
+    "run": ("run", "run", "EXAMPLES"),
+    "tune": ("tune", "tune", "EXAMPLES"),
+    "profile": ("profile", "profile", "EXAMPLES"),
+    "explain": ("explain", "explain", "EXAMPLES"),
+    "generate": ("generate", "generate", "EXAMPLES"),
+    "prebuild": ("prebuild", "prebuild_command", "EXAMPLES"),
+    "cache": ("cache", "app", ""),
+    "toolkit": ("toolkit", "toolkit", ""),
+    "bank": ("bank", "app", ""),
+    "bench": ("bench", "app", ""),
+    "dsl": ("dsl", "app", ""),
+    "import": ("mkb", "import_", "IMPORT_EXAMPLES"),
+    "export": ("mkb", "export", "EXPORT_EXAMPLES"),
+    "llm-check": ("llm_check", "llm_check", "EXAMPLES"),
+    "calibrate": ("calibrate", "calibrate_command", "EXAMPLES"),
+    "silicon-check": ("silicon_check", "silicon_check", ""),
+    "fidelity": ("fidelity", "fidelity", "EXAMPLES"),
+}
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands by name; what a command needs is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            file, attribute, epilog = _COMMANDS[name]
+            module = importlib.import_module(f".{file}", __name__)
+            found = getattr(module, attribute)
+            if not isinstance(found, typer.Typer):
+                function, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
+                found.command(name, epilog=getattr(module, epilog) if epilog else None)(function)
+            self[name] = typer.main.get_command(found)
+            self[name].name = name
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.commands = _Commands()
+
+
 app = typer.Typer(
     name="ascendopt-tune",
-    help="Tune custom AscendC operators (host tiling program and device kernel) on an Ascend NPU or the virtual one.",
+    cls=_Group,
     epilog=_EPILOG,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("doctor")(doctor.doctor)
-app.command("ops")(ops.ops)
-app.command("run", epilog=run.EXAMPLES)(run.run)
-app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
-app.command("profile", epilog=profile.EXAMPLES)(profile.profile)
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
-app.command("generate", epilog=generate.EXAMPLES)(generate.generate)
-app.command("prebuild", epilog=prebuild.EXAMPLES)(prebuild.prebuild_command)
-app.add_typer(cache.app)
-app.command("toolkit")(toolkit.toolkit)
-app.add_typer(bank.app, name="bank")
-app.add_typer(bench.app, name="bench")
-bench.app.command("mkb", epilog=bench_mkb.EXAMPLES)(bench_mkb.mkb)
-app.add_typer(dsl.app, name="dsl")
-app.command("import", epilog=mkb.IMPORT_EXAMPLES)(mkb.import_)
-app.command("export", epilog=mkb.EXPORT_EXAMPLES)(mkb.export)
-app.command("llm-check", epilog=llm_check.EXAMPLES)(llm_check.llm_check)
-app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate_command)
-app.command("silicon-check")(silicon_check.silicon_check)
-app.command("fidelity", epilog=fidelity.EXAMPLES)(fidelity.fidelity)
+
+
+@app.callback()
+def ascendopt_tune() -> None:
+    """Tune custom AscendC operators (host tiling program and device kernel) on an Ascend NPU or the virtual one."""
 
 
 def _keep_freed_memory() -> None:

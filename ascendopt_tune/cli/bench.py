@@ -20,7 +20,7 @@ from ..errors import SettingsError
 from ..nouns.chip import load_chip
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from . import options
+from . import bench_mkb, options
 from .flags import Only, grouped
 
 if TYPE_CHECKING:
@@ -276,3 +276,6 @@ def operators(name: List = table.TEST, json: Json = False) -> None:
         return
     for o in listed:
         print(f"{o.level}  {o.path}  {o.size}  {o.case}{'  (sample)' if o.sampled else ''}")
+
+
+app.command("mkb", epilog=bench_mkb.EXAMPLES)(bench_mkb.mkb)

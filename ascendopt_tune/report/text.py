@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,9 +15,10 @@ from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Operator
 from ..nouns.outcome import Failure
 from ..nouns.profile import Profile
-from ..search.acceptance import NO_WIN
-from ..store.entry import finite
-from ..tuner import TuneRecord
+from ..store.entry import NO_WIN, finite
+
+if TYPE_CHECKING:
+    from ..tuner import TuneRecord  # commands that don't tune needn't load the search
 
 #: Said where nothing but the operator itself knows what is right.
 ITSELF_ONLY = "compared with itself only: give a reference.py (docs/operators.md)"

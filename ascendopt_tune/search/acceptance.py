@@ -19,8 +19,8 @@ from ..nouns.clocks import Interval, interval
 from ..nouns.operator import Pair
 from ..nouns.outcome import Timed
 from ..nouns.trial import Trial
+from ..store.entry import FRAGILE, NO_WIN, WIN
 
-WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 FINALISTS = 3
 MOST_FRAGILE = 5  # finalists that may fail under plausible clocks before the baseline is kept
 # Share of the time a win must save, by target. Modelled times don't vary; less is noise of the model's rounding.

@@ -20,7 +20,8 @@ from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
 from ..store.cache import Cache, Entry, Key, Provenance
-from .acceptance import FRAGILE, NO_WIN, Comparison, Decision, accept
+from ..store.entry import FRAGILE, NO_WIN
+from .acceptance import Comparison, Decision, accept
 from .engine import SearchResult
 
 

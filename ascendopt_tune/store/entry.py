@@ -28,6 +28,8 @@ SCHEMA = 1  # of the key and of entry.json; a new number makes every older entry
 ENTRY_FILE = "entry.json"
 FILE_BYTES = 256 << 20  # of one file of an entry; a compiled kernel has megabytes at most
 FINISHED = ("budget", "exhausted")  # a search that ended otherwise can go on
+#: What a run decided of its best pair.
+WIN, NO_WIN, FRAGILE = "win", "no significant win", "no win that survives the clock's uncertainty"
 _HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".inl"})
 
 

@@ -16,8 +16,9 @@ from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search import keep
-from ascendopt_tune.search.acceptance import FRAGILE, MOST_FRAGILE, NO_WIN, WIN, Comparison, accept, decide
+from ascendopt_tune.search.acceptance import MOST_FRAGILE, Comparison, accept, decide
 from ascendopt_tune.search.engine import SearchResult
+from ascendopt_tune.store.entry import FRAGILE, NO_WIN, WIN
 
 
 def trial(number: int, us: float = 90.0) -> Trial:

@@ -19,9 +19,9 @@ from ascendopt_tune.nouns.operator import Candidate, Operator, Pair
 from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Trial
-from ascendopt_tune.search.acceptance import FRAGILE, NO_WIN, WIN
 from ascendopt_tune.search.engine import SearchResult
 from ascendopt_tune.search.keep import confirm, what_to_keep
+from ascendopt_tune.store.entry import FRAGILE, NO_WIN, WIN
 
 BASE = Pair({"t": "base"}, {})
 OPERATOR = Operator("op", Path(), "k", "k.cpp", BASE)

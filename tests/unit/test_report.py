@@ -14,7 +14,7 @@ from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.report.html import write_report
 from ascendopt_tune.report.story import write_story
 from ascendopt_tune.report.text import print_tuned, print_tuned_together
-from ascendopt_tune.search.acceptance import FRAGILE, WIN
+from ascendopt_tune.store.entry import FRAGILE, WIN
 from ascendopt_tune.tuner import TuneRecord
 
 TEXT = "2.00x (1.80 to 2.30 over plausible clocks)"
