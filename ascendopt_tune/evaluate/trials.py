@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import AscendOptError, CaseError, OperatorError
 from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator, Signature
-from ..nouns.outcome import Outcome, Timed
+from ..nouns.outcome import CompileFailed, Outcome, Timed
 from ..sources.arguments import Array, dtype_name
 from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, wrong_elements
@@ -206,6 +206,8 @@ class TrialMaker:
         together = self.evaluator.evaluate(ask([*trials, again]))
         if isinstance(together.outcome, Timed) and len(together.outputs) == len(trials) + 1:
             return [replace(together, outputs=(o,)) for o in together.outputs[:-1]]
+        if isinstance(together.outcome, CompileFailed):
+            return [together] * len(trials)  # whatever the inputs
         found = dict(self.evaluator.evaluate_many([ask([t, again] if t is trials[0] else [t]) for t in trials]))
         return [found[i] for i in range(len(trials))]
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import multiprocessing.context
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +27,57 @@ def shared_cache(own_cache: Path, tmp_path_factory: pytest.TempPathFactory, monk
     return folder
 
 
+def _command_line(arguments: list[str], env: dict[str, str], cwd: str, out: str, err: str) -> None:
+    """A process of the command line from its first line on, but for what the fork server has imported."""
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    for path, stream in ((out, 1), (err, 2)):
+        file = os.open(path, os.O_WRONLY)
+        os.dup2(file, stream)
+        os.close(file)
+    sys.argv = ["ascendopt-tune", *arguments]
+    from ascendopt_tune.cli import main
+
+    main()
+
+
+@pytest.fixture(scope="session")
+def forking() -> multiprocessing.context.ForkServerContext:
+    """Makes processes that don't import torch again: two seconds, and most of what a short command takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # as the command line's main has it
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["ascendopt_tune.cli.run", "ascendopt_tune.cli.tune", "torch"])
+        forkserver.ensure_running()
+    return context
+
+
 @pytest.fixture
-def cli() -> Cli:
+def cli(forking: multiprocessing.context.ForkServerContext, tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """Runs ``ascendopt-tune`` and checks its exit code."""
+
+    def call(*arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        folder = tmp_path_factory.mktemp("said")
+        out, err = folder / "out", folder / "err"
+        out.touch()
+        err.touch()
+        process = forking.Process(
+            target=_command_line, args=([*arguments], dict(os.environ), os.getcwd(), str(out), str(err))
+        )
+        process.start()
+        process.join(300)
+        assert process.exitcode is not None, f"{arguments} goes on after five minutes"
+        done = subprocess.CompletedProcess(arguments, process.exitcode, out.read_text(), err.read_text())
+        assert done.returncode == expect, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return call
+
+
+@pytest.fixture
+def cli_anew() -> Cli:
+    """As ``cli``, in a process that imports everything itself."""
 
     def call(*arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "ascendopt_tune", *arguments]

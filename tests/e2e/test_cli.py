@@ -246,12 +246,12 @@ def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cach
 
 
 def test_without_torch_the_baseline_is_the_specification(
-    cli: Cli, fresh_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli_anew: Cli, fresh_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = sys.modules['torch_npu'] = None\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     for command in (["run"], ["tune", "--budget", "2"]):
-        done = cli(*command, "add", *ADD, "--json")
+        done = cli_anew(*command, "add", *ADD, "--json")
         assert "torch is not installed" in done.stderr
         found = json.loads(done.stdout)
         assert (found["outcome"], found["reference"]) == ("Timed", "baseline")
