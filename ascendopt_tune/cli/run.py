@@ -97,6 +97,8 @@ def run(
     reason = "" if isinstance(outcome, Timed) else outcome.reason
     if subject.arrays and "[trial " in reason and "[trial 1 of" not in reason:
         print(_DOMAIN, file=sys.stderr)
+    if not json and result.result.printed:
+        print(f"the kernel printed, in the first trial:\n{_visible(result.result.printed)}")
     if isinstance(outcome, (CompileFailed, Deadlock, LaunchFailed)):
         raise typer.Exit(failure.tell_unbuilt(outcome, debug=debug))
     if not json:
@@ -107,6 +109,11 @@ def run(
             _print_trace(saved)
     if not isinstance(outcome, Timed):
         raise typer.Exit(1)
+
+
+def _visible(text: str) -> str:
+    """The text without what would steer a terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text).rstrip("\n")
 
 
 def _document(
@@ -137,6 +144,7 @@ def _document(
         "block_dim": tiling.block_dim if tiling else None,
         **(waves_json(result.profile, load_chip(evaluator.chip)) if result.profile else {}),
         "tiling_key": tiling.tiling_key if tiling else None,
+        "printed": result.result.printed,
         "trace": {"file": str(trace.path), "left_out": trace.left_out} if trace is not None else None,
         "timings_s": {"compile": 0.0, "tiling": 0.0, "execute": 0.0, **result.timings_s},
     }

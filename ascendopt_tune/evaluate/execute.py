@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN 
 # For the launch that repeats the first one (0.01 as a float): of local memory, and of a kernel's stack, else 0.
 _AGAIN_FILL, _AGAIN_STACK = 0x3C, 0x4D
 _SPACER = 4096 + 512  # bytes that are taken between two launches, so that addresses differ
+_PRINTED_BYTES = 1 << 16  # of what a kernel prints in a launch that are kept
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
 
 Run = Callable[..., None]  # launches the candidate, with ``options``
@@ -70,8 +72,8 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
 
     Args:
         tell: told of every trial, with its outputs in ``plan.outputs``: ``report``, ``error`` ("" or the device's
-            text), ``damage``, ``launch_s`` (wall clock, processor time), ``replayed`` (the first, with ``clocks``);
-            and, with ``timed``, of what the launches left that events timed.
+            text), ``damage``, ``launch_s`` (wall clock, processor time), ``printed`` (by the kernel), ``replayed`` (the
+            first, with ``clocks``); and, with ``timed``, of what the launches left that events timed.
 
     Returns:
         The event measurement on a real NPU, else None.
@@ -121,6 +123,7 @@ def _one(
 ) -> dict[str, Any]:
     launch.load(inputs, trial.poison)
     error = ""
+    before = os.fstat(1).st_size
     started, worked = time.perf_counter(), time.process_time()
     try:
         run(options=options)
@@ -129,6 +132,7 @@ def _one(
         error = str(e)
     took = time.perf_counter() - started, time.process_time() - worked
     result: dict[str, Any] = {"report": acl.report(), "error": error, "damage": [], "launch_s": took}
+    result["printed"] = _printed(before)
     if not error:
         if clocks:  # before another launch
             result["replayed"] = acl.replay(clocks)
@@ -140,6 +144,14 @@ def _one(
         if result["report"].get("unwritten") and _same_with_other_garbage(*garbage):
             result["report"]["unwritten"] = []
     return result
+
+
+def _printed(start: int) -> str:
+    """What has come to standard output, a file that only this process writes, since it had ``start`` bytes."""
+    ctypes.CDLL(None).fflush(None)
+    more = os.fstat(1).st_size - start - _PRINTED_BYTES
+    text = os.pread(1, _PRINTED_BYTES, start).decode(errors="replace")
+    return f"{text}\n... and {more} bytes more\n" if more > 0 else text
 
 
 def _only_cores_write_to_the_same(report: Mapping[str, Any]) -> bool:

@@ -199,6 +199,7 @@ class EvaluationResult:
     (``tiling``, ``kernel``). ``checks`` counts outputs that were compared.
     ``trace_path``: the timeline (evaluate/timeline.py), where it was asked for and the launch came that far.
     ``replayed``: modelled task durations (us) under the request's ``clocks``.
+    ``printed``: what the kernel printed in the first trial.
     """
 
     outcome: Outcome
@@ -215,6 +216,7 @@ class EvaluationResult:
     tiling_path: str | None = None
     trace_path: str | None = None
     replayed: tuple[float, ...] = ()
+    printed: str = ""
 
     @property
     def launchable(self) -> Launchable | None:

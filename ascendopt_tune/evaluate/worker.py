@@ -83,6 +83,7 @@ class Worker:
     def __post_init__(self) -> None:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
         self._trace_path: str | None = None
+        self._printed = ""
         self._first: list[Array] = []
 
     # -- requests -----------------------------------------------------------------------------------------------------
@@ -120,7 +121,13 @@ class Worker:
             if request.pair.hash == request.operator.baseline.hash:
                 raise
             result = replace(result, outcome=LaunchFailed(str(error)))
-        return replace(result, timings_s=self.timings, reused=tuple(self._builder.reused), trace_path=self._trace_path)
+        return replace(
+            result,
+            timings_s=self.timings,
+            reused=tuple(self._builder.reused),
+            trace_path=self._trace_path,
+            printed=self._printed,
+        )
 
     # -- stages -------------------------------------------------------------------------------------------------------
 
@@ -167,6 +174,8 @@ class Worker:
                 return
             i = len(done)
             done.append(trial)
+            if i == 0:
+                self._printed = trial.get("printed", "")
             checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], seen))
             if self.toolkit.kind == "virtual" and any(t.again for t in request.trials):
                 repeats &= self._stage("check", lambda: self._repeated(request, plan, i))
@@ -201,6 +210,7 @@ class Worker:
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
             replayed=tuple(done[0].get("replayed", ())) if done else (),
+            printed=self._printed,
         )
 
     def _stage(self, name: str, work: Callable[[], T]) -> T:

@@ -245,6 +245,17 @@ def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cach
     assert document("cache", "list")["entries"][0]["wins"] == first["wins"]
 
 
+def test_what_a_kernel_prints_is_shown(cli: Cli, document: Document, tmp_path: Path) -> None:
+    kernel = tmp_path / "scale.cpp"
+    printing = SCALE.replace("  Muls(", '  printf("block %d\\x1b[2J of %d\\n", GetBlockIdx(), GetBlockNum());\n  Muls(')
+    kernel.write_text(printing)
+    case = ["--input", "x=float32[256]", "--output", "y=float32[256]", "--attr", "factor=2.5", "-D", "N=128"]
+    direct = ["run", "--kernel", str(kernel), "--block-dim", "2", *case]
+    said = cli(*direct).stdout
+    assert "the kernel printed, in the first trial:\nblock 0\ufffd[2J of 2\nblock 1\ufffd[2J of 2\n" in said
+    assert document(*direct)["printed"] == "block 0\x1b[2J of 2\nblock 1\x1b[2J of 2\n"
+
+
 def test_without_torch_the_baseline_is_the_specification(
     cli_anew: Cli, fresh_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
