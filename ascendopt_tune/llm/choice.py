@@ -74,9 +74,9 @@ def choose(
             "`ascendopt-tune llm-check`; or use the proposer rules.",
         )
     from .client import Client  # what follows is for who asks a model only
-    from .proposers import LlmKernel, LlmTiling
+    from .proposers import LlmJoint, LlmKernel, LlmTiling
 
     bounded = replace(endpoint, max_tokens=limits.tokens, max_money=limits.money)
     client = Client(bounded, usage=usage, seed=seed, say=say)
-    asking: tuple[Proposer, ...] = (LlmTiling(client), LlmKernel(client, retrieval))
+    asking: tuple[Proposer, ...] = (LlmJoint(client), LlmTiling(client), LlmKernel(client, retrieval))
     return Choice(asking if wanted == "llm" else (*asking, *rules), retrieval, client)

@@ -3,9 +3,10 @@
 1. An answer that is in the store costs nothing and needs no network.
 2. What a retry may mend (429, 5xx, timeouts, broken connections, malformed bodies) is tried again, at most
    ``ATTEMPTS`` times, after the time the server asks for (``Retry-After``) or a doubling one.
-3. What no retry mends (key refused, model unknown, quota used up) ends all asking, as do ``_PATIENCE`` questions in a
-   row without an answer, or ``_USELESS`` whose answers can't be used: a run of many evaluations must not wait for a
-   dead endpoint at each, or pay for a model that isn't up to the task.
+3. What no retry mends (key refused, model unknown, quota used up) ends all asking, as do ``_USELESS`` questions in a
+   row whose answers can't be used: a run must not pay for a model that isn't up to the task. ``_PATIENCE`` questions in
+   a row without an answer pause the asking: a run of many evaluations must not wait for a dead endpoint at each. After
+   the pause one question probes; as long as it gets no answer, the next pause is twice as long.
 4. A body is read in pieces against a deadline and a size, so neither a reply that trickles nor an endless one holds
    the run. A server that streams unasked is understood, and one that doesn't although asked.
 5. The key is in no text that leaves this module: errors and answers are searched for it.
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
 ATTEMPTS = 4
-_PATIENCE = 3  # questions in a row without an answer, then the endpoint is given up
+_PATIENCE = 3  # questions in a row without an answer, then asking pauses
+_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 960.0
 _USELESS = 8  # questions in a row whose answers, corrected twice, can't be used
 _BACKOFF_S, _LONGEST_WAIT_S = 1.0, 60.0
 _BODY_BYTES = 8 << 20
@@ -42,6 +44,11 @@ _SCHEMA = 1  # of the store's documents
 _CHARACTERS_PER_TOKEN = 3.5  # of C++ text, for servers that don't count; a usual rule of thumb is 3 to 4
 _RETRIED = frozenset((408, 409, 425, 429))
 _FATAL = frozenset((401, 402, 403, 404))
+#: ``error.code`` or ``error.type`` of what is wrong with an account or a request, whatever the status.
+_HOPELESS = frozenset((
+    "insufficient_quota", "insufficient_balance", "billing_hard_limit_reached", "billing_not_active",
+    "account_deactivated", "access_terminated", "invalid_api_key", "invalid_authentication", "model_not_found",
+))  # fmt: skip
 _SHOWN = 300  # characters of a server's message that are shown
 
 
@@ -110,6 +117,7 @@ class Counts:
     requests: int = 0
     replayed: int = 0
     answered: int = 0
+    pauses: int = 0
     problems: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, object]:
@@ -117,6 +125,7 @@ class Counts:
             "requests": self.requests,
             "answered": self.answered,
             "replayed": self.replayed,
+            "pauses": self.pauses,
             "problems": dict(self.problems),
         }
 
@@ -140,8 +149,9 @@ class Client:
     Args:
         seed: another one has other answers to the same prompts.
         fresh: recorded answers are not looked up, and new ones not recorded.
-        say: told once when the endpoint is given up.
+        say: told when the endpoint is given up, when asking pauses, and when there is an answer again.
         wait: sleeps so many seconds.
+        clock: seconds since some time.
     """
 
     def __init__(
@@ -154,6 +164,7 @@ class Client:
         fresh: bool = False,
         say: Callable[[str], None] = lambda text: None,
         wait: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.endpoint = endpoint
         self.usage: Meter = usage if usage is not None else Account()
@@ -161,10 +172,12 @@ class Client:
         self._seed = seed
         self._store = store or AnswerStore()
         self._fresh = fresh
-        self._say, self._wait = say, wait
+        self._say, self._wait, self._clock = say, wait, clock
         self._lock = threading.Lock()
         self._failures = self._useless = 0
         self._given_up: str | None = None
+        self._pending = 0  # tokens that questions under way will take at least
+        self._pauses, self._paused_until = 0, 0.0  # since the last answer
         self._openai: openai.OpenAI | None = None
         self._options: dict[str, Any] = {"max_tokens": endpoint.max_reply}
         if endpoint.stream:
@@ -188,17 +201,23 @@ class Client:
         keys = [self._key(p, offline) for p in prompts]
         found: list[Answer | LlmError | None] = [None if self._fresh else self._recorded(k) for k in keys]
         missing = [i for i, answer in enumerate(found) if answer is None]
-        refusal = self._refusal()
 
-        def fill(i: int) -> None:
-            found[i] = refusal or self._answer(prompts[i], offline)
+        def fill(i: int, reserved: int) -> None:
+            try:
+                found[i] = self._answer(prompts[i], offline)
+            finally:
+                self._reserve(-reserved)
 
         # Daemons: an interrupted run must not wait for a reply that nobody will read.
-        threads = [threading.Thread(target=fill, args=(i,), daemon=True) for i in missing[1:]]
-        for t in threads:
-            t.start()
-        for i in missing[:1]:
-            fill(i)
+        threads: list[threading.Thread] = []
+        for i in missing:
+            found[i] = self._refusal()
+            if found[i] is None:
+                reserved = self._reserve(estimate_tokens("".join(m.text for m in prompts[i])))
+                threads.append(threading.Thread(target=fill, args=(i, reserved), daemon=True))
+                threads[-1].start()
+                if self._pauses:  # a probe, which the others wait for
+                    threads[-1].join()
         for t in threads:
             t.join()
         out: list[Answer | LlmError] = []
@@ -256,15 +275,23 @@ class Client:
             return LlmError("this prompt has no recorded answer.", "Unset ASCENDOPT_LLM_REPLAY to ask the model.")
         if self._given_up is not None:
             return LlmError(self._given_up)
-        if end.max_tokens is not None and self.usage.tokens >= end.max_tokens:
+        if self._clock() < self._paused_until:
+            return LlmError("asking pauses, because the language model gave no answers.")
+        if end.max_tokens is not None and self.usage.tokens + self._pending >= end.max_tokens:
             return LlmError(f"the limit of {end.max_tokens} tokens is reached.", "Raise ASCENDOPT_LLM_MAX_TOKENS.")
         if end.max_money is not None and self.usage.money >= end.max_money:
             return LlmError(f"the limit of {end.max_money:g} US dollars is reached.", "Raise ASCENDOPT_LLM_MAX_MONEY.")
         return None
 
+    def _reserve(self, tokens: int) -> int:
+        with self._lock:
+            self._pending += tokens
+        return tokens
+
     def _answer(self, prompt: Prompt, offline: bool) -> Answer | LlmError:
-        """A new answer; every failure counts, and enough of them end the asking."""
-        for attempt in range(ATTEMPTS):
+        """A new answer; every failure counts, and enough of them pause the asking."""
+        attempts = 1 if self._pauses else ATTEMPTS
+        for attempt in range(attempts):
             with self._lock:
                 self.counts.requests += 1
             try:
@@ -273,23 +300,37 @@ class Client:
                 with self._lock:
                     self.counts.problems[failure.kind] += 1
                 wait_s = failure.wait_s or _BACKOFF_S * 2**attempt
-                if failure.retry and attempt + 1 < ATTEMPTS and wait_s <= _LONGEST_WAIT_S and self._given_up is None:
+                if failure.retry and attempt + 1 < attempts and wait_s <= _LONGEST_WAIT_S and self._given_up is None:
                     self._wait(wait_s)
                     continue
                 return self._lost(failure)
-            with self._lock:
-                self._failures = 0
-                self.counts.answered += 1
+            self._answered()
             return answer
         raise AssertionError("the last attempt returns")
+
+    def _answered(self) -> None:
+        with self._lock:
+            if self._pauses:
+                self._say("the language model answers again")
+            self._failures = self._pauses = 0
+            self.counts.answered += 1
 
     def _lost(self, failure: _Failed) -> LlmError:
         with self._lock:
             self._failures += 1
             text = f"{self.endpoint.shown_url}: {failure}"
-            if failure.fatal or self._failures >= _PATIENCE:
+            if failure.fatal:
                 self._give_up(text)
+            elif self._failures >= _PATIENCE and self._clock() >= self._paused_until:
+                self._pause(text)
         return LlmError(text)
+
+    def _pause(self, why: str) -> None:
+        seconds = min(_PAUSE_S * 2**self._pauses, _LONGEST_PAUSE_S)
+        self._pauses += 1
+        self.counts.pauses += 1
+        self._paused_until = self._clock() + seconds
+        self._say(f"the language model is not asked for {seconds:g} s: {why}")
 
     def _give_up(self, why: str) -> None:
         if self._given_up is None:
@@ -372,8 +413,9 @@ class Client:
         if code == 400 and self._adapt(text):
             return _Failed("option", f"an option was refused: {text}", retry=True, wait_s=1e-3)
         what = f"status {code}: {text}"
-        if code == 429 and "insufficient_quota" in text:
-            return _Failed("quota", what, fatal=True)
+        told = {str(error.code), str(error.type)} & _HOPELESS
+        if told or (code == 429 and "insufficient_quota" in text):
+            return _Failed("quota" if code == 429 else str(code), what, fatal=True)
         if code in _RETRIED or code >= 500:
             return _Failed(str(code), what, retry=True, wait_s=_retry_after(error.response.headers))
         return _Failed(str(code), what, fatal=code in _FATAL)

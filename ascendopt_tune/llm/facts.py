@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..evaluate.compare import tolerance
 from ..evaluate.diagnosis import bandwidths, diagnose, stalls
+from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
-from ..nouns.operator import Operator
+from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
@@ -16,9 +19,11 @@ from ..search.proposer import SearchState
 from ..search.tiling.slice import Template
 from ..sources.cpp import program_of, tiling_functions
 
-CODE, CONTEXT = 60_000, 20_000  # characters of code that may be changed, and of code to read only
-_DIFF, _REASON, _LOG = 3_000, 300, 3_000  # characters
-_RECENT, _BEST, _SITES = 14, 3, 24  # trials, programs and places that are listed
+# Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
+CODE, CONTEXT = 18_000, 5_000
+_ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and the file's name in it
+_DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
+_RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ def kernel_first(operator: Operator) -> list[str]:
 def chip_facts(chip: Chip) -> dict[str, object]:
     """Numbers of the chip under the names the prompts use."""
     values = chip.values
+    numbers = {key: float(value) for key, value in values.items() if not isinstance(value, str)}
     usable = int(values["memory.ub_bytes"]) - int(values.get("memory.ub_reserved_bytes", 0))
     return {
         "name": chip.name,
@@ -66,7 +72,37 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "l2_mib": int(values["memory.l2_bytes"]) >> 20,
         "hbm": int(values["memory.hbm_gb_per_s"]),
         "l2": int(values["memory.l2_gb_per_s"]),
+        "launch_us": round(numbers["launch.base_us"] + numbers["launch.core_head_us"], 2),
+        "core_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"] + numbers["launch.tiling_us"], 3),
+        "copy_issue": round(numbers["mte2.issue_cycles"]),
+        "copy_latency": round(numbers["mte2.latency_cycles"]),
+        "copy_bytes": round(numbers["mte2.bytes_per_cycle"]),
+        "vector_head": round(numbers["vector.head_cycles"]),
+        "events": int(values["sync.event_ids"]),
+        "sync_all": int(values["sync.sync_all_cycles"]),
     }
+
+
+def checks(operator: Operator, case: Case) -> str:
+    """What results are compared with, how closely, and which values inputs have."""
+    against = (
+        "a formula computed in float64 (its reference.py)"
+        if operator.reference is not None
+        else "the results of the pair as written, so keep the order of operations where it decides rounding"
+    )
+    dtypes = dict.fromkeys(spec.dtype for spec in flatten(case.outputs))
+    limits = []
+    for dtype in dtypes:
+        allowed = tolerance(dtype, operator.settings)
+        limits.append(f"{dtype} within rtol {allowed.rtol:g}, atol {allowed.atol:g}")
+    text = f"Results are compared with {against}: {'; '.join(limits)}, and no further off than the pair as written."
+    bounds = []
+    for name, domain in operator.settings.get("domain", {}).items():
+        words = [f"{key} {domain[key]}" for key in ("low", "high", "index", "axis") if key in domain]
+        bounds.append(f"{name} ({', '.join(words)})")
+    drawn = "normal, uniform, large, tiny, constant, sorted, with outliers, infinities and NaN where they are defined"
+    text += f" Inputs are drawn in many ways: {drawn}."
+    return text + (f" Bounds of inputs: {'; '.join(bounds)}." if bounds else "")
 
 
 def profile_facts(profile: Profile, chip: Chip) -> str:
@@ -119,12 +155,12 @@ def history(state: SearchState) -> list[str]:
     return [one_line(shown[number], state.baseline.time_us) for number in sorted(shown)]
 
 
-def inspirations(state: SearchState, part: str) -> list[tuple[str, str]]:
-    """(one line, diff against the incumbent's ``tiling`` or ``kernel``) of other fast programs, the fastest first."""
-    now = getattr(state.incumbent.candidate.pair, part)
+def inspirations(state: SearchState, part: Callable[[Pair], Mapping[str, str]]) -> list[tuple[str, str]]:
+    """(one line, diff against the incumbent's ``part``) of other fast programs, the fastest first."""
+    now = part(state.incumbent.candidate.pair)
     out = []
     for trial in state.history.fastest_first:
-        other = getattr(trial.candidate.pair, part)
+        other = part(trial.candidate.pair)
         if trial is not state.incumbent and other != now and trial.time_us < (state.baseline.time_us or 0.0):  # type: ignore[operator]
             out.append((one_line(trial, state.baseline.time_us), shortened(diff(now, other), _DIFF)))
     return out[: _BEST - 1]
@@ -142,14 +178,18 @@ def sites(template: Template, shown: Iterable[str]) -> list[str]:
     return out[:_SITES]
 
 
-def failure(trial: Trial) -> str:
-    """Why a trial counts for nothing, with the compiler's own words where there are some."""
+def failure(trial: Trial, operator: Operator) -> str:
+    """Why a trial counts for nothing, with the compiler's own words where there are some, and no path of this machine.
+
+    Files are named as in prompts, below the operator's folder; headers by their names alone.
+    """
     outcome = trial.outcome
     assert not isinstance(outcome, Timed)
     text = f"{type(outcome).__name__}: {outcome.reason}"
     if isinstance(outcome, CompileFailed) and outcome.log:
-        text += f"\n{shortened(outcome.log, _LOG)}"
-    return text
+        text += f"\n{outcome.log}"
+    text = text.replace(f"{operator.root}/", "")
+    return shortened(_ABSOLUTE.sub(r"\1", text), _LOG)
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

@@ -1,11 +1,12 @@
-"""The two stages' proposers that ask a language model (Stage I: tiling programs, Stage II: kernels).
+"""The proposers that ask a language model: for tiling programs (Stage I), for kernels (Stage II), for both at once.
 
 1. What failed in this proposer's last batch is given back with its reason, to be repaired, at most ``REPAIRS`` times.
 2. The rest of a batch are new questions: code, profile and diagnosis, history with reasons, retrieved experience, rules
    of the chip and of what may be changed; each question of a batch has another focus.
-3. A reply that can't be read, or repeats what was tried, goes back to the model with the reason (llm/dialogue.py).
+3. A reply that can't be read, or repeats what was tried, goes back to the model with the reason (llm/dialogue.py). A
+   model that has no idea passes.
 
-Both are functions of the state: what they must remember stands in the moves of their trials, and the same prompt has
+All are functions of the state: what they must remember stands in the moves of their trials, and the same prompt has
 the same answer (llm/store.py). No answer, no proposal: the search goes on with the other proposers.
 """
 
@@ -29,13 +30,15 @@ from ..nouns.outcome import (
     WrongResult,
 )
 from ..nouns.trial import Move, Proposal, Trial
-from ..search.proposer import SearchState
+from ..search.kernel.motifs import MOTIFS, KernelProgram, is_in
+from ..search.proposer import JOINT, SearchState
 from ..search.tiling.slice import synthesize
 from . import facts
+from .apis import api_facts
 from .client import Asks, Prompt
 from .dialogue import REPAIRS, converse
 from .prompts import make_prompt
-from .replies import ProposedChange, ReplyError, plain, read_change
+from .replies import ProposedChange, ReplyError, experience_used, passed, plain, read_change
 from .roles import Refinement, refine_template
 
 # What a reason helps to repair, the most hopeful first. A candidate that takes too long has told nothing.
@@ -50,7 +53,7 @@ _REPAIRED: tuple[type[Outcome], ...] = (
 )
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
-_LESSON_TEXT, _LESSON_DIFF = 1500, 2500  # characters
+_LESSON_TEXT, _LESSON_DIFF = 1200, 1800  # characters
 
 TILING_FOCUS = (
     "Fine-tune parameters: number of blocks, tile length, number of buffers, shares of the Unified Buffer, alignment.",
@@ -68,6 +71,15 @@ KERNEL_FOCUS = (
 )
 
 
+JOINT_FOCUS = (
+    "Spread the work over more or fewer cores: the kernel takes its share by GetBlockIdx(), the tiling program says "
+    "how many blocks there are and how long a share is.",
+    "Cut the data otherwise: the tile, how many rows a core handles in one turn, and the buffers that go with them.",
+    "Move work to the host: what is the same for all tiles and cores is computed once by the tiling program.",
+    "Fit both programs to this case: what it never needs (tails, other types, other axes) goes, on both sides.",
+)
+
+
 class Lesson(Protocol):
     """What a retrieved experience has to tell (bank/experience.py's ``Experience`` is one)."""
 
@@ -81,6 +93,8 @@ class Lesson(Protocol):
     def bottleneck(self) -> str: ...
     @property
     def diff(self) -> str: ...
+    @property
+    def motif(self) -> str: ...
 
 
 Retrieve = Callable[[SearchState, int], Sequence[Lesson]]  # what fits the incumbent's bottleneck, the best first
@@ -88,7 +102,10 @@ Retrieve = Callable[[SearchState, int], Sequence[Lesson]]  # what fits the incum
 
 @dataclass(frozen=True)
 class _Question:
-    """One prompt of a batch. ``files``: what the answer may change, as it is now; ``make``: the pair with new ones."""
+    """One prompt of a batch. ``files``: what the answer may change, as it is now; ``make``: the pair with new ones.
+
+    ``lessons``: the experience it lists, in order.
+    """
 
     prompt: Prompt
     files: Mapping[str, str]
@@ -97,20 +114,25 @@ class _Question:
     parent: int
     moves: tuple[Move, ...]
     prefix: str = ""
+    lessons: tuple[Lesson, ...] = ()
 
 
 class _LlmProposer(ABC):
-    """What both stages share; ``_part`` names the half of the pair that may change."""
+    """What they share; ``_parts`` are the halves of the pair that may change, ``_title`` is what prompts call them."""
 
     stage: int
-    _part: str
-    _other: str
-    _part_title: str
-    _other_title: str
+    _name: str
+    _parts: tuple[str, ...]
+    _title: str
+    _other_title = ""
 
     def __init__(self, client: Asks) -> None:
         self._client = client
-        self.name = f"{self._part}-llm({plain(client.endpoint.model, 80)})"
+        self.name = f"{self._name}-llm({plain(client.endpoint.model, 80)})"
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        return tuple(part for part in ("tiling", "kernel") if part not in self._parts)
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         batch = Move(f"{self.name}:batch", "batch", "set", len(state.seen))
@@ -119,10 +141,11 @@ class _LlmProposer(ABC):
         changes = converse(self._client, [q.prompt for q in questions], [self._reader(state, q) for q in questions])
         out: dict[str, Proposal] = {}
         for question, change in zip(questions, changes, strict=True):
-            if change is not None:
+            if change is not None and change.files:
                 pair = question.make(change.files)
                 title = plain(f"{question.prefix}{change.title}", _TITLE)
-                out.setdefault(pair.hash, Proposal(pair, title, question.parent, (*question.moves, batch)))
+                moves = (*question.moves, *self._credited(state, question, change, pair), batch)
+                out.setdefault(pair.hash, Proposal(pair, title, question.parent, moves))
         return list(out.values())
 
     @abstractmethod
@@ -131,7 +154,10 @@ class _LlmProposer(ABC):
 
     def _reader(self, state: SearchState, question: _Question) -> Callable[[str], ProposedChange]:
         def read(reply: str) -> ProposedChange:
+            if (why := passed(reply)) is not None:
+                return ProposedChange({}, why)
             change = read_change(reply, question.files, question.cut)
+            change = replace(change, experience=experience_used(reply, len(question.lessons)))
             pair = question.make(change.files)
             if pair.hash in state.seen:
                 twin = next((t for t in state.history if t.candidate.pair.hash == pair.hash), None)
@@ -140,6 +166,20 @@ class _LlmProposer(ABC):
             return change
 
         return read
+
+    def _credited(
+        self, state: SearchState, question: _Question, change: ProposedChange, pair: Pair
+    ) -> tuple[Move, ...]:
+        """The use of the experience that the model says it used, where the candidate shows its motif's change."""
+        if change.experience is None:
+            return ()
+        lesson = question.lessons[change.experience - 1]
+        before = next(t for t in state.history if t.candidate.id == question.parent).candidate.pair
+        if any(m.name == lesson.motif for m in MOTIFS):
+            old, new = (KernelProgram(p.kernel, p.tiling, state.chip, state.operator.auto_sync) for p in (before, pair))
+            if not is_in(lesson.motif, old, new):
+                return ()
+        return (Move(f"experience:{lesson.id}", "experience", "set", question.parent),)
 
     def _repairs(self, state: SearchState) -> list[_Question]:
         """Questions about what failed in this proposer's last batch, what is easiest to repair first."""
@@ -157,23 +197,23 @@ class _LlmProposer(ABC):
     def _repairable(self, state: SearchState, trial: Trial) -> bool:
         """Not after another stage has changed the other half: the repaired pair would be of yesterday."""
         failed, now = trial.candidate.pair, state.incumbent.candidate.pair
-        same = getattr(failed, self._other) == getattr(now, self._other)
+        same = all(getattr(failed, part) == getattr(now, part) for part in self._others)
         return same and type(trial.outcome) in _REPAIRED and _tries(trial) < REPAIRS
 
     def _repair(self, state: SearchState, trial: Trial) -> _Question:
         failed = trial.candidate.pair
         parent = next(t for t in state.history if t.candidate.id == trial.candidate.parent)
-        before, now = getattr(parent.candidate.pair, self._part), getattr(failed, self._part)
+        before, now = self._whole(parent.candidate.pair), self._whole(failed)
         changed = [path for path in sorted(now) if now[path] != before.get(path)]
         code = facts.listing(now, changed, facts.CODE)
         prompt = make_prompt(
             "repair",
             **self._common(state, code, failed),
-            part=self._part_title,
+            part=self._title,
             other_part=self._other_title,
             idea=trial.candidate.change,
             diff=facts.shortened(facts.diff(before, now), facts.CONTEXT),
-            failure=facts.failure(trial),
+            failure=facts.failure(trial, state.operator),
         )
         moves = tuple(m for m in trial.moves if m.family not in ("batch", "repair"))
         tried = Move(f"repair:{trial.candidate.id}", "repair", "set", _tries(trial) + 1)
@@ -181,111 +221,145 @@ class _LlmProposer(ABC):
             prompt, code, failed, parent.candidate.id, (*moves, tried), f"{trial.candidate.change}; repaired: "
         )
 
+    def _whole(self, pair: Pair) -> dict[str, str]:
+        """All files that may change."""
+        return {path: text for part in self._parts for path, text in getattr(pair, part).items()}
+
+    def _code(self, state: SearchState, pair: Pair) -> list[facts.Listing]:
+        """Those that are shown to be changed, what decides most first."""
+        first = [path for part in self._parts for path in _first(state, pair, part)]
+        return facts.listing(self._whole(pair), first, facts.CODE)
+
     def _question(
         self, prompt: Prompt, code: Sequence[facts.Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
-        prefix: str = "",
+        prefix: str = "", lessons: Sequence[Lesson] = (),
     ) -> _Question:  # fmt: skip
-        whole = getattr(pair, self._part)
+        whole = self._whole(pair)
 
         def make(files: Mapping[str, str]) -> Pair:
-            return replace(pair, **{self._part: {**whole, **files}})
+            now = {**whole, **files}
+            return replace(pair, **{part: {p: now[p] for p in getattr(pair, part)} for part in self._parts})
 
         offered = {f.path: whole[f.path] for f in code}
-        return _Question(prompt, offered, frozenset(f.path for f in code if f.cut), make, parent, moves, prefix)
+        cut = frozenset(f.path for f in code if f.cut)
+        return _Question(prompt, offered, cut, make, parent, moves, prefix, tuple(lessons))
 
     def _common(self, state: SearchState, code: Sequence[facts.Listing], pair: Pair) -> dict[str, Any]:
         """The values every prompt needs. ``code`` may be changed; the other half of ``pair`` is for reading."""
-        other = getattr(pair, self._other)
-        first = facts.kernel_first(state.operator) if self._other == "kernel" else facts.tiling_first(other)
+        others = [f for part in self._others for f in facts.listing(getattr(pair, part), _first(state, pair, part),
+                                                                    facts.CONTEXT)]  # fmt: skip
+        signatures, near = api_facts(pair.kernel.values())
         return {
             "chip": facts.chip_facts(state.chip),
             "files": [f.path for f in code],
             "operator": state.operator.name,
             "signature": state.signature.to_text() if state.signature is not None else "",
             "case": str(state.case),
+            "checks": facts.checks(state.operator, state.case),
             "sync": facts.synchronization(state.operator),
             "code": code,
-            "other": facts.listing(other, first, facts.CONTEXT),
+            "other": others,
+            "signatures": signatures if "kernel" in self._parts else [],
+            "near": near if "kernel" in self._parts else [],
         }
 
     def _fresh(
-        self, state: SearchState, name: str, focus: str, moves: tuple[Move, ...], code: Sequence[facts.Listing],
-        more: Mapping[str, object],
+        self, state: SearchState, name: str, focus: str, more: Mapping[str, object], moves: tuple[Move, ...] = (),
+        lessons: Sequence[Lesson] = (),
     ) -> _Question:  # fmt: skip
         """A question about the incumbent."""
         best = state.incumbent
         assert isinstance(best.outcome, Timed)
+        code = self._code(state, best.candidate.pair)
         prompt = make_prompt(
             name,
             **self._common(state, code, best.candidate.pair),
             number=best.candidate.id,
             profile=facts.profile_facts(best.outcome.profile, state.chip),
             history=facts.history(state),
-            inspirations=facts.inspirations(state, self._part),
+            inspirations=facts.inspirations(state, self._whole),
             focus=focus,
             **more,
         )
-        return self._question(prompt, code, best.candidate.pair, best.candidate.id, moves)
+        return self._question(prompt, code, best.candidate.pair, best.candidate.id, moves, lessons=lessons)
 
 
 class LlmTiling(_LlmProposer):
     """Stage I: the model mutates the incumbent's tiling program."""
 
     stage = 1
-    _part, _other = "tiling", "kernel"
-    _part_title, _other_title = "tiling program", "kernel"
+    _name, _parts = "tiling", ("tiling",)
+    _title, _other_title = "tiling program", "kernel"
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
-        files = state.incumbent.candidate.pair.tiling
-        code = facts.listing(files, facts.tiling_first(files), facts.CODE)
+        pair = state.incumbent.candidate.pair
         refinement = self._refinement(state)
-        template = refinement.apply(synthesize(files))
-        more = {"sites": facts.sites(template, (f.path for f in code)), "notes": refinement.notes}
+        template = refinement.apply(synthesize(pair.tiling))
+        shown = (f.path for f in self._code(state, pair))
+        more = {"sites": facts.sites(template, shown), "notes": refinement.notes}
         focus = state.rng(self.name).sample(TILING_FOCUS, len(TILING_FOCUS))
-        return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], (), code, more) for i in range(n)]
+        return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], more) for i in range(n)]
 
     def _refinement(self, state: SearchState) -> Refinement:
         """Template synthesis by the offline model: one question a run, about the baseline."""
         return refine_template(self._client, state.operator, synthesize(state.operator.baseline.tiling))
 
 
+class LlmJoint(_LlmProposer):
+    """The model changes both programs of the incumbent in one candidate."""
+
+    stage = JOINT
+    _name, _parts = "joint", ("tiling", "kernel")
+    _title = "tiling program and kernel"
+
+    def _new(self, state: SearchState, n: int) -> list[_Question]:
+        if not state.incumbent.candidate.pair.tiling:
+            return []  # a kernel for direct launch
+        focus = state.rng(self.name).sample(JOINT_FOCUS, len(JOINT_FOCUS))
+        return [self._fresh(state, "change_both", focus[i % len(focus)], {}) for i in range(n)]
+
+
 class LlmKernel(_LlmProposer):
     """Stage II: the model rewrites the incumbent's kernel, with experience found for its bottleneck."""
 
     stage = 2
-    _part, _other = "kernel", "tiling"
-    _part_title, _other_title = "kernel", "tiling program"
+    _name, _parts = "kernel", ("kernel",)
+    _title, _other_title = "kernel", "tiling program"
 
     def __init__(self, client: Asks, retrieve: Retrieve | None = None) -> None:
         super().__init__(client)
         self._retrieve = retrieve
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
-        code = facts.listing(state.incumbent.candidate.pair.kernel, facts.kernel_first(state.operator), facts.CODE)
         lessons = self._lessons(state)
         focus = state.rng(self.name).sample(KERNEL_FOCUS, len(KERNEL_FOCUS))
+        more = {"lessons": [_told(lesson) for lesson in lessons]}
         out = []
         for i in range(n):
             text, moves = focus[i % len(focus)], tuple[Move, ...]()
             if i < len(lessons):
                 text = f'Apply the experience "{plain(lessons[i].title, 100)}" if it fits this kernel; if not: {text}'
-                moves = (_applied(lessons[i], state),)
-            more = {"lessons": [_told(lesson) for lesson in lessons]}
-            out.append(self._fresh(state, "refine_kernel", text, moves, code, more))
+                moves = (_offered(lessons[i], state),)
+            out.append(self._fresh(state, "refine_kernel", text, more, moves, lessons))
         return out
 
     def _lessons(self, state: SearchState) -> list[Lesson]:
-        """The most fitting experience that was not tried on this kernel yet."""
+        """The most fitting experience that was not offered for this kernel yet."""
         if self._retrieve is None:
             return []
         children = (t for t in state.history if t.candidate.parent == state.incumbent.candidate.id)
-        tried = {m.site for t in children for m in t.moves if m.family == "experience"}
-        found = self._retrieve(state, _LESSONS + len(tried))
-        return [x for x in found if _applied(x, state).site not in tried][:_LESSONS]
+        offered = {m.site for t in children for m in t.moves if m.family == "offered"}
+        found = self._retrieve(state, _LESSONS + len(offered))
+        return [x for x in found if _offered(x, state).site not in offered][:_LESSONS]
 
 
-def _applied(lesson: Lesson, state: SearchState) -> Move:
-    return Move(f"experience:{lesson.id}", "experience", "set", state.incumbent.candidate.id)
+def _first(state: SearchState, pair: Pair, part: str) -> list[str]:
+    """The files of that half that decide most."""
+    return facts.kernel_first(state.operator) if part == "kernel" else facts.tiling_first(pair.tiling)
+
+
+def _offered(lesson: Lesson, state: SearchState) -> Move:
+    return Move(f"offered:{lesson.id}", "offered", "set", state.incumbent.candidate.id)
 
 
 def _told(lesson: Lesson) -> dict[str, str]:

@@ -42,6 +42,8 @@ _ELIDED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _CHANGE = re.compile(r"^[ \t*#`-]*CHANGE[*` ]*:[*` ]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
+_PASS = re.compile(r"[*`]*PASS[*`]*\b[:. \t-]*([^\n]*)")
+_EXPERIENCE = re.compile(r"^[ \t*#`-]*EXPERIENCE[*` ]*:[*` #]*(\d{1,3})\b", re.MULTILINE | re.IGNORECASE)
 _THINK, _UNTHINK = (re.compile(t, re.IGNORECASE) for t in (r"<think(?:ing)?>", r"</think(?:ing)?>"))
 
 
@@ -51,10 +53,14 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True)
 class ProposedChange:
-    """``files``: the changed files with their whole new text. ``title``: the change in one line."""
+    """``files``: the changed files with their whole new text; none: the model passes.
+
+    ``title``: the change in one line. ``experience``: which of those listed was used, from 1.
+    """
 
     files: Mapping[str, str]
     title: str
+    experience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,22 @@ def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = froz
     changed = {path: new for path, new in changed.items() if new != files[path]}
     _check(changed, files)
     return ProposedChange(changed, title_of(text))
+
+
+def passed(reply: str) -> str | None:
+    """Why the model proposes nothing, where it says so (``PASS: reason`` in front, and no change); else None."""
+    text = _without_thinking(reply).strip()
+    found = _PASS.match(text)
+    if found is None or _MARKER.search(text) or _fences(text):
+        return None
+    return plain(found.group(1), _TITLE) or "no reason given"
+
+
+def experience_used(reply: str, count: int) -> int | None:
+    """The number, from 1, that ``EXPERIENCE:`` names of ``count`` listed ones; None for none of them."""
+    found = _EXPERIENCE.search(_without_thinking(reply))
+    number = int(found.group(1)) if found else 0
+    return number if 1 <= number <= count else None
 
 
 def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:

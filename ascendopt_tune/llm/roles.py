@@ -109,6 +109,7 @@ class LlmRewind:
                 operator=self._operator.name,
                 signature="",
                 case=str(self._case),
+                checks=facts.checks(self._operator, self._case),
                 sync=facts.synchronization(self._operator),
                 code=code,
                 other=facts.listing(pair.tiling, facts.tiling_first(pair.tiling), facts.CONTEXT),

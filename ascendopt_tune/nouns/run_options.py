@@ -89,8 +89,12 @@ class RunOptions:
     seed: int = _option("Of inputs and search.", 0, minimum=0, maximum=2**31 - 1, panel=CASE)
     budget: int = _option("Evaluations, the baseline's included.", setting="budget", minimum=1, panel=LIMITS)
     max_seconds: float | None = _option("Of the wall clock.", None, minimum=0, panel=LIMITS, without="no limit")
-    max_tokens: int | None = _option("To and from LLMs.", setting="llm_max_tokens", minimum=0, panel=LIMITS)
-    max_money: float | None = _option("For LLMs, in US dollars.", setting="llm_max_money", minimum=0, panel=LIMITS)
+    max_tokens: int | None = _option(
+        "To and from LLMs: ends the asking.", setting="llm_max_tokens", minimum=0, panel=LIMITS
+    )
+    max_money: float | None = _option(
+        "For LLMs, in US dollars: ends the asking.", setting="llm_max_money", minimum=0, panel=LIMITS
+    )
     schedule: Schedule = _option(  # noqa: RUF009
         "paper: the stages take turns every 10 steps; adaptive: more steps for what still earns.", Schedule.PAPER
     )

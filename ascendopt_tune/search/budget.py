@@ -1,8 +1,8 @@
-"""What a run may spend besides evaluations: seconds, tokens and money. Whichever ends first ends the search.
+"""What a run may spend besides evaluations: seconds, which end the search, tokens and money, which end the asking.
 
-The LLM part counts what it uses in a :class:`Usage`; :class:`Budget` reads it between evaluations. An answer that is
-replayed from a store of earlier answers costs nothing and is not counted, so a resumed run pays for nothing twice. What
-is spent is journaled with every trial, and a resumed run goes on counting from there.
+The LLM part counts what it uses in a :class:`Usage`, and asks nothing beyond a limit; who needs no model goes on. An
+answer that is replayed from a store of earlier answers costs nothing and is not counted, so a resumed run pays for
+nothing twice. What is spent is journaled with every trial, and a resumed run goes on counting from there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Budget:
         self.usage.add(int(spent.get("tokens", 0)), spent.get("money", 0.0))
 
     def exceeded(self, evaluations: int = 0) -> str | None:
-        """``seconds``, ``tokens``, ``money`` or ``paused``, whichever is spent first; else None.
+        """``seconds`` or ``paused``, whichever is spent first; else None.
 
         Args:
             evaluations: those of the run so far.
@@ -91,9 +91,12 @@ class Budget:
             return "seconds"
         if self.limits.evaluations is not None and evaluations >= self.limits.evaluations:
             return "paused"
-        values = {"seconds": self.seconds, "tokens": self.usage.tokens, "money": self.usage.money}
-        for name, value in values.items():
+        return "seconds" if self.limits.seconds is not None and self.seconds >= self.limits.seconds else None
+
+    def unasked(self) -> str | None:
+        """``tokens`` or ``money``, where the limit on them keeps a model from being asked for more; else None."""
+        for name in ("tokens", "money"):
             limit = getattr(self.limits, name)
-            if limit is not None and value >= limit:
+            if limit is not None and getattr(self.usage, name) >= limit:
                 return name
         return None

@@ -7,7 +7,8 @@
 3. A proposal that repeats a text, or a launch (``fingerprint``), costs no evaluation.
 4. A candidate becomes the incumbent only if it passed the gate and is strictly faster; ties keep the older one, and
    within a batch the smaller id wins.
-5. Every trial is journaled as it ends. Interrupting keeps what was found; so does a limit on seconds, tokens or money.
+5. Every trial is journaled as it ends. Interrupting keeps what was found; so does a limit on seconds. A limit on tokens
+   or money ends the search where only a model had ideas left.
 
 With the same seed, options and outcomes the run is the same, whatever order a batch finishes in.
 """
@@ -213,7 +214,7 @@ class Search:
                 if reason:
                     return reason
             if self._spent == spent:
-                return "exhausted"
+                return self.limits.unasked() or "exhausted"
 
     def _schedule(self) -> list[tuple[int, int]]:
         """(stage, steps) of one round; the steps of a stage that has no proposer go to the other.

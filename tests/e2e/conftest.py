@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import command_line
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,21 +26,6 @@ def shared_cache(own_cache: Path, tmp_path_factory: pytest.TempPathFactory, monk
     folder = (base.parent if "popen-" in base.name else base) / "e2e-cache"
     monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(folder))
     return folder
-
-
-def _command_line(arguments: list[str], env: dict[str, str], cwd: str, out: str, err: str) -> None:
-    """A process of the command line from its first line on, but for what the fork server has imported."""
-    os.environ.clear()
-    os.environ.update(env)
-    os.chdir(cwd)
-    for path, stream in ((out, 1), (err, 2)):
-        file = os.open(path, os.O_WRONLY)
-        os.dup2(file, stream)
-        os.close(file)
-    sys.argv = ["ascendopt-tune", *arguments]
-    from ascendopt_tune.cli import main
-
-    main()
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +49,7 @@ def cli(forking: multiprocessing.context.ForkServerContext, tmp_path_factory: py
         out.touch()
         err.touch()
         process = forking.Process(
-            target=_command_line, args=([*arguments], dict(os.environ), os.getcwd(), str(out), str(err))
+            target=command_line, args=([*arguments], dict(os.environ), os.getcwd(), str(out), str(err))
         )
         process.start()
         process.join(300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from typing import Any
@@ -42,13 +43,17 @@ def make_client(server: Server) -> Iterator[Callable[..., Client]]:
     made: list[Client] = []
 
     def make(
-        seed: int = 0, usage: Meter | None = None, say: Callable[[str], None] = lambda text: None, **options: Any
+        seed: int = 0,
+        usage: Meter | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
     ) -> Client:
         options = {"base_url": server.url, "api_key": KEY, "prices": Prices(1.0, 10.0), "timeout_s": 5.0, **options}
         offline = options.pop("model_offline", "offline-model")
         waits: list[float] = []
         end = Endpoint("online-model", offline, **options)
-        client = Client(end, seed=seed, usage=usage, say=say, wait=waits.append)
+        client = Client(end, seed=seed, usage=usage, say=say, wait=waits.append, clock=clock)
         client.waited = waits  # type: ignore[attr-defined]
         made.append(client)
         return client

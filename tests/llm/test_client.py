@@ -121,16 +121,49 @@ def test_failures_are_bounded_and_have_a_reason(server: Server, make_client: Mak
     assert (client.given_up is not None) == (name in ("key refused", "model unknown", "quota"))
 
 
-def test_a_dead_endpoint_is_given_up_and_said_once(server: Server, make_client: Make) -> None:
+def test_a_dead_endpoint_is_not_asked_for_a_while(server: Server, make_client: Make) -> None:
     server.answer = lambda messages: Reply(status=500)
     said: list[str] = []
-    client = make_client(say=said.append)
-    for number in range(10):
-        with pytest.raises(LlmError):
-            client.ask((Message("user", str(number)),))
+    now = [0.0]
+    client = make_client(say=said.append, clock=lambda: now[0])
+
+    def ask(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            with pytest.raises(LlmError):
+                client.ask((Message("user", str(number)),))
+
+    ask(0, 10)
     assert len(server.requests) == 3 * ATTEMPTS
-    assert len(said) == 1
-    assert "not asked any more" in said[0]
+    assert ["not asked for 60 s" in text for text in said] == [True]
+    now[0] = 61.0
+    ask(10, 5)
+    assert len(server.requests) == 3 * ATTEMPTS + 1, "one question probes, once"
+    assert "not asked for 120 s" in said[1]
+    now[0] = 182.0
+    server.answer = lambda messages: "hello"
+    answers = client.ask_many([PROMPT, OTHER])
+    assert [a.text for a in answers if isinstance(a, Answer)] == ["hello", "hello"]
+    assert said[2:] == ["the language model answers again"]
+    assert (client.given_up, client.counts.pauses) == (None, 2)
+
+
+@pytest.mark.parametrize(("field", "status"), [("code", 429), ("type", 429), ("code", 400), ("type", 500)])
+def test_an_empty_account_is_known_by_code_or_type(server: Server, make_client: Make, field: str, status: int) -> None:
+    error = {"message": "You have run out.", "type": "x", "code": None} | {field: "insufficient_quota"}
+    server.answer = lambda messages: Reply(status=status, body=json.dumps({"error": error}).encode())
+    client = make_client()
+    with pytest.raises(LlmError, match="run out"):
+        client.ask(PROMPT)
+    assert len(server.requests) == 1
+    assert client.given_up is not None
+
+
+def test_a_limit_holds_within_a_batch(server: Server, make_client: Make) -> None:
+    server.answer = lambda messages: "hello"
+    long = tuple(Message("user", f"{i} " + "x" * 350) for i in range(4))
+    answers = make_client(max_tokens=150).ask_many([(m,) for m in long])
+    assert len(server.requests) == 2, "the second was allowed before the first had told its tokens"
+    assert [isinstance(a, LlmError) for a in answers] == [False, False, True, True]
 
 
 def test_nobody_listens(make_client: Make) -> None:

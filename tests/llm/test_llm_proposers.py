@@ -16,18 +16,20 @@ from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.errors import SettingsError
 from ascendopt_tune.llm import client as client_module
+from ascendopt_tune.llm import facts
 from ascendopt_tune.llm.choice import choose
 from ascendopt_tune.llm.client import Client
 from ascendopt_tune.llm.endpoint import Endpoint
-from ascendopt_tune.llm.proposers import LlmKernel, LlmTiling
+from ascendopt_tune.llm.proposers import LlmJoint, LlmKernel, LlmTiling
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import load_chip
-from ascendopt_tune.nouns.operator import Candidate
+from ascendopt_tune.nouns.operator import Candidate, Operator
 from ascendopt_tune.nouns.outcome import CompileFailed, Hazard, Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.budget import Budget, Limits
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
-from ascendopt_tune.search.proposer import Proposer, SearchState
+from ascendopt_tune.search.proposer import JOINT, Proposer, SearchState
 from ascendopt_tune.search.tiling.rules import TilingRules
 from ascendopt_tune.sources.registry import load_operator
 
@@ -36,6 +38,7 @@ SPEC = TensorSpec("float16", (128, 1024))
 ADD = load_operator("add")
 HOST, KERNEL = "op_host/add.cpp", "op_kernel/add.cpp"
 TILING, REFINE, REPAIR, TEMPLATE = "Change the **tiling", "Change the **kernel", "failed. Repair it", '"unimportant"'
+BOTH = "Change **both programs**"
 
 
 def tile(n: int | str, now: int | str = 2048) -> str:
@@ -59,10 +62,10 @@ def evaluate(candidate: Candidate) -> Outcome:
     return Timed(Profile(100_000 / min(size, 8192) - (5 if "overlap" in kernel else 0), 5, 1, 1, 1, 1, 48))
 
 
-def search(proposers: Sequence[Proposer], budget: int = 10, **more: Any) -> SearchResult:
+def search(proposers: Sequence[Proposer], budget: int = 10, operator: Operator = ADD, **more: Any) -> SearchResult:
     options = SearchOptions(**{"budget": budget, "parallel": 1, **more.pop("options", {})})
     case = Case((SPEC, SPEC), (SPEC,))
-    return Search(ADD, case, load_chip("ascend910b2"), proposers, one_by_one(evaluate), options, **more).run()
+    return Search(operator, case, load_chip("ascend910b2"), proposers, one_by_one(evaluate), options, **more).run()
 
 
 def changes(result: SearchResult) -> list[tuple[str, str]]:
@@ -177,6 +180,7 @@ class Lesson:
     description: str = "Two buffers let them overlap."
     bottleneck: str = "MTE2 and V take turns."
     diff: str = "-  InitBuffer(q, 1, n);\n+  InitBuffer(q, 2, n);"
+    motif: str = "double-buffer"
 
 
 def test_experience_is_told_and_not_told_twice_for_one_kernel(server: Server, make_client: Make) -> None:
@@ -211,13 +215,79 @@ def test_experience_comes_from_the_bank(server: Server, own_cache: Path, monkeyp
     monkeypatch.setattr(paths, "cache_layers", lambda: ())  # without the shipped bank, which knows better
     budget, end = Budget(), Endpoint("m", "m", base_url=server.url, api_key=KEY)
     chosen = choose("llm", end, limits=budget.limits, usage=budget.usage, seed=0, say=lambda text: None)
-    server.answer = Transcript((REFINE, comment("overlap")))
-    result = search(chosen.proposers[1:], budget=2)
+    # The experience is no motif's, so that the model's word is all there is to credit it by.
+    used = comment("overlap").replace("overlap\n", "overlap\nEXPERIENCE: 1\n", 1)
+    server.answer = Transcript((REFINE, used))
+    result = search(chosen.proposers[2:], budget=2)
     chosen.close()
     assert [change for change, _ in changes(result)] == ["overlap"]
     text = server.requests[0]["messages"][-1]["content"]
     assert 0 < text.index("1. Start fewer cores") < text.index("2. Move one operand")
     assert f"experience:{made[0].id}" in [m.site for m in result.history[1].moves]
+
+
+@pytest.mark.parametrize(("named", "number", "credited"), [(True, 1, True), (False, 1, False), (True, 2, False)])
+def test_experience_is_credited_where_the_candidate_shows_it(
+    server: Server, make_client: Make, named: bool, number: int, credited: bool
+) -> None:
+    """Neither for being listed, nor for being named beside another change."""
+    one, two = (f"pipe->InitBuffer(inQueueX, {n}, tileLength" for n in (1, 2))
+    kernel = ADD.baseline.kernel[KERNEL].replace("pipe->InitBuffer(inQueueX, tiling.bufferNum, tileLength", one)
+    slow = replace(ADD, baseline=replace(ADD.baseline, kernel={KERNEL: kernel}))
+    word = f"EXPERIENCE: {number}\n" if named else ""
+    change = edit(KERNEL, one, two, "two buffers").replace("\n", f"\n{word}", 1)
+    lessons = [Lesson("0" * 64, "Double buffer"), Lesson("1" * 64, "Scalar loop", motif="scalar-loop")]
+    server.answer = Transcript((REFINE, change))
+    result = search([LlmKernel(make_client(), lambda state, k: lessons)], budget=2, operator=slow)
+    (trial,) = result.history[1:]
+    assert [m.site for m in trial.moves if m.family == "experience"] == (["experience:" + "0" * 64] if credited else [])
+
+
+def test_both_programs_change_in_one_candidate(server: Server, make_client: Make) -> None:
+    both = tile(4096) + "\n" + comment("overlap").partition("\n")[2]
+    server.answer = Transcript((BOTH, both), (BOTH, "PASS: the rest is for the stages"))
+    result = search([LlmJoint(make_client()), LlmTiling(make_client()), LlmKernel(make_client())], budget=2)
+    (trial,) = result.history[1:]
+    assert (trial.stage, trial.candidate.proposer) == (JOINT, "joint-llm(online-model)")
+    assert "4096" in trial.candidate.pair.tiling[HOST]
+    assert "overlap" in trial.candidate.pair.kernel[KERNEL]
+    text = server.requests[0]["messages"][-1]["content"]
+    assert text.index(f"{HOST}\n") < text.index(f"{KERNEL}\n")
+
+
+def test_a_model_may_pass(server: Server, make_client: Make) -> None:
+    server.answer = lambda messages: "<think>Hm.</think>\n**PASS**: it is bound by the launch."
+    said: list[str] = []
+    result = search([LlmKernel(make_client(say=said.append))])
+    assert (result.stop, result.evaluations, said) == ("exhausted", 1, [])
+    assert len(server.requests) == 1, "it isn't asked to explain itself"
+
+
+def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
+    """The chip's numbers, what is checked, the calls with their signatures; all below 12,000 tokens."""
+    long = "\n".join(f"// line {i} of a kernel that is longer than any prompt may be" for i in range(4000))
+    kernel = {KERNEL: ADD.baseline.kernel[KERNEL] + long}
+    operator = replace(ADD, baseline=replace(ADD.baseline, kernel=kernel))
+    lessons = [Lesson(f"{i}" * 64, f"Lesson {i}", "d" * 9999, "b" * 9999, "+x\n" * 9999) for i in range(4)]
+    server.answer = lambda messages: "PASS"
+    search([LlmKernel(make_client(), lambda state, k: lessons[:k])], operator=operator)
+    system, text = (m["content"] for m in server.requests[0]["messages"])
+    assert client_module.estimate_tokens(system + text) < 12_000
+    for words in ("us more for every block", "cycles to issue", "Event ids: 8"):
+        assert words in system
+    for words in (
+        "formula computed in float64",
+        "float16 within rtol",
+        "void Add(const LocalTensor<T>& dst",
+        "AddRelu",
+    ):
+        assert words in text
+
+
+def test_a_failure_is_told_without_paths_of_the_machine(server: Server, make_client: Make) -> None:
+    log = f"{ADD.root}/op_kernel/add.cpp:7: no\nIn file included from /usr/include/c++/12/cmath:3"
+    trial = Trial(Candidate(1, ADD.baseline, 0, "x", "y"), CompileFailed(f"{ADD.root}/{KERNEL}:7: no", log, "kernel"))
+    assert facts.failure(trial, ADD) == f"CompileFailed: {KERNEL}:7: no\n{KERNEL}:7: no\nIn file included from cmath:3"
 
 
 HOSTILE: dict[str, Reply | str] = {
@@ -280,7 +350,7 @@ def test_a_failing_endpoint_ends_in_the_best_so_far(server: Server, make_client:
     assert KEY not in "".join(said)
     if rules:
         assert len(said) == 1
-        assert "not asked any more" in said[0]
+        assert ("not asked any more" if name == "key refused" else "not asked for 60 s") in said[0]
 
 
 @pytest.mark.parametrize(("limits", "stop"), [(Limits(tokens=300), "tokens"), (Limits(money=0.0007), "money")])
@@ -300,7 +370,7 @@ def test_who_proposes(monkeypatch: pytest.MonkeyPatch) -> None:
         made = choose(proposer, endpoint, limits=budget.limits, usage=budget.usage, seed=0, say=lambda text: None)
         return [p.name for p in made.proposers]
 
-    model, asking = Endpoint("m", "m"), ["tiling-llm(m)", "kernel-llm(m)"]
+    model, asking = Endpoint("m", "m"), ["joint-llm(m)", "tiling-llm(m)", "kernel-llm(m)"]
     rules = names(None, None)
     assert "tiling-rules" in rules
     assert names(None, model) == names("both", model) == asking + rules

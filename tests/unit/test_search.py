@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -243,6 +243,19 @@ def test_interrupt_keeps_what_was_found() -> None:
         search([], evaluate=lambda c: (_ for _ in ()).throw(KeyboardInterrupt)).run()
 
 
+@dataclass
+class Asking:
+    """Has the other's ideas as long as a model may be asked."""
+
+    ideas: Scripted
+    budget: Budget
+    name: str = "asking"
+    stage: int = 1
+
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        return [] if self.budget.unasked() else self.ideas.propose(state, n)
+
+
 @pytest.mark.parametrize(
     ("limits", "best"),
     [
@@ -263,10 +276,25 @@ def test_whichever_limit_ends_first_keeps_the_best_so_far(limits: Limits, best: 
         return by_text(c.pair)
 
     budget = Budget(limits, usage, clock=lambda: now[0])
-    result = search([Scripted(["b 90", "c 80", "d 70"])], evaluate=evaluate, limits=budget).run()
+    asking = Asking(Scripted(["b 90", "c 80", "d 70"]), budget)
+    result = search([asking], evaluate=evaluate, limits=budget).run()
     assert result.best.candidate.change == best
     assert getattr(limits, result.stop) is not None
     assert result.stop == ("tokens" if limits.tokens == 10 else result.stop)
+
+
+def test_a_limit_on_tokens_ends_the_asking_and_not_the_search() -> None:
+    usage = Usage()
+
+    def evaluate(c: Candidate) -> Outcome:
+        usage.add(10)
+        return by_text(c.pair)
+
+    budget = Budget(Limits(tokens=20), usage)
+    asking = Asking(Scripted(["b 90", "c 80", "d 70"]), budget)
+    result = search([asking, Scripted(["e 60", "f 50"])], evaluate=evaluate, limits=budget).run()
+    assert {t.candidate.change for t in result.history} == {"as written", "b 90", "e 60", "f 50"}
+    assert result.best.candidate.change == "f 50"
 
 
 def test_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
@@ -284,7 +312,7 @@ def test_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
         texts = [f"{name} {99 - i}" for i, name in enumerate("bcdefghi")]
         with Journal(tmp_path / "run.jsonl", HEADER) as journal:
             limits = Budget(Limits(tokens=limit), usage)
-            return search([Scripted(texts)], evaluate=evaluate, limits=limits, journal=journal).run()
+            return search([Asking(Scripted(texts), limits)], evaluate=evaluate, limits=limits, journal=journal).run()
 
     first, second = run(30), run(50)
     assert (first.stop, second.stop) == ("tokens", "tokens")

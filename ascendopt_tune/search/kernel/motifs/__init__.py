@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
@@ -47,6 +49,17 @@ def find(name: str) -> Motif:
     raise KeyError(name)
 
 
+def is_in(name: str, before: KernelProgram, after: KernelProgram) -> bool:
+    """Whether ``after`` has the motif's change at more places than ``before``, or needs it at fewer."""
+    motif = find(name)
+
+    def places(rewrites: Iterable[Rewrite]) -> int:
+        return len({rewrite.site for rewrite in rewrites})
+
+    more = places(motif.rewind(after)) > places(motif.rewind(before))
+    return more or places(motif.optimize(after)) < places(motif.optimize(before))
+
+
 def table() -> str:
     """The table of docs/motifs.md."""
     rows = ["| motif | what it does | needs | helps against |", "|---|---|---|---|"]
@@ -55,4 +68,4 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-__all__ = ["MOTIFS", "KernelProgram", "Motif", "Rewrite", "find", "table"]
+__all__ = ["MOTIFS", "KernelProgram", "Motif", "Rewrite", "find", "is_in", "table"]
