@@ -13,9 +13,11 @@ cover, cube cores, an input too large to simulate in time), that is said once, a
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -58,6 +60,36 @@ def open_evaluator(
         say(f"candidates are not checked on the virtual NPU before they run on the device: {error}")
         return Evaluator(toolkit, chip, workers=workers)
     return Screened(toolkit, chip, model=model, modelled_chip=wanted or chip, workers=workers, say=say)
+
+
+_lent: ContextVar[dict[tuple[Toolkit, str, int | None], Evaluator] | None] = ContextVar("_lent", default=None)
+
+
+@contextlib.contextmanager
+def sharing_evaluators() -> Iterator[None]:
+    """Within it, :func:`borrowed` gives all who ask for the same one evaluator, and so one server."""
+    lent: dict[tuple[Toolkit, str, int | None], Evaluator] = {}
+    token = _lent.set(lent)
+    try:
+        yield
+    finally:
+        _lent.reset(token)
+        for evaluator in lent.values():
+            evaluator.close()
+
+
+@contextlib.contextmanager
+def borrowed(toolkit: Toolkit, chip: str, workers: int | None = None) -> Iterator[Evaluator]:
+    """As :func:`open_evaluator`; who shares closes it, else the end of the ``with`` block does."""
+    lent = _lent.get()
+    if lent is None:
+        with open_evaluator(toolkit, chip, workers=workers) as evaluator:
+            yield evaluator
+        return
+    key = (toolkit, chip, workers)
+    if key not in lent:
+        lent[key] = open_evaluator(toolkit, chip, workers=workers)
+    yield lent[key]
 
 
 class Screened(Evaluator):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..build.toolkit import Toolkit
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Checked, Gate
-from ..evaluate.screen import open_evaluator
+from ..evaluate.screen import borrowed
 from ..nouns.case import Case
 from ..nouns.chip import load_chip
 from ..nouns.clocks import interval
@@ -56,7 +56,7 @@ def fulfil(
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
     operator, options = request.operator, request.options
-    with open_evaluator(toolkit, options.chip, workers=options.workers) as evaluator:
+    with borrowed(toolkit, options.chip, options.workers) as evaluator:
         signature = evaluator.describe(operator).signature
         case = _complete(request, signature, evaluator)
         key = Key.of(operator, case, chip=options.chip, target=toolkit.target, toolkit=toolkit.version)

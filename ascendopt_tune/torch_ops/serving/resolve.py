@@ -292,9 +292,9 @@ class Resolver:
             )
             self._known_signature = next((s.signature for s in same if s.signature is not None), None)
         if self._known_signature is None and site.policy == "blocking":
-            from ...evaluate.evaluator import Evaluator
+            from ...evaluate.screen import borrowed
 
-            with Evaluator(site.toolkit, site.options.chip, workers=1) as evaluator:
+            with borrowed(site.toolkit, site.options.chip, site.options.workers) as evaluator:
                 self._known_signature = evaluator.describe(operator).signature
         return self._known_signature
 

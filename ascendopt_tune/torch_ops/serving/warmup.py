@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ...errors import AscendOptError, CaseError
+from ...evaluate.screen import sharing_evaluators
 from ...nouns.clocks import Interval, speedup_text
 from ...nouns.run_options import RunOptions
 from ...service.lazy import moving_us
@@ -135,7 +136,8 @@ def warmup(
     # At the end everything is compared once and the model run once more.
     end = None if seconds is None else started + seconds - 2 * recorder.seconds
     try:
-        _tune(works, options, end, recorder.total_us, say)
+        with sharing_evaluators():
+            _tune(works, options, end, recorder.total_us, say)
         _wait_for_cpp(None if seconds is None else started + seconds - time.monotonic(), say)
     except (KeyboardInterrupt, Interrupted):
         say("interrupted: what is tuned so far serves")
