@@ -1,4 +1,4 @@
-"""The results as a Markdown page, with pictures beside it (pictures.py)."""
+"""The results as a Markdown page; its picture, and the page of the same runs in HTML, are report/suite.py's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import CacheError
-from ..files import replacing, write_between, write_whole
+from ..files import write_between
 from . import peers, summary
 from .gain import PARTS
-from .pictures import figure, svg
 from .record import RunRecord
 from .runner import COMPARED, BenchPlan
 from .sizes import SIZES
@@ -64,33 +62,14 @@ class Results:
         return summary.complete(self.runs, [*self.general, *more], self.plan.seeds)
 
 
-def write(page: Path, results: Results) -> list[Path]:
-    """Writes the results between the marks of ``page`` (a new page, if there is none) and the pictures beside it.
+def write(page: Path, results: Results) -> None:
+    """Writes the results between the marks of ``page`` (a new page, if there is none).
 
     Raises:
-        CacheError: a file can't be written.
+        CacheError: it can't be written.
     """
-    picture, interactive = page.with_name(f"{page.stem}.svg"), page.with_name(f"{page.stem}.html")
-    body = "\n".join(_results(results, picture.name)).rstrip()
-    counted, general = results.counted, results.general
+    body = "\n".join(_results(results, f"{page.stem}.svg")).rstrip()
     write_between(page, BEGIN, END, "results", body, "# Benchmark of the search")
-    try:
-        if counted:
-            write_whole(picture, svg(_curves(counted, general)))
-            with replacing(interactive) as whole:
-                figure(_curves(counted, general), counted, general).write_html(whole, include_plotlyjs=True)
-    except OSError as error:
-        raise CacheError(f"can't write {error.filename}: {error.strerror}.", "Name another --docs.") from error
-    return [page, picture, interactive] if counted else [page]
-
-
-def _curves(runs: Sequence[RunRecord], methods: Sequence[str]) -> dict[str, list[float]]:
-    """Of every method, and of the first one at each size."""
-    curves = summary.curves(runs, methods)
-    sizes = [size for size in SIZES if any(r.size == size for r in runs)]
-    for size in sizes if len(sizes) > 1 else []:
-        curves[f"{methods[0]}, {size}"] = summary.curves([r for r in runs if r.size == size], methods[:1])[methods[0]]
-    return curves
 
 
 def _results(results: Results, picture: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ _COMMANDS = {
     "tune": ("tune", "tune", "EXAMPLES"),
     "profile": ("profile", "profile", "EXAMPLES"),
     "explain": ("explain", "explain", "EXAMPLES"),
+    "report": ("report", "report", "EXAMPLES"),
     "generate": ("generate", "generate", "EXAMPLES"),
     "prebuild": ("prebuild", "prebuild_command", "EXAMPLES"),
     "cache": ("cache", "app", ""),

@@ -203,14 +203,15 @@ def plot(
     debug: options.Debug = False,
 ) -> None:
     """Draw the bank: texts embedded, projected by PCA, clustered by k-means, clusters named by motif."""
-    from ..bank.landscape import landscape, write_plot  # plotly takes a second to import
+    from ..bank.landscape import landscape  # faiss takes a while to import
+    from ..report.landscape import write_landscape
 
     options.check_file(file, "FILE")
     found = [e for e in open_bank(bank) if e.kind == "positive"]
     if len(found) < 2:
         raise BankError(f"the bank has {len(found)} experiences, and a picture needs two.", "Build or import some.")
     drawn = landscape(found, clusters)
-    write_plot(file, drawn)
+    write_landscape(file, drawn)
     sizes = Counter(drawn.clusters)
     if json:
         rows = [{"name": n, "size": sizes[i]} for i, n in enumerate(drawn.names)]

@@ -16,7 +16,8 @@ from .. import paths
 from ..bench import table
 from ..bench.sizes import SIZES
 from ..build.toolkit import find
-from ..errors import SettingsError
+from ..errors import CacheError, SettingsError
+from ..files import write_whole
 from ..nouns.chip import load_chip
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
@@ -24,7 +25,7 @@ from . import bench_mkb, options
 from .flags import Only, grouped
 
 if TYPE_CHECKING:
-    from ..bench import runner, summary
+    from ..bench import report, runner, summary
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -146,7 +147,7 @@ def search(
     without = {(o.path, o.size) for o in plan.operators} - {r.case for r in found.counted}
     failed = [(case, why) for case, why in sorted(runner.read_failures(plan.results).items()) if case in without]
     found = replace(found, failed=failed)
-    written = report.write(docs, found) if docs is not None else []
+    written = _write(docs, found) if docs is not None else []
     known = summary.best_known(runs)
     lines = {size: summary.lines([r for r in found.counted if r.size == size], found.general, known) for size in SIZES}
     if json:
@@ -166,6 +167,23 @@ def search(
         _show(lines, written)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
+
+
+def _write(page: Path, found: report.Results) -> list[Path]:
+    """The Markdown page, and beside it the picture that it shows and the page of figures; what was written."""
+    from ..bench import report
+    from ..report.suite import anytime_svg, write_results
+
+    report.write(page, found)
+    if not found.counted:
+        return [page]
+    picture, figures = page.with_suffix(".svg"), page.with_suffix(".html")
+    try:
+        write_whole(picture, anytime_svg(found, "white"))
+        write_results(figures, found)
+    except OSError as error:
+        raise CacheError(f"can't write {error.filename}: {error.strerror}.", "Name another --docs.") from error
+    return [page, picture, figures]
 
 
 def _words(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def show(
     debug: options.Debug = False,
 ) -> None:
     """Show one result: the call, both profiles, what was changed, and where it comes from."""
-    summary = _one(Cache(), key)
+    summary = one_result(Cache(), key)
     document = read_document(folder_reader(summary.folder))
     if json:
         print(json_text({"folder": str(summary.folder), **document}))
@@ -246,7 +246,8 @@ def _toolkits() -> list[str]:
     return [find(target).version for target in dict.fromkeys((settings().target, "virtual"))]
 
 
-def _one(cache: Cache, prefix: str) -> EntrySummary:
+def one_result(cache: Cache, prefix: str) -> EntrySummary:
+    """The result whose key begins so. Raises CacheError for none and for several."""
     found = [s for s in cache.items() if s.key.hash.startswith(prefix)]
     if len(found) != 1:
         text = "no result has" if not found else f"{len(found)} results have"

@@ -18,6 +18,7 @@ from ..fidelity.summary import FidelitySummary
 from ..files import replacing
 from ..nouns.chip import load_chip
 from ..nouns.clocks import plausible
+from ..report.fidelity import write_fidelity
 from ..report.text import json_text
 from . import options
 
@@ -51,14 +52,18 @@ def fidelity(
     ] = None,
     chip: Annotated[str | None, typer.Option("--chip", help="Instead of the chip each row was measured on.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the rows as CSV.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Modelled over measured, log-log (.html).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Write a page (HTML): modelled over measured, with intervals.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Run own kernels that repeat published measurements on the virtual NPU, and compare modelled with measured."""
+    options.check_file(csv, "--csv")
+    options.check_file(plot, "--plot")
     values = (*published.read(measurements or published.MEASUREMENTS), *published.points())
     modelled = []
-    clocks = cross_validate.steps if cross else plausible if intervals else None
+    clocks = cross_validate.steps if cross else plausible if intervals or plot else None
     for one in runner.run(table.chosen(names or [], slow, cold), chip, clocks):
         modelled.append(one)
         if not json:
@@ -73,7 +78,7 @@ def fidelity(
         with replacing(csv) as whole, whole.open("w", newline="", encoding="utf-8") as file:
             output.write_csv(found.rows, file)
     if plot:
-        output.plot(found.rows, plot)
+        write_fidelity(plot, found)
     if json:
         print(json_text(found.to_json()))
         return

@@ -14,6 +14,7 @@ import typer
 from ..deploy.manifest import Wish, read_manifest
 from ..deploy.prebuild import CaseDone, prebuild
 from ..errors import CacheError
+from ..files import write_whole
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
 from ..settings import settings
@@ -27,7 +28,7 @@ EXAMPLES = """[bold]Examples[/]
 
 ascendopt-tune prebuild manifest.toml -o bundle/
 
-ascendopt-tune prebuild manifest.toml -o bundle.tar.gz --sign key.pem --workers 8
+ascendopt-tune prebuild manifest.toml -o bundle.tar.gz --sign key.pem --workers 8 --record prebuild.json
 
 The manifest is described in docs/deploy.md. Ctrl-C makes a bundle of what is done; the same command goes on later.
 """
@@ -53,6 +54,9 @@ def prebuild_command(
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
     ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="Write the JSON record to this file, for `ascendopt-tune report`.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -62,6 +66,7 @@ def prebuild_command(
     is listed; the others are in the bundle.
     """
     options.check_cache_folder()
+    options.check_file(record, "--record")
     wishes = read_manifest(manifest, how)
     done: list[CaseDone] = []
     interrupted = False
@@ -83,7 +88,13 @@ def prebuild_command(
         )
         raise CacheError(f"there is nothing to put into {output}: {reasons}")
     bundle = archive.make(output, folders, sign)
-    _print(output, bundle, done, sign is not None, json)
+    document = _document(output, bundle, done, sign is not None)
+    if record is not None:
+        write_whole(record, json_text(document) + "\n")
+    if json:
+        print(json_text(document))
+    else:
+        _print(output, bundle, done)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
     if any(d.result == "failed" for d in done):
@@ -103,24 +114,25 @@ def _say_done(done: CaseDone, n: int, total: int, seconds: float) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _print(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool, json: bool) -> None:
-    if json:
-        rows: list[dict[str, Any]] = [
-            {
-                "operator": d.wish.source,
-                "case": d.case,
-                "chip": d.wish.options.chip,
-                "result": d.result,
-                "baseline_us": d.baseline_us,
-                "best_us": d.best_us,
-                **(d.interval.to_json() if d.interval is not None else {}),
-                "reason": d.reason,
-            }
-            for d in done
-        ]
-        document = {"bundle": str(output), "digest": f"sha256:{bundle.digest}", "signed": signed, "entries": rows}
-        print(json_text(document))
-        return
+def _document(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {
+            "operator": d.wish.source,
+            "case": d.case,
+            "chip": d.wish.options.chip,
+            "result": d.result,
+            "baseline_us": d.baseline_us,
+            "best_us": d.best_us,
+            **(d.interval.to_json() if d.interval is not None else {}),
+            "reason": d.reason,
+        }
+        for d in done
+    ]
+    about = {"bundle": str(output), "digest": f"sha256:{bundle.digest}", "signed": signed, "time": _word(bundle)}
+    return {**about, "entries": rows}
+
+
+def _print(output: Path, bundle: Bundle, done: list[CaseDone]) -> None:
     for d in done:
         name = Path(d.wish.source).name
         print(f"{d.result:6}  {_times(d, bundle):38}  {name} on {d.wish.options.chip}: {d.case or d.reason}")
@@ -130,5 +142,8 @@ def _print(output: Path, bundle: Bundle, done: list[CaseDone], signed: bool, jso
 def _times(done: CaseDone, bundle: Bundle) -> str:
     if done.result == "failed":
         return ""
-    word = time_word("virtual" if "virtual" in bundle.about["targets"] else "npu")
-    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {word}, {done.speedup_text}"
+    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {_word(bundle)}, {done.speedup_text}"
+
+
+def _word(bundle: Bundle) -> str:
+    return time_word("virtual" if "virtual" in bundle.about["targets"] else "npu")

@@ -19,9 +19,11 @@ from ..evaluate.screen import open_evaluator
 from ..files import write_whole
 from ..nouns.operator import Operator
 from ..nouns.run_options import CASE, RunOptions
-from ..report.html import write_report
+from ..report.html import write_run
+from ..report.run_record import run_document
 from ..report.story import write_story
 from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
+from ..report.timeline import first_cores
 from ..sources import arguments
 from ..tuner import TuneRecord, tune_cases
 from . import options
@@ -115,12 +117,18 @@ def tune(
             if flags.outputs is not None:
                 display.say("running the best pair for its results")
                 _save_results(flags.outputs, subject, results[0], evaluator, run.seed)
+            timelines: dict[str, Any] = {}
+            if (record or report) and cases is None and not results[0].cached and toolkit.target == "virtual":
+                display.say("taking the timelines of the baseline and the best pair")
+                timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
         print("interrupted; the cache is unchanged. The same command goes on where this one was.", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
-    document = together_json(results, weights) if cases is not None else result.to_json()
-    _write_files(document, result, subject, record, report)
+    document = together_json(results, weights)
+    if cases is None:
+        document = run_document(result, subject.operator, timelines)
+    _write_files(document, record, report)
     if story is not None:
         _write_story(story, operator, result, diffs)
     if json:
@@ -142,18 +150,25 @@ def _save_results(path: Path, subject: CommandSubject, result: TuneRecord, evalu
     arguments.save_arrays(path, gate.evaluate(result.entry.pair).outputs)
 
 
-def _write_files(
-    document: Mapping[str, Any],
-    result: TuneRecord,
-    subject: CommandSubject,
-    record: Path | None,
-    report: Path | None,
-) -> None:
+def _timelines(subject: CommandSubject, result: TuneRecord, evaluator: Evaluator, seed: int) -> dict[str, Any]:
+    """What the first cores did, modelled, of the pair as written and of the best one."""
+    gate = Gate(
+        subject.operator, subject.case, evaluator, seed=seed, signature=subject.signature, arrays=subject.arrays
+    )
+    found = {}
+    for name, pair in (("baseline", subject.operator.baseline), ("best", result.entry.pair)):
+        trace = gate.evaluate(pair, trace=True).result.trace_path
+        if trace is not None:
+            found[name] = first_cores(Path(trace))
+    return found
+
+
+def _write_files(document: Mapping[str, Any], record: Path | None, report: Path | None) -> None:
     try:
         if record is not None:
             write_whole(record, json_text(document) + "\n")
         if report is not None:
-            write_report(report, subject.operator, result)
+            write_run(report, document)
     except OSError as e:
         raise CacheError(
             f"can't write {e.filename}: {e.strerror}.", "The result is in the cache; run again with another file name."

@@ -1,15 +1,12 @@
-"""Rows as CSV, as lines of a docs table, and as a plot."""
+"""Rows as CSV, and as lines of a docs table."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from ..errors import CaseError
-from ..files import replacing
-from .compare import LIMITS, ComparedRow
+from .compare import ComparedRow
 
 _COLUMNS = ("id", "scenario", "chip", "metric", "unit", "measured", "modelled", "error_percent")
 
@@ -44,42 +41,3 @@ def markdown(row: ComparedRow) -> str:
         *(limit_text(row), row.verdict),
     )
     return f"| {' | '.join(cells)} |"
-
-
-def plot(rows: Sequence[ComparedRow], path: Path) -> None:
-    """Modelled over measured times, both axes logarithmic, a colour per metric: ``.html``, or an image with kaleido.
-
-    Raises:
-        CaseError: the suffix is not one of a format that can be written here.
-    """
-    import plotly.graph_objects as go  # half a second, for this alone
-
-    figure: Any = go.Figure()
-    for metric, limit in LIMITS.items():
-        shown = [r for r in rows if r.measured.metric == metric and r.modelled and not r.left_out]
-        if shown:
-            figure.add_scatter(
-                x=[r.measured.value for r in shown],
-                y=[r.modelled for r in shown],
-                text=[f"{r.measured.id} {r.scenario}: {r.error_percent or 0:+.1f} %" for r in shown],
-                mode="markers",
-                hoverinfo="x+y+text",
-                name=f"{metric} (limit {limit:.0f} %)",
-            )
-    ends = [value for r in rows if r.verdict for value in (r.measured.value, r.modelled or r.measured.value)] or [1, 10]
-    figure.add_scatter(x=[min(ends), max(ends)], y=[min(ends), max(ends)], mode="lines", name="equal")
-    figure.update_layout(template="plotly_white", xaxis_title="measured", yaxis_title="modelled")
-    figure.update_xaxes(type="log")
-    figure.update_yaxes(type="log")
-    if path.suffix == ".html":
-        with replacing(path) as whole:
-            figure.write_html(whole, include_plotlyjs=True)
-        return
-    try:
-        with replacing(path) as whole:
-            figure.write_image(whole)
-    except (ValueError, ImportError, RuntimeError) as e:
-        raise CaseError(
-            f"the plot can't be written to {path}: {str(e).strip().splitlines()[0]}",
-            "Give a name that ends in .html; images need the package kaleido.",
-        ) from None

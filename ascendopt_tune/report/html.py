@@ -1,77 +1,109 @@
-"""The HTML report of a tuning run: one file that needs no network, read on any width, in light and dark, on paper."""
+"""The page of a tuning run: one file that needs no network, read on any width, in light and dark, on paper."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from ..evaluate.diagnosis import diagnose
-from ..files import write_whole
+from ..evaluate.diagnosis import diagnose, stalls
+from ..nouns.case import Case
 from ..nouns.chip import load_chip
-from ..nouns.operator import Operator
-from ..nouns.outcome import Timed
+from ..nouns.clocks import Interval
+from ..nouns.history import History
+from ..nouns.operator import Candidate, Operator, Pair
+from ..nouns.outcome import Timed, outcome_from_json
+from ..nouns.profile import Profile
 from ..nouns.trial import Trial
 from ..tuner import TuneRecord
-from .charts import STAGES, bars, trajectory
-from .repeat import command
-from .story import steps
-from .text import counts_text, pipe_rows, time_word, waves_notes
+from .charts import bars, trajectory
+from .page import write_page
+from .roofline import roofline_point, roofline_svg
+from .run_record import run_document
+from .text import counts_text, pipe_rows, time_word
+from .timeline import colours_of, lanes_svg
 
-_TEMPLATES = Path(__file__).resolve().parent / "templates"
 _DEEP = 40  # changes behind one another that the tree of parents shows
+_TRIAL = ("id", "parent", "stage", "proposer", "change", "duplicate_of")
+_WAITS = 6  # that are shown
 
 
-def write_report(path: Path, operator: Operator, record: TuneRecord) -> None:
-    """Writes the report to ``path``, whole or not at all. Raises OSError if it can't."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    word = time_word(record.key.target)
-    rows = list(pipe_rows([record.baseline, record.best]))
-    html = environment.get_template("tune.html").render(
-        record=record,
-        entry=record.entry,
-        provenance=record.entry.provenance,
-        operator=operator,
+def write_report(
+    path: Path, operator: Operator, record: TuneRecord, timelines: Mapping[str, Any] | None = None
+) -> None:
+    """Writes the page of a run to ``path``, whole or not at all. Raises OSError if it can't."""
+    write_run(path, run_document(record, operator, timelines))
+
+
+def write_run(path: Path, document: Mapping[str, Any]) -> None:
+    """Writes the page of a run's JSON record; of a record without ``report`` what there is.
+
+    Raises:
+        OSError: it can't be written.
+        KeyError, TypeError, ValueError: the document is no run's record.
+        CaseError: the chip it names isn't known here.
+    """
+    history = History.of(_trial(one) for one in document["history"])
+    baseline, best = Profile.from_json(document["baseline"]), Profile.from_json(document["best"])
+    chip, word = load_chip(document["chip"]), time_word(document["target"])
+    rows = list(pipe_rows([baseline, best]))
+    about = {**_without_report(document, history), **document.get("report", {})}
+    both = {"baseline": baseline, "best": best}
+    points = {name: point for name, p in both.items() if (point := roofline_point(p, chip)) is not None}
+    timelines = about["timelines"]
+    write_page(
+        path,
+        "tune.html",
+        run=document,
+        about=about,
         word=word,
+        baseline=baseline,
+        best=best,
+        speedup=baseline.task_duration_us / best.task_duration_us,
+        interval=Interval.from_json(document),
         pipes=rows,
-        diagnoses=_diagnoses(record),
-        waves=waves_notes(record),
-        counts=counts_text(record.entry.provenance.outcomes),
         pipes_svg=bars(rows, ("baseline", "best"), f"{word} time (us)"),
-        trajectory_svg=trajectory(record.history.evaluated, word) if record.history else "",
-        trials=[_row(t) for t in record.history],
-        outcomes=Counter(type(t.outcome).__name__ for t in record.history).most_common(),
-        tree=list(_tree(record)),
-        accepted=list(_accepted(record)),
-        diff=[*_diff(operator.baseline.tiling, record.entry.pair.tiling),
-              *_diff(operator.baseline.kernel, record.entry.pair.kernel)],
-        command=command(operator, record),
-    )  # fmt: skip
-    write_whole(path, html)
+        waits=list(_waits(both)),
+        diagnoses=[(name, diagnose(p, chip).paragraph) for name, p in both.items()],
+        roofline=points,
+        roofline_svg=roofline_svg(points, chip) if points else "",
+        counts=counts_text(document["outcomes"]),
+        trajectory_svg=trajectory(history.evaluated, word) if history else "",
+        trials=[_row(t) for t in history],
+        outcomes=Counter(type(t.outcome).__name__ for t in history).most_common(),
+        tree=list(_tree(history)),
+        timelines=timelines,
+        timeline_us=max((t["end_us"] for t in timelines.values()), default=0.0),
+        lanes={
+            name: lanes_svg(t, colours_of(timelines.values()), f"first cores of the {name}")
+            for name, t in timelines.items()
+        },
+    )
 
 
-@dataclass(frozen=True)
-class DiffLine:
-    """A line of both texts side by side; None where one has none. ``kind``: ``same``, ``changed`` or ``gap``."""
-
-    kind: str
-    old: str | None
-    new: str | None
+def _trial(document: Mapping[str, Any]) -> Trial:
+    outcome = outcome_from_json({k: v for k, v in document.items() if k not in _TRIAL})
+    c = Candidate(document["id"], Pair({}, {}), document["parent"], document["proposer"], document["change"])
+    return Trial(c, outcome, stage=document["stage"], duplicate_of=document["duplicate_of"])
 
 
-@dataclass(frozen=True)
-class FileDiff:
-    """What differs in one file, with a few lines around it."""
-
-    path: str
-    lines: tuple[DiffLine, ...]
+def _without_report(document: Mapping[str, Any], history: History) -> dict[str, Any]:
+    """What the page needs of ``report``, as far as the record itself tells."""
+    best_us = document["best"]["task_duration_us"]
+    fastest = next((t.candidate.id for t in history.timed if t.time_us == best_us), None)
+    return {
+        "name": document["operator"],
+        "case": str(Case.from_json(document["case"])),
+        "improved": bool(document["changes"]),
+        "search": f"{document['evaluations']} evaluations",
+        "best_id": fastest,
+        "waves": [],
+        "files": [],
+        "accepted": [],
+        "timelines": {},
+        "tools": {},
+    }
 
 
 def _row(trial: Trial) -> dict[str, Any]:
@@ -90,16 +122,17 @@ def _row(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _diagnoses(record: TuneRecord) -> list[tuple[str, str]]:
-    """(which pair, what bounds it)."""
-    chip = load_chip(record.key.chip)
-    profiles = [("baseline", record.baseline), ("best", record.best)]
-    return [(name, diagnose(profile, chip).paragraph) for name, profile in profiles]
+def _waits(profiles: Mapping[str, Profile]) -> Iterator[tuple[str, list[float]]]:
+    """(who waits for what, us in every profile), the longest of any first."""
+    each = [dict(stalls(p.detail)) for p in profiles.values()]
+    names = {name for one in each for name in one}
+    longest = sorted(names, key=lambda name: (-max(one.get(name, 0.0) for one in each), name))
+    for name in longest[:_WAITS]:
+        yield name, [one.get(name, 0.0) for one in each]
 
 
-def _tree(record: TuneRecord) -> Iterator[tuple[int, Trial]]:
+def _tree(history: History) -> Iterator[tuple[int, Trial]]:
     """(depth, trial) of every trial that passed the gate, children behind their parent: where the winner comes from."""
-    history = record.history
 
     def below(trial: Trial, depth: int) -> Iterator[tuple[int, Trial]]:
         yield depth, trial
@@ -109,38 +142,3 @@ def _tree(record: TuneRecord) -> Iterator[tuple[int, Trial]]:
 
     if history:
         yield from below(history[0], 0)
-
-
-def _accepted(record: TuneRecord) -> Iterator[dict[str, Any]]:
-    """Every change of the incumbent: what, when, why that, what it brought, and the lines it touched."""
-    for step in steps(record) if record.history else ():
-        trial, old, new = step.trial, step.parent.candidate.pair, step.trial.candidate.pair
-        yield {
-            "n": step.n,
-            "stage": STAGES[trial.stage],
-            "proposer": trial.candidate.proposer,
-            "change": trial.candidate.change,
-            "before": step.before.time_us,
-            "after": trial.time_us,
-            "families": ", ".join(dict.fromkeys(m.family for m in trial.moves)),
-            "diff": [*_diff(old.tiling, new.tiling), *_diff(old.kernel, new.kernel)],
-        }
-
-
-def _diff(old: Mapping[str, str], new: Mapping[str, str]) -> list[FileDiff]:
-    """Files that differ, old and new text side by side."""
-    out = []
-    for path in sorted({*old, *new}):
-        before, after = old.get(path, "").splitlines(), new.get(path, "").splitlines()
-        lines: list[DiffLine] = []
-        for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(2):
-            lines += [DiffLine("gap", None, None)] if lines else []
-            for tag, a, b, c, d in group:
-                kind = "same" if tag == "equal" else "changed"
-                for i in range(max(b - a, d - c)):
-                    left = before[a + i] if a + i < b else None
-                    right = after[c + i] if c + i < d else None
-                    lines.append(DiffLine(kind, left, right))
-        if lines:
-            out.append(FileDiff(path, tuple(lines)))
-    return out

@@ -11,11 +11,13 @@ from ..sources.registry import operator_names
 from ..tuner import TuneRecord
 
 
-def command(operator: Operator, record: TuneRecord) -> str:
+def command(operator: Operator | None, record: TuneRecord) -> str:
     """``ascendopt-tune tune ...`` with the run's case, chip, target, seed and budget; random inputs in place of the
-    caller's own arrays."""
+    caller's own arrays. Without the operator it is called by its name."""
     made, signature = record.entry.provenance, record.entry.signature
-    name = operator.name if operator.name in operator_names() else str(operator.root.name)
+    name = record.key.operator
+    if operator is not None and operator.name not in operator_names():
+        name = str(operator.root.name)
     words = ["ascendopt-tune", "tune", name]
     names = [p.name for p in signature.inputs] if signature is not None else []
     for parameter, value in zip(names, record.case.inputs, strict=False):

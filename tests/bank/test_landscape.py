@@ -8,7 +8,8 @@ import numpy as np
 from bank_examples import experience
 
 from ascendopt_tune.bank.experience import Experience
-from ascendopt_tune.bank.landscape import landscape, write_plot
+from ascendopt_tune.bank.landscape import landscape
+from ascendopt_tune.report.landscape import write_landscape
 
 _WORDS = ("barrier between pipes", "scalar element loop", "buffer queue overlap", "launch few cores")
 
@@ -40,8 +41,9 @@ def test_few_and_equal_experiences_are_drawn() -> None:
 
 def test_the_page_needs_no_network(tmp_path: Path) -> None:
     file = tmp_path / "bank.html"
-    write_plot(file, landscape(_experiences()))
+    write_landscape(file, landscape(_experiences()))
     text = file.read_text()
-    assert "Plotly.newPlot" in text
-    assert 'src="http' not in text
+    assert file.stat().st_size < 400_000
+    assert text.count("<circle") == 24
+    assert 'src="' not in text
     assert "motif_2 (6)" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,7 +137,7 @@ def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# Mine\n\nbefore\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n")
     found = report.Results(one, runs, [((second, "medium"), "it | failed")], [LeftOut("a", "large", "test", "too big")])
-    written = report.write(page, found)
+    report.write(page, found)
     text = page.read_text()
     assert text.startswith("# Mine\n\nbefore\n")
     assert text.endswith("\nafter\n")
@@ -152,11 +151,8 @@ def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
     assert "modelled" in text
     assert f"| {second} | medium | it \\| failed |" in text
     assert "| a | large | too big |" in text
-    assert report.write(page, found) == written
+    report.write(page, found)
     assert page.read_text() == text
-    picture = ElementTree.parse(tmp_path / "page.svg").getroot()
-    assert len(picture.findall("{*}polyline")) == 2
-    assert "modelled" in (tmp_path / "page.html").read_text()
 
 
 def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:

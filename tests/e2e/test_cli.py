@@ -226,6 +226,11 @@ def test_tune_writes_record_and_report_and_answers_the_second_call_from_the_cach
     assert (first["decision"], first["waves"]) == ("win", 1)
     assert json.loads(record.read_text()) == first
     html = report.read_text()
+    cli("report", str(record), "-o", str(tmp_path / "again.html"))
+    assert (tmp_path / "again.html").read_text() == html, "a record has all that the page shows"
+    assert {name: len(t["lanes"]) >= 4 for name, t in first["report"]["timelines"].items()} == {
+        "baseline": True, "best": True
+    }  # fmt: skip
     assert "<b>modelled</b>" in html
     assert "over plausible clocks" in html
     assert not [line for line in html.splitlines() if 'src="http' in line[:2000] or 'href="http' in line[:2000]]

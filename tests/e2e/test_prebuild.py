@@ -57,8 +57,12 @@ def test_prebuild_ship_and_serve(manifest: Path, tmp_path: Path, monkeypatch: py
     bundle = tmp_path / "bundle"
     first = cli("prebuild", manifest, "-o", bundle, "--json", "--workers", 2)
     assert [e["result"] for e in first["entries"]] == ["tuned", "tuned"]
-    again = cli("prebuild", manifest, "-o", bundle, "--json")
+    again = cli("prebuild", manifest, "-o", bundle, "--json", "--record", tmp_path / "prebuild.json")
     assert [e["result"] for e in again["entries"]] == ["cached", "cached"]
+    assert json.loads((tmp_path / "prebuild.json").read_text()) == again
+    page = cli("report", tmp_path / "prebuild.json", "--json")
+    assert page == {"kind": "prebuild", "page": str(tmp_path / "prebuild.html")}
+    assert (tmp_path / "prebuild.html").exists()
     assert again["digest"] == first["digest"] == f"sha256:{open_bundle(bundle).digest}"
 
     # Elsewhere: an empty cache, the bundle as a layer.

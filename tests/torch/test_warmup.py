@@ -15,8 +15,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_npu")
 
 from ascendopt_tune.deploy.manifest import read_manifest  # noqa: E402
-from ascendopt_tune.errors import CaseError, SettingsError  # noqa: E402
+from ascendopt_tune.errors import CacheError, CaseError, SettingsError  # noqa: E402
 from ascendopt_tune.nouns.case import Case, TensorSpec  # noqa: E402
+from ascendopt_tune.report import named  # noqa: E402
 from ascendopt_tune.search.budget import Limits  # noqa: E402
 from ascendopt_tune.settings import override  # noqa: E402
 from ascendopt_tune.sources.registry import load_operator  # noqa: E402
@@ -68,6 +69,12 @@ def test_warmup_tunes_what_the_model_calls_and_a_second_one_only_loads(ops: Any,
     assert untimed["sum"] == (2, (64 + 16 * 64 + 2) * 4), "outside of tuned calls, with their bytes"
     assert "have no modelled time" in str(report)
     assert report.word == "modelled"
+    report.save(tmp_path / "warmup.json")
+    page = named.of_path(tmp_path / "warmup.json")
+    page.write(page.default)
+    assert (page.kind, "ascendopt::add" in page.default.read_text()) == ("warmup", True)
+    with pytest.raises(CacheError, match="can't be written"):
+        report.save(tmp_path / "no" / "such" / "warmup.json" / "")
     assert any(line.startswith("1/3  ") for line in said)
     torch.testing.assert_close(model(x), expected)
     before = {name: row.hits + row.kept for name, row in aot.status().operators.items()}

@@ -2,61 +2,47 @@
 
 from __future__ import annotations
 
-import re
+import json
 import shlex
-import shutil
-import subprocess
+from dataclasses import replace
 from html import escape
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import cache_examples as example
 import pytest
 import test_story
+from page_checks import CHROMIUM, MOST_BYTES, browsed, sound
 
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.report.charts import bars, trajectory
-from ascendopt_tune.report.html import write_report
+from ascendopt_tune.report.html import write_report, write_run
 from ascendopt_tune.report.repeat import command
+from ascendopt_tune.report.roofline import roofline_point
+from ascendopt_tune.report.run_record import run_document
+from ascendopt_tune.report.text import json_text
+from ascendopt_tune.report.timeline import first_cores
 
-MOST_BYTES = 400_000
-VOID = {"meta", "input", "br", "rect", "path", "circle"}
-CHROMIUM = next((p for name in ("chromium", "chromium-browser") if (p := shutil.which(name))), None)
-
-
-class Balanced(HTMLParser):
-    """Raises where a tag is closed that isn't open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
+# A task of 5 us on one core: two copies in, one stretch of work and of waiting.
+TIMELINE = {
+    "end_us": 5.0,
+    "lanes": [
+        {"core": 0, "pipe": "MTE2 (GM to UB)", "busy": {"DataCopy": [[1.0, 0.5], [2.0, 0.5]]}, "waits": []},
+        {"core": 0, "pipe": "V (vector)", "busy": {"Add <1>": [[2.5, 1.5]]}, "waits": [[1.0, 1.5]]},
+    ],
+}
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    write_report(tmp_path / "report.html", example.operator(), test_story.record())
+    timelines = {"baseline": TIMELINE, "best": TIMELINE}
+    write_report(tmp_path / "report.html", example.operator(), test_story.record(), timelines)
     return tmp_path / "report.html"
 
 
 def test_it_is_small_alone_and_well_formed(page: Path) -> None:
-    text = page.read_text()
-    assert page.stat().st_size < MOST_BYTES / 4, "a run of a few candidates"
-    links = re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?([^\"')\s]+)", text)
-    assert links == [], "nothing is asked of a network, or of another file"
-    parser = Balanced()
-    parser.feed(text)
-    assert parser.open == []
-    assert len(set(parser.ids)) == len(parser.ids)
+    sound(page, MOST_BYTES // 4)
 
 
 def test_it_shows_candidates_changes_and_where_they_come_from(page: Path) -> None:
@@ -87,15 +73,58 @@ def test_the_command_repeats_the_case() -> None:
     assert words[words.index("--budget") + 1] == str(record.entry.provenance.budget)
 
 
+def test_it_shows_the_first_cores_and_the_roofline(tmp_path: Path) -> None:
+    counters = {"mte2_bytes": 4096.0, "mte3_bytes": 4096.0, "cores_active_us": 4.0, "l2_miss_bytes": 0.0}
+    told = test_story.record()
+    best = Profile(5.0, 4.0, aiv_vec_time_us=2.0, block_dim=8, counters={**counters, "stall_vec_on_mte2_us": 1.0})
+    told = replace(told, entry=replace(told.entry, best=best))
+    write_report(tmp_path / "r.html", example.operator(), told, {"best": TIMELINE})
+    text = sound(tmp_path / "r.html")
+    assert 'viewBox="0 0 5000 32"' in text
+    assert "M1000 8h500M2000 8h500" in text
+    assert "Add &lt;1&gt;: 1.50 us of V (vector) on core 0" in text
+    assert "V, for MTE2" in text
+    assert "best: 4.00 units at work" in text
+    point = roofline_point(best, load_chip("ascend910b2"))
+    assert point is not None
+    assert (point.work_us, point.bytes, point.bound) == (16.0, 8192.0, "vector")
+    assert point.least_us == pytest.approx(16 / 48)
+    assert roofline_point(Profile(5.0), load_chip("ascend910b2")) is None
+
+
+def test_a_timeline_is_cut_to_what_a_page_holds(tmp_path: Path) -> None:
+    """The first two cores; neighbours of one name become one where there are too many."""
+    events = [{"ph": "X", "name": "task", "cat": "task", "pid": 99, "tid": 0, "ts": 0, "dur": 1000.0, "args": {}}]
+    for pid in (1, 2, 3):
+        events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": 2, "args": {"name": "V (vector)"}})
+        events.append({"ph": "X", "name": "block", "cat": "block", "pid": pid, "tid": 0, "ts": 0, "dur": 1000.0})
+        for n in range(900):
+            span = {"ph": "X", "name": "Add", "cat": "instruction", "pid": pid, "tid": 2, "ts": n + 0.1, "dur": 0.5}
+            events.append(span)
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    cut = first_cores(tmp_path / "t.json")
+    assert cut["end_us"] == 1000.0
+    assert [(lane["core"], lane["pipe"]) for lane in cut["lanes"]] == [(0, "V (vector)"), (1, "V (vector)")]
+    (spans,) = cut["lanes"][0]["busy"].values()
+    assert len(spans) <= 300
+    assert spans[0][0] == pytest.approx(0.1)
+    assert spans[-1][0] + spans[-1][1] == pytest.approx(899.6)
+
+
+def test_the_page_of_a_record_is_the_page_of_the_run(page: Path, tmp_path: Path) -> None:
+    """A record goes through JSON; an older one, without what is under ``report``, has a page with what it tells."""
+    document = run_document(test_story.record(), example.operator(), {"baseline": TIMELINE, "best": TIMELINE})
+    document = json.loads(json_text(document))
+    write_run(tmp_path / "again.html", document)
+    assert (tmp_path / "again.html").read_text() == page.read_text()
+    del document["report"]
+    write_run(tmp_path / "old.html", document)
+    text = sound(tmp_path / "old.html")
+    assert text.count("<tr data-outcome=") == len(document["history"])
+    assert "How to repeat it" not in text
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
 @pytest.mark.parametrize("width", [1200, 400])
 def test_a_browser_finds_nothing_to_complain_of(page: Path, width: int, tmp_path: Path) -> None:
-    """Headless Chromium: no message on the console, and no request but for the page."""
-    picture, profile = tmp_path / "page.png", tmp_path / "profile"
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={profile}"]
-    found = subprocess.run(
-        [str(CHROMIUM), *options, f"--window-size={width},1600", f"--screenshot={picture}", page.as_uri()],
-        capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
-    assert picture.stat().st_size > 10_000
-    assert "CONSOLE" not in found.stderr
+    browsed(page, width, tmp_path)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from ...errors import AscendOptError, CaseError
+from ...errors import AscendOptError, CacheError, CaseError
 from ...evaluate.screen import sharing_evaluators
+from ...files import write_whole
 from ...nouns.clocks import Interval, speedup_text
 from ...nouns.run_options import RunOptions
 from ...service.lazy import moving_us
@@ -91,6 +93,22 @@ class WarmupReport:
         gain = f" ({before / after:.2f}x)" if after > 0 else ""
         lines.append(f"model: {before:.1f} -> {after:.1f} us {self.word}{gain}, warmed up in {self.seconds:.0f} s")
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record that ``ascendopt-tune report`` draws a page of; times in us, ``time`` says what they are."""
+        document: dict[str, Any] = {**asdict(self), "time": self.word}
+        del document["word"]
+        for case, told in zip(self.cases, document["cases"], strict=True):
+            del told["interval"]
+            told.update(case.interval.to_json() if case.interval is not None else {})
+        return document
+
+    def save(self, path: str | Path) -> None:
+        """Writes the record as JSON, for ``ascendopt-tune report``. Raises CacheError if it can't be written."""
+        try:
+            write_whole(Path(path), json.dumps(self.to_json(), indent=1) + "\n")
+        except OSError as error:
+            raise CacheError(f"{path} can't be written: {error.strerror or error}.", "Name another file.") from error
 
 
 _NOTHING = "the model calls no tuned operator on device npu"
