@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import AscendOptError
-from . import failure
+from . import completion, examples, failure, first
 
 _EPILOG = (
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
@@ -21,7 +21,7 @@ _EPILOG = (
     "variables, listed in docs/settings.md."
 )
 
-#: Each command's file here, what it is there (a function or a group), and its epilog's name.
+#: Each command's file here, what it is there (a function or a group), and its epilog's name (none: of examples.py).
 _COMMANDS = {
     "doctor": ("doctor", "doctor", ""),
     "ops": ("ops", "ops", ""),
@@ -37,12 +37,13 @@ _COMMANDS = {
     "bank": ("bank", "app", ""),
     "bench": ("bench", "app", ""),
     "dsl": ("dsl", "app", ""),
+    "completion": ("completion", "completion", ""),
     "import": ("mkb", "import_", "IMPORT_EXAMPLES"),
     "export": ("mkb", "export", "EXPORT_EXAMPLES"),
     "llm-check": ("llm_check", "llm_check", "EXAMPLES"),
-    "calibrate": ("calibrate", "calibrate_command", "EXAMPLES"),
+    "calibrate": ("calibrate", "calibrate_command", ""),
     "silicon-check": ("silicon_check", "silicon_check", ""),
-    "fidelity": ("fidelity", "fidelity", "EXAMPLES"),
+    "fidelity": ("fidelity", "fidelity", ""),
 }
 
 
@@ -57,9 +58,12 @@ class _Commands(MutableMapping[str, Any]):
             file, attribute, epilog = _COMMANDS[name]
             module = importlib.import_module(f".{file}", __name__)
             found = getattr(module, attribute)
-            if not isinstance(found, typer.Typer):
+            text = getattr(module, epilog) if epilog else examples.of(name)
+            if isinstance(found, typer.Typer):
+                found.info.epilog = text
+            else:
                 function, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
-                found.command(name, epilog=getattr(module, epilog) if epilog else None)(function)
+                found.command(name, epilog=text)(function)
             self[name] = typer.main.get_command(found)
             self[name].name = name
         return self._made[name]
@@ -87,7 +91,7 @@ app = typer.Typer(
     name="ascendopt-tune",
     cls=_Group,
     epilog=_EPILOG,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -95,8 +99,10 @@ app = typer.Typer(
 
 
 @app.callback()
-def ascendopt_tune() -> None:
+def ascendopt_tune(context: typer.Context) -> None:
     """Tune custom AscendC operators (host tiling program and device kernel) on an Ascend NPU or the virtual one."""
+    if context.invoked_subcommand is None:
+        print(first.FIRST_STEPS, end="")
 
 
 def _keep_freed_memory() -> None:
@@ -119,6 +125,8 @@ def main() -> None:
     # References need torch on the CPU only; loading torch_npu as well would cost seconds and a device.
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     _keep_freed_memory()
+    if completion.VARIABLE in os.environ:
+        completion.answer_shells()
     try:
         app()
     except (AscendOptError, OSError) as error:

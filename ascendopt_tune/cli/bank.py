@@ -25,7 +25,7 @@ from ..nouns.outcome import Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from ..search.kernel.motifs import KernelProgram
-from . import bank_build, bank_survey, options
+from . import bank_build, bank_survey, examples, options
 from .bank_build import Cases, To, open_bank
 from .flags import Only, grouped
 from .subject import find_operator
@@ -221,10 +221,10 @@ def plot(
 
 
 app.command("build", epilog=bank_build.EXAMPLES)(bank_build.build_bank)
-app.command("search")(search)
-app.command("show")(show)
-app.command("merge")(merge)
-app.command("export")(export)
-app.command("import")(import_)
-app.command("plot")(plot)
+app.command("search", epilog=examples.of("bank search"))(search)
+app.command("show", epilog=examples.of("bank show"))(show)
+app.command("merge", epilog=examples.of("bank merge"))(merge)
+app.command("export", epilog=examples.of("bank export"))(export)
+app.command("import", epilog=examples.of("bank import"))(import_)
+app.command("plot", epilog=examples.of("bank plot"))(plot)
 app.command("survey", epilog=bank_survey.EXAMPLES)(bank_survey.survey)

@@ -21,7 +21,7 @@ from ..files import write_whole
 from ..nouns.chip import load_chip
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from . import bench_mkb, options
+from . import bench_mkb, examples, options
 from .flags import Only, grouped
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _show(lines: Mapping[str, list[summary.Line]], written: list[Path]) -> None:
         print(f"written: {path}")
 
 
-@app.command("sensitivity")
+@app.command("sensitivity", epilog=examples.of("bench sensitivity"))
 @grouped
 def sensitivity(
     how: Annotated[RunOptions, Only(chip=_CHIP)],
@@ -274,7 +274,7 @@ def sensitivity(
         print("\n".join(lines))
 
 
-@app.command("operators")
+@app.command("operators", epilog=examples.of("bench operators"))
 def operators(name: List = table.TEST, json: Json = False) -> None:
     """The benchmark's operators, with their cases."""
     listed = table.listed(table.read(), name)

@@ -19,7 +19,7 @@ from ..settings import settings
 from ..store import archive
 from ..store.cache import Cache, EntrySummary, Key
 from ..store.entry import Provenance, folder_reader, read_document
-from . import options
+from . import examples, options
 from .flags import Only, grouped
 from .subject import find_operator, make_subject
 
@@ -33,7 +33,7 @@ app = typer.Typer(
 _Operator = Annotated[str | None, typer.Option("--operator", help="Only this operator's results.")]
 
 
-@app.command("list")
+@app.command("list", epilog=examples.of("cache list"))
 def list_entries(
     operator: _Operator = None,
     json: options.Json = False,
@@ -52,7 +52,7 @@ def list_entries(
     print(f"{len(rows)} results; the writable cache is {cache.root}")
 
 
-@app.command("show")
+@app.command("show", epilog=examples.of("cache show"))
 def show(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The first digits of a result's key (cache list).")],
     json: options.Json = False,
@@ -77,7 +77,7 @@ def show(
     print(f"checked against {made['reference']}: {made['checks']} outputs")
 
 
-@app.command("explain")
+@app.command("explain", epilog=examples.of("cache explain"))
 @grouped
 def explain(
     how: Annotated[RunOptions, Only("chip", "target")],
@@ -103,7 +103,7 @@ def explain(
         print(found)
 
 
-@app.command("verify")
+@app.command("verify", epilog=examples.of("cache verify"))
 def verify(json: options.Json = False, debug: options.Debug = False) -> None:
     """Check every file of the cache and its layers; damaged results are quarantined. Exit code 1 if there were any."""
     cache = Cache()
@@ -119,7 +119,7 @@ def verify(json: options.Json = False, debug: options.Debug = False) -> None:
         print("every result is sound")
 
 
-@app.command("export")
+@app.command("export", epilog=examples.of("cache export"))
 def export(
     target: Annotated[Path, typer.Argument(help="The bundle to make: a folder, or an archive (.tar.gz).")],
     operator: _Operator = None,
@@ -136,7 +136,7 @@ def export(
     print(archive.how_to_use(target, bundle))
 
 
-@app.command("unpack")
+@app.command("unpack", epilog=examples.of("cache unpack"))
 def unpack(
     source: Annotated[Path, typer.Argument(help="A bundle's archive (.tar.gz).")],
     folder: Annotated[Path, typer.Argument(help="The new folder, for ASCENDOPT_CACHE_LAYERS.")],
@@ -146,7 +146,7 @@ def unpack(
     print(archive.how_to_use(folder, archive.unpack(source, folder)))
 
 
-@app.command("import")
+@app.command("import", epilog=examples.of("cache import"))
 def import_(
     source: Annotated[Path, typer.Argument(help="A bundle: its folder or archive.")],
     operator: Annotated[
@@ -185,7 +185,7 @@ def import_(
         raise typer.Exit(1)
 
 
-@app.command("merge")
+@app.command("merge", epilog=examples.of("cache merge"))
 def merge(
     source: Annotated[Path, typer.Argument(help="Another cache folder of yours.")],
     debug: options.Debug = False,
@@ -195,7 +195,7 @@ def merge(
     print(f"{taken} results taken, {left} were here already, or slower, or damaged")
 
 
-@app.command("diff")
+@app.command("diff", epilog=examples.of("cache diff"))
 def diff(
     one: Annotated[Path, typer.Argument(help="A cache folder or bundle.")],
     other: Annotated[Path | None, typer.Argument(help="Another one. Default: the writable cache.")] = None,
@@ -220,7 +220,7 @@ def diff(
         print("no difference")
 
 
-@app.command("gc")
+@app.command("gc", epilog=examples.of("cache gc"))
 def gc(
     older_than: Annotated[
         float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Also results older than that.")

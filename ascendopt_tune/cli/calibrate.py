@@ -18,11 +18,6 @@ from ..report.text import json_text
 from . import options
 from .flags import Only, grouped
 
-EXAMPLES = (
-    "Examples: ascendopt-tune calibrate -o mine.toml; ascendopt-tune tune add --chip mine.toml. "
-    "Interrupted, run the same again: it goes on."
-)
-
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 
 Samples = Annotated[

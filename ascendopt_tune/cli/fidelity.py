@@ -22,12 +22,6 @@ from ..report.fidelity import write_fidelity
 from ..report.text import json_text
 from . import options
 
-EXAMPLES = (
-    "Examples: ascendopt-tune fidelity --csv rows.csv --plot rows.html; ascendopt-tune fidelity data_copy add/4; "
-    "ascendopt-tune fidelity --cold; ascendopt-tune fidelity --cross-validate; "
-    "ascendopt-tune fidelity --measurements mine.csv --all."
-)
-
 
 def fidelity(
     names: Annotated[

@@ -13,12 +13,17 @@ from .. import paths
 from ..errors import CacheError
 from ..files import check_space
 from ..nouns.run_options import CASE as _CASE
+from ..sources.registry import operator_names
 
 _OPERATOR = "What to work on"
 
 Op = Annotated[
     str | None,
-    typer.Argument(metavar="OP", help="A name of the registry, or a folder with op_host/ and op_kernel/ in it."),
+    typer.Argument(
+        metavar="OP",
+        help="A name of the registry, or a folder with op_host/ and op_kernel/ in it.",
+        autocompletion=operator_names,
+    ),
 ]
 Kernel = Annotated[
     Path | None,

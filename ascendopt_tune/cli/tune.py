@@ -122,7 +122,10 @@ def tune(
                 display.say("taking the timelines of the baseline and the best pair")
                 timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
-        print("interrupted; the cache is unchanged. The same command goes on where this one was.", file=sys.stderr)
+        print(
+            "interrupted; the cache is unchanged, and trials that ended are on disk. The same command goes on there.",
+            file=sys.stderr,
+        )
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
     document = together_json(results, weights)

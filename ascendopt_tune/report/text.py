@@ -136,7 +136,9 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     lines += waves_notes(record)
     lines.append(f"what bounds the best pair: {diagnose(record.best, load_chip(key.chip)).paragraph}")
     if record.stop == "interrupted":
-        lines.append("interrupted: this is the best found until then; --resume goes on")
+        lines.append(
+            "interrupted: this is the best found until then, and it is kept; the same command goes on from there"
+        )
     if record.stop in ("seconds", "tokens", "money"):
         lines.append(f"the limit on {record.stop} ended the search; --resume with a higher one goes on")
     if record.cached:

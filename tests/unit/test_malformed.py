@@ -369,7 +369,8 @@ def bank_records(data: st.DataObject, folder: Path) -> None:
 
 _COMMANDS = ["run", "tune", "profile", "explain", "prebuild", "cache list", "cache show", "cache import", "cache verify",
              "cache unpack", "cache gc", "cache diff", "cache merge", "bank show", "bank import", "bank list", "ops",
-             "calibrate", "fidelity", "llm-check", "bench search", "silicon-check", "toolkit", "nonsense"]  # fmt: skip
+             "calibrate", "fidelity", "llm-check", "bench search", "silicon-check", "toolkit", "report",
+             "completion", "nonsense"]  # fmt: skip
 _OPTIONS = ["--input", "--output", "--attr", "--inputs", "--outputs", "--kernel", "--entry", "--block-dim", "--chip",
             "--target", "--budget", "--seed", "--json", "--operator", "--cases", "--report", "--record", "--plan",
             "--older-than", "--dry-run", "--no-such"]  # fmt: skip
