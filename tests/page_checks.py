@@ -44,8 +44,15 @@ def sound(page: Path, most: int = MOST_BYTES) -> str:
     return text
 
 
-def browsed(page: Path, width: int, folder: Path) -> None:
-    """Headless Chromium draws it and has no message on its console, errors of scripts and refused requests included."""
+def browsed(page: Path, width: int, folder: Path, acts: str = "") -> None:
+    """Headless Chromium draws it and has no message on its console, errors of scripts and refused requests included.
+
+    ``acts``: a script that does what a reader does, and throws where the page doesn't follow.
+    """
+    if acts:
+        text = page.read_text()
+        page = folder / "acted.html"
+        page.write_text(text.replace("</body>", f"<script>{acts}</script></body>"))
     picture, profile = folder / "page.png", folder / "profile"
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={profile}"]
     found = subprocess.run(

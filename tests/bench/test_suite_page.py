@@ -78,4 +78,14 @@ def test_a_folder_that_tells_nothing_is_refused(text: str, reason: str, tmp_path
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
 def test_a_browser_draws_the_suite(tmp_path: Path) -> None:
     named.of_path(results(tmp_path / "bench")).write(tmp_path / "suite.html")
-    browsed(tmp_path / "suite.html", 400, tmp_path)
+    acts = """
+    const box = document.querySelector(".search");
+    box.value = "decode no-such";
+    box.dispatchEvent(new Event("input"));
+    const rows = [...box.parentElement.querySelectorAll("tbody tr")];
+    if (!rows.length || !rows.every(row => row.hidden)) throw new Error("rows that don't fit are shown");
+    box.value = "decode";
+    box.dispatchEvent(new Event("input"));
+    if (!rows.some(row => row.hidden) || !rows.some(row => !row.hidden)) throw new Error("decode is not found");
+    """
+    browsed(tmp_path / "suite.html", 400, tmp_path, acts)

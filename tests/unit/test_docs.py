@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from ascendopt_tune import settings
@@ -10,7 +11,7 @@ from ascendopt_tune.nouns import run_options
 from ascendopt_tune.search.kernel import motifs
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def test_the_table_of_settings_is_the_generated_one() -> None:
@@ -81,3 +82,17 @@ def test_what_others_have_met_has_a_test() -> None:
         names = re.findall(r"`(test_\w+)`", row.split("|")[-2])
         assert names, row
         assert all(f"def {name}(" in source for name in names), row
+
+
+def test_every_package_that_is_used_has_its_license_listed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [one for group in (project["dependencies"], *project["optional-dependencies"].values()) for one in group]
+    names = {re.split(r"[\[<>=]", one)[0] for one in needed} - {project["name"]}
+    text = (ROOT / "docs/licenses.md").read_text()
+    assert len(names) > 20
+    assert not [name for name in names if not re.search(rf"^\|.*\b{re.escape(name)}\b.*\|", text, re.MULTILINE)]
+
+
+def test_the_citation_has_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()

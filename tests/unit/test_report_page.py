@@ -34,6 +34,27 @@ TIMELINE = {
 }
 
 
+# Zooms in and goes later by keyboard, goes back by a button, and hides what wasn't timed.
+ACTS = """
+const svg = () => document.querySelector("#zoom svg").getAttribute("viewBox");
+const expect = (found, wanted) => { if (found !== wanted) throw new Error(`${found} is not ${wanted}`); };
+const press = key => zoom.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+expect(svg(), "0 0 5000 32");
+press("+");
+expect(svg(), "1250 0 2500 32");
+press("ArrowRight");
+expect(svg(), "1875 0 2500 32");
+document.querySelector("button[data-key=ArrowLeft]").click();
+expect(svg(), "1250 0 2500 32");
+press("-");
+expect(svg(), "0 0 5000 32");
+expect(zoom.querySelector("output").value, "0.00 to 5.00 us");
+document.querySelector("#filter input[value=Hazard]").click();
+expect(document.querySelector("tr[data-outcome=Hazard]").hidden, true);
+expect(document.querySelector("tr[data-outcome=Timed]").hidden, false);
+"""
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     timelines = {"baseline": TIMELINE, "best": TIMELINE}
@@ -127,4 +148,4 @@ def test_the_page_of_a_record_is_the_page_of_the_run(page: Path, tmp_path: Path)
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
 @pytest.mark.parametrize("width", [1200, 400])
 def test_a_browser_finds_nothing_to_complain_of(page: Path, width: int, tmp_path: Path) -> None:
-    browsed(page, width, tmp_path)
+    browsed(page, width, tmp_path, ACTS)
