@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .bank.experience import Experience
 from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
 from .errors import NoWorkingCandidate, OutOfTime
@@ -62,6 +63,9 @@ class TuneRecord:
     timings_s: Mapping[str, float] = field(default_factory=dict)  # wall clock by stage, of all evaluations of the call
     llm: Mapping[str, object] = field(default_factory=dict)  # what a language model was asked, and what that cost
     decision: Decision | None = None  # None when the cache answered
+    experience: Mapping[str, Sequence[Experience]] = field(
+        default_factory=dict
+    )  # found in the bank, by the pair's hash
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "history", History.of(self.history))  # whatever sequence it was given as
@@ -202,9 +206,9 @@ def tune_cases(
         entries = run.keep(found, confirmed, known)
     run.learn(found.result)
     seen, stop, elapsed = found.result.history, found.result.stop, found.result.elapsed_s
-    spent = run.chosen.counts()
+    spent, given = run.chosen.counts(), run.chosen.retrieval.found
     return [
-        TuneRecord(k, c.case, e, False, seen, stop, elapsed, found.timings_s, spent, confirmed.decision)
+        TuneRecord(k, c.case, e, False, seen, stop, elapsed, found.timings_s, spent, confirmed.decision, given)
         for k, c, e in zip(run.keys, cases, entries, strict=True)
     ]
 

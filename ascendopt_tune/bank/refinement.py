@@ -69,6 +69,13 @@ def learned(run: LearningRun, bank: Bank) -> Records:
     return Records(experiences, frozenset(uses))
 
 
+def led_to(found: Mapping[str, Sequence[Experience]], parent: Trial, trial: Trial) -> list[Experience]:
+    """The experiences that ``trial`` came from: those that were found for its parent's pair, of a motif it applied, or
+    the one a language model was asked to apply. ``found`` as in :class:`LearningRun`."""
+    names = {name for move in trial.moves for name in (move.family, move.site.removeprefix(_EXPERIENCE))}
+    return [e for e in found.get(parent.candidate.pair.hash, ()) if names & {e.motif, e.id}]
+
+
 def _steps(run: LearningRun) -> Iterator[tuple[Trial, RewindStep]]:
     """Trials of Stage II that applied one motif (at one or more places), or one experience."""
     history = History.of(run.history)

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..bank.refinement import led_to
 from ..evaluate.diagnosis import diagnose
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator, Pair
@@ -69,6 +70,10 @@ def _accepted(record: TuneRecord) -> Iterator[dict[str, Any]]:
             "after": trial.time_us,
             "families": list(dict.fromkeys(m.family for m in trial.moves)),
             "why": diagnose(before.profile, chip).paragraph if isinstance(before, Timed) and chip is not None else "",
+            "experience": [
+                {"id": e.id[:12], "title": e.title, "speedup": e.speedup, "operator": e.operator}
+                for e in led_to(record.experience, step.parent, trial)
+            ],
             "files": both_programs(step.parent.candidate.pair, trial.candidate.pair),
         }
 

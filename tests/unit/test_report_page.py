@@ -14,8 +14,11 @@ import pytest
 import test_story
 from page_checks import CHROMIUM, MOST_BYTES, browsed, sound
 
+from ascendopt_tune.bank.experience import Experience
+from ascendopt_tune.bank.refinement import led_to
 from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.profile import Profile
+from ascendopt_tune.nouns.trial import Move
 from ascendopt_tune.report.charts import bars, trajectory
 from ascendopt_tune.report.html import write_report, write_run
 from ascendopt_tune.report.repeat import command
@@ -111,6 +114,22 @@ def test_it_shows_the_first_cores_and_the_roofline(tmp_path: Path) -> None:
     assert (point.work_us, point.bytes, point.bound) == (16.0, 8192.0, "vector")
     assert point.least_us == pytest.approx(16 / 48)
     assert roofline_point(Profile(5.0), load_chip("ascend910b2")) is None
+
+
+def test_an_accepted_change_names_the_experience_it_came_from(tmp_path: Path) -> None:
+    told = test_story.record()
+    fused = told.history[5]
+    parent = told.history.parent(fused)
+    assert parent is not None
+    of = Experience("fusion", "Two <instructions> become one", "", "", "", operator="softmax")
+    other = replace(of, motif="another", title="of something else")
+    found = {parent.candidate.pair.hash: (other, of), fused.candidate.pair.hash: (of,)}
+    write_report(tmp_path / "r.html", example.operator(), replace(told, experience=found))
+    text = sound(tmp_path / "r.html")
+    assert text.count("From the experience bank") == 1
+    assert f"<code>{of.id[:12]}</code>: Two &lt;instructions&gt; become one" in text
+    asked = replace(fused, moves=(Move(f"experience:{other.id}", "experience", "set", 1.0),))
+    assert led_to(found, parent, asked) == [other], "what a language model was asked to apply"
 
 
 def test_a_timeline_is_cut_to_what_a_page_holds(tmp_path: Path) -> None:
