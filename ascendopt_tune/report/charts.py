@@ -6,6 +6,7 @@ brings a white ground.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -44,10 +45,11 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
         return left + n * across, height - bottom - value * up
 
     parts = _open(width, height, f"speedup by evaluation, {word}", ground)
-    for n, trial in enumerate(trials):
-        x, _ = at(n, 0)
-        shade = f'fill="{COLOURS[trial.stage]}" opacity="0.08"'
-        parts.append(f'<rect x="{x - across / 2:.1f}" y="28" width="{across:.1f}" height="{top * up:.1f}" {shade}/>')
+    for stage, stretch in itertools.groupby(range(len(trials)), lambda n: trials[n].stage):
+        of = list(stretch)
+        x, _ = at(of[0], 0)
+        shade = f'y="28" height="{top * up:.1f}" fill="{COLOURS[stage]}" opacity="0.08"'
+        parts.append(f'<rect x="{x - across / 2:.1f}" width="{across * len(of):.1f}" {shade}/>')
     for value in [i * top / 4 for i in range(5)]:
         _, y = at(0, value)
         parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="{GREY}" opacity="0.35"/>')

@@ -27,6 +27,7 @@ from .timeline import colours_of, lanes_svg
 _DEEP = 40  # changes behind one another that the tree of parents shows
 _TRIAL = ("id", "parent", "stage", "proposer", "change", "duplicate_of")
 _WAITS = 6  # that are shown
+_REASON = 300  # characters of a candidate's reason
 
 
 def write_report(
@@ -118,8 +119,12 @@ def _row(trial: Trial) -> dict[str, Any]:
         if trial.duplicate_of is not None
         else ""
         if isinstance(outcome, Timed)
-        else outcome.reason,
+        else _cut(outcome.reason),
     }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _REASON else f"{text[:_REASON]}… (the record has all of it)"
 
 
 def _waits(profiles: Mapping[str, Profile]) -> Iterator[tuple[str, list[float]]]:

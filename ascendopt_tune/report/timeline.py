@@ -16,7 +16,7 @@ from typing import Any
 from .plot import COLOURS, GREY
 
 CORES = 2
-_MOST = 300  # stretches of a lane
+_MOST = 200  # stretches of a lane
 _HIGH = 16  # of a lane, in pixels
 _BUSY = ("instruction", "scalar")
 

@@ -146,9 +146,29 @@ def test_a_timeline_is_cut_to_what_a_page_holds(tmp_path: Path) -> None:
     assert cut["end_us"] == 1000.0
     assert [(lane["core"], lane["pipe"]) for lane in cut["lanes"]] == [(0, "V (vector)"), (1, "V (vector)")]
     (spans,) = cut["lanes"][0]["busy"].values()
-    assert len(spans) <= 300
+    assert len(spans) <= 200
     assert spans[0][0] == pytest.approx(0.1)
     assert spans[-1][0] + spans[-1][1] == pytest.approx(899.6)
+
+
+def test_a_long_run_of_a_large_case_keeps_to_the_size(tmp_path: Path) -> None:
+    """400 candidates, half of them with all a compiler says, and timelines as full as they get."""
+    told = test_story.record()
+    failed = [
+        replace(
+            test_story.trial(n, test_story.pair(n), f"{n}: " + "error: no matching function for call " * 60, 0, 1, "x")
+        )
+        for n in range(6, 206)
+    ]
+    slow = [
+        test_story.trial(n, test_story.pair(n), 20.0, 5, 2, f"change {n}: " + "words " * 12) for n in range(206, 406)
+    ]
+    full = [[round(1000 + n * 10.123, 3), 4.567] for n in range(200)]
+    lane = {"core": 0, "pipe": "V (vector)", "busy": {"Add": full[:100], "Mul": full[100:]}, "waits": full}
+    timeline = {"end_us": 5000.0, "lanes": [lane] * 8}
+    told = replace(told, history=(*told.history, *failed, *slow))
+    write_report(tmp_path / "r.html", example.operator(), told, {"baseline": timeline, "best": timeline})
+    sound(tmp_path / "r.html")
 
 
 def test_the_page_of_a_record_is_the_page_of_the_run(page: Path, tmp_path: Path) -> None:
