@@ -16,6 +16,7 @@ GREY, GREEN, RED = "#8a94a6", "#209869", "#c2410c"
 STAGES = {0: "start", 1: "Stage I", 2: "Stage II", 3: "joint"}
 COLOURS = {0: "#8a94a6", 1: "#3b82f6", 2: "#b45309", 3: "#059669"}
 At = Callable[[int, float], tuple[float, float]]
+_SLOWEST = 0.5  # speedup; what is slower lies on the lower edge
 _SPLIT = 20  # characters of a change that fit beside a point
 
 
@@ -39,24 +40,25 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
     ups = [base / t.time_us if t.time_us else None for t in trials]
     top = max(1.2, *(u for u in ups if u is not None)) * 1.08
     width, height, left, bottom = 760, 320, 48, 40
-    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / top
+    low = 0.95 * max(_SLOWEST, min(u for u in ups if u is not None))
+    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / (top - low)
 
     def at(n: int, value: float) -> tuple[float, float]:
-        return left + n * across, height - bottom - value * up
+        return left + n * across, height - bottom - max(0.0, value - low) * up
 
     parts = _open(width, height, f"speedup by evaluation, {word}", ground)
     for stage, stretch in itertools.groupby(range(len(trials)), lambda n: trials[n].stage):
         of = list(stretch)
-        x, _ = at(of[0], 0)
-        shade = f'y="28" height="{top * up:.1f}" fill="{COLOURS[stage]}" opacity="0.08"'
+        x, _ = at(of[0], low)
+        shade = f'y="28" height="{(top - low) * up:.1f}" fill="{COLOURS[stage]}" opacity="0.08"'
         parts.append(f'<rect x="{x - across / 2:.1f}" width="{across * len(of):.1f}" {shade}/>')
-    for value in [i * top / 4 for i in range(5)]:
+    for value in (low + i * (top - low) / 4 for i in range(5)):
         _, y = at(0, value)
         parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="{GREY}" opacity="0.35"/>')
         parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}x</text>')
     parts += _best_line(ups, at)
     for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
-        x, y = at(n, one or 0.0)
+        x, y = at(n, one or low)
         title = f"<title>{n + 1}: {escape(trial.candidate.change)}</title>"
         if one is None:
             parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="{RED}">x{title}</text>')
