@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from ascendopt_tune.cli.progress import Display, sparkline
 from ascendopt_tune.errors import SettingsError
 from ascendopt_tune.search.engine import Progress
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND: Any = typer.main.get_command(app)
 
 
@@ -153,7 +156,20 @@ def test_examples_are_command_lines_that_there_are() -> None:
     assert len(seen) > 60
 
 
+def test_command_lines_of_the_documentation_are_ones_that_there_are() -> None:
+    seen = 0
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+        for line in (line for block in blocks for line in re.sub(r"\\\n\s*", " ", block).splitlines()):
+            for part in line.split(" && "):
+                if part.startswith("ascendopt-tune "):
+                    parse(shlex.split(part.partition(" > ")[0], comments=True)[1:])
+                    seen += 1
+    assert seen > 40
+
+
 def parse(words: list[str]) -> None:
+    """Raises where it is no command line."""
     group, info = COMMAND, None
     while hasattr(group, "commands"):
         group, info = group.commands[words[0]], words.pop(0)
