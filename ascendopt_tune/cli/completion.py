@@ -9,7 +9,7 @@ import typer
 from ..errors import SettingsError
 
 _PROGRAM = "ascendopt-tune"
-VARIABLE = "_ASCENDOPT_TUNE_COMPLETE"  # the name that typer's entry point derives from the program's
+VARIABLE = f"_{_PROGRAM}_complete".replace("-", "_").upper()  # as typer derives it from the program's name
 
 
 def shells() -> list[str]:

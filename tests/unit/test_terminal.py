@@ -191,11 +191,11 @@ def test_without_arguments_it_says_what_to_do_first() -> None:
 def test_completion(shell: str) -> None:
     done = CliRunner().invoke(app, ["completion", shell])
     assert done.exit_code == 0
-    assert "_ASCENDOPT_TUNE_COMPLETE" in done.stdout
+    assert completion.VARIABLE in done.stdout
     completion.answer_shells()
     line = "ascendopt-tune tune so"
     asked = {"COMP_WORDS": line, "COMP_CWORD": "2", "_TYPER_COMPLETE_ARGS": line}
-    asked |= {"_ASCENDOPT_TUNE_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    asked |= {completion.VARIABLE: f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     answer = CliRunner().invoke(app, [], prog_name="ascendopt-tune", env=asked)
     assert "softmax" in answer.stdout
     assert "rms_norm" not in answer.stdout
