@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,7 +121,8 @@ def tune(
             timelines: dict[str, Any] = {}
             if (record or report) and cases is None and not results[0].cached and toolkit.target == "virtual":
                 display.say("taking the timelines of the baseline and the best pair")
-                timelines = _timelines(subject, results[0], evaluator, run.seed)
+                with contextlib.suppress(KeyboardInterrupt):  # the result is kept: the page goes without them
+                    timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
         print(
             "interrupted; the cache is unchanged, and trials that ended are on disk. The same command goes on there.",
@@ -128,8 +130,9 @@ def tune(
         )
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
-    document = together_json(results, weights)
-    if cases is None:
+    if cases is not None:
+        document = together_json(results, weights)
+    else:
         document = run_document(result, subject.operator, timelines)
     _write_files(document, record, report)
     if story is not None:
