@@ -13,6 +13,7 @@ from test_summary import run
 
 from ascendopt_tune.bench.record import RunRecord
 from ascendopt_tune.bench.table import TEST, listed, read
+from ascendopt_tune.cli import bench
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.report import named
 from ascendopt_tune.report.suite import anytime_svg, results_of
@@ -53,6 +54,19 @@ def test_the_suite_page_has_the_papers_figures_and_their_data(tmp_path: Path) ->
     assert any(name.startswith("full, decode ") for name in names)
     assert any(name.startswith("random ") for name in names)
     assert not any(name.startswith("stage-1") for name in names), "it didn't run on every case"
+
+
+def test_the_markdown_page_has_its_picture_and_this_page_beside_it(tmp_path: Path) -> None:
+    found = results_of(results(tmp_path / "bench", 3))
+    written = bench._write(tmp_path / "page.md", found)
+    assert [path.name for path in written] == ["page.md", "page.svg", "page.html"]
+    assert "](page.svg)" in written[0].read_text()
+    picture = ElementTree.parse(written[1]).getroot()
+    assert len(picture.findall("{*}polyline")) == 5, "two methods, and the first one at each size"
+    assert picture.findall("{*}rect")[0].get("fill") == "white"
+    sound(written[2])
+    empty = replace(found, runs=())
+    assert bench._write(tmp_path / "empty.md", empty) == [tmp_path / "empty.md"]
 
 
 def test_the_newest_run_of_the_commonest_plan_counts(tmp_path: Path) -> None:
