@@ -138,7 +138,7 @@ def test_the_readmes_commands(run: Path) -> None:
     for part in ("op_host", "op_kernel"):
         shutil.copytree(paths.shipped("registry") / "add" / part, run / "path/to/my_op" / part)
     (run / "my_kernel.cpp").write_text(KERNEL)
-    blocks = shown("sh")
+    blocks = [*shown("sh"), *shown("sh", "docs/tour.md")]
     assert blocks
     for block in blocks:
         execute("sh", "-euc", block, cwd=run)
