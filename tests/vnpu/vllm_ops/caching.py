@@ -141,7 +141,8 @@ ROWS = (
         attrs={"vocab_size": 4, "min_n": 2, "max_n": 4, "k": 5}),
 )  # fmt: skip
 
-#: It takes the elements of the last axis for bytes, so that it copies half of a float16 head.
+#: It takes the elements of the last axis for bytes, so that it copies half of a float16 head. A later, reformatted
+#: version in a public fork does the same.
 FAULTS = (
     Fault("attention/reshape_and_cache_bnsd", "T[64,32] T[4,2,8,32] int32[32] int32[3] -> T[4,2,8,32]",
           "of output keyCacheOut (float16[4,2,8,32]) are wrong", dtype="float16", reference=cache_by_head,
