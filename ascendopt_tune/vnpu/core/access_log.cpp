@@ -5,16 +5,19 @@ namespace {
 
 std::string pair(const char* name, const char* value) { return std::string("\"") + name + "\":\"" + value + "\""; }
 
-std::string access(const Access& a, const uint8_t* local) {
+std::string access(const Access& a, const uint8_t* local, const LocalMap& map) {
   uint64_t begin = a.gm ? a.canonical : a.range.addr - reinterpret_cast<uint64_t>(local);
-  std::string out = a.gm ? "[\"GM\"" : "[\"UB\"";
+  const Memory memory = map.at(begin);
+  const char* name = a.gm ? "GM" : memory == Memory::kCount ? "UB" : memory_name(memory);  // registers: behind UB
+  if (!a.gm && memory != Memory::kCount) begin -= map[memory].offset;
+  std::string out = std::string("[\"") + name + "\"";
   for (uint64_t n : {begin, uint64_t{a.range.bytes}, uint64_t{a.range.pieces}, a.range.stride, uint64_t{a.write},
                      uint64_t{a.atomic}})
     out += "," + std::to_string(n);
   return out + "]";
 }
 
-std::string entry(const LogEntry& e, const uint8_t* local) {
+std::string entry(const LogEntry& e, const uint8_t* local, const LocalMap& map) {
   static const char* kinds[] = {"instruction", "set",      "wait",      "barrier",
                                 "barrier_all", "sync_all", "cross_set", "cross_wait"};
   std::string out = "{" + pair("kind", kinds[e.event.kind]) + "," + pair("pipe", pipe_name(e.event.pipe)) + "," +
@@ -23,7 +26,7 @@ std::string entry(const LogEntry& e, const uint8_t* local) {
   bool first = true;
   for (const Access& a : e.accesses) {
     if (a.range.bytes == 0 || a.range.pieces == 0) continue;
-    out += (first ? "" : ",") + access(a, local);
+    out += (first ? "" : ",") + access(a, local, map);
     first = false;
   }
   return out + "]}";
@@ -32,11 +35,11 @@ std::string entry(const LogEntry& e, const uint8_t* local) {
 }  // namespace
 
 std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
-                            uint32_t ub_bytes) {
-  std::string out = "{\"ub_bytes\":" + std::to_string(ub_bytes) + ",\"cores\":[";
+                            const LocalMap& map) {
+  std::string out = "{\"ub_bytes\":" + std::to_string(map.bytes()) + ",\"cores\":[";
   for (size_t c = 0; c < cores.size(); c++) {
     out += c ? ",\n[" : "[";
-    for (size_t i = 0; i < cores[c]->size(); i++) out += (i ? ",\n" : "") + entry((*cores[c])[i], local[c]);
+    for (size_t i = 0; i < cores[c]->size(); i++) out += (i ? ",\n" : "") + entry((*cores[c])[i], local[c], map);
     out += "]";
   }
   return out + "]}\n";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "event.h"
+#include "local_map.h"
 
 namespace vnpu {
 
@@ -18,6 +19,6 @@ using AccessLog = std::vector<LogEntry>;
 // {"ub_bytes": n, "cores": [[entry, ...], ...]}; an instruction's "accesses" are [memory, first byte, bytes a piece,
 // pieces, bytes from piece to piece, writes, atomic], UB bytes counted from `local[core]`, GM as canonical addresses.
 std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
-                            uint32_t ub_bytes);
+                            const LocalMap& map);
 
 }  // namespace vnpu

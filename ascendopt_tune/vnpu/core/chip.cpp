@@ -64,6 +64,19 @@ constexpr Binding kNumbers[] = {
     {"cold.core_head_us", &Chip::cold_head_us, 1},
 };
 
+// Of cube cores; in tables of their own, because files of one's own may be older than they are.
+constexpr Binding kCubeNumbers[] = {
+    {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},
+    {"nd2nz.l2_request_cycles", &Chip::nd2nz_l2_request_cycles, 1},
+    {"fixpipe.issue_cycles", &Chip::fix_issue, 1},
+    {"fixpipe.latency_cycles", &Chip::fix_latency, 1},
+    {"fixpipe.request_cycles", &Chip::fix_request_cycles, 1},
+    {"fixpipe.partial_cycles", &Chip::fix_partial_cycles, 1},
+    {"fixpipe.bytes_per_cycle", &Chip::fix_bytes_per_cycle, 1},
+    {"mte1.result_cycles", &Chip::mte1_result, 1},
+    {"mac.result_cycles", &Chip::mac_result, 1},
+};
+
 struct Count {
   const char* key;
   uint32_t Chip::* number;
@@ -78,6 +91,8 @@ constexpr Count kCounts[] = {
     {"memory.l0a_bytes", &Chip::l0a_bytes},
     {"memory.l0b_bytes", &Chip::l0b_bytes},
     {"memory.l0c_bytes", &Chip::l0c_bytes},
+    {"memory.bias_table_bytes", &Chip::bias_table_bytes},
+    {"memory.fixpipe_buffer_bytes", &Chip::fixpipe_buffer_bytes},
     {"sync.queue_depth", &Chip::queue_depth},
     {"sync.event_ids", &Chip::event_ids},
     {"sync.cross_flags", &Chip::cross_flags},
@@ -97,7 +112,7 @@ constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_
 constexpr const char* kTypes[] = {"float",  "half",  "bfloat16", "int8",   "uint8", "int16",     "uint16", "int32",
                                   "uint32", "int64", "uint64",   "double", "bool",  "complex64", "int4",   "none"};
 
-const std::string kTable = "instructions.";
+const std::string kTable = "instructions.", kCubeTable = "cube_instructions.";
 
 }  // namespace
 
@@ -138,6 +153,7 @@ Chip Chip::with(const std::string& assignments) const {
 
 void Chip::read() {
   for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
+  for (const Binding& b : kCubeNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
   for (int i = 0; i + 1 < kScalarKinds; i++)
     scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
@@ -146,29 +162,46 @@ void Chip::read() {
   const double offset = number("vector.head_offset_cycles"), factor = number("vector.pace_factor");
   instructions.assign(1, {"default", offset + number("vector.head_cycles"), factor});
   rows_.clear();
-  for (auto it = values.lower_bound(kTable); it != values.end() && it->first.compare(0, kTable.size(), kTable) == 0;
+  read_rows(kTable, offset, factor);
+  read_rows(kCubeTable, 0, 1);
+}
+
+void Chip::read_rows(const std::string& table, double offset, double factor) {
+  for (auto it = values.lower_bound(table); it != values.end() && it->first.compare(0, table.size(), table) == 0;
        ++it) {
     const std::string& key = it->first;
     const std::string suffix = ".head";
     if (key.size() < suffix.size() || key.compare(key.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
-    const std::string row = key.substr(kTable.size(), key.size() - kTable.size() - suffix.size());
+    const std::string row = key.substr(table.size(), key.size() - table.size() - suffix.size());
     rows_[row] = static_cast<uint16_t>(instructions.size());
-    instructions.push_back({row, offset + number(key), factor * number(kTable + row + ".pace")});
+    instructions.push_back({row, offset + number(key), factor * number(table + row + ".pace")});
   }
 }
 
 namespace {
 
-// Files that inherit nothing (`calibrate` writes such) may be older than a size or count of the architecture.
+// What concerns cube cores alone.
+bool of_cube(const std::string& key) {
+  const auto begins = [&](const std::string& with) { return key.compare(0, with.size(), with) == 0; };
+  return begins(kCubeTable) ||
+         std::any_of(std::begin(kCubeNumbers), std::end(kCubeNumbers), [&](const Binding& b) { return begins(b.key); });
+}
+
+// Files that inherit nothing (`calibrate` writes such) may be older than a size or count of the architecture, and than
+// its cube cores.
 void add_architecture(std::map<std::string, std::string>& values, const std::filesystem::path& folder) {
   const auto missing = [&](const Count& c) { return values.count(c.key) == 0; };
   const auto arch = values.find("chip.arch");
-  if (arch == values.end() || std::none_of(std::begin(kCounts), std::end(kCounts), missing)) return;
+  const bool cube = std::all_of(std::begin(kCubeNumbers), std::end(kCubeNumbers),
+                                [&](const Binding& b) { return values.count(b.key) != 0; });
+  if (arch == values.end() || (cube && std::none_of(std::begin(kCounts), std::end(kCounts), missing))) return;
   const auto file = folder / "architecture" / (arch->second + ".toml");
   if (!std::filesystem::is_regular_file(file)) return;
   auto common = read_chip_file(file, folder);
   for (const Count& c : kCounts)
     if (missing(c) && common.count(c.key)) values[c.key] = common[c.key];
+  for (const auto& [key, value] : common)
+    if (of_cube(key)) values.emplace(key, value);
 }
 
 }  // namespace

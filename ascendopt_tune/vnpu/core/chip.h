@@ -41,7 +41,10 @@ struct Chip {
   double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles;
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
   double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_bytes_per_cycle;
+  double nd2nz_request_cycles, nd2nz_l2_request_cycles;  // a row that is rearranged on the way to L1
+  double fix_issue, fix_latency, fix_request_cycles, fix_partial_cycles, fix_bytes_per_cycle;
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
+  double mte1_result, mac_result;
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
   double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us,
       flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
@@ -49,7 +52,7 @@ struct Chip {
   std::vector<InstructionCost> instructions;
   uint32_t queue_depth;
   uint32_t aiv, aic;
-  uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;
+  uint32_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bias_table_bytes, fixpipe_buffer_bytes;
   uint32_t ub_reserved_bytes;
   uint32_t event_ids;                     // of each pair of pipes
   uint32_t cross_flags, cross_flag_most;  // flags between cores, and how often one may be raised without a wait
@@ -61,11 +64,13 @@ struct Chip {
  private:
   friend Chip load_chip(const std::string& name);
   void read();
+  void read_rows(const std::string& table, double offset, double factor);
   std::map<std::string, uint16_t> rows_;
 };
 
 // Loads <prefix>/chips/<name>.toml, or the file `name` when it ends in .toml. Throws std::runtime_error for an unknown
-// chip (lists what exists) or a bad file. Sizes and counts that a file doesn't say are its architecture's.
+// chip (lists what exists) or a bad file. Sizes, counts and what
+// concerns cube cores, where a file doesn't say it, are its architecture's.
 Chip load_chip(const std::string& name);
 
 }  // namespace vnpu

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../semantics/float16.h"
 #include "guard.h"
+#include "transfers.h"
 #include "vector.h"
 #include "words.h"
 
@@ -12,95 +12,12 @@ namespace {
 
 constexpr uint32_t kMaxBursts = 4095;  // DataCopy and DataCopyPad: blockCount in [1, 4095]
 
-uint32_t round_up(uint64_t n, uint32_t to) { return static_cast<uint32_t>((n + to - 1) / to * to); }
-
 void check_shape(const CopyShape& s, const char* api, const void* pc) {
   if (s.bursts > kMaxBursts)
     throw KernelError(
         KernelError::kMisuse,
         std::string(api) + ": blockCount " + std::to_string(s.bursts) + " is above " + std::to_string(kMaxBursts), api,
         pc);
-}
-
-Range pieces(const void* p, uint64_t bytes, uint32_t n, uint64_t stride) {
-  return {reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), n, stride};
-}
-
-// What an access to [begin, end) occupies of one window, the unit in which GM addresses are handled (asc-devkit,
-// same-address access): its bytes where it lies on cuts, and the whole window where it doesn't (architecture 2201,
-// constraints: "cut into 128, 256 or 512 bytes, unaligned rounds up").
-uint64_t occupied(uint64_t begin, uint64_t end, uint64_t window, uint64_t cut) {
-  return begin % cut == 0 && end % cut == 0 ? end - begin : window;
-}
-
-// GM traffic as the memory system sees it.
-Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bool write, const Chip& chip) {
-  Transfer t;
-  t.gm_addr = canonical;
-  t.bursts = s.bursts;
-  t.burst_bytes = static_cast<uint32_t>(s.burst_bytes);
-  t.burst_stride = stride;
-  t.bytes = round_up(s.burst_bytes, kBlockBytes) * s.bursts;
-  t.write = write;
-  t.cached = s.cached;
-  const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
-  uint64_t requests = 0, bytes = 0;
-  const uint64_t line = chip.l2_line_bytes, cut = chip.gm_cut_bytes;
-  t.pieces = s.bursts;
-  if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
-    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
-  else if (stride < line || s.burst_bytes >= stride)
-    for (uint32_t b = 1; b < s.bursts; b++)
-      t.same_line += (canonical + b * stride) / line == (canonical + (b - 1) * stride + s.burst_bytes - 1) / line;
-  bool alike = stride % window == 0;  // every piece lies in its windows as the first does
-  for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
-    uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;
-    uint64_t first = begin / window, last = (end - 1) / window;
-    requests += last - first + 1;
-    if (first == last) {
-      bytes += occupied(begin, end, window, cut);
-    } else {
-      bytes += occupied(begin, (first + 1) * window, window, cut) + occupied(last * window, end, window, cut) +
-               (last - first - 1) * window;
-    }
-  }
-  t.requests = static_cast<uint32_t>(alike ? requests * s.bursts : requests);
-  t.gm_bytes = static_cast<uint32_t>(alike ? bytes * s.bursts : bytes);
-  return t;
-}
-
-template <typename T, typename C>
-void apply_atomic(Atomic op, void* dst, const void* src, uint64_t bytes) {
-  T* d = static_cast<T*>(dst);
-  const T* s = static_cast<const T*>(src);
-  for (uint64_t i = 0; i < bytes / sizeof(T); i++) {
-    C a = static_cast<C>(d[i]), b = static_cast<C>(s[i]);
-    d[i] = static_cast<C>(op == Atomic::Add ? a + b : op == Atomic::Max ? (a > b ? a : b) : (a < b ? a : b));
-  }
-}
-
-void store(Core& c, void* dst, const void* src, uint64_t bytes, const char* api, const void* pc) {
-  if (c.atomic == Atomic::None) {
-    c.detached ? c.detached->keep(dst, src, bytes) : static_cast<void>(std::memcpy(dst, src, bytes));
-    return;
-  }
-  c.needs_turn(api, pc);
-  switch (c.atomic_dtype) {
-    case DType::F32:
-      return apply_atomic<float, float>(c.atomic, dst, src, bytes);
-    case DType::F16:
-      return apply_atomic<f16, float>(c.atomic, dst, src, bytes);
-    case DType::BF16:
-      return apply_atomic<bf16, float>(c.atomic, dst, src, bytes);
-    case DType::I32:
-      return apply_atomic<int32_t, int32_t>(c.atomic, dst, src, bytes);
-    case DType::I16:
-      return apply_atomic<int16_t, int16_t>(c.atomic, dst, src, bytes);
-    case DType::I8:
-      return apply_atomic<int8_t, int8_t>(c.atomic, dst, src, bytes);
-    default:
-      unsupported_dtype(api, c.atomic_dtype, pc);
-  }
 }
 
 uint64_t left_bytes(const CopyShape& s) { return uint64_t(s.left_pad) * s.element_bytes; }
@@ -130,7 +47,8 @@ void copy_gm_to_local(void* dst, const void* src, const CopyShape& s, const char
     throw KernelError(KernelError::kMisuse, std::string(api) + ": padding of more than 32 bytes on one side", api, pc);
   Range local = pieces(dst, padded, s.bursts, s.dst_stride);
   Range gm = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
-  c.check_local(local, kBlockBytes, api, pc, "destination");
+  if (c.kind == CoreKind::Cube && s.byte_exact) c.needs(CoreKind::Vector, api, pc);
+  c.check_local(local, kBlockBytes, api, pc, "destination", c.front());
   const Allocation* from_allocation = nullptr;
   uint64_t canonical = c.check_gm(gm, false, api, pc, "source", &from_allocation);
   bool tracked = from_allocation->unwritten.load(std::memory_order_acquire) || s.fill == CopyShape::Fill::Random;
@@ -161,7 +79,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
   check_shape(s, api, pc);
   Range local = pieces(src, s.burst_bytes, s.bursts, s.src_stride);
   Range gm = pieces(dst, s.burst_bytes, s.bursts, s.dst_stride);
-  c.check_local(local, kBlockBytes, api, pc, "source");
+  c.check_local(local, kBlockBytes, api, pc, "source", c.front());
   const Allocation* to = nullptr;
   uint64_t canonical = c.check_gm(gm, true, api, pc, "destination", &to);
   bool atomic = c.atomic != Atomic::None;

@@ -16,10 +16,15 @@ void CoreSim::advance(Arrivals& arrivals) {
 
 double CoreSim::request_cycles(const Record& r, double resident) const {
   const Transfer& t = trace_.transfers[r.transfer];
+  if (r.pipe == Pipe::FIX)
+    return std::max(t.pieces * chip_.fix_request_cycles + t.partial * chip_.fix_partial_cycles,
+                    t.gm_bytes / chip_.fix_bytes_per_cycle);
   const bool in = r.pipe == Pipe::MTE2;
   // A piece that begins in the line of the one before waits for it.
-  const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
-                         : chip_.mte3_request_cycles;
+  const double each =
+      t.rearranged ? chip_.nd2nz_request_cycles * (1 - resident) + chip_.nd2nz_l2_request_cycles * resident
+      : in         ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
+                   : chip_.mte3_request_cycles;
   const double own = t.pieces * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
   // Requests of several cores to one window of GM are served one after another.
   const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
@@ -33,14 +38,24 @@ void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
   const bool in = pipe == Pipe::MTE2;
   p.moving = false;
   ready_ |= 1u << static_cast<int>(pipe);
-  const double asked = p.start + (in ? chip_.mte2_issue : chip_.mte3_issue);
+  const double asked = p.start + issue_cycles(pipe);
   double requested = asked + request_cycles(r, resident), free = std::max(now, requested);
-  double alone = asked + t.gm_bytes / (in ? chip_.mte2_bytes_per_cycle : chip_.mte3_bytes_per_cycle);
+  double alone = asked + t.gm_bytes / (in                  ? chip_.mte2_bytes_per_cycle
+                                       : pipe == Pipe::FIX ? chip_.fix_bytes_per_cycle
+                                                           : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
   const double latency =
-      !in ? chip_.mte3_latency : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
+      pipe == Pipe::FIX ? chip_.fix_latency : !in ? chip_.mte3_latency : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
   finish(pipe, p, r, p.start, free, free + latency);
   p.queue.pop_front();
+}
+
+double CoreSim::issue_cycles(Pipe pipe) const {
+  return pipe == Pipe::MTE2 ? chip_.mte2_issue : pipe == Pipe::FIX ? chip_.fix_issue : chip_.mte3_issue;
+}
+
+double CoreSim::result_cycles(Pipe pipe) const {
+  return pipe == Pipe::M ? chip_.mac_result : pipe == Pipe::MTE1 ? chip_.mte1_result : chip_.vec_result;
 }
 
 double CoreSim::sync_time() {
@@ -149,14 +164,14 @@ inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Ar
   PipeState& p = pipes_[static_cast<int>(pipe)];
   if (r.transfer < 0) {
     const double free = now + costs_.work(r);
-    finish(pipe, p, r, now, free, free + chip_.vec_result);
+    finish(pipe, p, r, now, free, free + result_cycles(pipe));
     return true;
   }
   if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;
   now = std::max(now, p.free);
   p.moving = true;
   p.start = now;
-  arrivals.push({now + (pipe == Pipe::MTE2 ? chip_.mte2_issue : chip_.mte3_issue), index_, pipe, r.epoch,
+  arrivals.push({now + issue_cycles(pipe), index_, pipe, r.epoch,
                  static_cast<size_t>(r.transfer)});
   return false;
 }

@@ -129,6 +129,8 @@ class CoreSim {
   double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
 
   double request_cycles(const Record& r, double resident) const;  // what the requests of a copy take
+  double issue_cycles(Pipe pipe) const;                           // of a copy
+  double result_cycles(Pipe pipe) const;  // from the end of an instruction to the end of its result's way
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
   void scalar_waits(double until, const Record& r, Pipe src, double& counter);

@@ -14,9 +14,9 @@ namespace vnpu {
 uint32_t block_idx() { return static_cast<uint32_t>(core().index); }
 uint32_t block_num() { return static_cast<uint32_t>(core().block_num); }
 
-void* local_base() { return core().local(); }
-uint32_t local_bytes() { return core().local_bytes(); }
-void* local_allocate(uint32_t bytes) { return core().allocate_local(bytes, VNPU_PC); }
+void* local_base(Memory memory) { return core().local(memory); }
+uint32_t local_bytes(Memory memory) { return core().map[memory].bytes; }
+void* local_allocate(Memory memory, uint32_t bytes) { return core().allocate_local(memory, bytes, VNPU_PC); }
 void local_reset() { core().reset_local(); }
 int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }

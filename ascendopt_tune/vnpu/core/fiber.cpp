@@ -99,7 +99,7 @@ void Fiber::sit_down(int index, const Task& task) {
     seat = std::move(seats().free.back());
     seats().free.pop_back();
   }
-  core = std::make_unique<Core>(index, task.block_dim, task.chip, task.options, seat->memory);
+  core = std::make_unique<Core>(task.kind, index, task.block_dim, task.chip, task.options, seat->memory);
   core->detached = detached.get();
   seat->clean(task.options.stack);
   if (task.keep_writes) core->hazards.keep_writes();

@@ -15,6 +15,7 @@ namespace vnpu {
 // What the cores of one launch have in common.
 struct Task {
   const KernelInfo& kernel;
+  CoreKind kind;
   void** args;
   const Chip& chip;
   const Options& options;

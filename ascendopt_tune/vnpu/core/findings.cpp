@@ -44,7 +44,13 @@ std::vector<UnwrittenUse> unwritten_uses(const std::vector<Core*>& cores, const 
     for (UnwrittenUse& u : standing(c->unwritten.uses)) {
       if (out.size() >= kMaxHazards) return out;
       u.core = c->index;
-      if (u.origin_gm) u.buffer = names.of(u.begin, u.end);
+      if (u.origin_gm) {
+        u.buffer = names.of(u.begin, u.end);
+      } else if (const Memory memory = c->map.at(u.begin); memory != Memory::kCount) {
+        u.memory = memory;
+        u.begin -= c->map[memory].offset;
+        u.end -= c->map[memory].offset;
+      }
       if (u.sink_end) u.sink_buffer = names.of(u.sink_begin, u.sink_end);
       out.push_back(std::move(u));
     }

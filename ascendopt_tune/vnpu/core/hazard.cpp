@@ -32,22 +32,25 @@ void for_local_pieces(const Access* accesses, size_t n, uint64_t base, F f) {
 
 }  // namespace
 
-HazardTracker::HazardTracker(int core, const Chip& chip, uint8_t* local_base, uint32_t register_bytes, bool report,
-                             bool auto_sync, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows)
+HazardTracker::HazardTracker(int core, CoreKind kind, const Chip& chip, const LocalMap& map, uint8_t* local_base,
+                             uint32_t register_bytes, What what, const std::map<uint32_t, uint32_t>* buffers,
+                             Shadows& shadows)
     : core_(core),
+      map_(map),
+      gm_pipes_(pipe_bit(Pipe::MTE2) | pipe_bit(Pipe::MTE3) | (kind == CoreKind::Cube ? pipe_bit(Pipe::FIX) : 0)),
       base_(local_base),
-      bytes_(chip.ub_bytes),
+      bytes_(map.bytes()),
       event_ids_(static_cast<int>(chip.event_ids)),
-      report_(report),
-      auto_sync_(auto_sync),
+      report_(what.report),
+      auto_sync_(what.auto_sync),
       buffers_(buffers),
       shadows_(shadows) {
-  uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
-  if (report_ || auto_sync_)
-    for (Pipe p : {Pipe::S, Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
-      shadows_.write[static_cast<int>(p)].reset(blocks);
-      shadows_.read[static_cast<int>(p)].reset(blocks);
-    }
+  const uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
+  for (int p = 0; p < kPipes; p++) {  // those of a core of another kind, that had the memory before, are dropped
+    const uint32_t all = (report_ || auto_sync_) && (pipes_of(kind) >> p & 1) ? blocks : 0;
+    shadows_.write[static_cast<size_t>(p)].reset(all);
+    shadows_.read[static_cast<size_t>(p)].reset(all);
+  }
   sites_.resize(kPipes);
   flags_.resize(static_cast<size_t>(kPipes * kPipes * event_ids_));
   crossings_.resize(chip.cross_flags);
@@ -112,7 +115,15 @@ void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool 
   r.gm = gm;
   r.begin = begin;
   r.end = end;
-  if (!gm) r.buffer = buffer_at(begin);
+  if (!gm) {
+    r.buffer = buffer_at(begin);
+    const Memory memory = map_.at(begin);
+    if (memory != Memory::kCount) {
+      r.memory = memory;
+      r.begin -= map_[memory].offset;
+      r.end -= map_[memory].offset;
+    }
+  }
   r.missing = missing_edge(other, current_.pipe);
   reports.push_back(std::move(r));
 }
@@ -138,12 +149,14 @@ bool HazardTracker::reported(const HazardReport& r) const {
 
 std::string HazardTracker::buffer_at(uint64_t offset) const {
   if (offset >= bytes_) return "result register";
+  const Memory memory = map_.at(offset);
   int number = 0;
   for (const auto& [at, bytes] : *buffers_) {
+    const uint32_t begin = at - map_[memory].offset;
     if (offset >= at && offset < uint64_t(at) + bytes)
-      return "UB buffer " + std::to_string(number) + ", bytes [" + std::to_string(at) + ", " +
-             std::to_string(at + bytes) + ")";
-    number++;
+      return memory_name(memory) + (" buffer " + std::to_string(number)) + ", bytes [" + std::to_string(begin) + ", " +
+             std::to_string(begin + bytes) + ")";
+    number += map_.at(at) == memory;
   }
   return "";
 }
@@ -225,8 +238,9 @@ void HazardTracker::check_pending(std::vector<GmPending>& pending, const GmPendi
 
 // Is it ordered before everything that can still touch GM?
 bool HazardTracker::settled(const GmPending& a) const {
-  return ordered_for(Pipe::MTE2, a.site.pipe, a.epoch) && ordered_for(Pipe::MTE3, a.site.pipe, a.epoch) &&
-         (!scalar_gm_ || ordered_for(Pipe::S, a.site.pipe, a.epoch));
+  for (int p = 1; p < kPipes; p++)
+    if ((gm_pipes_ >> p & 1) && !ordered_for(static_cast<Pipe>(p), a.site.pipe, a.epoch)) return false;
+  return !scalar_gm_ || ordered_for(Pipe::S, a.site.pipe, a.epoch);
 }
 
 // For the comparison between cores only what is touched matters, piece by piece.
@@ -302,6 +316,12 @@ std::vector<std::string> HazardTracker::relies_on() const {
     if (flags_[i].twice && (out.empty() || out.back() != text)) out.push_back(text);
   }
   return out;
+}
+
+void HazardTracker::held_back(Pipe pipe, uint32_t epoch, Pipe other) {
+  const auto q = static_cast<size_t>(pipe);
+  uint32_t& known = known_[static_cast<size_t>(other)][q];
+  known = std::max(known, epoch);
 }
 
 void HazardTracker::barrier(Pipe pipe) {

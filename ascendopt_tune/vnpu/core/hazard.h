@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "event.h"
+#include "local_map.h"
 #include "shadow.h"
 
 #include "vnpu/types.h"
@@ -31,7 +32,8 @@ struct HazardReport {
   AccessSite first, second;  // program order within one core; for two cores, by core number
   int first_core = 0, second_core = 0;
   bool gm = false;
-  uint64_t begin = 0, end = 0;  // byte range both touched: UB offset, or canonical GM address
+  Memory memory = Memory::UB;   // unless `gm`
+  uint64_t begin = 0, end = 0;  // byte range both touched: offset in `memory`, or canonical GM address
   std::string buffer;           // what it lies in, for people; "" when nothing is known
   std::string missing;          // the edge that would order them
 };
@@ -49,17 +51,24 @@ struct Shadows {
 
 class HazardTracker {
  public:
-  // `register_bytes` behind local memory stand for registers: between instructions of one pipe they are never a hazard.
-  // `buffers`: UB buffers handed out, offset -> bytes, looked at when a report names one. `shadows` are made anew, and
-  // needed while the kernel runs.
-  HazardTracker(int core, const Chip& chip, uint8_t* local_base, uint32_t register_bytes, bool report, bool auto_sync,
-                const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows);
+  struct What {
+    bool report, auto_sync;
+  };
+  // `map`: what lies in local memory, and `register_bytes` behind it stand for registers: between instructions of one
+  // pipe they are never a hazard. `buffers` handed out, offset -> bytes, are looked at when a report names one.
+  // `shadows` are made anew, and needed while the kernel runs.
+  HazardTracker(int core, CoreKind kind, const Chip& chip, const LocalMap& map, uint8_t* local_base,
+                uint32_t register_bytes, What what, const std::map<uint32_t, uint32_t>* buffers, Shadows& shadows);
 
   // Checks what an instruction touches, then marks it; follows flags and barriers. Local ranges must lie inside local
   // memory (or the registers behind it). A flag that is waited for is one that is_set().
   void on(const Event& event);
   // The instruction of the last event touches these, too.
   void access(const Access* accesses, size_t n);
+  // The hardware itself holds instructions of `pipe` from now on until those before are complete; or those of another
+  // pipe, until instruction `epoch` of `pipe` is.
+  void held_back(Pipe pipe) { barrier(pipe); }
+  void held_back(Pipe pipe, uint32_t epoch, Pipe other);
   // Its number on its pipe, from 1, and what it has to wait for under automatic synchronization.
   uint32_t epoch() const { return current_epoch_; }
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
@@ -149,6 +158,8 @@ class HazardTracker {
   std::string buffer_at(uint64_t offset) const;
 
   int core_;
+  const LocalMap& map_;
+  uint32_t gm_pipes_;  // that touch global memory, a bit each
   uint8_t* base_;
   uint32_t bytes_;
   int event_ids_;

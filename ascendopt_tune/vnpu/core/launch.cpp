@@ -70,9 +70,9 @@ thread_local size_t last_beside = 0;
 
 // Why the kernel is not even started; "" when it is.
 std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
-  if (kernel.core_type != 0)
+  if (kernel.core_type > 1)
     return std::string("kernel ") + kernel.name +
-           " needs cube cores (AIC or mixed); the virtual NPU runs vector kernels only";
+           " needs cube and vector cores together; the virtual NPU runs kernels of one kind of core";
   if (block_dim == 0 || block_dim > 65535) return "block dim " + std::to_string(block_dim) + " is outside 1..65535";
   return "";
 }
@@ -97,21 +97,21 @@ std::vector<Core*> cores_of(const Fibers& fibers) {
   return cores;
 }
 
-std::string access_log(const std::vector<Core*>& cores, uint32_t local_bytes) {
+std::string access_log(const std::vector<Core*>& cores, const LocalMap& map) {
   std::vector<const AccessLog*> logs;
   std::vector<const uint8_t*> memories;
   for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
-  return access_log_json(logs, memories, local_bytes);
+  return access_log_json(logs, memories, map);
 }
 
 // Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
-std::string model_time(const std::vector<Core*>& cores, const Chip& chip, const LaunchOptions& o, Report& report) {
+std::string model_time(const std::vector<Core*>& cores, CoreKind kind, const Chip& chip, const LaunchOptions& o, Report& report) {
   std::vector<Trace> traces;
   for (Core* c : cores) traces.push_back(std::move(c->trace));
-  auto replay = std::make_shared<const Replay>(std::move(traces), chip, static_cast<State>(o.state));
+  auto replay = std::make_shared<const Replay>(std::move(traces), kind, chip, static_cast<State>(o.state));
   report.times = replay->times(chip, o.trace ? &report.timeline : nullptr);
   if (!report.times.deadlock.empty()) return "deadlock: " + report.times.deadlock;
-  report.profile(replay->traces(), chip);
+  report.profile(replay->traces(), kind, chip);
   keep(std::move(replay));
   return "";
 }
@@ -148,13 +148,14 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   Fibers fibers;
   for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
   const Reach image = o.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
-  const Task task{kernel, args, chip, options, static_cast<int>(block_dim), o.writes != 0, image};
+  const CoreKind kind = kernel.core_type == 1 ? CoreKind::Cube : CoreKind::Vector;
+  const Task task{kernel, kind, args, chip, options, static_cast<int>(block_dim), o.writes != 0, image};
   const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
   last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);
   const std::vector<Core*> cores = cores_of(fibers);
 
-  if (o.log) last_log = access_log(cores, chip.ub_bytes);
+  if (o.log) last_log = access_log(cores, LocalMap(chip, kind));
   const BufferNames names{kernel, args};
   tell_habits(cores, names, report);
   if (error) {
@@ -163,7 +164,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   }
   tell_findings(cores, names, o.hazards != 0, report);
   if (o.timing) {
-    if (const std::string deadlock = model_time(cores, chip, o, report); !deadlock.empty()) {
+    if (const std::string deadlock = model_time(cores, kind, chip, o, report); !deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, deadlock, "", nullptr);
       return finish(kVectorCoreException, deadlock);
     }

@@ -12,7 +12,7 @@ namespace {
 
 thread_local Core* current = nullptr;
 
-// Registers are tracked as memory behind the Unified Buffer, a block each; nothing is stored there.
+// Registers are tracked as memory behind all local memories, a block each; nothing is stored there.
 constexpr uint32_t kRegisterBytes = static_cast<uint32_t>(Register::Count) * kBlockBytes;
 static_assert(kRegisterBytes <= kRepeatBytes, "the storage has one repeat to spare");
 
@@ -20,11 +20,20 @@ constexpr size_t kMaxBuffers = 64;  // AscendC reference, InitBuffer
 
 std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
 
+std::string full_name(Memory memory) {
+  return memory == Memory::UB ? "the Unified Buffer" : memory_name(memory);
+}
+
 }  // namespace
 
 const char* pipe_name(Pipe pipe) {
   static const char* names[] = {"S", "V", "MTE1", "MTE2", "MTE3", "M", "FIX"};
   return names[static_cast<int>(pipe)];
+}
+
+const char* memory_name(Memory memory) {
+  static const char* names[] = {"UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", ""};
+  return names[static_cast<int>(memory)];
 }
 
 Core& core() {
@@ -44,15 +53,17 @@ uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill) {
 
 // By default all bits of local memory are set, NaN in every float type and -1 in every signed one: reading what nobody
 // wrote shows.
-Core::Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory)
-    : index(index),
+Core::Core(CoreKind kind, int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory)
+    : kind(kind),
+      index(index),
       block_num(block_num),
       chip(chip),
       options(options),
-      local_(memory.reset(chip.ub_bytes, options.fill)),
-      local_bytes_(chip.ub_bytes),
-      hazards(index, chip, local_, kRegisterBytes, options.hazards, options.auto_sync, &buffers_, memory.shadows),
-      unwritten(local_, local_bytes_, options.hazards),
+      map(chip, kind),
+      local_(memory.reset(map.bytes(), options.fill)),
+      hazards(index, kind, chip, map, local_, kRegisterBytes, {options.hazards, options.auto_sync}, &buffers_,
+              memory.shadows),
+      unwritten(local_, map.bytes(), options.hazards),
       crossed_(chip.cross_flags),
       awaited_(chip.cross_flags) {}
 
@@ -62,19 +73,29 @@ void Core::record(Record r) {
   trace.records.push_back(r);
 }
 
+void Core::hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
+  if (epoch == 0) return;
+  hazards.held_back(src, epoch, pipe);
+  if (options.timing) depend(pipe, src, epoch, api, pc);
+}
+
+void Core::depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
+  Record r;
+  r.kind = Record::kDepend;
+  r.pipe = pipe;
+  r.src = src;
+  r.epoch = epoch;
+  r.api = api;
+  r.pc = pc;
+  record(r);
+}
+
 void Core::flush_dependencies(Pipe pipe, const char* api, const void* pc) {
   for (const Dependency& d : hazards.dependencies()) {
     // Copies of one pipe that overlap are not held up: asc-devkit's data_copy scenario 1, built with automatic
     // synchronization, copies to the same place of UB every 20.6 cycles.
     if (d.src == pipe && pipe != Pipe::V) continue;
-    Record r;
-    r.kind = Record::kDepend;
-    r.pipe = pipe;
-    r.src = d.src;
-    r.epoch = d.epoch;
-    r.api = api;
-    r.pc = pc;
-    record(r);
+    depend(pipe, d.src, d.epoch, api, pc);
   }
 }
 
@@ -158,11 +179,12 @@ ScalarKind Core::cached(uint64_t canonical) {
 
 void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc) {
   Range range{reinterpret_cast<uint64_t>(p), bytes, 1, 0};
-  bool local = p >= local_ && p < local_ + std::max(local_bytes_, local_used_);
+  const bool behind = reinterpret_cast<uint64_t>(p) >= kBeyond;
+  const bool local = behind || (p >= local_ && p < local_ + std::max<uint64_t>(map.bytes(), used(Memory::UB)));
   uint64_t canonical = 0;
   const Allocation* in = nullptr;
   if (local)
-    check_local(range, 1, api, pc, write ? "destination" : "source");
+    check_local(range, 1, api, pc, write ? "destination" : "source", Memory::UB);
   else
     canonical = check_gm(range, write, api, pc, write ? "destination" : "source", &in);
   if (!local && write) needs_turn(api, pc);  // the kernel's own code stores
@@ -178,7 +200,7 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
 }
 
 Access Core::register_access(Register r, bool write) const {
-  uint64_t at = local_bytes_ + static_cast<uint64_t>(r) * kBlockBytes;
+  uint64_t at = map.bytes() + static_cast<uint64_t>(r) * kBlockBytes;
   return {{reinterpret_cast<uint64_t>(local_) + at, kBlockBytes, 1, 0}, write, false, false, 0};
 }
 
@@ -246,10 +268,10 @@ void Core::barrier_all() {
 
 void Core::sync_all() {
   needs_turn(kWords.meet, nullptr);
-  if (static_cast<uint32_t>(block_num) > chip.aiv)
+  if (static_cast<uint32_t>(block_num) > cores())
     throw KernelError(KernelError::kDeadlock,
                       std::string(kWords.meet) + " with " + std::to_string(block_num) + " blocks on " +
-                          std::to_string(chip.aiv) +
+                          std::to_string(cores()) +
                           " cores: it needs all of them running at once and would wait for ever",
                       kWords.meet, nullptr);
   tell({Event::kMeet, Pipe::S, Pipe::S, 0, kWords.meet});
@@ -276,49 +298,70 @@ void Core::cross_wait(uint32_t id, const void* pc) {
     throw KernelError(KernelError::kDeadlock,
                       call + " has no " + kWords.cross_set + " before it on its own core: the core would wait for ever",
                       kWords.cross_wait, pc);
-  if (static_cast<uint32_t>(block_num) > chip.aiv)
+  if (static_cast<uint32_t>(block_num) > cores())
     throw KernelError(KernelError::kDeadlock,
-                      call + " with " + std::to_string(block_num) + " blocks on " + std::to_string(chip.aiv) +
+                      call + " with " + std::to_string(block_num) + " blocks on " + std::to_string(cores()) +
                           " cores: it needs all of them running at once and would wait for ever",
                       kWords.cross_wait, pc);
   tell({Event::kCrossWait, Pipe::S, Pipe::S, static_cast<int>(id), kWords.cross_wait, pc});
   meet_flag(static_cast<int>(id), ++awaited_[id]);
 }
 
-void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const {
-  uint64_t base = reinterpret_cast<uint64_t>(local_);
-  if (range.addr >= base + local_bytes_ && range.addr < base + local_used_)
+void Core::needs(CoreKind wanted, const char* api, const void* pc) const {
+  if (kind == wanted) return;
+  const char* name = wanted == CoreKind::Vector ? "vector" : "cube";
+  throw KernelError(KernelError::kUnsupported,
+                    std::string(api) + " needs a " + name + " core, and this kernel runs on " +
+                        (kind == CoreKind::Vector ? "vector" : "cube") + " cores alone; " + kWords.choose_cores,
+                    api, pc);
+}
+
+void Core::not_inside(const Range& range, Memory memory, const char* api, const void* pc, const char* operand) const {
+  const std::string name = full_name(memory);
+  const auto all = reinterpret_cast<uint64_t>(local_) + map.bytes();
+  const bool behind = range.addr >= all && memory == Memory::UB && range.addr < all - map.bytes() + used(memory);
+  if (map[memory].bytes != 0 && (behind || (range.addr >= reinterpret_cast<uint64_t>(beyond(memory, 0)) &&
+                                            range.addr < reinterpret_cast<uint64_t>(beyond(memory, used(memory))))))
     throw KernelError(KernelError::kOutOfBounds,
-                      std::string(api) + ": the " + operand + " is past the end of the Unified Buffer (UB overflow): " +
-                          kWords.allocate_buffer + " was asked for " + bytes_text(local_used_) + " in all, there are " +
-                          bytes_text(local_bytes_) + "; use smaller or fewer buffers",
+                      std::string(api) + ": the " + operand + " is past the end of " + name + " (" +
+                          memory_name(memory) + " overflow): " + kWords.allocate_buffer + " was asked for " +
+                          bytes_text(used(memory)) + " in all, there are " + bytes_text(map[memory].bytes) +
+                          "; use smaller or fewer buffers",
                       api, pc);
-  if (range.addr < base || range.addr >= base + local_bytes_)
-    throw KernelError(KernelError::kOutOfBounds,
-                      std::string(api) + ": the " + operand + " is not in the Unified Buffer", api, pc);
-  uint64_t offset = range.addr - base;
+  needs(memory == Memory::UB ? CoreKind::Vector : CoreKind::Cube, api, pc);
+  throw KernelError(KernelError::kOutOfBounds, std::string(api) + ": the " + operand + " is not in " + name, api, pc);
+}
+
+void Core::check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand,
+                       Memory memory) const {
+  const Region& region = map[memory];
+  const uint64_t offset = range.addr - reinterpret_cast<uint64_t>(local_ + region.offset);
+  if (offset >= region.bytes) not_inside(range, memory, api, pc, operand);
   if (offset % align != 0)
     throw KernelError(KernelError::kMisuse,
-                      std::string(api) + ": the " + operand + " starts at UB byte " + std::to_string(offset) +
-                          ", which is not aligned to " + bytes_text(align),
+                      std::string(api) + ": the " + operand + " starts at " + memory_name(memory) + " byte " +
+                          std::to_string(offset) + ", which is not aligned to " + bytes_text(align),
                       api, pc);
-  uint64_t end = offset + range.span();
-  uint64_t limit = local_bytes_;
-  const char* what = "the end of the Unified Buffer";
+  const uint64_t end = offset + range.span();
+  uint64_t limit = region.bytes;
+  bool of_buffer = false;
   if (!buffers_.empty()) {
-    auto it = buffers_.upper_bound(static_cast<uint32_t>(offset));
+    auto it = buffers_.upper_bound(static_cast<uint32_t>(region.offset + offset));
     if (it != buffers_.begin()) {
       --it;
-      if (offset < it->first + it->second && it->first + it->second <= local_bytes_) {
-        limit = it->first + it->second;
-        what = "the end of its buffer";
+      const uint64_t buffer_end = uint64_t(it->first) + it->second;
+      if (region.offset + offset < buffer_end && buffer_end <= region.offset + region.bytes) {
+        limit = buffer_end - region.offset;
+        of_buffer = true;
       }
     }
   }
   if (end > limit)
     throw KernelError(KernelError::kOutOfBounds,
-                      std::string(api) + ": the " + operand + " covers UB bytes [" + std::to_string(offset) + ", " +
-                          std::to_string(end) + "), past " + what + " at " + std::to_string(limit),
+                      std::string(api) + ": the " + operand + " covers " + memory_name(memory) + " bytes [" +
+                          std::to_string(offset) + ", " + std::to_string(end) + "), past " +
+                          (of_buffer ? "the end of its buffer" : "the end of " + full_name(memory)) + " at " +
+                          std::to_string(limit),
                       api, pc);
 }
 
@@ -351,24 +394,30 @@ uint64_t Core::check_gm(const Range& range, bool write, const char* api, const v
   return a->canonical + begin;
 }
 
-void* Core::allocate_local(uint32_t bytes, const void* pc) {
+void* Core::allocate_local(Memory memory, uint32_t bytes, const void* pc) {
   // As on the device, asking for more than there is does no harm by itself: touching it does (check_local).
   bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  if (buffers_.size() >= kMaxBuffers)
+  if (buffers_.size() + buffers_beyond_ >= kMaxBuffers)
     throw KernelError(KernelError::kMisuse,
                       std::string(kWords.allocate_buffer) + ": a kernel has at most " + std::to_string(kMaxBuffers) +
                           " buffers in all " + kWords.most_buffers,
                       kWords.allocate_buffer, pc);
-  buffers_[local_used_] = bytes;
   scalar(ScalarKind::Buffer);
-  void* p = local_ + local_used_;
-  local_used_ += bytes;
-  return p;
+  const uint64_t offset = used(memory);
+  used_[static_cast<size_t>(memory)] += bytes;
+  const Region& region = map[memory];
+  if (offset >= region.bytes) {
+    buffers_beyond_ += bytes != 0;
+    return beyond(memory, offset);
+  }
+  buffers_[static_cast<uint32_t>(region.offset + offset)] = bytes;
+  return local_ + region.offset + offset;
 }
 
 void Core::reset_local() {
-  local_used_ = 0;
+  used_ = {};
   buffers_.clear();
+  buffers_beyond_ = 0;
 }
 
 int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {

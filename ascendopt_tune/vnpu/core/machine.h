@@ -11,12 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "vnpu/cube.h"
+
 #include "access_log.h"
 #include "chip.h"
 #include "detached.h"
 #include "hazard.h"
+#include "local_map.h"
 #include "memory.h"
 #include "trace.h"
+#include "unit_flags.h"
 #include "unwritten.h"
 
 namespace vnpu {
@@ -60,7 +64,7 @@ class OwnClock;
 class Core {
  public:
   // `memory` is this core's until leave_memory().
-  Core(int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
+  Core(CoreKind kind, int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
   ~Core();
 
   // ---- instructions ----
@@ -69,6 +73,8 @@ class Core {
              const Transfer* transfer = nullptr);
   void issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
              const Transfer* transfer = nullptr);
+  // The hardware itself holds the next instruction of `pipe` back until instruction `epoch` of `src` is complete.
+  void hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
   // The instruction that was issued last touches this, too.
   void touches(const Access& access);
   // The access of an instruction to a register, to be given to issue() like one to memory.
@@ -103,32 +109,42 @@ class Core {
   void leave_memory() { unwritten.leave_memory(); }
 
   // ---- memory ----
-  // Checks a local range: inside local memory, inside one buffer, `align` bytes aligned. Throws KernelError.
-  void check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand) const;
+  // Checks a local range: inside `memory`, inside one buffer, `align` bytes aligned. Throws KernelError.
+  void check_local(const Range& range, uint32_t align, const char* api, const void* pc, const char* operand,
+                   Memory memory = Memory::UB) const;
+  // The local memory that copies from global memory arrive in.
+  Memory front() const { return kind == CoreKind::Vector ? Memory::UB : Memory::L1; }
+  // Throws KernelError on a core of the other kind.
+  void needs(CoreKind wanted, const char* api, const void* pc) const;
   // Checks a global range; returns its canonical address. `in` (may be null) gets the allocation it lies in.
   uint64_t check_gm(const Range& range, bool write, const char* api, const void* pc, const char* operand,
                     const Allocation** in = nullptr);
-  bool is_local(const void* p) const { return p >= local_ && p < local_ + local_bytes_; }
+  bool is_local(const void* p) const { return p >= local_ && p < local_ + map.bytes(); }
   uint8_t* local() { return local_; }
-  uint32_t local_bytes() const { return local_bytes_; }
+  void* local(Memory memory) const { return map[memory].bytes ? local_ + map[memory].offset : beyond(memory, 0); }
+  uint32_t local_bytes() const { return map.bytes(); }  // of all local memories
   uint32_t local_offset(const void* p) const { return static_cast<uint32_t>(static_cast<const uint8_t*>(p) - local_); }
 
-  // TPipe's bump allocation in UB; throws KernelError when there are too many buffers.
-  void* allocate_local(uint32_t bytes, const void* pc);
+  // TPipe's bump allocation in one memory; throws KernelError when there are too many buffers.
+  void* allocate_local(Memory memory, uint32_t bytes, const void* pc);
   void reset_local();
-  // Where the memory begins that allocate_local has not handed out, and how much of it kernels may use.
-  uint8_t* local_rest() { return local_ + local_used_; }
+  // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels may
+  // use.
+  uint8_t* local_rest() { return local_ + used(Memory::UB); }
   uint32_t local_rest_bytes() const {
-    uint32_t usable = local_bytes_ - chip.ub_reserved_bytes;
-    return usable > local_used_ ? usable - local_used_ : 0;
+    const uint64_t usable = map[Memory::UB].bytes - std::min(map[Memory::UB].bytes, chip.ub_reserved_bytes);
+    return static_cast<uint32_t>(usable > used(Memory::UB) ? usable - used(Memory::UB) : 0);
   }
   // Event ids of one pair of pipes; throws KernelError when all are taken.
   int allocate_event(Pipe src, Pipe dst, const void* pc);
   void release_event(Pipe src, Pipe dst, int id);
 
+  const CoreKind kind;
   const int index, block_num;
   const Chip& chip;
   const Options& options;
+  const LocalMap map;
+  uint32_t cores() const { return cores_of(kind, chip); }  // the chip has, of this kind
 
   // ---- state that instructions share ----
   uint64_t mask[2] = {~0ull, ~0ull};  // vector mask, normal mode: bit i enables lane i of a repeat
@@ -139,6 +155,10 @@ class Core {
   uint64_t extreme = 0;               // bits of the last per-repeat maximum or minimum; its index in the high half
   uint16_t merged[4] = {};            // elements the last MrgSort took from each of its lists
   uint64_t va[8][8] = {};             // address registers of the transposing instructions (set_va_reg_sb)
+  // Cube cores': the outgoing pipe's registers, where its words lie (null: at the table's begin), and unit flags.
+  OutgoingRegisters outgoing;
+  const void* outgoing_words = nullptr;
+  UnitFlags unit_flags;
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
   void* user_pipe = nullptr;         // GetTPipePtr()
@@ -152,9 +172,9 @@ class Core {
 
  private:
   uint8_t* local_;
-  uint32_t local_bytes_;
-  uint32_t local_used_ = 0;
-  std::map<uint32_t, uint32_t> buffers_;  // offset -> bytes, buffers handed out by allocate_local
+  std::array<uint64_t, kMemories> used_{};  // of each memory, by allocate_local
+  std::map<uint32_t, uint32_t> buffers_;    // offset -> bytes, buffers handed out by allocate_local
+  size_t buffers_beyond_ = 0;               // those that lie behind what there is of their memory
 
  public:
   HazardTracker hazards;
@@ -167,7 +187,16 @@ class Core {
   void time(const Event& event);
   void scalar_instruction(const char* api, const void* pc, const Access& access, ScalarKind cost);
   ScalarKind cached(uint64_t canonical);  // what a scalar access to global memory finds in the data cache
+  // Addresses of what a kernel asks for and a memory doesn't have: no memory of the host is there.
+  static constexpr uint64_t kBeyond = 0xf000000000000000;
+  static uint8_t* beyond(Memory memory, uint64_t offset) {
+    return reinterpret_cast<uint8_t*>(kBeyond + (static_cast<uint64_t>(memory) << 48) + offset);
+  }
+  uint64_t used(Memory m) const { return used_[static_cast<size_t>(m)]; }
+  [[noreturn]] void not_inside(const Range& range, Memory memory, const char* api, const void* pc,
+                               const char* operand) const;
   void record(Record r);
+  void depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
 
   uint64_t events_[kPipes][kPipes] = {};

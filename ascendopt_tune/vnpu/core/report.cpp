@@ -99,44 +99,56 @@ std::string stall_fields(const TaskTimes& times, double clock, double cores) {
 
 }  // namespace
 
-void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
-  double clock = chip.clock_mhz, n = std::min(static_cast<double>(traces.size()), static_cast<double>(chip.aiv));
+void Report::profile(const std::vector<const Trace*>& traces, CoreKind cores, const Chip& chip) {
+  kind = cores;
+  double clock = chip.clock_mhz;
+  double n = std::min(static_cast<double>(traces.size()), static_cast<double>(cores_of(kind, chip)));
   cycles_per_us = clock;
-  const PipeTimes mean = mean_times(times, chip);
-  task_duration_us = mean.task;
-  aiv_time_us = mean.core;
-  vec_us = mean.vec;
-  scalar_us = mean.scalar;
-  mte2_us = mean.mte2;
-  mte3_us = mean.mte3;
+  pipes = mean_times(times, kind, chip);
+  task_duration_us = pipes.task;
   for (const CoreTimes& c : times.cores) stall_gm_us += c.stall_gm / clock / n;
   stalls = stall_fields(times, clock, n);
   for (const Trace* t : traces) {
     conflict_cycles += t->conflict_cycles;
     mte2_bytes += static_cast<double>(t->mte2_bytes);
-    mte3_bytes += static_cast<double>(t->mte3_bytes);
+    written_bytes += static_cast<double>(t->mte3_bytes);
     for (const Record& r : t->records) {
       if (r.kind != Record::kInstr) continue;
       instructions++;
-      vec_instructions += r.pipe == Pipe::V;
-      mte2_copies += r.pipe == Pipe::MTE2;
-      mte3_copies += r.pipe == Pipe::MTE3;
+      issued[static_cast<size_t>(r.pipe)]++;
     }
   }
+}
+
+// Under msprof's names, which tell the kind of core.
+std::string Report::profile_json() const {
+  const auto count = [this](Pipe pipe) { return number(issued[static_cast<size_t>(pipe)]); };
+  std::string out = ",\"profile\":{\"task_duration_us\":" + number(task_duration_us);
+  if (kind == CoreKind::Vector)
+    out += ",\"aiv_time_us\":" + number(pipes.core) + ",\"aiv_vec_time_us\":" + number(pipes.vec) +
+           ",\"aiv_scalar_time_us\":" + number(pipes.scalar) + ",\"aiv_mte2_time_us\":" + number(pipes.mte2) +
+           ",\"aiv_mte3_time_us\":" + number(pipes.mte3);
+  else
+    out += ",\"aic_time_us\":" + number(pipes.core) + ",\"aic_mac_time_us\":" + number(pipes.mac) +
+           ",\"aic_scalar_time_us\":" + number(pipes.scalar) + ",\"aic_mte1_time_us\":" + number(pipes.mte1) +
+           ",\"aic_mte2_time_us\":" + number(pipes.mte2) + ",\"aic_fixpipe_time_us\":" + number(pipes.fixpipe);
+  out += ",\"block_dim\":" + std::to_string(block_dim) + ",\"counters\":{\"mte2_bytes\":" + number(mte2_bytes);
+  if (kind == CoreKind::Vector)
+    out += ",\"mte3_bytes\":" + number(written_bytes) + ",\"bank_conflict_cycles\":" + number(conflict_cycles) +
+           ",\"instructions\":" + number(instructions) + ",\"vec_instructions\":" + count(Pipe::V) +
+           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"mte3_copies\":" + count(Pipe::MTE3);
+  else
+    out += ",\"written_bytes\":" + number(written_bytes) + ",\"instructions\":" + number(instructions) +
+           ",\"mac_instructions\":" + count(Pipe::M) + ",\"mte1_copies\":" + count(Pipe::MTE1) +
+           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"fixpipe_copies\":" + count(Pipe::FIX);
+  return out + ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
+         ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
 }
 
 std::string Report::json() const {
   std::string out = "{\"kernel\":" + quoted(kernel) + ",\"block_dim\":" + std::to_string(block_dim) +
                     ",\"status\":" + std::to_string(status) + ",\"message\":" + quoted(message);
-  out += ",\"profile\":{\"task_duration_us\":" + number(task_duration_us) + ",\"aiv_time_us\":" + number(aiv_time_us) +
-         ",\"aiv_vec_time_us\":" + number(vec_us) + ",\"aiv_scalar_time_us\":" + number(scalar_us) +
-         ",\"aiv_mte2_time_us\":" + number(mte2_us) + ",\"aiv_mte3_time_us\":" + number(mte3_us) +
-         ",\"block_dim\":" + std::to_string(block_dim) + ",\"counters\":{\"mte2_bytes\":" + number(mte2_bytes) +
-         ",\"mte3_bytes\":" + number(mte3_bytes) + ",\"bank_conflict_cycles\":" + number(conflict_cycles) +
-         ",\"instructions\":" + number(instructions) + ",\"vec_instructions\":" + number(vec_instructions) +
-         ",\"mte2_copies\":" + number(mte2_copies) + ",\"mte3_copies\":" + number(mte3_copies) +
-         ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
-         ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
+  out += profile_json();
   out += ",\"slack\":[";
   for (size_t i = 0; i < slack.size(); i++)
     out += (i ? "," : "") + std::string("{\"buffer\":") + quoted(slack[i].buffer) +
@@ -144,7 +156,7 @@ std::string Report::json() const {
   out += "],\"hazards\":[";
   for (size_t i = 0; i < hazards.size(); i++) {
     const HazardReport& h = hazards[i];
-    out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : "UB") +
+    out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : memory_name(h.memory)) +
            "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
            ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core) +
            ",\"second\":" + site(h.second, h.second_core) + ",\"missing\":" + quoted(h.missing) + "}";
@@ -152,7 +164,7 @@ std::string Report::json() const {
   out += "],\"unwritten\":[";
   for (size_t i = 0; i < unwritten.size(); i++) {
     const UnwrittenUse& u = unwritten[i];
-    out += (i ? "," : "") + std::string("{\"memory\":\"") + (u.origin_gm ? "GM" : "UB") +
+    out += (i ? "," : "") + std::string("{\"memory\":\"") + (u.origin_gm ? "GM" : memory_name(u.memory)) +
            "\",\"begin\":" + std::to_string(u.begin) + ",\"end\":" + std::to_string(u.end) +
            ",\"first\":" + site(u.origin, u.core) + ",\"sink\":" + site(u.sink, u.core) +
            ",\"sink_begin\":" + std::to_string(u.sink_begin) + ",\"sink_end\":" + std::to_string(u.sink_end) +

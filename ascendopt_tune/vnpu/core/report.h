@@ -31,13 +31,18 @@ struct Report {
   Timeline timeline;  // empty unless it was asked for (LaunchOptions::trace)
 
   // Fills the times below, in microseconds, from `times` (msprof's meaning: means over the cores).
-  void profile(const std::vector<const Trace*>& traces, const Chip& chip);
-  double task_duration_us = 0, aiv_time_us = 0, vec_us = 0, scalar_us = 0, mte2_us = 0, mte3_us = 0;
+  void profile(const std::vector<const Trace*>& traces, CoreKind kind, const Chip& chip);
+  CoreKind kind = CoreKind::Vector;
+  double task_duration_us = 0;
+  PipeTimes pipes;
   std::string stalls;  // "name": microseconds, ...
-  double stall_gm_us = 0, conflict_cycles = 0, instructions = 0, vec_instructions = 0, mte2_copies = 0, mte3_copies = 0,
-         mte2_bytes = 0, mte3_bytes = 0, cycles_per_us = 0;
+  double stall_gm_us = 0, conflict_cycles = 0, instructions = 0, mte2_bytes = 0, written_bytes = 0, cycles_per_us = 0;
+  std::array<double, kPipes> issued{};  // instructions of each pipe
 
   std::string json() const;
+
+ private:
+  std::string profile_json() const;
 };
 
 // Makes `report` the one that vnpu_last_report() and vnpu_trace_json() answer from, for the calling thread.

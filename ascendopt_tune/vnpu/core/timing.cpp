@@ -72,8 +72,8 @@ class Front {
 
 }  // namespace
 
-TaskTraces::TaskTraces(std::vector<const Trace*> all, const Chip& chip)
-    : traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
+TaskTraces::TaskTraces(std::vector<const Trace*> all, CoreKind cores, const Chip& chip)
+    : kind(cores), traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
@@ -87,7 +87,7 @@ class Simulation {
         traffic_(task.traces, chip, l2),
         cross_(task.traces.size(), chip.cross_flags),
         front_(task, chip, state),
-        started_(std::min<size_t>(task.traces.size(), chip.aiv)),
+        started_(std::min<size_t>(task.traces.size(), cores_of(task.kind, chip))),
         ended_(task.traces.size()),
         timeline_(timeline) {
     cores_.reserve(task.traces.size());
@@ -172,9 +172,9 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State 
   return simulation.times();
 }
 
-PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {
+PipeTimes mean_times(const TaskTimes& times, CoreKind kind, const Chip& chip) {
   // With more blocks than cores, a core runs several.
-  const double n = std::min(static_cast<double>(times.cores.size()), static_cast<double>(chip.aiv));
+  const double n = std::min(static_cast<double>(times.cores.size()), static_cast<double>(cores_of(kind, chip)));
   PipeTimes out;
   for (const CoreTimes& c : times.cores) {
     auto busy = [&](Pipe pipe) { return c.busy[static_cast<int>(pipe)] / n; };
@@ -184,10 +184,15 @@ PipeTimes mean_times(const TaskTimes& times, const Chip& chip) {
     out.scalar += busy(Pipe::S) + (c.first - c.start - c.loading) / n;
     out.mte2 += busy(Pipe::MTE2);
     out.mte3 += busy(Pipe::MTE3);
+    out.mte1 += busy(Pipe::MTE1);
+    out.mac += busy(Pipe::M);
+    out.fixpipe += busy(Pipe::FIX);
   }
   out.task = times.cycles;
-  out.vec += chip.vec_floor;
-  for (double* cycles : {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3}) *cycles /= chip.clock_mhz;
+  if (kind == CoreKind::Vector) out.vec += chip.vec_floor;
+  for (double* cycles : {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3, &out.mte1, &out.mac,
+                         &out.fixpipe})
+    *cycles /= chip.clock_mhz;
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chip.h"
+#include "local_map.h"
 #include "timeline.h"
 #include "trace.h"
 
@@ -39,16 +40,17 @@ struct TaskTimes {
 
 // Microseconds under msprof's names; all but the task's are means over the cores that ran.
 struct PipeTimes {
-  double task = 0, core = 0, vec = 0, scalar = 0, mte2 = 0, mte3 = 0;
+  double task = 0, core = 0, vec = 0, scalar = 0, mte2 = 0, mte3 = 0, mte1 = 0, mac = 0, fixpipe = 0;
 };
-PipeTimes mean_times(const TaskTimes& times, const Chip& chip);
+PipeTimes mean_times(const TaskTimes& times, CoreKind kind, const Chip& chip);
 
 class L2State;
 
 // The traces of a task's blocks, and what follows from them whatever the clock.
 struct TaskTraces {
-  TaskTraces(std::vector<const Trace*> all, const Chip& chip);
+  TaskTraces(std::vector<const Trace*> all, CoreKind cores, const Chip& chip);
 
+  CoreKind kind;
   std::vector<const Trace*> traces;
   std::vector<std::vector<uint16_t>> sharers;  // how many blocks make each transfer at the same address; may be empty
   bool tiling = false;                         // the kernel loads tiling data

@@ -175,6 +175,23 @@ void Unwritten::load(const AccessSite& site, const void* to, const Allocation& f
   }
 }
 
+void Unwritten::adds_to(const AccessSite& site, const Allocation& to, uint64_t begin, uint64_t end) {
+  const GmUnwritten* map = to.unwritten.load(std::memory_order_acquire);
+  const uint64_t gm = to.canonical;
+  if (map && map->any(begin, end)) use(new_origin(site, true, gm + begin, gm + end), site, gm + begin, gm + end);
+}
+
+void Unwritten::store_made(const AccessSite& site, const Allocation& to, uint64_t begin, uint64_t bytes,
+                           const Range& from, bool atomic, Detached* detached) {
+  if (!on_) return;
+  const bool dirty = any(from);
+  if (!dirty && !to.unwritten.load(std::memory_order_acquire)) return;
+  if (atomic) adds_to(site, to, begin, begin + bytes);
+  if (dirty || !atomic)
+    detached ? detached->mark(to, begin, begin + bytes, dirty) : gm_unwritten(to)->set(begin, begin + bytes, dirty);
+  if (dirty) use(origin_of(site, from), site, to.canonical + begin, to.canonical + begin + bytes);
+}
+
 void Unwritten::store(const AccessSite& site, const Allocation& to, uint64_t begin, const void* from, uint64_t bytes,
                       bool atomic, Detached* detached) {
   if (!on_) return;
@@ -186,8 +203,7 @@ void Unwritten::store(const AccessSite& site, const Allocation& to, uint64_t beg
   bool dirty = any(source);
   if (!map && !dirty) return;
   uint64_t end = begin + bytes, gm = to.canonical;
-  if (atomic && map && map->any(begin, end))  // it adds to what nobody wrote
-    use(new_origin(site, true, gm + begin, gm + end), site, gm + begin, gm + end);
+  if (atomic) adds_to(site, to, begin, end);
   if (!dirty) {
     if (!atomic) set(begin, end, false);
     return;

@@ -18,16 +18,17 @@
 
 namespace vnpu {
 
-// Something unwritten bytes decided. `origin`: who first read them, and which bytes (UB offsets, or canonical GM
-// addresses); `sink`: the output they went to, or the scalar load itself.
+// Something unwritten bytes decided. `origin`: who first read them, and which bytes (offsets in local memory, or
+// canonical GM addresses); `sink`: the output they went to, or the scalar load itself.
 struct UnwrittenUse {
   AccessSite origin;
   bool origin_gm = false;
-  uint64_t begin = 0, end = 0;
+  uint64_t begin = 0, end = 0;  // in findings.cpp's reports local ones count in their memory
   AccessSite sink;
   uint64_t sink_begin = 0, sink_end = 0;  // canonical; 0, 0 for a scalar load
   int core = 0;
   std::string buffer, sink_buffer;  // what the ranges lie in, for people
+  Memory memory = Memory::UB;       // of a local origin
 };
 
 class Unwritten {
@@ -62,6 +63,9 @@ class Unwritten {
   // `detached`: what becomes of global memory is left to it; null: it is now.
   void store(const AccessSite& site, const Allocation& to, uint64_t begin, const void* from, uint64_t bytes,
              bool atomic, Detached* detached);
+  // The same of bytes that were made of others, `from`, all of them.
+  void store_made(const AccessSite& site, const Allocation& to, uint64_t begin, uint64_t bytes, const Range& from,
+                  bool atomic, Detached* detached);
   void scalar_load(const AccessSite& site, const Allocation& from, uint64_t begin, uint64_t bytes);
 
   // What happened, in program order; outputs that were written properly afterwards are still among it.
@@ -80,6 +84,8 @@ class Unwritten {
   // Every written piece gets the origin of the unwritten bytes that it was made of.
   void spread(const AccessSite& site, const Access* accesses, size_t n);
   void use(uint32_t origin, const AccessSite& sink, uint64_t begin, uint64_t end);
+  // It adds to bytes [begin, end) of `to`; nobody may have written them.
+  void adds_to(const AccessSite& site, const Allocation& to, uint64_t begin, uint64_t end);
 
   uint8_t* local_;
   bool on_;

@@ -14,6 +14,7 @@ struct Words {
   const char *cross_set, *cross_wait;
   const char* clock;  // reads the system counter
   const char *allocate_buffer, *allocate_event, *free_buffer;
+  const char* choose_cores;  // a sentence: how a kernel says which cores it runs on
   const char* load_tiling;
   const char* print;
   // Sentences with their sources.

@@ -15,11 +15,14 @@
 // The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
 // translation unit is compiled for). They have no default here: testing them would tie the precompiled header to them.
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
-#define KERNEL_TASK_TYPE(key, type)                                      \
-  static_assert(AscendC::detail::vector_only(type),                      \
-                "cube and mixed kernels are not covered by the virtual " \
-                "NPU: " #type)
-#define KERNEL_TASK_TYPE_DEFAULT(type) KERNEL_TASK_TYPE(0, type)
+// The run-time compiler sees the mark, and makes the pass for the kind of core that it names.
+#define VNPU_TASK_TYPE_MARK(key, type)
+#define VNPU_TASK_TYPE(key, type)                                                                             \
+  VNPU_TASK_TYPE_MARK(key, type)                                                                              \
+  static_assert(AscendC::detail::one_kind_of_core(type),                                                      \
+                "mixed kernels (cube and vector cores together) are not covered by the virtual NPU: " #type)
+#define KERNEL_TASK_TYPE(key, type) VNPU_TASK_TYPE(key, type)
+#define KERNEL_TASK_TYPE_DEFAULT(type) VNPU_TASK_TYPE(default, type)
 
 enum KernelMetaType {
   KERNEL_TYPE_AIV_ONLY,
@@ -36,8 +39,9 @@ enum KernelMetaType {
 };
 namespace AscendC::detail {
 // MIX_VECTOR_CORE is a type of other chips; where it doesn't exist, the kernel's type is what its code is: vector only.
-constexpr bool vector_only(KernelMetaType t) {
-  return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0 || t == KERNEL_TYPE_MIX_VECTOR_CORE;
+constexpr bool one_kind_of_core(KernelMetaType t) {
+  return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0 || t == KERNEL_TYPE_MIX_VECTOR_CORE ||
+         t == KERNEL_TYPE_AIC_ONLY || t == KERNEL_TYPE_MIX_AIC_1_0;
 }
 }  // namespace AscendC::detail
 
@@ -78,4 +82,4 @@ struct Entry<function, void (*)(P...)> {
                                                  vnpu::Entry<(FUNCTION)>::sizes,                 \
                                                  VNPU_AUTO_SYNC != 0,                            \
                                                  VNPU_GUARDED,                                   \
-                                                 0};
+                                                 VNPU_CUBE_PASS ? 1 : 0};

@@ -11,6 +11,7 @@ namespace vnpu_rtc {
 struct Kernel {
   std::string name;      // as aclrtBinaryGetFunction is asked for it
   std::string function;  // C++ expression that names the function
+  bool cube = false;     // declared with __cube__
 };
 
 struct Program {
@@ -40,6 +41,10 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 
 // The kernels defined in preprocessed text: functions marked __global__ at namespace scope that are no templates.
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
+
+// Whether a program is for cube cores: KERNEL_TASK_TYPE says so (for tiling key `key`, or for all), or where it says
+// nothing, only positions of cube cores occur.
+bool for_cube_cores(const std::string& preprocessed, const std::string& key);
 
 // The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that
 // no compiler has seen; "" when there is none.

@@ -212,6 +212,8 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 
 namespace {
 
+const char* const kUnmarked = "#undef VNPU_GLOBAL_MARK\n#undef VNPU_CUBE_MARK\n#undef VNPU_TASK_TYPE_MARK\n";
+
 // Two passes over a program's text, in a folder of its own. Every step returns an aclError of the aclrtc family.
 class Compilation {
  public:
@@ -237,8 +239,8 @@ class Compilation {
 
  private:
   int write_program() {
-    // Undefined, the mark in __global__ survives preprocessing, and the first pass can see it.
-    bool written = !folder_.path().empty() && write_file(source_, "#undef VNPU_GLOBAL_MARK\n" + text_);
+    // Undefined, the marks in __global__ and its like survive preprocessing, and the first pass can see them.
+    bool written = !folder_.path().empty() && write_file(source_, kUnmarked + text_);
     for (const auto& header : program_->headers) {
       const fs::path place = (folder_.path() / header.first).lexically_normal();
       // A header's name must not lead out of the folder.
@@ -251,8 +253,31 @@ class Compilation {
     return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n");
   }
 
-  // First pass: macros expanded, to find the kernels. The precompiled header stays a reference.
+  // First pass, for vector cores, and once more where the program turns out to be for cube cores.
   int find(std::vector<Kernel>* kernels) {
+    const int code = look(kernels);
+    const auto is_cube = [](const Kernel& k) { return k.cube; };
+    const bool any = std::any_of(kernels->begin(), kernels->end(), is_cube);
+    if (code != ACL_SUCCESS || !(any || for_cube_cores(expanded_, tiling_key()))) return code;
+    if (any && !std::all_of(kernels->begin(), kernels->end(), is_cube))
+      return refuse(ACL_ERROR_RTC_COMPILATION, program_->name +
+                                                   ": error: kernels for cube cores and others in one file are not "
+                                                   "covered by the virtual NPU\n");
+    cube_ = true;
+    return look(kernels);
+  }
+
+  // What TILING_KEY_VAR is defined as; "" when it isn't.
+  std::string tiling_key() const {
+    static const std::string word = "TILING_KEY_VAR";
+    const size_t at = options_.preamble.find(word);
+    if (at == std::string::npos) return "";
+    const size_t digit = options_.preamble.find_first_of("0123456789\n", at + word.size());
+    return digit == std::string::npos ? "" : options_.preamble.substr(digit, options_.preamble.find('\n', digit) - digit);
+  }
+
+  // Macros expanded, to find the kernels. The precompiled header stays a reference.
+  int look(std::vector<Kernel>* kernels) {
     const fs::path preprocessed = folder_.path() / "aclrtc_preprocessed.ii";
     std::vector<std::string> command = base();
     command.insert(command.end(), {"-E", "-fpch-preprocess", source_.string(), "-o", preprocessed.string()});
@@ -261,12 +286,12 @@ class Compilation {
       return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the compiler " + compiler_ + " can't be started: " +
                                                strerror(errno) + "; install g++ or set ASCENDOPT_CXX\n");
     if (status != 0) return explained(ACL_ERROR_RTC_COMPILATION);
-    const std::string expanded = read_file(preprocessed);
-    const std::string attribute = guarded_ ? assembled(expanded) : "";
+    expanded_ = read_file(preprocessed);
+    const std::string attribute = guarded_ ? assembled(expanded_) : "";
     if (!attribute.empty())
       return refuse(ACL_ERROR_RTC_COMPILATION,
                     program_->name + ": error: the attribute " + attribute + " is not for kernels\n");
-    *kernels = find_kernels(expanded);
+    *kernels = find_kernels(expanded_);
     kernels->insert(kernels->end(), program_->expressions.begin(), program_->expressions.end());
     return ACL_SUCCESS;
   }
@@ -296,6 +321,7 @@ class Compilation {
     command.insert(command.end(), {"-I" + folder_.path().string(), "-I" + (prefix_ / "include").string()});
     // The device compiler knows __global__ and its like without any header.
     command.insert(command.end(), {"-include", (prefix_ / "include" / "kernel_operator.h").string()});
+    if (cube_) command.insert(command.end(), {"-include", (prefix_ / "include" / "vnpu_cube_pass.h").string()});
     command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
     return command;
   }
@@ -335,6 +361,8 @@ class Compilation {
   const fs::path binary_ = folder_.path() / "aclrtc_kernel.so";
   const fs::path prefix_ = toolkit_prefix();
   const std::string compiler_ = host_compiler();
+  std::string expanded_;  // the program after its first pass
+  bool cube_ = false;     // the pass for cube cores
   const bool guarded_ = fs::path(compiler_).filename().string().find("clang") == std::string::npos;
 };
 

@@ -10,8 +10,11 @@
 namespace vnpu_rtc {
 namespace {
 
-// What __global__ expands to in the first pass (include/vnpu_export.h; compile() undefines this word's own meaning).
+// What __global__, __cube__ and KERNEL_TASK_TYPE expand to in the first pass (include/vnpu_export.h; compile() undefines
+// these words' own meaning).
 const char* const kMark = "VNPU_GLOBAL_MARK";
+const char* const kCubeMark = "VNPU_CUBE_MARK";
+const char* const kTypeMark = "VNPU_TASK_TYPE_MARK";
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -146,6 +149,7 @@ class KernelFinder {
     bool marked = false;  // the statement has the mark
     for (Token at = statement_; at != end_; ++at) {
       if (*at == kMark) marked = true;
+      if (*at == kCubeMark) cube_ = true;
       if (*at == "(" || *at == "[") {
         at = skip_brackets(at, end_) - 1;
         continue;
@@ -157,7 +161,7 @@ class KernelFinder {
       else if (*at != ";")
         continue;
       statement_ = at + 1;
-      marked = false;
+      marked = cube_ = false;
     }
     return std::move(kernels_);
   }
@@ -187,11 +191,12 @@ class KernelFinder {
   void add(const std::string& name) {
     std::string qualified = "::";
     for (const std::string& scope : scopes_) qualified += scope;
-    if (!name.empty() && seen_.insert(qualified + name).second) kernels_.push_back({name, qualified + name});
+    if (!name.empty() && seen_.insert(qualified + name).second) kernels_.push_back({name, qualified + name, cube_});
   }
 
   const Token end_;
-  Token statement_;  // where the current one begins
+  Token statement_;     // where the current one begins
+  bool cube_ = false;  // it is for cube cores
   std::vector<Kernel> kernels_;
   std::set<std::string> seen_;
   std::vector<std::string> scopes_;  // open namespaces with a trailing "::"; "" for a linkage block
@@ -202,6 +207,34 @@ class KernelFinder {
 std::vector<Kernel> find_kernels(const std::string& preprocessed) {
   const std::vector<std::string> tokens = tokenize(preprocessed);
   return KernelFinder(tokens).run();
+}
+
+namespace {
+
+// 0x2UL and 2 are one key.
+bool same_key(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && std::isdigit(static_cast<unsigned char>(a[0])) != 0 &&
+         strtoull(a.c_str(), nullptr, 0) == strtoull(b.c_str(), nullptr, 0);
+}
+
+}  // namespace
+
+bool for_cube_cores(const std::string& preprocessed, const std::string& key) {
+  static const std::set<std::string> cube_types = {"KERNEL_TYPE_AIC_ONLY", "KERNEL_TYPE_MIX_AIC_1_0"};
+  static const std::set<std::string> cube_positions = {"A1", "B1", "C1", "A2", "B2", "C2", "CO1", "C2PIPE2GM"};
+  static const std::set<std::string> vector_positions = {"VECIN", "VECOUT", "VECCALC", "LCM"};
+  const std::vector<std::string> tokens = tokenize(preprocessed);
+  std::string type;  // the key's own comes before the default
+  bool cube = false, vector = false;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool position = i > 1 && tokens[i - 1] == ":" && tokens[i - 2] == ":";
+    cube = cube || (position && cube_positions.count(tokens[i]) != 0);
+    vector = vector || (position && vector_positions.count(tokens[i]) != 0);
+    if (tokens[i] != kTypeMark || i + 4 >= tokens.size()) continue;
+    const bool own = same_key(tokens[i + 2], key);
+    if (own || (tokens[i + 2] == "default" && type.empty())) type = tokens[i + 4];
+  }
+  return type.empty() ? cube && !vector : cube_types.count(type) != 0;
 }
 
 std::string assembled(const std::string& preprocessed) {

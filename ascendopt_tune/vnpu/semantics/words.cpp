@@ -15,6 +15,7 @@ const Words kWords = {
     "InitBuffer",
     "AllocEventID",
     "TQue::FreeTensor",
+    "KERNEL_TASK_TYPE_DEFAULT or __cube__ says which cores a kernel runs on (mixed kernels are not covered yet)",
     "GET_TILING_DATA",
     "printf",
     "they must come in pairs (AscendC reference, SetFlag/WaitFlag)",

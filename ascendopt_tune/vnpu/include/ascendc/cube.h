@@ -1,5 +1,5 @@
-// The names of the high-level matrix multiplication. Vector kernels may include its header; using what it declares
-// fails to compile with a message, because cube and mix kernels are not covered.
+// The names of the high-level matrix multiplication. Kernels may include its header; using what it declares fails to
+// compile with a message.
 #pragma once
 #include "tensor.h"
 
@@ -28,16 +28,16 @@ struct MatmulType {
 template <typename A_TYPE, typename B_TYPE, typename C_TYPE, typename BIAS_TYPE = C_TYPE, const auto&... CONFIG>
 class Matmul {
   static_assert(detail::cube_is_covered<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>,
-                "AscendC::Matmul: cube and mix kernels are not covered by the virtual NPU at this stage, which runs "
-                "vector kernels");
+                "AscendC::Matmul: the high-level matrix multiplication and mix kernels are not covered by the virtual "
+                "NPU at this stage, which runs vector kernels, and cube kernels of the basic API");
 };
 
 namespace tiling {
 template <typename... T>
 struct NotCoveredCubeTiling {
   static_assert(detail::cube_is_covered<T...>,
-                "TCubeTiling: cube and mix kernels are not covered by the virtual NPU at this stage, which runs "
-                "vector kernels");
+                "TCubeTiling: the high-level matrix multiplication and mix kernels are not covered by the virtual NPU "
+                "at this stage, which runs vector kernels, and cube kernels of the basic API");
 };
 using TCubeTiling = NotCoveredCubeTiling<>;
 }  // namespace tiling

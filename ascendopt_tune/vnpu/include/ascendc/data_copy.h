@@ -1,6 +1,7 @@
 // DataCopy, DataCopyPad and atomic accumulation on the way to GM (AscendC reference, data movement).
 #pragma once
 #include "tensor.h"
+#include "vnpu/cube.h"
 
 namespace AscendC {
 
@@ -97,8 +98,7 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
 
 }  // namespace detail
 
-// Limit of DataCopy: not the slices of several dimensions (SliceInfo), not the conversions on the way (ND2NZ, NZ2ND,
-// DataCopyEnhancedParams).
+// Limit of DataCopy: not the slices of several dimensions (SliceInfo), not DataCopyEnhancedParams.
 // ---- GM -> UB ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
@@ -148,14 +148,48 @@ ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>
                          detail::cached_as(dst, detail::shape_of_pad(params, false)), "DataCopyPad");
 }
 
-// ---- UB -> UB ----
+// ---- UB -> UB, and on cube cores L1 -> table of biases or of the outgoing pipe ----
+namespace detail {
+constexpr bool is_table(vnpu::Memory m) { return m == vnpu::Memory::BT || m == vnpu::Memory::FB; }
+// Lengths and gaps of the table's side are in 64 bytes for biases, and in 128 for the other, whose strides are from start
+// to start.
+ASCENDC_INLINE vnpu::TableCopy table_copy(vnpu::Memory to, const DataCopyParams& p, bool widens) {
+  vnpu::TableCopy t;
+  const bool bias = to == vnpu::Memory::BT;
+  t.pieces = p.blockCount;
+  t.bytes = uint64_t(p.blockLen) * (bias ? 64 : 128);
+  t.src_stride = (bias ? t.bytes / (widens ? 2 : 1) : 0) + uint64_t(p.srcStride) * 32;
+  t.dst_stride = bias ? t.bytes + uint64_t(p.dstStride) * 64 : uint64_t(p.dstStride) * 128;
+  return t;
+}
+}  // namespace detail
+
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
+  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  if (detail::is_table(to)) {
+    vnpu::TableCopy t;
+    t.bytes = uint64_t(count) * sizeof(T) / 32 * 32;
+    return vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), t, vnpu::dtype_of<T>(), vnpu::dtype_of<T>(),
+                               "DataCopy");
+  }
   vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
+  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  if (detail::is_table(to))
+    return vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), detail::table_copy(to, params, false),
+                               vnpu::dtype_of<T>(), vnpu::dtype_of<T>(), "DataCopy");
   vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+}
+
+// Biases that become wider on the way.
+template <typename T, typename U, std::enable_if_t<!std::is_same_v<T, U>, int> = 0>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& params) {
+  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), detail::table_copy(to, params, sizeof(T) > sizeof(U)),
+                      vnpu::dtype_of<T>(), vnpu::dtype_of<U>(), "DataCopy");
 }
 
 // ---- accumulation on the way to GM ----

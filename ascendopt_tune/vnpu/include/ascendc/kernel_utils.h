@@ -5,15 +5,17 @@
 #include "vec_mask.h"
 #include "vnpu/adv_compose.h"
 
-// Only vector cores are modelled.
-#define ASCEND_IS_AIV constexpr(true)
-#define ASCEND_IS_AIC constexpr(false)
+// A kernel is compiled for one kind of core: vector cores, unless vnpu_cube_pass.h says otherwise.
+#define VNPU_CUBE_PASS false
+#define ASCEND_IS_AIV constexpr(!VNPU_CUBE_PASS)
+#define ASCEND_IS_AIC constexpr(VNPU_CUBE_PASS)
 
 namespace AscendC {
 
 constexpr int32_t MIX_TYPE = 0, AIC_TYPE = 1, AIV_TYPE = 2;
 constexpr int32_t AIC = AIC_TYPE, AIV = AIV_TYPE;
-constexpr int32_t g_coreType = AIV;
+constexpr int32_t core_type_of_pass(bool cube) { return cube ? AIC : AIV; }
+#define g_coreType core_type_of_pass(VNPU_CUBE_PASS)
 
 // Numbers kernels take from the toolkit's inner headers, under the toolkit's names.
 constexpr uint8_t HALF_DEFAULT_REPEAT_STRIDE = 4, ONE_FOURTH_DEFAULT_REPEAT_STRIDE = 2;

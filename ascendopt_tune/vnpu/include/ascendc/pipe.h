@@ -1,4 +1,4 @@
-// TPipe, TQue, TBuf: buffers in UB and the handshakes between pipes that queues make (AscendC reference, resources).
+// TPipe, TQue, TBuf: buffers in local memory and the handshakes between pipes that queues make (AscendC reference, resources).
 //
 // A queue moves buffers through AllocTensor -> (fill) -> EnQue -> DeQue -> (use) -> FreeTensor. EnQue raises a flag
 // from the pipe that fills to the pipe that uses, DeQue waits for it; FreeTensor raises one back, the next AllocTensor
@@ -28,12 +28,26 @@ constexpr vnpu::Pipe pipe_into(TPosition p) {
     case TPosition::B2:
     case TPosition::C2:
       return vnpu::Pipe::MTE1;
+    case TPosition::C2PIPE2GM:
+      return vnpu::Pipe::FIX;
     default:
       return vnpu::Pipe::V;  // VECOUT, VECCALC: written by vector instructions
   }
 }
 constexpr vnpu::Pipe pipe_out_of(TPosition p) {
-  return p == TPosition::VECOUT ? vnpu::Pipe::MTE3 : p == TPosition::GM ? vnpu::Pipe::MTE3 : vnpu::Pipe::V;
+  switch (memory_of(p)) {
+    case vnpu::Memory::L1:
+      return vnpu::Pipe::MTE1;
+    case vnpu::Memory::L0A:
+    case vnpu::Memory::L0B:
+    case vnpu::Memory::BT:
+      return vnpu::Pipe::M;
+    case vnpu::Memory::L0C:
+    case vnpu::Memory::FB:
+      return vnpu::Pipe::FIX;
+    default:
+      return p == TPosition::VECOUT || p == TPosition::GM ? vnpu::Pipe::MTE3 : vnpu::Pipe::V;
+  }
 }
 
 struct Buffer {
@@ -234,7 +248,7 @@ class TPipe {
     que.next_ = que.head_ = que.used_ = 0;
     for (uint8_t i = 0; i < num; i++) {
       que.buffers_[i] = {};
-      que.buffers_[i].address = vnpu::local_allocate(len);
+      que.buffers_[i].address = vnpu::local_allocate(detail::memory_of(src == TPosition::GM ? dst : src), len);
       que.buffers_[i].bytes = (len + 31) / 32 * 32;
     }
     return true;
@@ -242,7 +256,7 @@ class TPipe {
   // 0 bytes are allowed: operators do that where a dtype or attribute needs none of it.
   template <TPosition pos>
   ASCENDC_INLINE bool InitBuffer(TBuf<pos>& buf, uint32_t len) {
-    buf.address_ = vnpu::local_allocate(len);
+    buf.address_ = vnpu::local_allocate(detail::memory_of(pos), len);
     buf.bytes_ = (len + 31) / 32 * 32;
     return true;
   }

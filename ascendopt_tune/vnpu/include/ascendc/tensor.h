@@ -34,9 +34,9 @@ class LocalTensor {
   using PrimType = T;
 
   LocalTensor() = default;
-  // A view of `size` elements at UB byte `addr` (static tensor programming: no TPipe involved).
+  // A view of `size` elements at byte `addr` of the position's memory (static tensor programming: no TPipe involved).
   LocalTensor(TPosition position, uint32_t addr, uint32_t size)
-      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base()) + addr)),
+      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base(detail::memory_of(position))) + addr)),
         size_(size),
         position_(position) {}
   explicit LocalTensor(uint32_t addr)

@@ -28,12 +28,14 @@
 #define __fbuf__
 #define __host_aicore__
 #define __vector__
-#define __cube__ VNPU_cube_kernels_are_not_covered_by_the_virtual_NPU
+#define __cube__ VNPU_CUBE_MARK  // seen by the run-time compiler, which then makes the pass for cube cores
+#define VNPU_CUBE_MARK
 #define __mix__(...) VNPU_mixed_kernels_are_not_covered_by_the_virtual_NPU
 #define __inline__ inline
 #define ASCENDC_INLINE __attribute__((always_inline)) inline
 #define __forceinline__ ASCENDC_INLINE
-// Device constants describing architecture 2201, vector pass (mechanics of the device compiler).
+// Device constants describing architecture 2201, vector pass (mechanics of the device compiler); vnpu_cube_pass.h has
+// those of the cube pass.
 #ifndef __CCE_AICORE__
 #define __CCE_AICORE__ 220
 #endif
@@ -193,6 +195,30 @@ enum class TPosition : uint8_t {
   MAX,
 };
 using QuePosition = TPosition;
+namespace detail {
+// The memory that a position is in (AscendC reference, TPosition).
+constexpr vnpu::Memory memory_of(TPosition p) {
+  switch (p) {
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1:
+    case TPosition::TSCM:
+      return vnpu::Memory::L1;
+    case TPosition::A2:
+      return vnpu::Memory::L0A;
+    case TPosition::B2:
+      return vnpu::Memory::L0B;
+    case TPosition::CO1:
+      return vnpu::Memory::L0C;
+    case TPosition::C2:
+      return vnpu::Memory::BT;
+    case TPosition::C2PIPE2GM:
+      return vnpu::Memory::FB;
+    default:
+      return vnpu::Memory::UB;
+  }
+}
+}  // namespace detail
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
 
 // Source and destination pipe of a synchronization (AscendC reference, SetFlag/WaitFlag).

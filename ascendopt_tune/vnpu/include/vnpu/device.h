@@ -14,9 +14,10 @@ uint32_t block_idx();
 uint32_t block_num();
 
 // ---- local memory and events (TPipe) ----
-void* local_base();
-uint32_t local_bytes();
-void* local_allocate(uint32_t bytes);
+// Of a memory that the core doesn't have, addresses that nobody may touch.
+void* local_base(Memory memory = Memory::UB);
+uint32_t local_bytes(Memory memory = Memory::UB);
+void* local_allocate(Memory memory, uint32_t bytes);
 void local_reset();
 int event_allocate(Pipe src, Pipe dst);
 void event_release(Pipe src, Pipe dst, int id);

@@ -6,10 +6,17 @@
 
 namespace vnpu {
 
-// Execution pipes of an AI core of architecture 2201 (vector core: S, V, MTE2, MTE3).
+// Execution pipes of an AI core of architecture 2201 (vector core: S, V, MTE2, MTE3; cube core: S,
+// MTE1, MTE2, MTE3, M, FIX).
 enum class Pipe : uint8_t { S = 0, V, MTE1, MTE2, MTE3, M, FIX, kCount };
 constexpr int kPipes = static_cast<int>(Pipe::kCount);
 const char* pipe_name(Pipe pipe);
+
+// Local memories of cores. UB is vector cores'; the others are cube cores': L1, the matrix unit's inputs L0A and L0B and
+// its results L0C, the table of biases, and the table of the pipe that brings results out.
+enum class Memory : uint8_t { UB, L1, L0A, L0B, L0C, BT, FB, kCount };
+constexpr int kMemories = static_cast<int>(Memory::kCount);
+const char* memory_name(Memory memory);
 
 // Numbered freely; `dtype_of<T>` in include/ascendc/types.h maps C++ types to them.
 enum class DType : uint8_t { F32, F16, BF16, I8, U8, I16, U16, I32, U32, I64, U64, F64, Bool, C64, I4, None };
@@ -39,6 +46,8 @@ constexpr uint32_t dtype_size(DType t) {
 constexpr uint32_t kBlockBytes = 32;    // one data block: the unit of UB addressing (AscendC programming guide)
 constexpr uint32_t kRepeatBytes = 256;  // what the vector unit handles in one repeat
 constexpr uint32_t kBlocksPerRepeat = kRepeatBytes / kBlockBytes;
+constexpr uint32_t kFractalRows = 16;    // of the matrix unit's tiles; a row of an input's is one data block
+constexpr uint32_t kFractalBytes = 512;  // an input's tile
 
 // One operand of a vector instruction. Strides are in 32-byte blocks, as in AscendC's repeat parameters.
 struct Operand {
@@ -68,8 +77,10 @@ struct Transfer {
   uint32_t gm_bytes = 0;   // bytes that these requests occupy in the memory system
   uint32_t pieces = 1;     // that are asked for one by one
   uint32_t same_line = 0;  // of them, those that begin in the line in which the piece before them ended
+  uint32_t partial = 0;    // of the windows, those that are touched in part (counted for FIX)
   bool write = false;
-  bool cached = true;  // false: past L2 (SetL2CacheHint)
+  bool rearranged = false;  // its rows become tiles on the way in
+  bool cached = true;       // false: past L2 (SetL2CacheHint)
 };
 
 }  // namespace vnpu

@@ -1,0 +1,192 @@
+// Cube cores: results on their way out of L0C (AscendC reference, matrix computation, bringing matrices out).
+#pragma once
+#include "data_copy.h"
+
+// How results are converted; V...: a word per column (AscendC reference, quantization on the way).
+enum QuantMode_t {
+  NoQuant = 0,
+  F322F16,
+  F322BF16,
+  DEQF16,
+  VDEQF16,
+  QF322B8_PRE,
+  VQF322B8_PRE,
+  REQ8,
+  VREQ8,
+};
+
+namespace AscendC {
+
+enum class CO2Layout : uint8_t { NZ = 0, ROW_MAJOR, COLUMN_MAJOR };
+struct FixpipeConfig {
+  CO2Layout format;
+  bool isToUB = false;
+};
+constexpr FixpipeConfig CFG_NZ{CO2Layout::NZ};
+constexpr FixpipeConfig CFG_ROW_MAJOR{CO2Layout::ROW_MAJOR};
+
+// srcStride in rows of 16 elements; dstStride in elements (rows) or 32-byte blocks (tiles).
+struct FixpipeParamsV220 {
+  FixpipeParamsV220() = default;
+  FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu)
+      : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
+  FixpipeParamsV220(uint16_t n, uint16_t m, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant, int64_t scalar,
+                    uint16_t num, uint16_t srcNd, uint16_t dstNd, uint8_t flag)
+      : nSize(n),
+        mSize(m),
+        srcStride(src),
+        dstStride(dst),
+        quantPre(quant),
+        deqScalar(static_cast<uint64_t>(scalar)),
+        ndNum(num),
+        srcNdStride(srcNd),
+        dstNdStride(dstNd),
+        reluEn(relu),
+        unitFlag(flag) {}
+  uint16_t nSize = 0, mSize = 0, srcStride = 0;
+  uint32_t dstStride = 0;
+  QuantMode_t quantPre = NoQuant;
+  uint64_t deqScalar = 0;
+  uint16_t ndNum = 1, srcNdStride = 0, dstNdStride = 0;
+  bool reluEn = false;
+  uint8_t unitFlag = 0;
+  bool isChannelSplit = false;
+};
+// As above; SetFixpipeNz2ndFlag and SetFixpipePreQuantFlag say the rest.
+struct DataCopyCO12DstParams {
+  DataCopyCO12DstParams() = default;
+  DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu, bool split,
+                        bool rows)
+      : nSize(n),
+        mSize(m),
+        dstStride(dst),
+        srcStride(src),
+        quantPre(quant),
+        reluPre(relu),
+        channelSplit(split),
+        nz2ndEn(rows) {}
+  uint8_t sid = 0;
+  uint16_t nSize = 0, mSize = 0;
+  uint32_t dstStride = 0;
+  uint16_t srcStride = 0;
+  uint8_t unitFlag = 0, clipReluPre = 0, eltWiseOp = 0;
+  QuantMode_t quantPre = NoQuant;
+  uint8_t reluPre = 0;
+  bool channelSplit = false, nz2ndEn = false;
+};
+
+namespace detail {
+
+ASCENDC_INLINE vnpu::Requantize requantize_of(QuantMode_t mode) {
+  using R = vnpu::Requantize;
+  constexpr R table[] = {R::None,       R::F32ToF16, R::F32ToBF16,    R::I32ToF16,   R::I32ToF16Each,
+                         R::F32To8,     R::F32To8Each, R::I32To8,     R::I32To8Each};
+  if (mode < 0 || static_cast<size_t>(mode) >= sizeof table / sizeof *table)
+    vnpu::misuse("Fixpipe", "an unknown way of quantization");
+  return table[mode];
+}
+template <typename T>
+ASCENDC_INLINE vnpu::Outgoing outgoing_of(const FixpipeParamsV220& p, bool rows) {
+  vnpu::Outgoing o;
+  o.m = p.mSize;
+  o.n = p.nSize;
+  o.src_stride = p.srcStride;
+  o.dst_stride = p.dstStride * (rows ? sizeof(T) : uint64_t(32));
+  o.rows = rows;
+  o.matrices = rows ? p.ndNum : 1;
+  o.src_matrix_stride = p.srcNdStride * uint64_t(1024);
+  o.dst_matrix_stride = p.dstNdStride * sizeof(T);
+  o.how = requantize_of(p.quantPre);
+  o.word = p.deqScalar;
+  o.relu = p.reluEn;
+  o.split = p.isChannelSplit;
+  o.unit_flag = p.unitFlag;
+  return o;
+}
+template <typename T>
+ASCENDC_INLINE vnpu::Outgoing outgoing_of(const DataCopyCO12DstParams& p) {
+  const vnpu::OutgoingRegisters r = vnpu::outgoing_registers();
+  if (p.clipReluPre != 0 || p.eltWiseOp != 0)
+    vnpu::unsupported("DataCopy", "clipReluPre and eltWiseOp don't exist on architecture 2201");
+  FixpipeParamsV220 f(p.nSize, p.mSize, p.srcStride, p.dstStride, p.reluPre != 0);
+  f.quantPre = p.quantPre;
+  f.deqScalar = r.word;
+  f.ndNum = static_cast<uint16_t>(r.matrices);
+  f.srcNdStride = static_cast<uint16_t>(r.src_stride_tiles);
+  f.dstNdStride = static_cast<uint16_t>(r.dst_stride);
+  f.unitFlag = p.unitFlag;
+  f.isChannelSplit = p.channelSplit;
+  return outgoing_of<T>(f, p.nz2ndEn);
+}
+// Words for each column, from L1 to the begin of the outgoing pipe's table.
+ASCENDC_INLINE void bring_words(const LocalTensor<uint64_t>& words, uint32_t columns) {
+  vnpu::TableCopy t;
+  t.bytes = (uint64_t(columns) * 8 + 127) / 128 * 128;
+  void* table = vnpu::local_base(vnpu::Memory::FB);
+  vnpu::copy_to_table(vnpu::Memory::FB, table, words.GetPhyAddr(), t, vnpu::DType::U64, vnpu::DType::U64, "Fixpipe");
+  vnpu::set_outgoing_words(table);
+  vnpu::barrier(vnpu::Pipe::FIX);
+}
+
+}  // namespace detail
+
+// ---- L0C -> GM ----
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& params) {
+  static_assert(config.format != CO2Layout::COLUMN_MAJOR, "AscendC::Fixpipe: NZ2DN does not exist on architecture 2201");
+  vnpu::Outgoing o = detail::outgoing_of<T>(params, config.format == CO2Layout::ROW_MAJOR);
+  o.cached = dst.IsCached();
+  vnpu::bring_out(dst.GetPhyAddr(), src.GetPhyAddr(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                            const LocalTensor<uint64_t>& cbufWorkspace, const FixpipeParamsV220& params) {
+  detail::bring_words(cbufWorkspace, params.nSize);
+  Fixpipe<T, U, config>(dst, src, params);
+}
+template <typename T, typename U>
+ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                             const DataCopyCO12DstParams& params) {
+  vnpu::Outgoing o = detail::outgoing_of<T>(params);
+  o.cached = dst.IsCached();
+  vnpu::bring_out(dst.GetPhyAddr(), src.GetPhyAddr(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "DataCopy");
+}
+
+// ---- L0C -> L1 ----
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& params) {
+  static_assert(config.format == CO2Layout::NZ, "AscendC::Fixpipe to L1: only CFG_NZ on architecture 2201");
+  vnpu::bring_to_l1(dst.GetPhyAddr(), src.GetPhyAddr(), detail::outgoing_of<T>(params, false), vnpu::dtype_of<U>(),
+                    vnpu::dtype_of<T>(), "Fixpipe");
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            const LocalTensor<uint64_t>& cbufWorkspace, const FixpipeParamsV220& params) {
+  detail::bring_words(cbufWorkspace, params.nSize);
+  Fixpipe<T, U, config>(dst, src, params);
+}
+template <typename T, typename U>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                             const DataCopyCO12DstParams& params) {
+  vnpu::bring_to_l1(dst.GetPhyAddr(), src.GetPhyAddr(), detail::outgoing_of<T>(params), vnpu::dtype_of<U>(),
+                    vnpu::dtype_of<T>(), "DataCopy");
+}
+
+// ---- registers ----
+template <typename T>
+ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false) {
+  if (isUnitFlag) vnpu::clear_unit_flags();
+  vnpu::set_outgoing_words(quantPre.GetPhyAddr());
+}
+template <typename T, bool setRelu = false>
+ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false) {
+  static_assert(!setRelu, "AscendC::SetFixPipeConfig: setRelu has to be false on architecture 2201");
+  if (isUnitFlag) vnpu::clear_unit_flags();
+  if (preData.GetPosition() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.GetPhyAddr());
+}
+ASCENDC_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
+  vnpu::set_outgoing_matrices(ndNum, srcNdStride, dstNdStride);
+}
+ASCENDC_INLINE void SetFixpipePreQuantFlag(uint64_t config) { vnpu::set_outgoing_word(config); }
+
+}  // namespace AscendC

@@ -1,0 +1,140 @@
+// Cube cores: tiles on their way to L1, L0A and L0B (AscendC reference, matrix computation, bringing matrices in).
+#pragma once
+#include "data_copy.h"
+
+namespace AscendC {
+
+// Lengths and strides of the source in elements; dstNzC0Stride and dstNzNStride in 32-byte blocks.
+struct Nd2NzParams {
+  Nd2NzParams() = default;
+  Nd2NzParams(uint16_t num, uint16_t rows, uint16_t columns, uint16_t srcMatrix, uint16_t srcRow, uint16_t dstC0,
+              uint16_t dstN, uint16_t dstMatrix)
+      : ndNum(num),
+        nValue(rows),
+        dValue(columns),
+        srcNdMatrixStride(srcMatrix),
+        srcDValue(srcRow),
+        dstNzC0Stride(dstC0),
+        dstNzNStride(dstN),
+        dstNzMatrixStride(dstMatrix) {}
+  uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0, dstNzC0Stride = 0,
+           dstNzNStride = 0, dstNzMatrixStride = 0;
+};
+// Counted in tiles of 512 bytes; dstGap from the end of one to the start of the next.
+struct LoadData2DParams {
+  LoadData2DParams() = default;
+  LoadData2DParams(uint16_t start, uint8_t repeats, uint16_t src, uint8_t sidIn, uint16_t gap, bool transpose,
+                   uint8_t mode)
+      : startIndex(start),
+        dstGap(gap),
+        srcStride(src),
+        ifTranspose(transpose),
+        repeatTimes(repeats),
+        sid(sidIn),
+        addrMode(mode) {}
+  uint16_t startIndex = 0, dstGap = 0, srcStride = 0;
+  bool ifTranspose = false;
+  uint8_t repeatTimes = 0, sid = 0, addrMode = 0;
+};
+using LoadData2dParams = LoadData2DParams;
+// startIndex and srcStride in squares, the gaps in tiles.
+struct LoadData2dTransposeParams {
+  LoadData2dTransposeParams() = default;
+  LoadData2dTransposeParams(uint16_t start, uint8_t repeats, uint16_t src, uint16_t gap, uint16_t fracGap,
+                            uint8_t mode = 0)
+      : startIndex(start), repeatTimes(repeats), srcStride(src), dstGap(gap), dstFracGap(fracGap), addrMode(mode) {}
+  uint16_t startIndex = 0;
+  uint8_t repeatTimes = 0;
+  uint16_t srcStride = 0, dstGap = 0, dstFracGap = 0;
+  uint8_t addrMode = 0;
+};
+// blockNum and dstGap in 32-byte blocks (L1) or tiles of 512 bytes (L0A, L0B).
+template <typename T>
+struct InitConstValueParams {
+  InitConstValueParams() = default;
+  InitConstValueParams(uint16_t repeats, uint16_t blocks, uint16_t gap, T value)
+      : repeatTimes(repeats), blockNum(blocks), dstGap(gap), initValue(value) {}
+  InitConstValueParams(uint16_t repeats, T value) : repeatTimes(repeats), initValue(value) {}
+  uint16_t repeatTimes = 0, blockNum = 0, dstGap = 0;
+  T initValue{};
+};
+// Names of forms that are refused below.
+template <typename T>
+struct LoadData3DParamsV2 {
+  static_assert(!std::is_same_v<T, T>, "AscendC::LoadData with LoadData3DParamsV2 is not covered by the virtual NPU");
+};
+
+namespace detail {
+template <typename T>
+constexpr bool is_tile_type() {
+  return std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> || std::is_same_v<T, float> ||
+         (std::is_integral_v<T> && sizeof(T) <= 4);
+}
+ASCENDC_INLINE vnpu::TileLoad tile_load(const LoadData2DParams& p) {
+  return {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.ifTranspose, p.addrMode != 0};
+}
+}  // namespace detail
+
+// ---- GM -> L1, rows become tiles ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
+  static_assert(detail::is_tile_type<T>(), "AscendC::DataCopy with Nd2NzParams: this type is not covered by the "
+                                           "virtual NPU (int4b_t is moved as int8_t)");
+  if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return;
+  vnpu::RowsToTiles s;
+  s.matrices = p.ndNum;
+  s.rows = p.nValue;
+  s.row_bytes = p.dValue * sizeof(T);
+  s.row_stride = p.srcDValue * sizeof(T);
+  s.matrix_stride = p.srcNdMatrixStride * sizeof(T);
+  s.tile_row_stride = p.dstNzNStride * uint64_t(32);
+  s.column_stride = p.dstNzC0Stride * uint64_t(32);
+  s.tiled_matrix_stride = p.dstNzMatrixStride * sizeof(T);
+  s.cached = src.IsCached();
+  if (detail::memory_of(dst.GetPosition()) != vnpu::Memory::L1)
+    vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1");
+  vnpu::copy_rows_to_tiles(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopy");
+}
+
+// Limit of LoadData: 2D forms; not LoadData3DParamsV2, not int4b_t.
+// ---- L1 -> L0A, L0B; GM -> L1, L0A, L0B ----
+template <typename T>
+ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
+  static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
+  vnpu::load_tiles(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(), detail::tile_load(params),
+                   vnpu::dtype_of<T>(), "LoadData");
+}
+template <typename T>
+ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
+  static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
+  if (params.ifTranspose) vnpu::misuse("LoadData", "tiles from global memory can't be transposed on the way");
+  vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(),
+                           detail::tile_load(params), "LoadData");
+}
+// Limit of LoadDataWithTranspose: not int4b_t.
+template <typename T>
+ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                          const LoadData2dTransposeParams& p) {
+  static_assert(detail::is_tile_type<T>(),
+                "AscendC::LoadDataWithTranspose of this type is not covered by the virtual NPU");
+  vnpu::load_squares(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(),
+                     {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.addrMode != 0},
+                     vnpu::dtype_of<T>(), "LoadDataWithTranspose");
+}
+
+// ---- constants ----
+template <typename T>
+ASCENDC_INLINE void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p) {
+  static_assert(detail::is_tile_type<T>() && sizeof(T) >= 2, "AscendC::Fill takes types of 2 or 4 bytes");
+  uint32_t value = 0;
+  std::memcpy(&value, &p.initValue, sizeof(T));
+  vnpu::fill_blocks(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), p.repeatTimes, p.blockNum, p.dstGap, value,
+                    sizeof(T), "Fill");
+}
+// Its older name.
+template <typename T>
+ASCENDC_INLINE void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& p) {
+  Fill(dst, p);
+}
+
+}  // namespace AscendC

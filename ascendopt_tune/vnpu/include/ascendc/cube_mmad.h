@@ -1,0 +1,82 @@
+// Cube cores: the matrix product (AscendC reference, Mmad).
+#pragma once
+#include "tensor.h"
+#include "vnpu/cube.h"
+
+namespace AscendC {
+
+struct MmadParams {
+  MmadParams() = default;
+  MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, bool isBiasIn, int32_t offset, bool sparse, bool winogradA,
+             bool winogradB)
+      : m(mIn),
+        n(nIn),
+        k(kIn),
+        isBias(isBiasIn),
+        fmOffset(offset),
+        enSsparse(sparse),
+        enWinogradA(winogradA),
+        enWinogradB(winogradB) {}
+  MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, uint8_t flag, bool source, bool initial)
+      : m(mIn), n(nIn), k(kIn), unitFlag(flag), cmatrixSource(source), cmatrixInitVal(initial) {}
+  uint16_t m = 0, n = 0, k = 0;
+  bool isBias = false;  // older: C is added to
+  int32_t fmOffset = 0;
+  bool enSsparse = false, enWinogradA = false, enWinogradB = false;
+  int8_t unitFlag = 0;
+  bool kDirectionAlign = false;
+  bool cmatrixSource = false;  // with cmatrixInitVal false: from the table of biases
+  bool cmatrixInitVal = true;
+};
+
+namespace detail {
+template <typename T, typename U, typename S>
+constexpr bool multiplies() {
+  constexpr bool floats = std::is_same_v<U, half> || std::is_same_v<U, bfloat16_t> || std::is_same_v<U, float>;
+  return std::is_same_v<U, S> &&
+         (floats ? std::is_same_v<T, float> : std::is_same_v<U, int8_t> && std::is_same_v<T, int32_t>);
+}
+ASCENDC_INLINE vnpu::Product product_of(const MmadParams& p, vnpu::Product::Start start) {
+  vnpu::Product out;
+  out.m = p.m;
+  out.n = p.n;
+  out.k = p.k;
+  out.start = start;
+  out.unit_flag = static_cast<uint8_t>(p.unitFlag);
+  out.pairs_of_columns = p.kDirectionAlign;
+  return out;
+}
+}  // namespace detail
+
+// Limit of Mmad: half, bfloat16_t, float to float, int8_t to int32_t; not int4b_t.
+template <typename T, typename U, typename S>
+ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
+                         const MmadParams& params) {
+  static_assert(detail::multiplies<T, U, S>(),
+                "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
+  using Start = vnpu::Product::Start;
+  const bool zero = params.cmatrixInitVal && !params.isBias;
+  const Start start = zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old;
+  vnpu::multiply(dst.GetPhyAddr(), fm.GetPhyAddr(), filter.GetPhyAddr(), nullptr, detail::product_of(params, start),
+                 vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
+}
+// The bias decides by its position where C begins: in the table of biases, or at what C held.
+template <typename T, typename U, typename S, typename V>
+ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
+                         const LocalTensor<V>& bias, const MmadParams& params) {
+  static_assert(detail::multiplies<T, U, S>() && std::is_same_v<T, V>,
+                "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
+  using Start = vnpu::Product::Start;
+  const bool table = bias.GetPosition() == TPosition::C2;
+  if (!table && bias.GetPhyAddr() != dst.GetPhyAddr())
+    vnpu::misuse("Mmad", "a bias has to be in the table of biases (TPosition::C2)");
+  const Start start = params.cmatrixInitVal ? Start::Zero : table ? Start::Bias : Start::Old;
+  vnpu::multiply(dst.GetPhyAddr(), fm.GetPhyAddr(), filter.GetPhyAddr(), table ? bias.GetPhyAddr() : nullptr,
+                 detail::product_of(params, start), vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
+}
+
+// In which order the tiles of C are produced: values are the same, and so is the modelled time.
+ASCENDC_INLINE void SetMMRowMajor() { vnpu::scalar_cost(1); }
+ASCENDC_INLINE void SetMMColumnMajor() { vnpu::scalar_cost(1); }
+
+}  // namespace AscendC

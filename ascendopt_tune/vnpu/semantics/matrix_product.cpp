@@ -1,0 +1,264 @@
+// The matrix unit: L0C = L0A x L0B. Products are exact, sums are taken in float32 (int32 for integers) in the order of
+// k; the order within a step of the device is documented nowhere. What lies behind m, n and k in the last tiles is never
+// read, and nobody has written what would come of it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "../core/transfers.h"
+#include "../core/vector.h"
+#include "float16.h"
+#include "vnpu/cube.h"
+
+namespace vnpu {
+namespace {
+
+constexpr uint32_t kMost = 4095;               // of m, n and k
+constexpr uint32_t kTileSums = 256 * 4;        // bytes of a tile of L0C
+constexpr uint32_t kHeldByItself = 10;         // tiles of a result from which on products need no barrier in between
+constexpr uint32_t kSide = kFractalRows;
+constexpr uint32_t kRowsAtOnce = 4;
+
+uint32_t tiles(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
+
+// Sizes of the operands in tiles. c0: elements in a row of an input's tile.
+struct Extent {
+  uint32_t m1, n1, k1, a_k1, c0;
+  bool vector;  // m is 1: A is k elements in a row, and no tiles
+  Extent(const Product& p, uint32_t element)
+      : m1(tiles(p.m, kSide)), n1(tiles(p.n, kSide)), k1(tiles(p.k, kBlockBytes / element)), c0(kBlockBytes / element),
+        vector(p.m == 1) {
+    a_k1 = p.pairs_of_columns && element == 4 ? (k1 + 1) / 2 * 2 : k1;
+  }
+  uint64_t a_row(uint32_t row, uint32_t tile) const {  // bytes to row `row` of column of tiles `tile` of A
+    if (vector) return uint64_t(tile) * kBlockBytes;
+    return ((row / kSide) * uint64_t(a_k1) + tile) * kFractalBytes + row % kSide * kBlockBytes;
+  }
+  uint64_t b_column(uint32_t column, uint32_t tile) const {  // bytes to column `column` of row of tiles `tile` of B
+    return (tile * uint64_t(n1) + column / kSide) * kFractalBytes + column % kSide * kBlockBytes;
+  }
+  uint64_t a_bytes() const {
+    return vector ? uint64_t(k1) * kBlockBytes : uint64_t(m1) * a_k1 * kFractalBytes;
+  }
+};
+
+void widen(const float* from, float* to, size_t n) { std::memcpy(to, from, n * sizeof *to); }
+void widen(const int8_t* from, int32_t* to, size_t n) { std::copy(from, from + n, to); }
+
+float multiply_add(float a, float b, float sum) { return std::fma(a, b, sum); }  // the product exact
+int32_t multiply_add(int32_t a, int32_t b, int32_t sum) { return sum + a * b; }
+
+// The operands, unpacked: rows of A, and of B for every 16 columns k rows of 16.
+template <typename T, typename S>
+struct Unpacked {
+  std::vector<S> a, b;
+  Unpacked(const uint8_t* from_a, const uint8_t* from_b, const Product& p, const Extent& e)
+      : a(size_t(p.m) * p.k), b(size_t(e.n1) * p.k * kSide) {
+    S tile[kSide * kBlockBytes];
+    for (uint32_t t = 0; t < e.k1; t++) {
+      const uint32_t k0 = t * e.c0, width = std::min(e.c0, p.k - k0);
+      for (uint32_t r = 0; r < p.m; r++)
+        widen(reinterpret_cast<const T*>(from_a + e.a_row(r, t)), &a[size_t(r) * p.k + k0], width);
+      for (uint32_t n = 0; n < e.n1; n++) {
+        widen(reinterpret_cast<const T*>(from_b + e.b_column(n * kSide, t)), tile, size_t(kSide) * e.c0);
+        S* to = &b[(size_t(n) * p.k + k0) * kSide];
+        for (uint32_t k = 0; k < width; k++)
+          for (uint32_t c = 0; c < kSide; c++) to[k * kSide + c] = tile[c * e.c0 + k];
+      }
+    }
+  }
+};
+
+// `rows` rows of a tile of sums: sums += a x b.
+template <uint32_t rows, typename S>
+void add_products(S* sums, const S* a, size_t a_stride, const S* b, uint32_t k) {
+  S held[rows][kSide];
+  std::memcpy(held, sums, sizeof held);
+  for (uint32_t i = 0; i < k; i++)
+    for (uint32_t r = 0; r < rows; r++) {
+      const S factor = a[r * a_stride + i];
+      for (uint32_t c = 0; c < kSide; c++) held[r][c] = multiply_add(factor, b[i * kSide + c], held[r][c]);
+    }
+  std::memcpy(sums, held, sizeof held);
+}
+
+// Integer sums saturate when they are added to what was there; k products alone can't overflow.
+void add_start(const int32_t* start, int32_t* sums, size_t n) {
+  using Limits = std::numeric_limits<int32_t>;
+  for (size_t i = 0; i < n; i++) {
+    const int64_t sum = int64_t(start[i]) + sums[i];
+    sums[i] = static_cast<int32_t>(std::clamp<int64_t>(sum, Limits::min(), Limits::max()));
+  }
+}
+
+// One tile of L0C, of `rows` rows and `columns` columns that count.
+template <typename S>
+void tile_product(S* out, const S* start, const S* a, const S* b, uint32_t k, uint32_t rows, uint32_t columns) {
+  S sums[kSide * kSide] = {};
+  constexpr bool floats = std::is_same_v<S, float>;
+  if (start && floats) std::copy(start, start + kSide * kSide, sums);
+  uint32_t r = 0;
+  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce)
+    add_products<kRowsAtOnce>(sums + r * kSide, a + size_t(r) * k, k, b, k);
+  for (; r < rows; r++) add_products<1>(sums + r * kSide, a + size_t(r) * k, k, b, k);
+  if constexpr (!floats)
+    if (start) add_start(start, sums, kSide * kSide);
+  for (r = 0; r < rows; r++) std::copy(sums + r * kSide, sums + r * kSide + columns, out + r * kSide);
+}
+
+template <typename T, typename S>
+void product(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e) {
+  const Unpacked<T, S> in(static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), p, e);
+  S* out = static_cast<S*>(c);
+  for (uint32_t n = 0; n < e.n1; n++) {
+    const uint32_t columns = std::min(kSide, p.n - n * kSide);
+    S start[kSide * kSide] = {};
+    if (p.start == Product::Start::Bias)
+      for (uint32_t r = 0; r < kSide; r++)
+        std::copy_n(static_cast<const S*>(bias) + n * kSide, columns, start + r * kSide);
+    for (uint32_t m = 0; m < e.m1; m++) {
+      S* tile = out + (size_t(n) * e.m1 + m) * kSide * kSide;
+      const S* from = p.start == Product::Start::Zero ? nullptr : p.start == Product::Start::Old ? tile : start;
+      tile_product(tile, from, &in.a[size_t(m) * kSide * p.k], &in.b[size_t(n) * p.k * kSide], p.k,
+                   std::min(kSide, p.m - m * kSide), columns);
+    }
+  }
+}
+
+// Who follows what nobody has written: a sum is unwritten when an element of its row of A or its column of B is.
+class Follower {
+ public:
+  Follower(Core& c, const AccessSite& site, const Product& p, const Extent& e, DType input)
+      : c_(c), site_(site), p_(p), e_(e), element_(dtype_size(input)) {}
+
+  void follow(void* c, const void* a, const void* b, const void* bias) {
+    const bool old = p_.start == Product::Start::Old;
+    const bool starts = old ? any_sum(c) : bias && c_.unwritten.any(pieces(bias, p_.n * 4, 1, 0));
+    const bool inputs = c_.unwritten.any(pieces(a, e_.a_bytes(), 1, 0)) ||
+                        c_.unwritten.any(pieces(b, uint64_t(e_.k1) * e_.n1 * kFractalBytes, 1, 0));
+    const Range results = pieces(c, uint64_t(e_.m1) * e_.n1 * kTileSums, 1, 0);
+    const bool tails = p_.m % kSide != 0 || p_.n % kSide != 0;
+    if (tails && !old) c_.unwritten.forget(results);
+    if (starts || inputs) return by_element(c, a, b, bias);
+    if (!tails) return c_.unwritten.write(results);
+    for (uint32_t n = 0; n < e_.n1; n++)
+      for (uint32_t m = 0; m < e_.m1; m++) c_.unwritten.write(sums(c, m, n));
+  }
+
+ private:
+  // Those that count of a tile of the result.
+  Range sums(void* c, uint32_t m, uint32_t n) const {
+    return pieces(static_cast<uint8_t*>(c) + (uint64_t(n) * e_.m1 + m) * kTileSums, std::min(kSide, p_.n - n * kSide) * 4,
+                  std::min(kSide, p_.m - m * kSide), kSide * 4);
+  }
+  bool any_sum(void* c) const {
+    for (uint32_t n = 0; n < e_.n1; n++)
+      for (uint32_t m = 0; m < e_.m1; m++)
+        if (c_.unwritten.any(sums(c, m, n))) return true;
+    return false;
+  }
+  void by_element(void* c, const void* a, const void* b, const void* bias) {
+    std::vector<uint32_t> rows(p_.m), columns(p_.n);
+    for (uint32_t r = 0; r < p_.m; r++) rows[r] = origin(a, [&](uint32_t t) { return e_.a_row(r, t); });
+    for (uint32_t n = 0; n < p_.n; n++) {
+      columns[n] = origin(b, [&](uint32_t t) { return e_.b_column(n, t); });
+      if (bias && columns[n] == 0)
+        columns[n] = c_.unwritten.origin_of(site_, pieces(static_cast<const uint8_t*>(bias) + n * 4, 4, 1, 0));
+    }
+    for (uint32_t n = 0; n < p_.n; n++)
+      for (uint32_t r = 0; r < p_.m; r++) mark(c, r, n, rows[r] ? rows[r] : columns[n]);
+  }
+  template <typename F>
+  uint32_t origin(const void* operand, F offset) {
+    for (uint32_t t = 0; t < e_.k1; t++) {
+      const uint32_t bytes = std::min(e_.c0, p_.k - t * e_.c0) * element_;
+      const Range r = pieces(static_cast<const uint8_t*>(operand) + offset(t), bytes, 1, 0);
+      if (c_.unwritten.any(r)) return c_.unwritten.origin_of(site_, r);
+    }
+    return 0;
+  }
+  void mark(void* c, uint32_t r, uint32_t n, uint32_t origin) {
+    const uint64_t tile = uint64_t(n / kSide) * e_.m1 + r / kSide;
+    const Range sum = pieces(static_cast<uint8_t*>(c) + tile * kTileSums + (r % kSide * kSide + n % kSide) * 4, 4, 1, 0);
+    if (origin == 0 && p_.start == Product::Start::Old && c_.unwritten.any(sum)) return;  // stays what it was
+    c_.unwritten.write(sum, origin);
+  }
+
+  Core& c_;
+  const AccessSite site_;
+  const Product& p_;
+  const Extent& e_;
+  const uint32_t element_;
+};
+
+[[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
+  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
+}
+
+// The pipe that brings results out has to have taken what lies here.
+void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, const void* pc) {
+  if (!c.unit_flags.all(begin, end, false))
+    throw KernelError(KernelError::kDeadlock,
+                      std::string(api) + ": unit flags of L0C bytes [" + std::to_string(begin) + ", " +
+                          std::to_string(end) + ") are set: the core would wait for ever for a copy that takes them",
+                      api, pc);
+  c.hold_back(Pipe::M, Pipe::FIX, c.unit_flags.changed_by(begin, end), api, pc);
+}
+
+void compute(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e, DType input,
+             const char* api, const void* pc) {
+  switch (input) {
+    case DType::F16:
+      return product<f16, float>(c, a, b, bias, p, e);
+    case DType::BF16:
+      return product<bf16, float>(c, a, b, bias, p, e);
+    case DType::F32:
+      return product<float, float>(c, a, b, bias, p, e);
+    case DType::I8:
+      return product<int8_t, int32_t>(c, a, b, bias, p, e);
+    default:
+      unsupported_dtype(api, input, pc);
+  }
+}
+
+}  // namespace
+
+void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,
+              const char* api) {
+  const void* pc = VNPU_PC;
+  if (p.m == 0 || p.n == 0 || p.k == 0) return;
+  Core& core_ = core();
+  core_.needs(CoreKind::Cube, api, pc);
+  if (p.m > kMost || p.n > kMost || p.k > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
+  if ((input == DType::I8) != (result == DType::I32) || (result != DType::I32 && result != DType::F32))
+    unsupported_dtype(api, result, pc);
+  const Extent e(p, dtype_size(input));
+  if (p.start == Product::Start::Bias && bias == nullptr) bias = core_.local(Memory::BT);
+  if (p.start != Product::Start::Bias) bias = nullptr;
+  const uint64_t result_bytes = uint64_t(e.m1) * e.n1 * kTileSums;
+  Access accesses[5] = {{pieces(c, result_bytes, 1, 0), true},
+                        {pieces(a, e.a_bytes(), 1, 0), false},
+                        {pieces(b, uint64_t(e.k1) * e.n1 * kFractalBytes, 1, 0), false}};
+  core_.check_local(accesses[0].range, kTileSums, api, pc, "destination", Memory::L0C);
+  core_.check_local(accesses[1].range, kFractalBytes, api, pc, "left matrix", Memory::L0A);
+  core_.check_local(accesses[2].range, kFractalBytes, api, pc, "right matrix", Memory::L0B);
+  size_t n = 3;
+  if (bias != nullptr) {
+    accesses[n] = {pieces(bias, p.n * 4, 1, 0), false};
+    core_.check_local(accesses[n++].range, 64, api, pc, "bias", Memory::BT);
+  }
+  if (p.start == Product::Start::Old) accesses[n++] = {accesses[0].range, false};
+  const uint64_t begin = core_.local_offset(c) - core_.map[Memory::L0C].offset;
+  if (p.unit_flag != 0) await_unit_flags(core_, begin, begin + result_bytes, api, pc);
+  Follower(core_, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, bias);
+  compute(c, a, b, bias, p, e, input, api, pc);
+  const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
+  core_.issue(Pipe::M, api, pc, Work{core_.chip.instruction("Mmad", input), 1, units, 0}, accesses, n);
+  if (p.unit_flag == 3) core_.unit_flags.change(begin, begin + result_bytes, true, core_.hazards.epoch());
+  // The device orders products itself when the next one can't get to a tile before the last one has left it.
+  if (e.m1 * e.n1 >= kHeldByItself) core_.hazards.held_back(Pipe::M);
+}
+
+}  // namespace vnpu
