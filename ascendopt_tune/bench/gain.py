@@ -30,7 +30,7 @@ def launch_us(profile: Profile) -> float:
     what an even split would save is no launch.
     """
     counters = profile.counters
-    work = max(profile.aiv_time_us - counters.get("core_start_us", 0.0), counters.get("block_time_max_us", 0.0))
+    work = max(profile.core_time_us - counters.get("core_start_us", 0.0), counters.get("block_time_max_us", 0.0))
     return profile.task_duration_us - work
 
 

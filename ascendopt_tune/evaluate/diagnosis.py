@@ -21,7 +21,8 @@ _FEW_CORES = 0.5  # of the chip's cores
 _IN_TURN = 0.75, 1.1  # of a core's time: what pipes fill that work one after another (a guess; more is overlap)
 _PAYS = 0.1  # of the task: what splitting the work over more cores has to save, their start paid
 _SMALL_COPY = 4096  # bytes; a copy of less can't reach a core's bandwidth (issue cost against bytes per cycle)
-_PIPES = {"vec": "the vector pipe", "scalar": "the scalar unit", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)"}
+_PIPES = {"vec": "the vector pipe", "scalar": "the scalar unit", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
+          "mac": "the matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
     """
     counters, us = profile.counters, _active(profile)
     moved = {}
-    if "mte2_bytes" in counters or "mte3_bytes" in counters:
-        moved["L2"] = counters.get("mte2_bytes", 0.0) + counters.get("mte3_bytes", 0.0)
+    through_l2 = [counters[f"{pipe}_bytes"] for pipe in ("mte2", "mte3", "fixpipe") if f"{pipe}_bytes" in counters]
+    if through_l2:
+        moved["L2"] = sum(through_l2)
     if "l2_miss_bytes" in counters:
         moved["HBM"] = counters["l2_miss_bytes"]
     if us <= 0:
@@ -79,7 +81,7 @@ def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
 def _active(profile: Profile) -> float:
     """Microseconds from the first core's first instruction to the last core's end, or what comes nearest to it."""
     counters = profile.counters
-    return counters.get("cores_active_us", counters.get("block_time_max_us", profile.aiv_time_us))
+    return counters.get("cores_active_us", counters.get("block_time_max_us", profile.core_time_us))
 
 
 def _busiest_memory(profile: Profile, chip: Chip) -> Bandwidth:
@@ -87,14 +89,19 @@ def _busiest_memory(profile: Profile, chip: Chip) -> Bandwidth:
     return max(bandwidths(profile, chip), key=lambda b: b.share, default=Bandwidth("", 0.0, 0.0))
 
 
+def cores_there(profile: Profile, chip: Chip) -> int:
+    """Cores that the chip has of the kind the profile is of."""
+    return int(chip.values[f"core.{profile.kind}"])
+
+
 def cores_used(profile: Profile, chip: Chip) -> int:
     """Cores that had a block to run."""
-    return min(profile.block_dim, int(chip.values["core.aiv"]))
+    return min(profile.block_dim, cores_there(profile, chip))
 
 
 def waves(profile: Profile, chip: Chip) -> int:
     """How often a core takes a block until all blocks have run; 1 where every block has a core of its own."""
-    return max(1, math.ceil(profile.block_dim / int(chip.values["core.aiv"])))
+    return max(1, math.ceil(profile.block_dim / cores_there(profile, chip)))
 
 
 def waves_note(profile: Profile, chip: Chip) -> str:
@@ -102,7 +109,7 @@ def waves_note(profile: Profile, chip: Chip) -> str:
     number = waves(profile, chip)
     if number == 1:
         return ""
-    return f"{profile.block_dim} blocks on {chip.values['core.aiv']} cores: they run in {number} waves"
+    return f"{profile.block_dim} blocks on {cores_there(profile, chip)} cores: they run in {number} waves"
 
 
 def waves_json(profile: Profile, chip: Chip) -> dict[str, int | str]:
@@ -119,7 +126,8 @@ def stalls(profile: Profile) -> list[tuple[str, float]]:
         "stall_scalar_on_all_pipes_us": "scalar unit, for all pipes (PipeBarrier<PIPE_ALL>)",
         "stall_sync_all_us": "cores, for each other (SyncAll)",
     }
-    pipes = {"vec": "V", "scalar": "scalar unit", "mte2": "MTE2", "mte3": "MTE3"}
+    pipes = {"vec": "V", "scalar": "scalar unit", "mte1": "MTE1", "mte2": "MTE2", "mte3": "MTE3",
+             "cube": "matrix unit", "fixpipe": "FIXP"}  # fmt: skip
     found = []
     for key, us in profile.counters.items():
         waiting, _, awaited = key.removeprefix("stall_").removesuffix("_us").partition("_on_")
@@ -139,7 +147,7 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
     if profile.modelled is not None:
         told = diagnose(profile.modelled, chip)
         return replace(told, paragraph=f"By the virtual NPU's model, not measured: {told.paragraph}")
-    if not profile.aiv_time_us or not profile.block_dim:
+    if not profile.core_time_us or not profile.block_dim:
         text = "Only the task's duration is known, not where it went."
         return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
     findings = tuple(_findings(profile, chip)) if working(profile) > 0 else (_empty(profile, chip),)
@@ -157,13 +165,13 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
 
 def _shares(profile: Profile) -> str:
     core = working(profile)
-    parts = (f"{title} is busy {_percent(_time(profile, pipe) / core)}" for pipe, title in _PIPES.items())
+    parts = (f"{_PIPES[pipe]} is busy {_percent(_time(profile, pipe) / core)}" for pipe in profile.pipes)
     return f"of {core:.1f} us that a core works, " + ", ".join(parts)
 
 
 def working(profile: Profile) -> float:
     """Microseconds a core worked: its time without its start. Mean over the cores."""
-    return profile.aiv_time_us - profile.counters.get("core_start_us", 0.0)
+    return profile.core_time_us - profile.counters.get("core_start_us", 0.0)
 
 
 def _percent(share: float) -> str:
@@ -171,7 +179,7 @@ def _percent(share: float) -> str:
 
 
 def _time(profile: Profile, pipe: str) -> float:
-    return float(getattr(profile, f"aiv_{pipe}_time_us"))
+    return profile.pipe_us(pipe)
 
 
 def _empty(profile: Profile, chip: Chip) -> Finding:
@@ -185,8 +193,8 @@ def _empty(profile: Profile, chip: Chip) -> Finding:
 
 def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     task, core, counters = profile.task_duration_us, working(profile), profile.counters
-    longest = counters.get("block_time_max_us", profile.aiv_time_us)
-    used, there = cores_used(profile, chip), int(chip.values["core.aiv"])
+    longest = counters.get("block_time_max_us", profile.core_time_us)
+    used, there = cores_used(profile, chip), cores_there(profile, chip)
     one_wave = profile.block_dim <= there  # with several, a block's time is not a core's
     works = longest if one_wave else counters.get("cores_active_us", task)  # nobody tells: all of it
     if (task - works) / task > _LAUNCH:  # also: cores start one after another
@@ -241,13 +249,13 @@ def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     def ends(cores: int) -> float:
         return each * cores + max(work / cores, memory)
 
-    best = min(range(used, int(chip.values["core.aiv"]) + 1), key=ends)
+    best = min(range(used, cores_there(profile, chip) + 1), key=ends)
     return best, ends(used) - ends(best)
 
 
 def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
     core = working(profile)
-    pipe = max(_PIPES, key=lambda p: _time(profile, p))
+    pipe = max(profile.pipes, key=lambda p: _time(profile, p))
     share = _time(profile, pipe) / core
     barriers = profile.counters.get("stall_vec_on_vec_us", 0.0) / core
     if pipe == "vec" and barriers > _PART:
@@ -274,6 +282,12 @@ def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
         yield from _waiting(profile, _PIPES[pipe], share)
     elif pipe == "vec":
         yield _vector(profile, chip, share)
+    elif pipe == "mac":
+        yield Finding(
+            "matrix unit",
+            f"Bound by the matrix unit: it is busy {_percent(share)} of the time",
+            "Use more cores, a smaller dtype, or base blocks whose sides are multiples of 16",
+        )
     elif pipe == "scalar":
         yield Finding(
             "scalar",
@@ -342,6 +356,23 @@ def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
     )
 
 
+def _cube_waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
+    """On a cube core every pipe works for the next one: MTE2, MTE1, the matrix unit, FIXP."""
+    core, counters = working(profile), profile.counters
+    pipes = {"mte1": "MTE1 (L1 to L0)", "mte2": "MTE2 (in)", "cube": "the matrix unit", "fixpipe": "FIXP (out)"}
+    pairs = {(a, b): counters.get(f"stall_{a}_on_{b}_us", 0.0) / core for a in pipes for b in pipes if a != b}
+    (waiting, awaited), most = max(pairs.items(), key=lambda item: item[1])
+    if most < _WAITS:
+        return
+    yield Finding(
+        "waits between pipes",
+        f"Pipes wait for each other: {busiest} is the busiest pipe and works only {_percent(share)} of the time; "
+        f"{pipes[waiting]} waits {_percent(most)} of it for {pipes[awaited]}",
+        "Keep two base blocks in L1 and in L0 (double buffers), let one copy bring in more of K at once, set the flags "
+        "of buffers that are free before the loop",
+    )
+
+
 def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     """No pipe is busy for long: somebody waits for somebody."""
     core, counters = working(profile), profile.counters
@@ -352,6 +383,9 @@ def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     def waits(*pairs: str) -> float:
         return sum(counters.get(f"stall_{pair}_us", 0.0) for pair in pairs) / core
 
+    if profile.kind == "aic":
+        yield from _cube_waiting(profile, busiest, share)
+        return
     data = waits("vec_on_mte2", "vec_on_mte3", "mte2_on_vec", "mte2_on_mte3", "mte3_on_vec", "mte3_on_mte2") / 2
     scalar = waits("scalar_on_vec", "scalar_on_mte2", "scalar_on_mte3", "scalar_on_all_pipes")
     if max(data, scalar) < _WAITS:

@@ -24,6 +24,8 @@ CODE, CONTEXT = 18_000, 5_000
 _ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and the file's name in it
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
+_PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
+          "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,9 @@ def profile_facts(profile: Profile, chip: Chip) -> str:
     target = "modelled" if "cores_active_us" in profile.counters else "measured"
     lines += [
         f"task {profile.task_duration_us:.2f} us {target} on {profile.block_dim} blocks; mean over cores "
-        f"{profile.aiv_time_us:.2f} us, of it vector {profile.aiv_vec_time_us:.2f}, scalar "
-        f"{profile.aiv_scalar_time_us:.2f}, MTE2 (in) {profile.aiv_mte2_time_us:.2f}, MTE3 (out) "
-        f"{profile.aiv_mte3_time_us:.2f} us"
+        f"{profile.core_time_us:.2f} us, of it "
+        + ", ".join(f"{_PIPES[pipe]} {profile.pipe_us(pipe):.2f}" for pipe in profile.pipes)
+        + " us"
     ]
     waits = [f"{who}: {us:.2f} us" for who, us in stalls(profile)[:5]]
     if waits:

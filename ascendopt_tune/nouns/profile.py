@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+PIPES = {"aiv": ("vec", "scalar", "mte2", "mte3"), "aic": ("mac", "scalar", "mte1", "mte2", "fixpipe")}
+
 
 @dataclass(frozen=True)
 class Profile:
     """Times are means over the cores that ran (as msprof reports them), ``task_duration_us`` is the whole task.
+
+    ``aiv_...`` are those of a kernel on vector cores, ``aic_...`` of one on cube cores; the others are 0.
 
     ``counters`` holds the toolkit's extra numbers by name, e.g. ``mte2_bytes``, ``mte3_bytes``,
     ``bank_conflict_cycles``, ``instructions``, ``stall_*_us`` (means over the cores); of a device's events only the
@@ -27,6 +31,12 @@ class Profile:
     aiv_scalar_time_us: float = 0.0
     aiv_mte2_time_us: float = 0.0
     aiv_mte3_time_us: float = 0.0
+    aic_time_us: float = 0.0
+    aic_mac_time_us: float = 0.0
+    aic_scalar_time_us: float = 0.0
+    aic_mte1_time_us: float = 0.0
+    aic_mte2_time_us: float = 0.0
+    aic_fixpipe_time_us: float = 0.0
     block_dim: int = 0
     counters: Mapping[str, float] = field(default_factory=dict)
     modelled: Profile | None = None
@@ -36,13 +46,33 @@ class Profile:
         """The profile that tells where the time went: this one, or the modelled one of a device's time."""
         return self.modelled or self
 
+    @property
+    def kind(self) -> str:
+        """Which cores it ran on, as msprof writes it: ``aiv``, or ``aic`` for cube cores."""
+        return "aic" if self.aic_time_us else "aiv"
+
+    @property
+    def core_time_us(self) -> float:
+        """What a core took, mean over the cores."""
+        return self.aic_time_us or self.aiv_time_us
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        """The pipes that its cores have, under msprof's names."""
+        return PIPES[self.kind]
+
+    def pipe_us(self, pipe: str) -> float:
+        """How long one of ``pipes`` was busy."""
+        return float(getattr(self, f"{self.kind}_{pipe}_time_us"))
+
     def to_json(self) -> dict[str, object]:
-        """Flat JSON document, with msprof's ``*_ratio`` columns derived from the times; ``modelled`` likewise."""
-        out: dict[str, object] = {k: v for k, v in asdict(self).items() if k not in ("counters", "modelled")}
-        for pipe in ("vec", "scalar", "mte2", "mte3"):
-            out[f"aiv_{pipe}_ratio"] = (
-                getattr(self, f"aiv_{pipe}_time_us") / self.aiv_time_us if self.aiv_time_us else 0.0
-            )
+        """Flat JSON document of the cores that ran, with msprof's ``*_ratio`` columns; ``modelled`` likewise."""
+        other = "aiv_" if self.kind == "aic" else "aic_"
+        out: dict[str, object] = {
+            k: v for k, v in asdict(self).items() if k not in ("counters", "modelled") and not k.startswith(other)
+        }
+        for pipe in self.pipes:
+            out[f"{self.kind}_{pipe}_ratio"] = self.pipe_us(pipe) / self.core_time_us if self.core_time_us else 0.0
         out["counters"] = dict(self.counters)
         if self.modelled is not None:
             out["modelled"] = self.modelled.to_json()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from ..evaluate.diagnosis import bandwidths, cores_used, diagnose, stalls, waves_note, working
+from ..evaluate.diagnosis import bandwidths, cores_there, cores_used, diagnose, stalls, waves_note, working
 from ..nouns.case import Case
 from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Operator
@@ -31,7 +31,16 @@ PIPES = {
     "aiv_mte2_time_us": "MTE2 (in)",
     "aiv_mte3_time_us": "MTE3 (out)",
 }
-_WHOLE = ("task_duration_us", "aiv_time_us")
+CUBE_PIPES = {
+    "task_duration_us": "task duration",
+    "aic_time_us": "core time (mean)",
+    "aic_mac_time_us": "matrix unit",
+    "aic_scalar_time_us": "scalar",
+    "aic_mte1_time_us": "MTE1 (L1 to L0)",
+    "aic_mte2_time_us": "MTE2 (in)",
+    "aic_fixpipe_time_us": "FIXP (out)",
+}
+_WHOLE = ("task_duration_us", "aiv_time_us", "aic_time_us")
 
 
 def time_word(target: str) -> str:
@@ -65,10 +74,11 @@ def pipe_rows(profiles: Sequence[Profile]) -> Iterator[tuple[str, list[float]]]:
     whole = next(iter(PIPES))
     yield PIPES[whole], [p.task_duration_us for p in profiles]
     modelled = any(p.modelled is not None for p in profiles)
-    for field, title in PIPES.items():
+    titles = CUBE_PIPES if any(p.detail.kind == "aic" for p in profiles) else PIPES
+    for field, title in titles.items():
         if modelled:
             yield f"{title}, modelled", [getattr(p.detail, field) for p in profiles]
-        elif field != whole and any(p.aiv_time_us for p in profiles):
+        elif field != whole and any(p.core_time_us for p in profiles):
             yield title, [getattr(p, field) for p in profiles]
 
 
@@ -85,7 +95,8 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
         table = Table(f"{word}, mean over the cores", "us", "of the time a core works")
         for column in table.columns[1:]:
             column.justify = "right"
-        rows = [(f"{title} busy", getattr(profile, field)) for field, title in PIPES.items() if field not in _WHOLE]
+        titles = CUBE_PIPES if profile.kind == "aic" else PIPES
+        rows = [(f"{title} busy", getattr(profile, field)) for field, title in titles.items() if field not in _WHOLE]
         rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
         if conflicts := counters.get("bank_conflict_cycles", 0.0):
             per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
@@ -96,7 +107,7 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
             table.add_row(name, f"{us:.2f}", f"{100 * us / core:.0f} %")
         console.print(table)
     lines = []
-    for pipe, way in (("mte2", "in"), ("mte3", "out")):
+    for pipe, way in (("mte2", "in"), ("mte3", "out"), ("fixpipe", "out")):
         if count := counters.get(f"{pipe}_copies"):
             moved = counters[f"{pipe}_bytes"]
             lines.append(f"moved {way}: {moved / 1e6:.3f} MB in {count:.0f} copies of {moved / count:.0f} bytes each")
@@ -105,7 +116,7 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
             f"bandwidth of {memory.name}: {memory.achieved / 1e3:.1f} GB/s of {memory.peak / 1e3:.0f} at its peak "
             f"({100 * memory.share:.0f} %)"
         )
-    lines.append(f"cores: {cores_used(profile, chip)} of {chip.values['core.aiv']} used, {profile.block_dim} blocks")
+    lines.append(f"cores: {cores_used(profile, chip)} of {cores_there(profile, chip)} used, {profile.block_dim} blocks")
     lines.append(f"diagnosis: {paragraph}")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
 

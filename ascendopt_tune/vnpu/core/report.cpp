@@ -138,8 +138,8 @@ std::string Report::profile_json() const {
            ",\"instructions\":" + number(instructions) + ",\"vec_instructions\":" + count(Pipe::V) +
            ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"mte3_copies\":" + count(Pipe::MTE3);
   else
-    out += ",\"written_bytes\":" + number(written_bytes) + ",\"instructions\":" + number(instructions) +
-           ",\"mac_instructions\":" + count(Pipe::M) + ",\"mte1_copies\":" + count(Pipe::MTE1) +
+    out += ",\"fixpipe_bytes\":" + number(written_bytes) + ",\"instructions\":" + number(instructions) +
+           ",\"mac_instructions\":" + count(Pipe::M) + ",\"mte1_instructions\":" + count(Pipe::MTE1) +
            ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"fixpipe_copies\":" + count(Pipe::FIX);
   return out + ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
          ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
