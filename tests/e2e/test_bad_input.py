@@ -93,12 +93,12 @@ def test_a_kernel_file_says_itself_what_to_launch(refused: Refused, tmp_path: Pa
     assert "other needs x" in refused("run", "--kernel", str(kernel), "--entry", "other")
 
 
-def test_a_cube_kernel_is_refused_with_the_reason(refused: Refused, tmp_path: Path) -> None:
+def test_what_cube_kernels_lack_is_refused_with_the_reason(refused: Refused, tmp_path: Path) -> None:
     kernel = tmp_path / "cube.cpp"
-    kernel.write_text(BROKEN.replace("NoSuchThing", "Mmad"))
+    kernel.write_text(BROKEN.replace("NoSuchThing", "SetHF32Mode"))
     case = ["--input", "x=float32[8]", "--output", "y=float32[8]"]
     text = refused("run", "--kernel", str(kernel), "--block-dim", "1", *case)
-    for word in ("AscendC::Mmad", "cube and mix kernels are not covered", "at this stage", "docs/api.md"):
+    for word in ("AscendC::SetHF32Mode", "not covered", "at this stage", "docs/cube.md", "docs/api.md"):
         assert word in text
 
 

@@ -153,7 +153,7 @@ def test_a_missing_header_is_named(operator: Operator, out_dir: Path) -> None:
 )
 def test_cube_tiling_is_refused(operator: Operator, out_dir: Path, use: str) -> None:
     text = '#include "tiling/tiling_api.h"\n' + HOST_CPP.replace("ScaleRowsTilingData data;", use, 1)
-    with pytest.raises(HostProgramError, match="cube and mix kernels are not covered"):
+    with pytest.raises(HostProgramError, match="high-level matrix multiplication and mix kernels are not covered"):
         compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
 
 

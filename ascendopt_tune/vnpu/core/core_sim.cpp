@@ -21,10 +21,10 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
                     t.gm_bytes / chip_.fix_bytes_per_cycle);
   const bool in = r.pipe == Pipe::MTE2;
   // A piece that begins in the line of the one before waits for it.
-  const double each =
-      t.rearranged ? chip_.nd2nz_request_cycles * (1 - resident) + chip_.nd2nz_l2_request_cycles * resident
-      : in         ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
-                   : chip_.mte3_request_cycles;
+  const double each = t.rearranged
+                          ? chip_.nd2nz_request_cycles * (1 - resident) + chip_.nd2nz_l2_request_cycles * resident
+                      : in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
+                           : chip_.mte3_request_cycles;
   const double own = t.pieces * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
   // Requests of several cores to one window of GM are served one after another.
   const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
@@ -44,8 +44,9 @@ void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
                                        : pipe == Pipe::FIX ? chip_.fix_bytes_per_cycle
                                                            : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
-  const double latency =
-      pipe == Pipe::FIX ? chip_.fix_latency : !in ? chip_.mte3_latency : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
+  const double latency = pipe == Pipe::FIX ? chip_.fix_latency
+                         : !in             ? chip_.mte3_latency
+                                           : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
   finish(pipe, p, r, p.start, free, free + latency);
   p.queue.pop_front();
 }
@@ -171,8 +172,7 @@ inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Ar
   now = std::max(now, p.free);
   p.moving = true;
   p.start = now;
-  arrivals.push({now + issue_cycles(pipe), index_, pipe, r.epoch,
-                 static_cast<size_t>(r.transfer)});
+  arrivals.push({now + issue_cycles(pipe), index_, pipe, r.epoch, static_cast<size_t>(r.transfer)});
   return false;
 }
 

@@ -105,7 +105,8 @@ std::string access_log(const std::vector<Core*>& cores, const LocalMap& map) {
 }
 
 // Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
-std::string model_time(const std::vector<Core*>& cores, CoreKind kind, const Chip& chip, const LaunchOptions& o, Report& report) {
+std::string model_time(const std::vector<Core*>& cores, CoreKind kind, const Chip& chip, const LaunchOptions& o,
+                       Report& report) {
   std::vector<Trace> traces;
   for (Core* c : cores) traces.push_back(std::move(c->trace));
   auto replay = std::make_shared<const Replay>(std::move(traces), kind, chip, static_cast<State>(o.state));

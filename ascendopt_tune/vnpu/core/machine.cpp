@@ -20,9 +20,7 @@ constexpr size_t kMaxBuffers = 64;  // AscendC reference, InitBuffer
 
 std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
 
-std::string full_name(Memory memory) {
-  return memory == Memory::UB ? "the Unified Buffer" : memory_name(memory);
-}
+std::string full_name(Memory memory) { return memory == Memory::UB ? "the Unified Buffer" : memory_name(memory); }
 
 }  // namespace
 

@@ -128,8 +128,8 @@ class Core {
   // TPipe's bump allocation in one memory; throws KernelError when there are too many buffers.
   void* allocate_local(Memory memory, uint32_t bytes, const void* pc);
   void reset_local();
-  // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels may
-  // use.
+  // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels
+  // may use.
   uint8_t* local_rest() { return local_ + used(Memory::UB); }
   uint32_t local_rest_bytes() const {
     const uint64_t usable = map[Memory::UB].bytes - std::min(map[Memory::UB].bytes, chip.ub_reserved_bytes);

@@ -190,8 +190,8 @@ PipeTimes mean_times(const TaskTimes& times, CoreKind kind, const Chip& chip) {
   }
   out.task = times.cycles;
   if (kind == CoreKind::Vector) out.vec += chip.vec_floor;
-  for (double* cycles : {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3, &out.mte1, &out.mac,
-                         &out.fixpipe})
+  for (double* cycles :
+       {&out.task, &out.core, &out.vec, &out.scalar, &out.mte2, &out.mte3, &out.mte1, &out.mac, &out.fixpipe})
     *cycles /= chip.clock_mhz;
   return out;
 }

@@ -1,5 +1,5 @@
-// What differs where a kernel is compiled for cube cores. Included behind kernel_operator.h, whose precompiled form both
-// passes use.
+// What differs where a kernel is compiled for cube cores. Included behind kernel_operator.h, whose precompiled form
+// both passes use.
 #pragma once
 
 #undef VNPU_CUBE_PASS

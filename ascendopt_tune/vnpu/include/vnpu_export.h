@@ -17,9 +17,9 @@
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
 // The run-time compiler sees the mark, and makes the pass for the kind of core that it names.
 #define VNPU_TASK_TYPE_MARK(key, type)
-#define VNPU_TASK_TYPE(key, type)                                                                             \
-  VNPU_TASK_TYPE_MARK(key, type)                                                                              \
-  static_assert(AscendC::detail::one_kind_of_core(type),                                                      \
+#define VNPU_TASK_TYPE(key, type)                        \
+  VNPU_TASK_TYPE_MARK(key, type)                         \
+  static_assert(AscendC::detail::one_kind_of_core(type), \
                 "mixed kernels (cube and vector cores together) are not covered by the virtual NPU: " #type)
 #define KERNEL_TASK_TYPE(key, type) VNPU_TASK_TYPE(key, type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) VNPU_TASK_TYPE(default, type)

@@ -273,7 +273,8 @@ class Compilation {
     const size_t at = options_.preamble.find(word);
     if (at == std::string::npos) return "";
     const size_t digit = options_.preamble.find_first_of("0123456789\n", at + word.size());
-    return digit == std::string::npos ? "" : options_.preamble.substr(digit, options_.preamble.find('\n', digit) - digit);
+    return digit == std::string::npos ? ""
+                                      : options_.preamble.substr(digit, options_.preamble.find('\n', digit) - digit);
   }
 
   // Macros expanded, to find the kernels. The precompiled header stays a reference.

@@ -10,8 +10,8 @@
 namespace vnpu_rtc {
 namespace {
 
-// What __global__, __cube__ and KERNEL_TASK_TYPE expand to in the first pass (include/vnpu_export.h; compile() undefines
-// these words' own meaning).
+// What __global__, __cube__ and KERNEL_TASK_TYPE expand to in the first pass (include/vnpu_export.h; compile()
+// undefines these words' own meaning).
 const char* const kMark = "VNPU_GLOBAL_MARK";
 const char* const kCubeMark = "VNPU_CUBE_MARK";
 const char* const kTypeMark = "VNPU_TASK_TYPE_MARK";
@@ -195,7 +195,7 @@ class KernelFinder {
   }
 
   const Token end_;
-  Token statement_;     // where the current one begins
+  Token statement_;    // where the current one begins
   bool cube_ = false;  // it is for cube cores
   std::vector<Kernel> kernels_;
   std::set<std::string> seen_;

@@ -14,7 +14,7 @@ namespace vnpu {
 namespace {
 
 constexpr uint32_t kMostColumns = 4095, kMostRows = 8192, kTableWords = 256;
-constexpr uint32_t kColumn = 16;                 // elements in a row of a tile of L0C
+constexpr uint32_t kColumn = 16;  // elements in a row of a tile of L0C
 constexpr uint32_t kRowBytes = kColumn * 4;
 
 using Convert = void (*)(const uint8_t* from, uint8_t* to, uint32_t n, const uint64_t* words, bool each, bool relu);
@@ -158,7 +158,7 @@ class Call {
                         std::string(api_) + ": unit flags of L0C bytes [" + std::to_string(begin) + ", " +
                             std::to_string(end) + ") are not set: no product with unitFlag 3 has been written there",
                         api_, pc_);
-    c_.hold_back(Pipe::FIX, Pipe::M, c_.unit_flags.changed_by(begin, end), api_, pc_);
+    c_.hold_back(Pipe::FIX, Pipe::M, c_.unit_flags.changed_by(begin, end, true), api_, pc_);
   }
   void take_unit_flags() const {
     const auto [begin, end] = reach();
@@ -182,8 +182,9 @@ class Call {
     if (o_.n % multiple != 0) misused(api_, "nSize has to be a multiple of " + std::to_string(multiple), pc_);
     if (size_ == 1 && o_.n % 32 != 0)
       throw KernelError(KernelError::kUnsupported,
-                        std::string(api_) + ": 8-bit results that leave as tiles need an nSize that is a multiple of 32 "
-                                            "on the virtual NPU",
+                        std::string(api_) +
+                            ": 8-bit results that leave as tiles need an nSize that is a multiple of 32 "
+                            "on the virtual NPU",
                         api_, pc_);
   }
   void check_word(uint64_t word) const {
@@ -221,8 +222,7 @@ template <typename F>
 void for_pieces(const Call& call, const Outgoing& o, F f) {
   if (o.rows) {
     for (uint32_t i = 0; i < o.matrices; i++)
-      for (uint32_t r = 0; r < o.m; r++)
-        f(Piece{i * o.dst_matrix_stride + r * o.dst_stride, i, r, 0, o.n});
+      for (uint32_t r = 0; r < o.m; r++) f(Piece{i * o.dst_matrix_stride + r * o.dst_stride, i, r, 0, o.n});
     return;
   }
   const uint32_t width = call.tile_columns();
@@ -310,7 +310,8 @@ void bring_out(void* dst, const void* src, const Outgoing& o, DType src_dtype, D
 void bring_to_l1(void* dst, const void* src, const Outgoing& o, DType src_dtype, DType dst_dtype, const char* api) {
   const void* pc = VNPU_PC;
   if (o.m == 0 || o.n == 0) return;
-  if (o.rows || o.split || dtype_size(dst_dtype) == 4) misused(api, "what goes to L1 are tiles of 1- or 2-byte elements", pc);
+  if (o.rows || o.split || dtype_size(dst_dtype) == 4)
+    misused(api, "what goes to L1 are tiles of 1- or 2-byte elements", pc);
   Call call(src, o, src_dtype, dst_dtype, api, pc);
   Core& c = call.machine();
   std::vector<Access> accesses;

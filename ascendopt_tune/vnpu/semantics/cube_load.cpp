@@ -94,9 +94,7 @@ struct Places {
   uint64_t to, from;
 };
 
-float cycles_to(Memory to, uint64_t bytes) {
-  return static_cast<float>(bytes) / (to == Memory::L0A ? 256.0f : 128.0f);
-}
+float cycles_to(Memory to, uint64_t bytes) { return static_cast<float>(bytes) / (to == Memory::L0A ? 256.0f : 128.0f); }
 
 }  // namespace
 
@@ -168,8 +166,8 @@ void load_tiles_from_gm(Memory to, void* dst, const void* src, const TileLoad& l
     uint8_t* d = at(dst, i * into.stride);
     const uint8_t* s = source_tile(src, kFractalBytes, l.start, i, l.src_stride, l.descending);
     std::memcpy(d, s, kFractalBytes);
-    c.unwritten.load({Pipe::MTE2, api, pc, true}, d, *in, static_cast<uint64_t>(s - reinterpret_cast<const uint8_t*>(in->base)),
-                     kFractalBytes);
+    c.unwritten.load({Pipe::MTE2, api, pc, true}, d, *in,
+                     static_cast<uint64_t>(s - reinterpret_cast<const uint8_t*>(in->base)), kFractalBytes);
   }
   CopyShape shape;
   shape.bursts = l.repeats;
@@ -204,11 +202,10 @@ void load_squares(Memory to, void* dst, const void* src, const SquareLoad& l, DT
   for (uint32_t i = 0; i < l.repeats; i++) {
     for (uint32_t t = 0; t < tiles && !dirty; t++)
       c.unwritten.write(pieces(at(dst, i * step + t * next), kFractalBytes, 1, 0));
-    move_elements(c, {Pipe::MTE1, api, pc, false}, at(dst, i * step),
-                  source_tile(src, square, l.start, i, l.src_stride, l.descending), side * side, size, dirty,
-                  [&](uint64_t e) {
-                    return Places{place(e / side, e % side, next), place(e % side, e / side, kFractalBytes)};
-                  });
+    move_elements(
+        c, {Pipe::MTE1, api, pc, false}, at(dst, i * step),
+        source_tile(src, square, l.start, i, l.src_stride, l.descending), side * side, size, dirty,
+        [&](uint64_t e) { return Places{place(e / side, e % side, next), place(e % side, e / side, kFractalBytes)}; });
   }
   const Work work{c.chip.instruction("LoadData", dtype), 1, cycles_to(to, l.repeats * square), 0};
   c.issue(Pipe::MTE1, api, pc, work, accesses, 1 + tiles);
@@ -230,7 +227,10 @@ void fill_blocks(Memory to, void* dst, uint32_t repeats, uint32_t blocks, uint32
       std::memcpy(at(dst, i * into.stride + b), &value, element_bytes);
   c.unwritten.write(into);
   const float bytes = static_cast<float>(repeats) * static_cast<float>(into.bytes);
-  const Work work{c.chip.instruction("Fill", DType::None), 1, bytes / (l1 ? 32.0f : to == Memory::L0A ? 256.0f : 128.0f),
+  const Work work{c.chip.instruction("Fill", DType::None), 1,
+                  bytes / (l1                  ? 32.0f
+                           : to == Memory::L0A ? 256.0f
+                                               : 128.0f),
                   0};
   c.issue(l1 ? Pipe::MTE2 : Pipe::MTE1, api, pc, work, {{into, true}});
 }

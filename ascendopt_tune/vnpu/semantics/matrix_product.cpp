@@ -1,6 +1,6 @@
 // The matrix unit: L0C = L0A x L0B. Products are exact, sums are taken in float32 (int32 for integers) in the order of
-// k; the order within a step of the device is documented nowhere. What lies behind m, n and k in the last tiles is never
-// read, and nobody has written what would come of it.
+// k; the order within a step of the device is documented nowhere. What lies behind m, n and k in the last tiles is
+// never read, and nobody has written what would come of it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,9 +15,9 @@
 namespace vnpu {
 namespace {
 
-constexpr uint32_t kMost = 4095;               // of m, n and k
-constexpr uint32_t kTileSums = 256 * 4;        // bytes of a tile of L0C
-constexpr uint32_t kHeldByItself = 10;         // tiles of a result from which on products need no barrier in between
+constexpr uint32_t kMost = 4095;         // of m, n and k
+constexpr uint32_t kTileSums = 256 * 4;  // bytes of a tile of L0C
+constexpr uint32_t kHeldByItself = 10;   // tiles of a result from which on products need no barrier in between
 constexpr uint32_t kSide = kFractalRows;
 constexpr uint32_t kRowsAtOnce = 4;
 
@@ -28,7 +28,10 @@ struct Extent {
   uint32_t m1, n1, k1, a_k1, c0;
   bool vector;  // m is 1: A is k elements in a row, and no tiles
   Extent(const Product& p, uint32_t element)
-      : m1(tiles(p.m, kSide)), n1(tiles(p.n, kSide)), k1(tiles(p.k, kBlockBytes / element)), c0(kBlockBytes / element),
+      : m1(tiles(p.m, kSide)),
+        n1(tiles(p.n, kSide)),
+        k1(tiles(p.k, kBlockBytes / element)),
+        c0(kBlockBytes / element),
         vector(p.m == 1) {
     a_k1 = p.pairs_of_columns && element == 4 ? (k1 + 1) / 2 * 2 : k1;
   }
@@ -39,9 +42,7 @@ struct Extent {
   uint64_t b_column(uint32_t column, uint32_t tile) const {  // bytes to column `column` of row of tiles `tile` of B
     return (tile * uint64_t(n1) + column / kSide) * kFractalBytes + column % kSide * kBlockBytes;
   }
-  uint64_t a_bytes() const {
-    return vector ? uint64_t(k1) * kBlockBytes : uint64_t(m1) * a_k1 * kFractalBytes;
-  }
+  uint64_t a_bytes() const { return vector ? uint64_t(k1) * kBlockBytes : uint64_t(m1) * a_k1 * kFractalBytes; }
 };
 
 void widen(const float* from, float* to, size_t n) { std::memcpy(to, from, n * sizeof *to); }
@@ -150,8 +151,8 @@ class Follower {
  private:
   // Those that count of a tile of the result.
   Range sums(void* c, uint32_t m, uint32_t n) const {
-    return pieces(static_cast<uint8_t*>(c) + (uint64_t(n) * e_.m1 + m) * kTileSums, std::min(kSide, p_.n - n * kSide) * 4,
-                  std::min(kSide, p_.m - m * kSide), kSide * 4);
+    return pieces(static_cast<uint8_t*>(c) + (uint64_t(n) * e_.m1 + m) * kTileSums,
+                  std::min(kSide, p_.n - n * kSide) * 4, std::min(kSide, p_.m - m * kSide), kSide * 4);
   }
   bool any_sum(void* c) const {
     for (uint32_t n = 0; n < e_.n1; n++)
@@ -181,7 +182,8 @@ class Follower {
   }
   void mark(void* c, uint32_t r, uint32_t n, uint32_t origin) {
     const uint64_t tile = uint64_t(n / kSide) * e_.m1 + r / kSide;
-    const Range sum = pieces(static_cast<uint8_t*>(c) + tile * kTileSums + (r % kSide * kSide + n % kSide) * 4, 4, 1, 0);
+    const Range sum =
+        pieces(static_cast<uint8_t*>(c) + tile * kTileSums + (r % kSide * kSide + n % kSide) * 4, 4, 1, 0);
     if (origin == 0 && p_.start == Product::Start::Old && c_.unwritten.any(sum)) return;  // stays what it was
     c_.unwritten.write(sum, origin);
   }
@@ -204,7 +206,8 @@ void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, co
                       std::string(api) + ": unit flags of L0C bytes [" + std::to_string(begin) + ", " +
                           std::to_string(end) + ") are set: the core would wait for ever for a copy that takes them",
                       api, pc);
-  c.hold_back(Pipe::M, Pipe::FIX, c.unit_flags.changed_by(begin, end), api, pc);
+  c.hold_back(Pipe::M, Pipe::FIX, c.unit_flags.changed_by(begin, end, false), api, pc);
+  c.hazards.held_back(Pipe::M, c.unit_flags.changed_by(begin, end, true), Pipe::M);  // what was taken is complete
 }
 
 void compute(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e, DType input,
@@ -223,42 +226,50 @@ void compute(void* c, const void* a, const void* b, const void* bias, const Prod
   }
 }
 
+// What a product touches, checked.
+struct Touched {
+  Access accesses[5];
+  size_t n = 3;
+  Touched(Core& core, void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e,
+          const char* api, const void* pc)
+      : accesses{{pieces(c, uint64_t(e.m1) * e.n1 * kTileSums, 1, 0), true},
+                 {pieces(a, e.a_bytes(), 1, 0), false},
+                 {pieces(b, uint64_t(e.k1) * e.n1 * kFractalBytes, 1, 0), false}} {
+    core.check_local(accesses[0].range, kTileSums, api, pc, "destination", Memory::L0C);
+    core.check_local(accesses[1].range, kFractalBytes, api, pc, "left matrix", Memory::L0A);
+    core.check_local(accesses[2].range, kFractalBytes, api, pc, "right matrix", Memory::L0B);
+    if (bias != nullptr) {
+      accesses[n] = {pieces(bias, p.n * 4, 1, 0), false};
+      core.check_local(accesses[n++].range, 64, api, pc, "bias", Memory::BT);
+    }
+    if (p.start == Product::Start::Old) accesses[n++] = {accesses[0].range, false};
+  }
+};
+
 }  // namespace
 
 void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,
               const char* api) {
   const void* pc = VNPU_PC;
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
-  Core& core_ = core();
-  core_.needs(CoreKind::Cube, api, pc);
-  if (p.m > kMost || p.n > kMost || p.k > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
-  if ((input == DType::I8) != (result == DType::I32) || (result != DType::I32 && result != DType::F32))
-    unsupported_dtype(api, result, pc);
+  Core& on = core();
+  on.needs(CoreKind::Cube, api, pc);
+  if (std::max({p.m, p.n, p.k}) > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
+  if (result != (input == DType::I8 ? DType::I32 : DType::F32)) unsupported_dtype(api, result, pc);
   const Extent e(p, dtype_size(input));
-  if (p.start == Product::Start::Bias && bias == nullptr) bias = core_.local(Memory::BT);
-  if (p.start != Product::Start::Bias) bias = nullptr;
-  const uint64_t result_bytes = uint64_t(e.m1) * e.n1 * kTileSums;
-  Access accesses[5] = {{pieces(c, result_bytes, 1, 0), true},
-                        {pieces(a, e.a_bytes(), 1, 0), false},
-                        {pieces(b, uint64_t(e.k1) * e.n1 * kFractalBytes, 1, 0), false}};
-  core_.check_local(accesses[0].range, kTileSums, api, pc, "destination", Memory::L0C);
-  core_.check_local(accesses[1].range, kFractalBytes, api, pc, "left matrix", Memory::L0A);
-  core_.check_local(accesses[2].range, kFractalBytes, api, pc, "right matrix", Memory::L0B);
-  size_t n = 3;
-  if (bias != nullptr) {
-    accesses[n] = {pieces(bias, p.n * 4, 1, 0), false};
-    core_.check_local(accesses[n++].range, 64, api, pc, "bias", Memory::BT);
-  }
-  if (p.start == Product::Start::Old) accesses[n++] = {accesses[0].range, false};
-  const uint64_t begin = core_.local_offset(c) - core_.map[Memory::L0C].offset;
-  if (p.unit_flag != 0) await_unit_flags(core_, begin, begin + result_bytes, api, pc);
-  Follower(core_, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, bias);
-  compute(c, a, b, bias, p, e, input, api, pc);
+  const void* const start = p.start != Product::Start::Bias ? nullptr : bias ? bias : on.local(Memory::BT);
+  const Touched touched(on, c, a, b, start, p, e, api, pc);
+  const uint64_t begin = on.local_offset(c) - on.map[Memory::L0C].offset;
+  const uint64_t end = begin + touched.accesses[0].range.bytes;
+  if (p.unit_flag != 0) await_unit_flags(on, begin, end, api, pc);
+  Follower(on, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, start);
+  compute(c, a, b, start, p, e, input, api, pc);
   const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
-  core_.issue(Pipe::M, api, pc, Work{core_.chip.instruction("Mmad", input), 1, units, 0}, accesses, n);
-  if (p.unit_flag == 3) core_.unit_flags.change(begin, begin + result_bytes, true, core_.hazards.epoch());
+  const Work work{on.chip.instruction("Mmad", input), 1, units, 0};
+  on.issue(Pipe::M, api, pc, work, touched.accesses, touched.n);
+  if (p.unit_flag == 3) on.unit_flags.change(begin, end, true, on.hazards.epoch());
   // The device orders products itself when the next one can't get to a tile before the last one has left it.
-  if (e.m1 * e.n1 >= kHeldByItself) core_.hazards.held_back(Pipe::M);
+  if (e.m1 * e.n1 >= kHeldByItself) on.hazards.held_back(Pipe::M);
 }
 
 }  // namespace vnpu

@@ -79,8 +79,8 @@ namespace detail {
 
 ASCENDC_INLINE vnpu::Requantize requantize_of(QuantMode_t mode) {
   using R = vnpu::Requantize;
-  constexpr R table[] = {R::None,       R::F32ToF16, R::F32ToBF16,    R::I32ToF16,   R::I32ToF16Each,
-                         R::F32To8,     R::F32To8Each, R::I32To8,     R::I32To8Each};
+  constexpr R table[] = {R::None,   R::F32ToF16,   R::F32ToBF16, R::I32ToF16,  R::I32ToF16Each,
+                         R::F32To8, R::F32To8Each, R::I32To8,    R::I32To8Each};
   if (mode < 0 || static_cast<size_t>(mode) >= sizeof table / sizeof *table)
     vnpu::misuse("Fixpipe", "an unknown way of quantization");
   return table[mode];
@@ -133,7 +133,8 @@ ASCENDC_INLINE void bring_words(const LocalTensor<uint64_t>& words, uint32_t col
 // ---- L0C -> GM ----
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& params) {
-  static_assert(config.format != CO2Layout::COLUMN_MAJOR, "AscendC::Fixpipe: NZ2DN does not exist on architecture 2201");
+  static_assert(config.format != CO2Layout::COLUMN_MAJOR,
+                "AscendC::Fixpipe: NZ2DN does not exist on architecture 2201");
   vnpu::Outgoing o = detail::outgoing_of<T>(params, config.format == CO2Layout::ROW_MAJOR);
   o.cached = dst.IsCached();
   vnpu::bring_out(dst.GetPhyAddr(), src.GetPhyAddr(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");

@@ -17,8 +17,8 @@ struct Nd2NzParams {
         dstNzC0Stride(dstC0),
         dstNzNStride(dstN),
         dstNzMatrixStride(dstMatrix) {}
-  uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0, dstNzC0Stride = 0,
-           dstNzNStride = 0, dstNzMatrixStride = 0;
+  uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0, dstNzC0Stride = 0, dstNzNStride = 0,
+           dstNzMatrixStride = 0;
 };
 // Counted in tiles of 512 bytes; dstGap from the end of one to the start of the next.
 struct LoadData2DParams {
@@ -78,8 +78,9 @@ ASCENDC_INLINE vnpu::TileLoad tile_load(const LoadData2DParams& p) {
 // ---- GM -> L1, rows become tiles ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
-  static_assert(detail::is_tile_type<T>(), "AscendC::DataCopy with Nd2NzParams: this type is not covered by the "
-                                           "virtual NPU (int4b_t is moved as int8_t)");
+  static_assert(detail::is_tile_type<T>(),
+                "AscendC::DataCopy with Nd2NzParams: this type is not covered by the "
+                "virtual NPU (int4b_t is moved as int8_t)");
   if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return;
   vnpu::RowsToTiles s;
   s.matrices = p.ndNum;

@@ -151,8 +151,8 @@ ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>
 // ---- UB -> UB, and on cube cores L1 -> table of biases or of the outgoing pipe ----
 namespace detail {
 constexpr bool is_table(vnpu::Memory m) { return m == vnpu::Memory::BT || m == vnpu::Memory::FB; }
-// Lengths and gaps of the table's side are in 64 bytes for biases, and in 128 for the other, whose strides are from start
-// to start.
+// Lengths and gaps of the table's side are in 64 bytes for biases, and in 128 for the other, whose strides are from
+// start to start.
 ASCENDC_INLINE vnpu::TableCopy table_copy(vnpu::Memory to, const DataCopyParams& p, bool widens) {
   vnpu::TableCopy t;
   const bool bias = to == vnpu::Memory::BT;

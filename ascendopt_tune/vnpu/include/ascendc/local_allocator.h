@@ -32,8 +32,9 @@ class LocalMemAllocator {
     const auto offset = static_cast<uint32_t>(at - static_cast<const uint8_t*>(vnpu::local_base(memory)));
     free_ = offset + (tileSize * static_cast<uint32_t>(sizeof(DataType)) + 31) / 32 * 32;
     if (free_ > vnpu::local_bytes(memory))
-      vnpu::misuse("LocalMemAllocator::Alloc", hard == Hardware::UB ? "the Unified Buffer is full"
-                                                                    : "the memory is full, or the core doesn't have it");
+      vnpu::misuse("LocalMemAllocator::Alloc", hard == Hardware::UB
+                                                   ? "the Unified Buffer is full"
+                                                   : "the memory is full, or the core doesn't have it");
     return LocalTensor<DataType>(pos, offset, tileSize);
   }
   template <typename DataType>

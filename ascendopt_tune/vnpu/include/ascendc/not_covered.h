@@ -32,9 +32,8 @@ constexpr bool never_value = false;
 #define VNPU_NOT_ON_2201(NAME) \
   VNPU_REFUSE(NAME, " does not exist on architecture 2201 (Atlas A2 and A3), which the virtual NPU models")
 
-#define VNPU_CUBE(NAME)                                                                                     \
-  VNPU_REFUSE(NAME,                                                                                         \
-              ": not covered by the virtual NPU at this stage: docs/cube.md says what cube kernels can use")
+#define VNPU_CUBE(NAME) \
+  VNPU_REFUSE(NAME, ": not covered by the virtual NPU at this stage: docs/cube.md says what cube kernels can use")
 
 // Of cube cores, and of kernels on cube and vector cores.
 VNPU_CUBE(MmadWithSparse)

@@ -1,4 +1,5 @@
-// TPipe, TQue, TBuf: buffers in local memory and the handshakes between pipes that queues make (AscendC reference, resources).
+// TPipe, TQue, TBuf: buffers in local memory and the handshakes between pipes that queues make (AscendC reference,
+// resources).
 //
 // A queue moves buffers through AllocTensor -> (fill) -> EnQue -> DeQue -> (use) -> FreeTensor. EnQue raises a flag
 // from the pipe that fills to the pipe that uses, DeQue waits for it; FreeTensor raises one back, the next AllocTensor

@@ -11,7 +11,7 @@ namespace vnpu {
 struct RowsToTiles {
   uint32_t matrices = 1, rows = 0;
   uint64_t row_bytes = 0;
-  uint64_t row_stride = 0, matrix_stride = 0;                            // in global memory
+  uint64_t row_stride = 0, matrix_stride = 0;                                // in global memory
   uint64_t tile_row_stride = 0, column_stride = 0, tiled_matrix_stride = 0;  // in L1
   bool cached = true;
 };
@@ -26,8 +26,8 @@ struct TileLoad {
 void load_tiles(Memory to, void* dst, const void* src, const TileLoad& load, DType dtype, const char* api);
 void load_tiles_from_gm(Memory to, void* dst, const void* src, const TileLoad& load, const char* api);
 
-// Squares of tiles, transposed: 16 x 16 elements of 2 bytes (one tile), 16 x 16 of 4 (two tiles side by side) or 32 x 32
-// of 1 (two tiles, one below the other). `start` and `src_stride` in squares; `dst_gap` between the first tiles of
+// Squares of tiles, transposed: 16 x 16 elements of 2 bytes (one tile), 16 x 16 of 4 (two tiles side by side) or 32 x
+// 32 of 1 (two tiles, one below the other). `start` and `src_stride` in squares; `dst_gap` between the first tiles of
 // squares, `tile_gap` between the tiles of one, from end to start, in tiles.
 struct SquareLoad {
   uint32_t start = 0, repeats = 0, src_stride = 0, dst_gap = 0, tile_gap = 0;
@@ -58,7 +58,8 @@ struct Product {
 void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,
               const char* api);
 
-// How results become what they leave as. The `Each` kinds take a word per column from the table, the others one for all.
+// How results become what they leave as. The `Each` kinds take a word per column from the table, the others one for
+// all.
 enum class Requantize : uint8_t {
   None,
   F32ToF16,
@@ -72,13 +73,13 @@ enum class Requantize : uint8_t {
 };
 struct Outgoing {
   uint32_t m = 0, n = 0;
-  uint32_t src_stride = 0;       // between columns of 16, in rows of 16 elements
-  uint64_t dst_stride = 0;       // bytes: from row to row, or from column of tiles to column of tiles
-  bool rows = false;             // leaves as rows; otherwise as columns of tiles
-  uint32_t matrices = 1;         // with `rows`
+  uint32_t src_stride = 0;  // between columns of 16, in rows of 16 elements
+  uint64_t dst_stride = 0;  // bytes: from row to row, or from column of tiles to column of tiles
+  bool rows = false;        // leaves as rows; otherwise as columns of tiles
+  uint32_t matrices = 1;    // with `rows`
   uint64_t src_matrix_stride = 0, dst_matrix_stride = 0;  // bytes
   Requantize how = Requantize::None;
-  uint64_t word = 0;             // of the kinds that take one for all
+  uint64_t word = 0;                 // of the kinds that take one for all
   bool relu = false, split = false;  // split: columns of 8 instead of 16
   uint8_t unit_flag = 0;
   bool cached = true;

@@ -12,8 +12,8 @@ enum class Pipe : uint8_t { S = 0, V, MTE1, MTE2, MTE3, M, FIX, kCount };
 constexpr int kPipes = static_cast<int>(Pipe::kCount);
 const char* pipe_name(Pipe pipe);
 
-// Local memories of cores. UB is vector cores'; the others are cube cores': L1, the matrix unit's inputs L0A and L0B and
-// its results L0C, the table of biases, and the table of the pipe that brings results out.
+// Local memories of cores. UB is vector cores'; the others are cube cores': L1, the matrix unit's inputs L0A and L0B
+// and its results L0C, the table of biases, and the table of the pipe that brings results out.
 enum class Memory : uint8_t { UB, L1, L0A, L0B, L0C, BT, FB, kCount };
 constexpr int kMemories = static_cast<int>(Memory::kCount);
 const char* memory_name(Memory memory);

@@ -1,5 +1,4 @@
-// The names of the matrix multiplication's tiling interface. Using one fails to compile with a message, because cube
-// and mix kernels are not covered.
+// The names of the high-level matrix multiplication's tiling interface. Using one fails to compile with a message.
 #pragma once
 
 namespace matmul_tiling {
@@ -9,9 +8,10 @@ constexpr bool cube_is_covered = false;
 
 template <typename... T>
 class NotCovered {
-  static_assert(cube_is_covered<T...>,
-                "matmul tiling: cube and mix kernels are not covered by the virtual NPU at this stage, which runs "
-                "vector kernels");
+  static_assert(
+      cube_is_covered<T...>,
+      "matmul tiling: the high-level matrix multiplication and mix kernels are not covered by the virtual NPU at "
+      "this stage, which runs vector kernels, and cube kernels of the basic API");
 };
 
 using MatmulApiTiling = NotCovered<>;
