@@ -31,15 +31,15 @@ class Profile:
     aiv_scalar_time_us: float = 0.0
     aiv_mte2_time_us: float = 0.0
     aiv_mte3_time_us: float = 0.0
+    block_dim: int = 0
+    counters: Mapping[str, float] = field(default_factory=dict)
+    modelled: Profile | None = None
     aic_time_us: float = 0.0
     aic_mac_time_us: float = 0.0
     aic_scalar_time_us: float = 0.0
     aic_mte1_time_us: float = 0.0
     aic_mte2_time_us: float = 0.0
     aic_fixpipe_time_us: float = 0.0
-    block_dim: int = 0
-    counters: Mapping[str, float] = field(default_factory=dict)
-    modelled: Profile | None = None
 
     @property
     def detail(self) -> Profile:

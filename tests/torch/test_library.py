@@ -31,6 +31,7 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     "foreach_mul_scalar": lambda: ([_random(4, 16), _random(40)], torch.tensor([1.5])),
     "layer_norm": lambda: (_random(4, 64), _random(64), _random(64), 1e-5),
     "masked_fill": lambda: (_random(4, 64), _random(4, 64) > 0, 2.0),
+    "matmul": lambda: (_random(40, 64, dtype=torch.float16), _random(64, 24, dtype=torch.float16)),
     "moe_gather_rows": lambda: (_random(8, 64), torch.tensor([3, 0, 7, 3], dtype=torch.int32)),
     "reduce_sum_last": lambda: (_random(4, 64),),
     "rms_norm": lambda: (_random(4, 64), _random(64), 1e-6),
