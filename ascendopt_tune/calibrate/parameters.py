@@ -58,8 +58,8 @@ class Parameter:
 
 
 def parameters_of(chip: Chip) -> list[Parameter]:
-    """The constants of a chip file, but those that are part of others."""
-    return [Parameter.of(key, constant) for key, constant in chip.constants.items() if key not in FOLDED]
+    """The constants of a chip file that vector cores show, but those that are part of others."""
+    return [Parameter.of(key, constant) for key, constant in chip.vector_constants.items() if key not in FOLDED]
 
 
 def clock_of(parameters: Sequence[Parameter], x: Vector, chosen: Sequence[int]) -> dict[str, float]:

@@ -95,7 +95,7 @@ def drawn(chip: Chip, seed: int, wider: float = 1.3) -> dict[str, float]:
     """Constants of a device that could be: log-uniform in the chip's intervals, each bound ``wider`` by that factor."""
     random = np.random.default_rng(seed)
     out = {}
-    for key, c in chip.constants.items():
+    for key, c in chip.vector_constants.items():
         if c.low > 0:
             out[key] = float(np.exp(random.uniform(np.log(c.low / wider), np.log(c.high * wider))))
         else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..nouns.chip import Chip, Constant
 
-_TABLE = "instructions."
+_TABLES = ("instructions.", "cube_instructions.")
 
 
 def chip_text(chip: Chip, constants: Mapping[str, Constant], comments: Sequence[str]) -> str:
@@ -18,21 +18,23 @@ def chip_text(chip: Chip, constants: Mapping[str, Constant], comments: Sequence[
     """
     known = {**chip.constants, **constants}
     sections: dict[str, list[str]] = {}
-    rows: dict[str, dict[str, Constant]] = {}
+    rows: dict[str, dict[str, dict[str, Constant]]] = {table: {} for table in _TABLES}
     for key, value in chip.values.items():
         section, _, name = key.partition(".")
         if key == "chip.inherits":
             continue
-        if key.startswith(_TABLE):
-            row, _, part = key.removeprefix(_TABLE).rpartition(".")
+        table = next((t for t in _TABLES if key.startswith(t)), "")
+        if table:
+            row, _, part = key.removeprefix(table).rpartition(".")
             if key in known:
-                rows.setdefault(row, {})[part] = known[key]
+                rows[table].setdefault(row, {})[part] = known[key]
             continue
         sections.setdefault(section, []).append(f"{name} = {_constant(known[key]) if key in known else _plain(value)}")
     lines = [*(f"# {line}".rstrip() for line in comments), ""]
     for section, entries in sections.items():
         lines += [f"[{section}]", *entries, ""]
-    lines += [f"[{_TABLE[:-1]}]", *(f"{row} = {_row(parts)}" for row, parts in rows.items())]
+    for table, known_rows in rows.items():
+        lines += [f"[{table[:-1]}]", *(f"{row} = {_row(parts)}" for row, parts in known_rows.items()), ""]
     return "\n".join(lines) + "\n"
 
 

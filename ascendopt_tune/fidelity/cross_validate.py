@@ -30,7 +30,7 @@ _SPREAD = 0.4
 
 def constants(chip: Chip) -> list[str]:
     """The constants that are fitted, by key: all with an interval but the rows of the instruction table."""
-    return [key for key, c in chip.constants.items() if c.value and not key.startswith("instructions.")]
+    return [key for key, c in chip.vector_constants.items() if c.value and not key.startswith("instructions.")]
 
 
 def steps(chip: Chip) -> tuple[Clock, ...]:

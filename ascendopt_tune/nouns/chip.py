@@ -20,6 +20,8 @@ CHIPS_FOLDER = paths.chips()
 DEFAULT_CHIP = "ascend910b2"
 _FILE_BYTES = 4 << 20
 _ENDING = ".toml"
+#: What begins so in a chip file concerns cube cores alone.
+_CUBE = ("nd2nz.", "mte1.", "mac.", "fixpipe.", "cube_instructions.")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Chip:
     constants: Mapping[str, Constant] = field(default_factory=dict)
     #: The file of one's own that it was read from, as it is kept.
     file: Path | None = None
+
+    @property
+    def vector_constants(self) -> dict[str, Constant]:
+        """Those of ``constants`` that kernels on vector cores show."""
+        return {key: c for key, c in self.constants.items() if not key.startswith(_CUBE)}
 
     @property
     def option(self) -> str:

@@ -63,7 +63,12 @@ class Profile:
 
     def pipe_us(self, pipe: str) -> float:
         """How long one of ``pipes`` was busy."""
-        return float(getattr(self, f"{self.kind}_{pipe}_time_us"))
+        if self.kind == "aiv":
+            vector = self.aiv_vec_time_us, self.aiv_scalar_time_us, self.aiv_mte2_time_us, self.aiv_mte3_time_us
+            return vector[PIPES["aiv"].index(pipe)]
+        cube = (self.aic_mac_time_us, self.aic_scalar_time_us, self.aic_mte1_time_us, self.aic_mte2_time_us,
+                self.aic_fixpipe_time_us)  # fmt: skip
+        return cube[PIPES["aic"].index(pipe)]
 
     def to_json(self) -> dict[str, object]:
         """Flat JSON document of the cores that ran, with msprof's ``*_ratio`` columns; ``modelled`` likewise."""

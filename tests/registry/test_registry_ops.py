@@ -75,7 +75,9 @@ _TABLE = [
     *_rows("moe_gather_rows", _FLOATS, "x=T[1,1] index=int32[1]", "x=T[3,9001] index=int32[4]"),
     *_rows("masked_fill", _HALF_FLOAT, "x=T[4,64] mask=bool[4,64]", "x=T[3,33] mask=bool[3,33]", value=-3.5),
     *_rows("masked_fill", _HALF_FLOAT, "x=T[1] mask=bool[1]"),
-    *_rows("matmul", ("float16", "bfloat16"), "a=T[160,96] b=T[96,288]", "a=T[33,300] b=T[300,17]", "a=T[1,1] b=T[1,1]"),
+    *_rows(
+        "matmul", ("float16", "bfloat16"), "a=T[160,96] b=T[96,288]", "a=T[33,300] b=T[300,17]", "a=T[1,1] b=T[1,1]"
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Instructions of cube cores against formulas of numpy: tiles, products and what becomes of results on their way out."""
+"""Instructions of cube cores against formulas of numpy: tiles, products, and results on their way out."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class ProductCase(ctypes.Structure):
 
 
 class TilesCase(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_uint32) for n in ("matrices", "rows", "columns", "matrix_stride", "row_stride", "c0_stride",
-                                               "n_stride", "tiled_stride", "bytes")]  # fmt: skip
+    _fields_ = [(n, ctypes.c_uint32) for n in ("matrices", "rows", "columns", "matrix_stride", "row_stride",
+                                               "c0_stride", "n_stride", "tiled_stride", "bytes")]  # fmt: skip
 
 
 def launch(name: str, arrays: Sequence[Array], out: Array, *scalars: Any, blocks: int = 1) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_float_results_may_leave_in_columns_of_8() -> None:
 
 
 def word(scale: float, offset: int = 0, signed: bool = True) -> int:
-    """A quantization word: a factor of which 10 bits of fraction count, an offset of 9 bits, and the sign of the result."""
+    """A quantization word: a factor (of its fraction 10 bits count), an offset of 9 bits, the result's sign."""
     return int(np.float32(scale).view(np.uint32)) | (offset & 0x1FF) << 37 | int(signed) << 46
 
 
@@ -208,8 +208,10 @@ def factor(scale: float) -> np.float32:
 
 
 @pytest.mark.parametrize("relu", [0, 1])
-@pytest.mark.parametrize(("dtype", "out", "quant", "offset"), [("int8", "float16", 3, 0), ("float16", "int8", 5, 0),
-                                                               ("int8", "int8", 7, 3), ("int8", "int8", 7, -9)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "out", "quant", "offset"),
+    [("int8", "float16", 3, 0), ("float16", "int8", 5, 0), ("int8", "int8", 7, 3), ("int8", "int8", 7, -9)],
+)
 def test_results_are_requantized(dtype: str, out: str, quant: int, offset: int, relu: int) -> None:
     scale = 0.0123 if out == "float16" else 0.0017 if dtype == "int8" else 3.7
     m, n, k = 32, 64, 32
@@ -229,17 +231,17 @@ def test_8_bit_results_leave_in_columns_of_32() -> None:
     np.testing.assert_array_equal(got, tiled(expected, 32, 32))
 
 
-@pytest.mark.parametrize("by", [0, 1], ids=["the call", "the register"])
+@pytest.mark.parametrize("by", [0, 1, 2], ids=["the call", "the register", "one for all"])
 def test_a_word_for_each_column(by: int) -> None:
     m, n, k = 20, 48, 64
     a, b, _ = operands("int8", m, n, k)
     scales = np.linspace(0.001, 0.03, 256).astype(np.float32)
     words = np.array([word(float(s)) for s in scales], np.uint64)
     out = np.zeros((m, n), np.float16)
-    case = ProductCase(m, n, k, 0, 1, 0, 0, 0, n, 4, 0)
+    case = ProductCase(m, n, k, 0, 1, 0, 0, 0, n, 4, word(0.01))
     clean(launch("dequantized", [a, np.ascontiguousarray(b.T), words], out, ctypes.c_uint32(by), case))
     exact = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32)
-    factors = np.array([factor(float(s)) for s in scales[:n]], np.float32)
+    factors = np.array([factor(0.01 if by == 2 else float(s)) for s in scales[:n]], np.float32)
     np.testing.assert_array_equal(out, (exact * factors).astype(np.float16))
 
 
@@ -272,8 +274,12 @@ def test_infinities_and_nan_go_through_a_product() -> None:
         np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
 
 
-KERNEL = '#include "kernel_operator.h"\nusing namespace AscendC;\nextern "C" __global__ __aicore__ void k(GM_ADDR x) {%s}\n'
-TENSORS = "LocalTensor<%s> a(TPosition::A2, 0, 64), b(TPosition::B2, 0, 64); LocalTensor<float> c(TPosition::CO1, 0, 64);"
+KERNEL = (
+    '#include "kernel_operator.h"\nusing namespace AscendC;\nextern "C" __global__ __aicore__ void k(GM_ADDR x) {%s}\n'
+)
+TENSORS = (
+    "LocalTensor<%s> a(TPosition::A2, 0, 64), b(TPosition::B2, 0, 64); LocalTensor<float> c(TPosition::CO1, 0, 64);"
+)
 
 
 @pytest.mark.parametrize(

@@ -190,10 +190,16 @@ extern "C" __global__ __cube__ void dequantized(GM_ADDR a, GM_ADDR b, GM_ADDR wo
     Fixpipe(global<half>(out), c, l1, params);
     return;
   }
+  SetFixpipeNz2ndFlag(1, 0, 0);
+  if (by == 2) {
+    SetFixpipePreQuantFlag(p.word);
+    DataCopy(global<half>(out), c,
+             DataCopyCO12DstParams(p.n, p.m, p.stride, CeilDiv(p.m, 16) * 16, DEQF16, p.relu, false, true));
+    return;
+  }
   DataCopy(fb, l1, DataCopyParams(1, CeilDiv(p.n * 8, 128), 0, 0));
   PipeBarrier<PIPE_FIX>();
   SetFixPipeConfig(fb);
-  SetFixpipeNz2ndFlag(1, 0, 0);
   DataCopy(global<half>(out), c,
            DataCopyCO12DstParams(p.n, p.m, p.stride, CeilDiv(p.m, 16) * 16, VDEQF16, p.relu, false, true));
 }
@@ -226,6 +232,7 @@ extern "C" __global__ __cube__ void split_k(GM_ADDR a, GM_ADDR b, GM_ADDR out) {
   LoadData(a2, global<half>(a), LoadData2DParams(tile, 1, 0, 0, 0, false, 0));
   LoadData(b2, global<half>(b), LoadData2DParams(tile, 1, 0, 0, 0, false, 0));
   Order<HardEvent::MTE2_M>();
+  tile % 2 ? SetMMRowMajor() : SetMMColumnMajor();  // of one tile there is one order
   Mmad(c, a2, b2, MmadParams(16, 16, 16, false, 0, false, false, false));
   Order<HardEvent::M_FIX>();
   SetAtomicAdd<float>();

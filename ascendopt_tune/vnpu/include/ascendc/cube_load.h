@@ -97,7 +97,8 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   vnpu::copy_rows_to_tiles(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopy");
 }
 
-// Limit of LoadData: 2D forms; not LoadData3DParamsV2, not int4b_t.
+// Limit of LoadData: 2D forms; not LoadData3DParamsV2, not int4b_t (nor is LoadDataWithTranspose).
+
 // ---- L1 -> L0A, L0B; GM -> L1, L0A, L0B ----
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
@@ -112,7 +113,6 @@ ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(),
                            detail::tile_load(params), "LoadData");
 }
-// Limit of LoadDataWithTranspose: not int4b_t.
 template <typename T>
 ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                           const LoadData2dTransposeParams& p) {

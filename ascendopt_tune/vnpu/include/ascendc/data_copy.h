@@ -99,6 +99,7 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
 }  // namespace detail
 
 // Limit of DataCopy: not the slices of several dimensions (SliceInfo), not DataCopyEnhancedParams.
+
 // ---- GM -> UB ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
