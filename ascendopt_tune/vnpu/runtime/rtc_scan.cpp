@@ -227,6 +227,7 @@ bool for_cube_cores(const std::string& preprocessed, const std::string& key) {
   std::string type;  // the key's own comes before the default
   bool cube = false, vector = false;
   for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == kCubeMark) return true;  // of a template: its instances carry no mark
     const bool position = i > 1 && tokens[i - 1] == ":" && tokens[i - 2] == ":";
     cube = cube || (position && cube_positions.count(tokens[i]) != 0);
     vector = vector || (position && vector_positions.count(tokens[i]) != 0);

@@ -24,6 +24,7 @@ struct FixpipeConfig {
 };
 constexpr FixpipeConfig CFG_NZ{CO2Layout::NZ};
 constexpr FixpipeConfig CFG_ROW_MAJOR{CO2Layout::ROW_MAJOR};
+constexpr FixpipeConfig CFG_COLUMN_MAJOR{CO2Layout::COLUMN_MAJOR};  // refused: of other architectures
 
 // srcStride in rows of 16 elements; dstStride in elements (rows) or 32-byte blocks (tiles).
 struct FixpipeParamsV220 {

@@ -164,6 +164,8 @@ Scalar to_scalar(T v) {
 
 namespace AscendC {
 
+using ::int4b_t;
+
 constexpr int32_t ONE_BLK_SIZE = 32;
 constexpr int32_t DEFAULT_BLK_NUM = 8;
 constexpr int32_t DEFAULT_BLK_STRIDE = 1;

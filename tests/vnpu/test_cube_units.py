@@ -1,0 +1,168 @@
+"""Cube kernels of others, unmodified: cann-ops' mmad through the gate, asc-devkit's samples of single instructions.
+
+The sources are found through ``ASCENDOPT_CANN_OPS`` and ``ASCENDOPT_ASC_DEVKIT``; without them these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_cube import default_options, device, factor, word
+
+from ascendopt_tune.build import toolkit
+from ascendopt_tune.build.kernel import without_launches
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import DEFAULT_CHIP
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.settings import settings
+from ascendopt_tune.sources.project import load_project
+
+__all__ = ["default_options"]
+Array = np.ndarray[Any, Any]
+SAMPLES = "examples/01_simd_cpp_api/03_basic_api/03_matrix_compute"
+
+
+def mmad(a: Any, b: Any, bias: Any) -> Any:
+    return a.double() @ b.double() + bias.double()
+
+
+def test_mmad_of_cann_ops(tmp_path: Path) -> None:
+    checkout = settings().cann_ops
+    if checkout is None:
+        pytest.skip("ASCENDOPT_CANN_OPS is not set")
+    operator = replace(load_project(checkout / "src/matmul/mmad"), reference=mmad)
+    square = TensorSpec("float16", (32, 32))
+    case = Case((square, square, TensorSpec("float32", (1, 32))), (TensorSpec("float32", (32, 32)),), ())
+    with Evaluator(toolkit.virtual(), DEFAULT_CHIP, workers=1, build_dir=tmp_path) as evaluator:
+        signature = evaluator.describe(operator).signature
+        outcome = Gate(operator, case, evaluator, signature=signature).evaluate(operator.baseline).outcome
+    assert isinstance(outcome, Timed), outcome
+    assert outcome.profile.kind == "aic"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A scenario of a sample: ``make`` gives what is handed to the kernel and what its output has to be.
+
+    ``hazard``: what the sample forgot to order, which has to be reported.
+    """
+
+    folder: str
+    kernel: str
+    scenario: int
+    make: Callable[[], tuple[list[Array], Array]]
+    output: int
+    steps: float = 0.0  # by how much the output may be off
+    hazard: str = ""
+
+
+def operands(dtype: Any, m: int, n: int, k: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(m * n + k)
+    make = (lambda *s: rng.integers(1, 10, s)) if dtype == np.int8 else (lambda *s: rng.uniform(-1, 3, s))
+    return make(m, k).astype(dtype), make(k, n).astype(dtype), make(n)
+
+
+def plain(dtype: Any, m: int, n: int, k: int, turn: str = "", bias: bool = False, times: int = 1, unused: bool = False,
+          slices: int = 1) -> Callable[[], tuple[list[Array], Array]]:  # fmt: skip
+    """``turn``: which operands lie as columns; ``slices``: k is the outermost axis of a, in so many pieces."""
+
+    def make() -> tuple[list[Array], Array]:
+        a, b, c = operands(dtype, m, n, k)
+        out = np.dtype(np.int32 if dtype == np.int8 else np.float32)
+        c = c.astype(out)
+        exact = times * (a.astype(np.float64) @ b.astype(np.float64)) + (c if bias else 0)
+        a = a.reshape(m, slices, k // slices).transpose(1, 0, 2) if slices > 1 else a.T if "a" in turn else a
+        arrays = [np.ascontiguousarray(a), np.ascontiguousarray(b.T if "b" in turn else b)]
+        return [*arrays, *([c] if bias or unused else []), np.zeros((m, n), out)], exact
+
+    return make
+
+
+def outgoing(
+    change: Callable[[Array], Array], dtype: Any, scale: float = 0.1
+) -> Callable[[], tuple[list[Array], Array]]:
+    def make() -> tuple[list[Array], Array]:
+        (a, b, _), exact = plain(np.float16, 128, 256, 128, slices=2)()
+        expected = change(exact)
+        return [a, b, np.zeros(expected.shape, dtype), np.full(256, word(0.1), np.uint64)], expected
+
+    return make
+
+
+def columns(x: Array, width: int) -> Array:
+    return x.reshape(x.shape[0], -1, width).transpose(1, 0, 2)
+
+
+def quantized(x: Array) -> Array:
+    return np.clip(np.rint(x * factor(0.1)), -128, 127)
+
+
+LOADS = "load_data_l12l0", "KernelLoadDataL12L0"
+OUT = "fixpipe_l0c2gm", "fixpipe_l0c2gm"
+TABLE = [
+    Sample("mmad", "mmad_custom", 1, plain(np.int8, 30, 40, 70, bias=True), 3),
+    Sample("mmad", "mmad_custom", 2, plain(ml_dtypes.bfloat16, 30, 40, 70, "b", times=2, unused=True), 3, 1e-3,
+           hazard="PipeBarrier<PIPE_M>"),
+    Sample("mmad", "mmad_custom", 3, plain(np.float32, 30, 40, 70, "ab", bias=True), 3, 1e-3),
+    Sample("mmad_unitflag", "mmad_with_unitflag_custom", 0, plain(np.float16, 128, 256, 512, slices=8), 2, 1e-2),
+    Sample("mmad_gemv", "mmad_custom", 0, plain(np.float16, 1, 32, 256, "b"), 2, 1e-2),
+    Sample(*LOADS, 3, plain(np.int8, 40, 50, 70, "b"), 2),
+    Sample(*LOADS, 5, plain(np.int8, 40, 50, 70, "a"), 2),
+    Sample(*LOADS, 6, plain(np.float16, 40, 50, 70, "b"), 2, 1e-3),
+    Sample(*LOADS, 8, plain(np.float16, 40, 50, 70, "a"), 2, 1e-3),
+    Sample(*LOADS, 9, plain(np.float16, 40, 50, 70, "a"), 2, 1e-3),
+    Sample(*LOADS, 11, plain(np.float32, 40, 50, 70, "b"), 2, 1e-3),
+    Sample(*OUT, 1, outgoing(lambda x: columns(x, 16), np.float32), 2, 1e-3),
+    Sample(*OUT, 2, outgoing(lambda x: x, np.float32), 2, 1e-3),
+    Sample(*OUT, 5, outgoing(quantized, np.int8), 2, 1.0),  # a float sum may round the other way
+    Sample(*OUT, 6, outgoing(lambda x: np.maximum(x, 0), np.float32), 2, 1e-3),
+    Sample(*OUT, 7, outgoing(lambda x: columns(x, 8), np.float32), 2, 1e-3),
+]  # fmt: skip
+
+
+def instance(text: str, kernel: str, parameters: int) -> str:
+    """A kernel that calls the sample's template with the constants of the sample's own host code."""
+    template = re.search(rf"template <([^>]*)>\s*__global__ __cube__ void {kernel}", text)
+    assert template is not None
+    constants = dict(re.findall(r"constexpr\s+uint\d+_t\s+(\w+)\s*=\s*(\d+);", text))
+    values = ", ".join(constants[p.split()[-1]] for p in template[1].split(","))
+    names = [f"p{i}" for i in range(parameters)]
+    declared = ", ".join(f"GM_ADDR {n}" for n in names)
+    return f'extern "C" __global__ __cube__ void probe({declared}) {{ {kernel}<{values}>({", ".join(names)}); }}\n'
+
+
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{s.folder}-{s.scenario}")
+def test_samples_of_asc_devkit(sample: Sample) -> None:
+    checkout = settings().asc_devkit
+    if checkout is None or not (checkout / SAMPLES).is_dir():
+        pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no examples")
+    folder, acl = checkout / SAMPLES / sample.folder, device()
+    source = next(folder.glob("*.asc"))
+    arrays, expected = sample.make()
+    text = source.read_text()
+    unit = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n#include <vector>\n"
+    unit += without_launches(text) + "\n" + instance(text, sample.kernel, len(arrays))
+    options = ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
+    function = acl.load(acl.compile(unit, source.name, options)).function("probe")
+    pointers = [acl.malloc(max(32, x.nbytes)) for x in arrays]
+    for p, x in zip(pointers, arrays, strict=True):
+        acl.memcpy_h2d(p, x.view(np.uint8))
+    acl.launch(function, 1, pointers)
+    acl.synchronize()
+    got = arrays[sample.output]
+    acl.memcpy_d2h(got.view(np.uint8), pointers[sample.output])
+    for p in pointers:
+        acl.free(p)
+    report = acl.report()
+    np.testing.assert_allclose(got.astype(np.float64), expected, rtol=0, atol=sample.steps)
+    assert {h["missing"] for h in report["hazards"]} == ({sample.hazard} if sample.hazard else set())
+    assert not report["unwritten"]
