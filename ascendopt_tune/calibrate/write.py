@@ -35,7 +35,7 @@ def chip_text(chip: Chip, constants: Mapping[str, Constant], comments: Sequence[
         lines += [f"[{section}]", *entries, ""]
     for table, known_rows in rows.items():
         lines += [f"[{table[:-1]}]", *(f"{row} = {_row(parts)}" for row, parts in known_rows.items()), ""]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _number(value: float) -> str:
