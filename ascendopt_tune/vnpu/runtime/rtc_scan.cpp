@@ -217,6 +217,24 @@ bool same_key(const std::string& a, const std::string& b) {
          strtoull(a.c_str(), nullptr, 0) == strtoull(b.c_str(), nullptr, 0);
 }
 
+// What KERNEL_TASK_TYPE says for tiling key `key`, else for all; "" when it says nothing.
+std::string task_type(const std::vector<std::string>& tokens, const std::string& key) {
+  std::string type;
+  for (size_t i = 0; i + 4 < tokens.size(); ++i) {
+    if (tokens[i] != kTypeMark) continue;
+    const bool usual = tokens[i + 2] == "default" && type.empty();
+    if (usual || same_key(tokens[i + 2], key)) type = tokens[i + 4];
+  }
+  return type;
+}
+
+// Whether one of these positions is named.
+bool names_position(const std::vector<std::string>& tokens, const std::set<std::string>& positions) {
+  for (size_t i = 2; i < tokens.size(); ++i)
+    if (tokens[i - 1] == ":" && tokens[i - 2] == ":" && positions.count(tokens[i]) != 0) return true;
+  return false;
+}
+
 }  // namespace
 
 bool for_cube_cores(const std::string& preprocessed, const std::string& key) {
@@ -224,18 +242,11 @@ bool for_cube_cores(const std::string& preprocessed, const std::string& key) {
   static const std::set<std::string> cube_positions = {"A1", "B1", "C1", "A2", "B2", "C2", "CO1", "C2PIPE2GM"};
   static const std::set<std::string> vector_positions = {"VECIN", "VECOUT", "VECCALC", "LCM"};
   const std::vector<std::string> tokens = tokenize(preprocessed);
-  std::string type;  // the key's own comes before the default
-  bool cube = false, vector = false;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] == kCubeMark) return true;  // of a template: its instances carry no mark
-    const bool position = i > 1 && tokens[i - 1] == ":" && tokens[i - 2] == ":";
-    cube = cube || (position && cube_positions.count(tokens[i]) != 0);
-    vector = vector || (position && vector_positions.count(tokens[i]) != 0);
-    if (tokens[i] != kTypeMark || i + 4 >= tokens.size()) continue;
-    const bool own = same_key(tokens[i + 2], key);
-    if (own || (tokens[i + 2] == "default" && type.empty())) type = tokens[i + 4];
-  }
-  return type.empty() ? cube && !vector : cube_types.count(type) != 0;
+  // The mark of a template: its instances carry none.
+  if (std::find(tokens.begin(), tokens.end(), kCubeMark) != tokens.end()) return true;
+  const std::string type = task_type(tokens, key);
+  if (!type.empty()) return cube_types.count(type) != 0;
+  return names_position(tokens, cube_positions) && !names_position(tokens, vector_positions);
 }
 
 std::string assembled(const std::string& preprocessed) {
