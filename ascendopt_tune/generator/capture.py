@@ -36,68 +36,104 @@ class Captured:
     arguments: tuple[tuple[str, Any], ...]
 
 
-def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captured:
-    """The graph of a module's forward pass.
-
-    Args:
-        inputs: example inputs: tensors, and floats, which become numbers the caller passes.
-
-    Raises:
-        NotGenerated: torch can't export the module, or an operation has no rule.
-    """
-    import torch
-
-    given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
-    program = _exported(module, given)
-    constants = {**program.state_dict, **program.constants}
-    made: dict[Any, Any] = {}
-    tensors: list[torch.Tensor] = []
-    found: list[Input] = []
-    users = iter(zip(inputs, given, strict=True))
-    names: set[str] = set(_TAKEN) | {name}
-    parameters = {
-        **program.graph_signature.inputs_to_parameters,
-        **program.graph_signature.inputs_to_buffers,
-        **getattr(program.graph_signature, "inputs_to_lifted_tensor_constants", {}),
-    }
+def capture(given: Given) -> Captured:
+    """The graph of a module's forward pass. Raises NotGenerated: an operation has no rule."""
     builder = GraphBuilder()
-    arguments: list[tuple[str, Any]] = []
-    for node in program.graph.nodes:
-        if node.op == "placeholder":
-            state = parameters.get(node.name)
-            value, tensor = (None, constants[state]) if state is not None else next(users)
-            label = _label(state.replace(".", "_") if state else node.name, names)
-            if state is None:
-                arguments.append((label, value))
-            if isinstance(value, float):
-                found.append(Input(label, None, "float32", value=value))
-                made[node] = Node("scalar", (), (), "float32", label)
-            elif isinstance(tensor, torch.Tensor):
-                shape = _shape(node.meta["val"])
-                dtype = str(tensor.dtype).removeprefix("torch.")
-                found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
-                made[node] = Node("input", (), shape, dtype, label, {"tensor": label})
-                tensors.append(tensor)
-            else:
-                raise NotGenerated(f"the input {node.name} is a {type(value).__name__}, no tensor and no float.")
-        elif node.op == "call_function":
+    made: dict[Any, Any] = dict(given.nodes)
+    for node in given.program.graph.nodes:
+        if node.op == "call_function":
             made[node] = _call(node, made, builder)
         elif node.op == "output":
-            mutated = len(program.graph_signature.output_specs) - len(program.graph_signature.user_outputs)
+            sign = given.program.graph_signature
+            mutated = len(sign.output_specs) - len(sign.user_outputs)
             outputs = [made[n] for n in node.args[0][mutated:]]
-    used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
-    names_of = [f.name for f in found if f.shape is not None]
-    graph = Graph(name, tuple(f for f in found if f.name in used), tuple(outputs), _hints(program))
-    kept = tuple(t for t, f in zip(tensors, names_of, strict=True) if f in used)
-    return Captured(graph, kept, tuple(arguments))
+    return given.captured(outputs, {n.name for n in ordered(outputs) if n.op in ("input", "scalar")})
+
+
+def signature(given: Given) -> Captured:
+    """What a module is given, and nothing of what it does: a graph without outputs."""
+    return given.captured([], {found.name for node, found in given.nodes.items() if node.users})
+
+
+class Given:
+    """An exported module's inputs, as the program's: those of its state, tensors, numbers.
+
+    ``nodes``: by placeholder, the node of an input; nothing for what is part of the module.
+
+    Args:
+        inputs: example inputs: tensors; floats, which become numbers the caller passes; others are part of the module.
+
+    Raises:
+        NotGenerated: torch can't export the module, or it takes what no operator does.
+    """
+
+    def __init__(self, module: torch.nn.Module, inputs: Sequence[Any], name: str) -> None:
+        import torch
+        from torch.utils import _pytree as pytree
+
+        given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
+        self.program = _exported(module, given)
+        # Every leaf of an argument has a placeholder; the first one stands for the argument.
+        self._users = iter(
+            [
+                (value, leaf, k == 0)
+                for value, one in zip(inputs, given, strict=True)
+                for k, leaf in enumerate(pytree.tree_leaves(one))
+            ]
+        )
+        self._name = name
+        self._names: set[str] = set(_TAKEN) | {name}
+        self._tensors: list[torch.Tensor] = []
+        self._found: list[Input] = []
+        self._arguments: list[tuple[str, Any]] = []
+        sign = self.program.graph_signature
+        self._state = {
+            **sign.inputs_to_parameters,
+            **sign.inputs_to_buffers,
+            **getattr(sign, "inputs_to_lifted_tensor_constants", {}),
+        }
+        self._constants = {**self.program.state_dict, **self.program.constants}
+        placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
+        self.nodes: dict[Any, Node] = {n: m for n in placeholders if (m := self._node(n)) is not None}
+
+    def _node(self, node: Any) -> Node | None:
+        import torch
+
+        state = self._state.get(node.name)
+        value, tensor, first = (None, self._constants[state], True) if state is not None else next(self._users)
+        label = _label(state.replace(".", "_") if state else node.name, self._names)
+        if state is None and first:
+            self._arguments.append((label, value))
+        if isinstance(value, float):
+            self._found.append(Input(label, None, "float32", value=value))
+            return Node("scalar", (), (), "float32", label)
+        if not isinstance(tensor, torch.Tensor):
+            return None
+        if isinstance(value, (list, tuple)):
+            raise NotGenerated(f"the input {node.name} is a {type(value).__name__} of tensors.")
+        shape = _shape(node.meta["val"])
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        self._found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
+        self._tensors.append(tensor)
+        return Node("input", (), shape, dtype, label, {"tensor": label})
+
+    def captured(self, outputs: Sequence[Node], used: set[str]) -> Captured:
+        names = [f.name for f in self._found if f.shape is not None]
+        inputs = tuple(f for f in self._found if f.name in used)
+        kept = tuple(t for t, f in zip(self._tensors, names, strict=True) if f in used)
+        return Captured(Graph(self._name, inputs, tuple(outputs), _hints(self.program)), kept, tuple(self._arguments))
 
 
 def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
     """With every size free that the module leaves free."""
     import torch
+    from torch.utils import _pytree as pytree
 
     free = torch.export.Dim.AUTO
-    shapes: Any = tuple(dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else None for t in given)
+    shapes: Any = tuple(
+        dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else pytree.tree_map(lambda _: None, t)
+        for t in given
+    )
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         shapes = (shapes,)

@@ -106,8 +106,8 @@ def _init(out: Lines, program: Program, layout: Layout, name: str) -> None:
             out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
         for purpose, size in layout.scratch.items():
             local, cpp_type = _SCRATCH[purpose]
-            out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
-            out.add(f"{local} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
+            out.add(f"pipe->InitBuffer({local}Buf, {_text(size)});")
+            out.add(f"{local} = {local}Buf.Get<{cpp_type or _fill_type(program)}>();")
         if "index" in layout.scratch:
             count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
             out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
@@ -120,7 +120,7 @@ def _members(out: Lines, program: Program, layout: Layout, lengths: Iterable[str
     types = {p: _CPP[a.type] for p, a in arguments if isinstance(a, Expr)}
     for q in layout.queues:
         out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
-    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{p}Buf" for p in layout.scratch]
+    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{_SCRATCH[p][0]}Buf" for p in layout.scratch]
     if kept:
         out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
     out.add(*(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};" for b in kernel.buffers.values()))
@@ -491,7 +491,7 @@ class _Printer:
 
     def _source(self, line: int) -> str:
         lines = self.program.text.splitlines()
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        text = lines[line - 1].strip().rstrip("\\ ") if 0 < line <= len(lines) else ""  # no comment goes on
         return f"{line}: {text}"
 
 
@@ -519,4 +519,4 @@ def _fill_type(program: Program) -> str:
 
 def _title(program: Program) -> str:
     first = program.host.doc.strip().splitlines()
-    return (first[0].rstrip(".") if first else program.host.name) + "."
+    return (first[0].rstrip(".\\ ") if first else program.host.name) + "."
