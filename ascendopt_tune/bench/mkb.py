@@ -35,12 +35,12 @@ from ..generator import Generated, generate_file
 from ..generator.gated import example_case
 from ..generator.interpreted import shapes_at
 from ..generator.module_file import read
+from ..generator.roofline import roofline_us
 from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.run_options import RunOptions
 from ..sources.registry import load_folder
-from .roofline import roofline_us
 
 if TYPE_CHECKING:
     pass

@@ -8,7 +8,7 @@ import logging
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -46,7 +46,7 @@ def capture(given: Given) -> Captured:
         elif node.op == "output":
             sign = given.program.graph_signature
             mutated = len(sign.output_specs) - len(sign.user_outputs)
-            outputs = [made[n] for n in node.args[0][mutated:]]
+            outputs = [_typed(made[n], n) for n in node.args[0][mutated:]]
     return given.captured(outputs, {n.name for n in ordered(outputs) if n.op in ("input", "scalar")})
 
 
@@ -177,6 +177,14 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     args = [read(a) for a in node.args]
     named = {k: read(v) for k, v in node.kwargs.items() if k not in ("dtype", "device", "layout", "pin_memory")}
     return rule(builder, *args, **named)
+
+
+def _typed(made: Any, node: Any) -> Any:
+    """A result with the dtype that the module gives it; what is in between is computed in float32."""
+    if not isinstance(made, Node):
+        raise NotGenerated("an index that the module returns has no rule.")
+    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+    return made if made.dtype == dtype else replace(made, dtype=dtype)
 
 
 def _is_size(value: Any) -> bool:

@@ -56,7 +56,7 @@ def test_the_lowered_program_passes_the_gate(inputs: str, evaluator: Evaluator, 
 def test_a_scalar_may_be_called_as_a_function_is() -> None:
     text = KERNEL.replace("    w = tl.cumsum(v)", "    sqrt = tl.sqrt(tl.sum(v))\n    w = v * sqrt")
     files = lower(read_text(text)).files
-    assert "float sqrt_ = sqrt(" in files["op_kernel/f.cpp"]
+    assert "float sqrt_ = static_cast<float>(sqrt(" in files["op_kernel/f.cpp"]
 
 
 def test_a_fill_is_as_long_as_it_says() -> None:
