@@ -7,7 +7,7 @@ import keyword
 import logging
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     import torch
 
 #: What a program's names may not be: Python's words, the language's, and names that generated text has taken.
-_TAKEN = frozenset({*keyword.kwlist, "tl", "min", "max", "range", "core", "cores", "tile", "at", "n", "row", "piece"})
+_TAKEN = frozenset({
+    *keyword.kwlist, "tl", "min", "max", "range", "float", "core", "cores", "tile", "at", "n", "row", "piece",
+    "several", "first", "last", "begin", "to", "m", "k", "j", "kept", "known", "place", "places", "update", "updates",
+    "result", "line", "lines", "lanes", "window", "span", "mixed", "scaled", "parts", "position", "near", "low", "part",
+})  # fmt: skip
+
+#: Operations that have rules of their own, in the names of those that ATen would take apart.
+_KEPT = ("upsample_", "take_along_dim", "index_copy")
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,10 @@ def capture(given: Given) -> Captured:
             sign = given.program.graph_signature
             mutated = len(sign.output_specs) - len(sign.user_outputs)
             outputs = [_typed(made[n], n) for n in node.args[0][mutated:]]
-    return given.captured(outputs, {n.name for n in ordered(outputs) if n.op in ("input", "scalar")})
+    if builder.equal:
+        outputs = _substituted(outputs, builder.equal)
+    used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
+    return given.captured(outputs, used, builder.equal)
 
 
 def signature(given: Given) -> Captured:
@@ -117,9 +127,14 @@ class Given:
         self._tensors.append(tensor)
         return Node("input", (), shape, dtype, label, {"tensor": label})
 
-    def captured(self, outputs: Sequence[Node], used: set[str]) -> Captured:
+    def captured(self, outputs: Sequence[Node], used: set[str], equal: Mapping[Any, Any] | None = None) -> Captured:
+        """``equal``: sizes that are others, by their symbol."""
         names = [f.name for f in self._found if f.shape is not None]
-        inputs = tuple(f for f in self._found if f.name in used)
+        inputs = tuple(
+            f if f.shape is None else replace(f, shape=tuple(s.subs(equal or {}) for s in f.shape))
+            for f in self._found
+            if f.name in used
+        )
         kept = tuple(t for t, f in zip(self._tensors, names, strict=True) if f in used)
         return Captured(Graph(self._name, inputs, tuple(outputs), _hints(self.program)), kept, tuple(self._arguments))
 
@@ -146,7 +161,10 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
                 exported = torch.export.export(module, tuple(given), dynamic_shapes=shapes)
             except Exception:  # some code of modules needs numbers
                 exported = torch.export.export(module, tuple(given))
-            return exported.run_decompositions()
+            table: Any = torch.export.default_decompositions()
+            for name in [n for n in table if any(word in str(n) for word in _KEPT)]:
+                table.pop(name)
+            return exported.run_decompositions(table)
     except Exception as error:
         text = str(error).splitlines()[0] if str(error) else ""
         raise NotGenerated(f"torch.export can't take the module: {type(error).__name__}: {text}.") from error
@@ -164,6 +182,8 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
             return None  # goes into statistics of the module, which the operator doesn't keep
         return source[index]
     name = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
+    if name == "_assert_tensor_metadata":  # what torch.export writes beside a conversion
+        return None
     rule = RULES.get(name)
     if rule is None:
         raise NotGenerated(f"aten.{name} has no rule.", "Write the program in the tile language (docs/dsl.md).")
@@ -183,8 +203,19 @@ def _typed(made: Any, node: Any) -> Any:
     """A result with the dtype that the module gives it; what is in between is computed in float32."""
     if not isinstance(made, Node):
         raise NotGenerated("an index that the module returns has no rule.")
+    if any(a == 1 and b != 1 for a, b in zip(made.shape, _shape(node.meta["val"]), strict=True)):
+        raise NotGenerated("a result that repeats its elements has no rule.")
     dtype = str(node.meta["val"].dtype).removeprefix("torch.")
     return made if made.dtype == dtype else replace(made, dtype=dtype)
+
+
+def _substituted(outputs: Sequence[Node], equal: Mapping[Any, Any]) -> list[Node]:
+    """The same nodes with some sizes in terms of others."""
+    made: dict[Node, Node] = {}
+    for n in ordered(outputs):
+        args = tuple(made[a] if isinstance(a, Node) else a for a in n.args)
+        made[n] = replace(n, args=args, shape=tuple(s.subs(equal) for s in n.shape))
+    return [made[n] for n in outputs]
 
 
 def _is_size(value: Any) -> bool:

@@ -32,6 +32,9 @@ def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[st
             source, index = node.args
             for name in _tensors(index):
                 found[name] = {"index": source.info["tensor"], "axis": int(node.info["dim"])}
+        if node.op == "scatter" and all(a.op == "input" for a in node.nodes):
+            target, index, _ = (a.info["tensor"] for a in node.args)
+            found[index] = {"index": target, "axis": int(node.info["dim"])}
     inputs = [i for i in graph.inputs if i.shape is not None]
     floating = [k for k, i in enumerate(inputs) if i.dtype.startswith(("float", "bfloat"))]
     generator = torch.Generator().manual_seed(0)

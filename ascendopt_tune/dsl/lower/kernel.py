@@ -163,6 +163,7 @@ class _Printer:
         stores = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Store)}
         loads = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Load)}
         self._both = stores & loads  # their transfers wait for each other
+        self._anywhere = _stored_by_data(program)  # a store may meet an earlier one
         self._live_ranges()
 
     def process(self) -> None:
@@ -338,6 +339,8 @@ class _Printer:
     def _copy_out(self, s: Store, tensor: str, rows: str, stride: str, far: str) -> None:
         if s.tensor in self._both:
             self.out.add("WaitPipe<HardEvent::MTE2_MTE3>();")
+        if s.tensor in self._anywhere:
+            self.out.add("PipeBarrier<PIPE_MTE3>();")
         if s.atomic:
             self.out.add(f"SetAtomic{s.atomic.capitalize()}<{self._queue_of(s.tensor, False).dtype.cpp}>();")
         gm = f"{name_of(s.tensor)}Gm"
@@ -493,6 +496,18 @@ class _Printer:
         lines = self.program.text.splitlines()
         text = lines[line - 1].strip().rstrip("\\ ") if 0 < line <= len(lines) else ""  # no comment goes on
         return f"{line}: {text}"
+
+
+def _stored_by_data(program: Program) -> set[str]:
+    """Tensors with a store whose place is read from a tile, so that two of them may be the same."""
+    read: set[str] = set()
+    found: set[str] = set()
+    for s in walk(program.kernel.body):
+        if isinstance(s, Let) and (s.value.variables() & read or any(e.op == "extract" for e in s.value.walk())):
+            read.add(s.name)
+        elif isinstance(s, Store) and s.region.offset.variables() & read:
+            found.add(s.tensor)
+    return found
 
 
 def _queue(q: Queue) -> str:
