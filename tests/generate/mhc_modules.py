@@ -1,4 +1,4 @@
-"""mHC's post and its gradients in the full formula (arXiv 2512.24880), for the generator. T tokens, N streams, D elements."""
+"""mHC's post and its gradients in the full formula (arXiv 2512.24880). T tokens, N streams, D elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STREAMS = 4
 
 
 class Post(nn.Module):
-    """out[t,n] = x[t] post[t,n] + sum over k of comb[t,k,n] res[t,k]; x, res and out in one dtype, the factors float32."""
+    """out[t,n] = x[t] post[t,n] + sum over k of comb[t,k,n] res[t,k]; the factors post and comb are float32."""
 
     def forward(self, x: torch.Tensor, res: torch.Tensor, post: torch.Tensor, comb: torch.Tensor) -> torch.Tensor:
         mixed = (comb[:, :, :, None] * res[:, :, None, :].float()).sum(1)

@@ -12,7 +12,7 @@ from generated_modules import MODULES, Of
 from torch import nn
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.dsl import read_text
+from ascendopt_tune.dsl import on_tensors, read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
@@ -105,6 +105,14 @@ def test_mhc_passes_the_gate(name: str, dtype: torch.dtype, evaluator: Evaluator
     given = mhc_modules.inputs(64, 512, dtype)
     profile = judged(generate(module(), [given[n] for n in names], name=name), evaluator)
     assert not isinstance(profile, str), profile
+
+
+def test_negative_indices_along_an_axis_count_from_its_end() -> None:
+    program = made("wrapped").program
+    x, index = torch.randn(9, 70), torch.randint(-70, 70, (9, 40))
+    names = [t.name for t in program.of_kind("input")]
+    found = on_tensors(program, dict(zip(names, (x, index), strict=True)))
+    assert torch.equal(found["y"], torch.take_along_dim(x, index, 1))
 
 
 def test_the_index_of_a_scatter_stays_inside_its_axis() -> None:
