@@ -88,7 +88,7 @@ class _Fusible(OperatorSupportBase):
     def __init__(self, taken: Callable[[Node], bool]) -> None:
         self._taken = taken
 
-    def is_node_supported(self, submodules: Any, node: Node) -> bool:
+    def is_node_supported(self, _submodules: Any, node: Node) -> bool:
         value = node.meta.get("val")
         if node.op != "call_function" or not isinstance(value, torch.Tensor) or self._taken(node):
             return False
