@@ -47,7 +47,7 @@ class Author:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedProgram:
     """What is to be written. ``signature``, ``shapes``: as the model reads them. ``refusal``: why no rule fits."""
 
     name: str
@@ -94,7 +94,7 @@ class _Judged:
     profile: Profile | None = None
 
 
-def write(wanted: Wanted, author: Author, check: Check, gate: Gate | None) -> Written:
+def write(wanted: WantedProgram, author: Author, check: Check, gate: Gate | None) -> Written:
     """A program that passes every judgement there is.
 
     Raises:
@@ -106,7 +106,7 @@ def write(wanted: Wanted, author: Author, check: Check, gate: Gate | None) -> Wr
 class _Writing:
     """The questions about one module, and their programs."""
 
-    def __init__(self, wanted: Wanted, author: Author, check: Check, gate: Gate | None) -> None:
+    def __init__(self, wanted: WantedProgram, author: Author, check: Check, gate: Gate | None) -> None:
         self._wanted, self._author, self._check, self._gate = wanted, author, check, gate
         self._attempts: list[Attempt] = []
 

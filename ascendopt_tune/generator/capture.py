@@ -43,7 +43,7 @@ class Captured:
     arguments: tuple[tuple[str, Any], ...]
 
 
-def capture(given: Given) -> Captured:
+def capture(given: ModuleInputs) -> Captured:
     """The graph of a module's forward pass. Raises NotGenerated: an operation has no rule."""
     builder = GraphBuilder()
     made: dict[Any, Any] = dict(given.nodes)
@@ -60,12 +60,12 @@ def capture(given: Given) -> Captured:
     return given.captured(outputs, used, builder.equal)
 
 
-def signature(given: Given) -> Captured:
+def signature(given: ModuleInputs) -> Captured:
     """What a module is given, and nothing of what it does: a graph without outputs."""
     return given.captured([], {found.name for node, found in given.nodes.items() if node.users})
 
 
-class Given:
+class ModuleInputs:
     """An exported module's inputs, as the program's: those of its state, tensors, numbers.
 
     ``nodes``: by placeholder, the node of an input; nothing for what is part of the module.

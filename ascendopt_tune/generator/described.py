@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..dsl import DslError, Program, launch_of
-from .author import Wanted
+from .author import WantedProgram
 from .capture import Captured
 from .graph import Graph, Input
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def described(
     captured: Captured, call: Callable[..., Any], module: torch.nn.Module, file: Path | None, refusal: str
-) -> Wanted:
+) -> WantedProgram:
     """What is to be written.
 
     Args:
@@ -33,7 +33,7 @@ def described(
     lines = [_input(i) for i in graph.inputs]
     lines += [f"{n}: {_kind(r.dtype)}{list(r.shape) or [1]}, a result" for n, r in zip(names, results, strict=True)]
     source = file.read_text(encoding="utf-8") if file is not None else _source(module)
-    return Wanted(graph.name, source, wanted_signature(graph, names), lines, refusal)
+    return WantedProgram(graph.name, source, wanted_signature(graph, names), lines, refusal)
 
 
 def wanted_signature(graph: Graph, outputs: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..dsl import Program
 from ..nouns.profile import Profile
 from .author import Attempt, Author, write
-from .capture import Captured, Given, capture, signature
+from .capture import Captured, ModuleInputs, capture, signature
 from .described import demand_signature, described
 from .domains import domains, indices
 from .fit import fitted
@@ -64,7 +64,7 @@ class _Generating:
         self.captured: Captured
 
     def generated(self, author: Author | None) -> Generated:
-        given = Given(self.module, self.inputs, self.name)
+        given = ModuleInputs(self.module, self.inputs, self.name)
         try:
             self.captured = capture(given)
             schedule, program = fitted(self.captured.graph, drafts(self.captured.graph))
@@ -76,7 +76,7 @@ class _Generating:
         checked = compared(self.captured.graph, program, self.call, self.captured.tensors, found)
         return self._result(program, schedule, found, checked)
 
-    def _written(self, author: Author, given: Given, refusal: str) -> Generated:
+    def _written(self, author: Author, given: ModuleInputs, refusal: str) -> Generated:
         self.captured = signature(given)
         graph, tensors = self.captured.graph, self.captured.tensors
         found = {**indices(graph, self.call), **domains(graph, self.call, tensors)}
