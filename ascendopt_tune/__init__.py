@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .service.policy import policy
     from .store.cache import Cache
     from .torch_ops.device.runtime import is_virtual
-    from .torch_ops.public import compile_pass, generate, install, intercept, record, registry_ops, warmup
+    from .torch_ops.public import compile_pass, generate, install, intercept, record, registry_ops, subgraphs, warmup
     from .torch_ops.serving.decorator import tune
     from .torch_ops.serving.status import Status, not_modelled, restore, rollback, stats, status
     from .tuner import TuneRecord, tune_case, tune_cases
@@ -47,6 +47,7 @@ __all__ = [
     "rollback",
     "stats",
     "status",
+    "subgraphs",
     "tune",
     "tune_case",
     "tune_cases",
@@ -63,7 +64,16 @@ _PLACES = {
     "service.policy": ("policy",),
     "store.cache": ("Cache",),
     "torch_ops.device.runtime": ("is_virtual",),
-    "torch_ops.public": ("compile_pass", "generate", "install", "intercept", "record", "registry_ops", "warmup"),
+    "torch_ops.public": (
+        "compile_pass",
+        "generate",
+        "install",
+        "intercept",
+        "record",
+        "registry_ops",
+        "subgraphs",
+        "warmup",
+    ),
     "torch_ops.serving.decorator": ("tune",),
     "torch_ops.serving.status": ("Status", "not_modelled", "restore", "rollback", "stats", "status"),
     "tuner": ("TuneRecord", "tune_case", "tune_cases"),

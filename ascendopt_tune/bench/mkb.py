@@ -14,7 +14,7 @@ import shutil
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
@@ -32,15 +32,15 @@ from ..evaluate.evaluator import EvaluateRequest, Evaluator, GateTrial, ProcessL
 from ..evaluate.gate import Gate
 from ..evaluate.protocol import load_arrays, save_array
 from ..generator import Generated, generate_file
+from ..generator.gated import example_case
 from ..generator.interpreted import shapes_at
 from ..generator.module_file import read
-from ..nouns.case import Case, TensorSpec, flatten
+from ..generator.roofline import roofline_us
+from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.run_options import RunOptions
-from ..sources.arguments import build_case, parse_tensor
 from ..sources.registry import load_folder
-from .roofline import roofline_us
 
 if TYPE_CHECKING:
     pass
@@ -250,7 +250,7 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
     record.shapes = " ".join(f"{i.dtype}{list(i.example)}" for i in generated.graph.inputs if i.shape is not None)
     tell()
     with Evaluator(toolkit.find("virtual"), chip, ProcessLimits(run_s=_LAUNCHES)) as evaluator:
-        case = _case(operator, evaluator, generated, None)
+        case = example_case(operator, evaluator, generated)
         first = Gate(operator, case, evaluator).build(operator.baseline)
         record.compiled = not isinstance(first.outcome, CompileFailed)
         if not isinstance(first.outcome, Timed):
@@ -265,7 +265,7 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
             shapes = shapes_at(generated.graph, sizes)
             if shapes is None or sum(math.prod(s) for s in shapes.values()) > _ODD_ELEMENTS:
                 continue
-            small = _case(operator, evaluator, generated, shapes)
+            small = example_case(operator, evaluator, generated, shapes)
             gate = Gate(operator, small, evaluator, kinds=_ODD_TRIALS)
             name = " ".join(str(list(s)) for s in shapes.values())
             record.odd[name] = _judge(record, gate, operator)
@@ -292,22 +292,6 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
         )
         record.tuned_us = round(tuned.best.task_duration_us, 3)
     record.evaluations = evaluations
-
-
-def _case(
-    operator: Operator, evaluator: Evaluator, generated: Generated, shapes: Mapping[str, tuple[int, ...]] | None
-) -> Case:
-    """The example's case, or with other shapes of the inputs."""
-    signature = evaluator.describe(operator).signature
-    tensors: dict[str, TensorSpec] = {}
-    for i in generated.graph.inputs:
-        if i.shape is not None:
-            shape = i.example if shapes is None else shapes[i.name]
-            name, spec = parse_tensor(f"{i.name}={i.dtype}[{','.join(map(str, shape))}]")
-            tensors[name] = spec
-    given = {a.name: a.default for a in signature.attrs if a.default is not None}
-    given |= generated.attributes
-    return build_case(signature, tensors, given, {}, lambda i, a: evaluator.infer_outputs(operator, i, a))
 
 
 def _judge(record: Record, gate: Gate, operator: Operator, main: bool = False) -> str:

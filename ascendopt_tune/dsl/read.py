@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -91,6 +92,11 @@ def _constants(module: ast.Module) -> dict[str, Number]:
     }
 
 
+def one_line(text: str) -> str:
+    """As it may stand in a comment of C++ or in a text of it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split()).rstrip("\\ ")
+
+
 class _Reading:
     def __init__(
         self,
@@ -161,7 +167,7 @@ class _Reading:
             return
         if isinstance(s, ast.Assert):
             text = s.msg.value if isinstance(s.msg, ast.Constant) else ast.unparse(s.test)
-            self._steps.append(Check(self._reader().read(s.test), str(text), s.lineno))
+            self._steps.append(Check(self._reader().read(s.test), one_line(str(text)), s.lineno))
         elif isinstance(s, ast.Assign) and len(s.targets) == 1:
             self._assign(s, s.targets[0], s.value)
         elif isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
@@ -225,7 +231,9 @@ class _Reading:
             text = f"a knob's default is a number, or the smaller of one and something: {ast.unparse(call.args[1])!r}."
             raise self._error(call, text, "min(8192, tl.align(cols, 8)).")
         why = keywords.get("why")
-        text = str(why.value) if isinstance(why, ast.Constant) else ""
+        text = one_line(str(why.value)) if isinstance(why, ast.Constant) else ""
+        if not re.fullmatch(r"[A-Z][A-Z0-9_]*", str(call.args[0].value)):
+            raise self._error(call, f"{call.args[0].value!r} is no name of a knob.", "Capitals: TILE_LENGTH.")
         self._types[name] = "int"
         self._steps.append(Knob(str(call.args[0].value), name, e.value, limit, text, call.lineno))
 

@@ -88,7 +88,7 @@ def cpp(e: Expr, leaf: Callable[[Expr], str], outer: int = -2) -> str:
     if e.op in ("float", "int"):
         return f"static_cast<{'float' if e.op == 'float' else 'int64_t'}>({cpp(e.args[0], leaf)})"
     if e.op == "sqrt":
-        return f"sqrt(static_cast<float>({cpp(e.args[0], leaf)}))"
+        return f"static_cast<float>(sqrt(static_cast<float>({cpp(e.args[0], leaf)})))"  # C's own gives a double
     if e.op == "neg":
         return f"-{cpp(e.args[0], leaf, 6)}"
     if e.op == "not":

@@ -138,6 +138,23 @@ def _max(b: GraphBuilder, *args: Any, **_: Any) -> Any:
     raise NotGenerated("max and min with indices have no rule.")
 
 
+def _place_of(kind: str) -> Rule:
+    """Where the largest (or smallest) is along an axis: the first of several."""
+
+    def made(b: GraphBuilder, x: Node, dim: int | None = None, keep: bool = False) -> Any:
+        if dim is None:
+            raise NotGenerated(f"{kind} of all elements has no rule.")
+        dim %= len(x.shape)
+        shape = tuple(ONE if d == dim else s for d, s in enumerate(x.shape))
+        found = Node(kind, (x,), shape, "int64", b.name, {"dims": (dim,)})
+        return found if keep else b.reshape(found, [s for d, s in enumerate(x.shape) if d != dim])
+
+    return made
+
+
+RULES["argmax"], RULES["argmin"] = _place_of("argmax"), _place_of("argmin")
+
+
 def _values_only(kind: str) -> Rule:
     """max and min along an axis give values and indices; who uses only the values doesn't need more."""
 
@@ -395,6 +412,73 @@ def _index_select(b: GraphBuilder, x: Node, dim: int, index: Node) -> Any:
 def _embedding(b: GraphBuilder, weight: Node, index: Node, *_: Any) -> Any:
     rows = b.pick(weight, 0, b.reshape(index, [product(index.shape), ONE]))
     return b.reshape(rows, [*index.shape, weight.shape[1]])
+
+
+@rule("take_along_dim")
+def _take_along_dim(b: GraphBuilder, x: Node, index: Node, dim: int) -> Any:
+    """Negative indices count from the end."""
+    dim %= len(x.shape)
+    wrapped = Node("wrap", (index,), index.shape, index.dtype, index.name, {"size": x.shape[dim]})
+    return _gather(b, x, dim, wrapped)
+
+
+# -- into places that an index says, and other sizes: each has a schedule of its own -----------------------------------
+
+
+def _scattered(b: GraphBuilder, x: Node, dim: int, index: Node, source: Node, add: bool) -> Node:
+    """Updates in their order; what isn't along ``dim`` is as long in all three."""
+    if not isinstance(source, Node) or len(source.shape) != len(x.shape):
+        raise NotGenerated("a scatter of one value has no rule.")
+    dim %= len(x.shape)
+    for d, size in enumerate(source.shape):
+        b.demand(size, x.shape[d] if d != dim else index.shape[min(d, len(index.shape) - 1)])
+    for d, size in enumerate(index.shape if len(index.shape) == len(x.shape) > 1 else ()):
+        b.demand(size, source.shape[d])
+    info = {"dim": dim, "add": add}
+    return Node("scatter", (x, index, source), x.shape, x.dtype, b.name, info)
+
+
+@rule("scatter")
+def _scatter(b: GraphBuilder, x: Node, dim: int, index: Node, source: Any) -> Any:
+    return _scattered(b, x, dim, index, source, False)
+
+
+@rule("scatter_add")
+def _scatter_add(b: GraphBuilder, x: Node, dim: int, index: Node, source: Node) -> Any:
+    return _scattered(b, x, dim, index, source, True)
+
+
+@rule("index_copy")
+def _index_copy(b: GraphBuilder, x: Node, dim: int, index: Node, source: Node) -> Any:
+    return _scattered(b, x, dim, index, source, False)
+
+
+@rule("index_put")
+def _index_put(b: GraphBuilder, x: Node, indices: Sequence[Any], values: Node, accumulate: bool = False) -> Any:
+    if len(indices) != 1 or indices[0] is None:
+        raise NotGenerated("an index_put along another axis than the first has no rule.")
+    return _scattered(b, x, 0, indices[0], values, accumulate)
+
+
+def _resize(mode: str, rank: int) -> Rule:
+    def made(b: GraphBuilder, x: Node, size: Any, *more: Any) -> Any:
+        *align, factors = more
+        lead = x.shape[: len(x.shape) - rank]
+        spatial = x.shape[len(lead) :]
+        if factors is not None and any(f != int(f) for f in factors):
+            raise NotGenerated(f"a resize by the factors {factors} has no rule; whole ones have.")
+        outs = _sizes(size) if size is not None else [s * int(f) for s, f in zip(spatial, factors, strict=True)]
+        info = {"mode": mode, "align": bool(align and align[0]), "rank": rank}
+        return Node("resize", (x,), (*lead, *outs), x.dtype, b.name, info)
+
+    return made
+
+
+for _rank, _word in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
+    RULES[f"upsample_{_word}{_rank}d"] = _resize("linear", _rank)
+    RULES[f"upsample_nearest{_rank}d"] = _resize("nearest", _rank)
+RULES["upsample_bicubic2d"] = _resize("cubic", 2)
+RULES["_upsample_bilinear2d_aa"] = _resize("antialias", 2)
 
 
 @rule("bitwise_and", "logical_and")

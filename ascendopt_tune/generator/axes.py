@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from .graph import Graph, Node, NotGenerated, Size, ordered, product, same
+from .graph import REDUCTIONS, Graph, Node, NotGenerated, Size, ordered, product, same
 
 ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
 
@@ -86,7 +86,7 @@ class _Normalizing:
             return self._reshaped(n)
         if n.op == "permute":
             return [self.dims[n.args[0]][o] for o in n.info["order"]]
-        if n.op in ("sum", "max", "min", "prod"):
+        if n.op in REDUCTIONS:
             return [[] if d in n.info["dims"] else list(a) for d, a in enumerate(self.dims[n.args[0]])]
         if n.op == "pick":
             return self._picked(n)
@@ -166,9 +166,7 @@ class _Normalizing:
         outputs = [of[o] for o in self.graph.outputs]
         inputs = {n: self._layout(n) for n in self.nodes if n.op == "input"}
         order = _order([*(list(p) for p in of.values())])
-        reduced = {
-            n: frozenset(of[n.args[0]]) - frozenset(of[n]) for n in self.nodes if n.op in ("sum", "max", "min", "prod")
-        }
+        reduced = {n: frozenset(of[n.args[0]]) - frozenset(of[n]) for n in self.nodes if n.op in REDUCTIONS}
         scanned = {n: frozenset(_resolve(self.dims[n][n.info["dim"]])) for n in self.nodes if n.op == "scan"}
         groups = self._merged(order, of, inputs, outputs, {**reduced, **scanned})
         axis = {a: Axis(product([x.size for x in g])) for g in groups for a in g[:1]}

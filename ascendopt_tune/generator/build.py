@@ -18,6 +18,18 @@ class GraphBuilder:
 
     def __init__(self) -> None:
         self.name = "value"
+        #: Sizes that a rule demands to be others, by the symbol that goes.
+        self.equal: dict[Size, Size] = {}
+
+    def demand(self, size: Size, wanted: Size) -> None:
+        """The two are equal: shapes where they aren't are refused. Raises NotGenerated: they never are."""
+        size, wanted = size.subs(self.equal), wanted.subs(self.equal)
+        if same(size, wanted):
+            return
+        if not size.is_Symbol and not wanted.is_Symbol:
+            raise NotGenerated(f"sizes that differ ({size} and {wanted}) have no rule here.")
+        gone, kept = (size, wanted) if size.is_Symbol else (wanted, size)
+        self.equal = {k: v.subs({gone: kept}) for k, v in self.equal.items()} | {gone: kept}
 
     # -- elementwise --------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import keyword
 import logging
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     import torch
 
 #: What a program's names may not be: Python's words, the language's, and names that generated text has taken.
-_TAKEN = frozenset({*keyword.kwlist, "tl", "min", "max", "range", "core", "cores", "tile", "at", "n", "row", "piece"})
+_TAKEN = frozenset({
+    *keyword.kwlist, "tl", "min", "max", "range", "float", "core", "cores", "tile", "at", "n", "row", "piece",
+    "several", "first", "last", "begin", "to", "m", "k", "j", "kept", "known", "place", "places", "update", "updates",
+    "result", "line", "lines", "lanes", "window", "span", "mixed", "scaled", "parts", "position", "near", "low", "part",
+})  # fmt: skip
+
+#: Operations that have rules of their own, in the names of those that ATen would take apart.
+_KEPT = ("upsample_", "take_along_dim", "index_copy")
 
 
 @dataclass(frozen=True)
@@ -36,68 +43,112 @@ class Captured:
     arguments: tuple[tuple[str, Any], ...]
 
 
-def capture(module: torch.nn.Module, inputs: Sequence[Any], name: str) -> Captured:
-    """The graph of a module's forward pass.
-
-    Args:
-        inputs: example inputs: tensors, and floats, which become numbers the caller passes.
-
-    Raises:
-        NotGenerated: torch can't export the module, or an operation has no rule.
-    """
-    import torch
-
-    given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
-    program = _exported(module, given)
-    constants = {**program.state_dict, **program.constants}
-    made: dict[Any, Any] = {}
-    tensors: list[torch.Tensor] = []
-    found: list[Input] = []
-    users = iter(zip(inputs, given, strict=True))
-    names: set[str] = set(_TAKEN) | {name}
-    parameters = {
-        **program.graph_signature.inputs_to_parameters,
-        **program.graph_signature.inputs_to_buffers,
-        **getattr(program.graph_signature, "inputs_to_lifted_tensor_constants", {}),
-    }
+def capture(given: ModuleInputs) -> Captured:
+    """The graph of a module's forward pass. Raises NotGenerated: an operation has no rule."""
     builder = GraphBuilder()
-    arguments: list[tuple[str, Any]] = []
-    for node in program.graph.nodes:
-        if node.op == "placeholder":
-            state = parameters.get(node.name)
-            value, tensor = (None, constants[state]) if state is not None else next(users)
-            label = _label(state.replace(".", "_") if state else node.name, names)
-            if state is None:
-                arguments.append((label, value))
-            if isinstance(value, float):
-                found.append(Input(label, None, "float32", value=value))
-                made[node] = Node("scalar", (), (), "float32", label)
-            elif isinstance(tensor, torch.Tensor):
-                shape = _shape(node.meta["val"])
-                dtype = str(tensor.dtype).removeprefix("torch.")
-                found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
-                made[node] = Node("input", (), shape, dtype, label, {"tensor": label})
-                tensors.append(tensor)
-            else:
-                raise NotGenerated(f"the input {node.name} is a {type(value).__name__}, no tensor and no float.")
-        elif node.op == "call_function":
+    made: dict[Any, Any] = dict(given.nodes)
+    for node in given.program.graph.nodes:
+        if node.op == "call_function":
             made[node] = _call(node, made, builder)
         elif node.op == "output":
-            mutated = len(program.graph_signature.output_specs) - len(program.graph_signature.user_outputs)
-            outputs = [made[n] for n in node.args[0][mutated:]]
+            sign = given.program.graph_signature
+            mutated = len(sign.output_specs) - len(sign.user_outputs)
+            outputs = [_typed(made[n], n) for n in node.args[0][mutated:]]
+    if builder.equal:
+        outputs = _substituted(outputs, builder.equal)
     used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
-    names_of = [f.name for f in found if f.shape is not None]
-    graph = Graph(name, tuple(f for f in found if f.name in used), tuple(outputs), _hints(program))
-    kept = tuple(t for t, f in zip(tensors, names_of, strict=True) if f in used)
-    return Captured(graph, kept, tuple(arguments))
+    return given.captured(outputs, used, builder.equal)
+
+
+def signature(given: ModuleInputs) -> Captured:
+    """What a module is given, and nothing of what it does: a graph without outputs."""
+    return given.captured([], {found.name for node, found in given.nodes.items() if node.users})
+
+
+class ModuleInputs:
+    """An exported module's inputs, as the program's: those of its state, tensors, numbers.
+
+    ``nodes``: by placeholder, the node of an input; nothing for what is part of the module.
+
+    Args:
+        inputs: example inputs: tensors; floats, which become numbers the caller passes; others are part of the module.
+
+    Raises:
+        NotGenerated: torch can't export the module, or it takes what no operator does.
+    """
+
+    def __init__(self, module: torch.nn.Module, inputs: Sequence[Any], name: str) -> None:
+        import torch
+        from torch.utils import _pytree as pytree
+
+        given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
+        self.program = _exported(module, given)
+        # Every leaf of an argument has a placeholder; the first one stands for the argument.
+        self._users = iter(
+            [
+                (value, leaf, k == 0)
+                for value, one in zip(inputs, given, strict=True)
+                for k, leaf in enumerate(pytree.tree_leaves(one))
+            ]
+        )
+        self._name = name
+        self._names: set[str] = set(_TAKEN) | {name}
+        self._tensors: list[torch.Tensor] = []
+        self._found: list[Input] = []
+        self._arguments: list[tuple[str, Any]] = []
+        sign = self.program.graph_signature
+        self._state = {
+            **sign.inputs_to_parameters,
+            **sign.inputs_to_buffers,
+            **getattr(sign, "inputs_to_lifted_tensor_constants", {}),
+        }
+        self._constants = {**self.program.state_dict, **self.program.constants}
+        placeholders = [n for n in self.program.graph.nodes if n.op == "placeholder"]
+        self.nodes: dict[Any, Node] = {n: m for n in placeholders if (m := self._node(n)) is not None}
+
+    def _node(self, node: Any) -> Node | None:
+        import torch
+
+        state = self._state.get(node.name)
+        value, tensor, first = (None, self._constants[state], True) if state is not None else next(self._users)
+        label = _label(state.replace(".", "_") if state else node.name, self._names)
+        if state is None and first:
+            self._arguments.append((label, value))
+        if isinstance(value, float):
+            self._found.append(Input(label, None, "float32", value=value))
+            return Node("scalar", (), (), "float32", label)
+        if not isinstance(tensor, torch.Tensor):
+            return None
+        if isinstance(value, (list, tuple)):
+            raise NotGenerated(f"the input {node.name} is a {type(value).__name__} of tensors.")
+        shape = _shape(node.meta["val"])
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        self._found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
+        self._tensors.append(tensor)
+        return Node("input", (), shape, dtype, label, {"tensor": label})
+
+    def captured(self, outputs: Sequence[Node], used: set[str], equal: Mapping[Any, Any] | None = None) -> Captured:
+        """``equal``: sizes that are others, by their symbol."""
+        names = [f.name for f in self._found if f.shape is not None]
+        inputs = tuple(
+            f if f.shape is None else replace(f, shape=tuple(s.subs(equal or {}) for s in f.shape))
+            for f in self._found
+            if f.name in used
+        )
+        kept = tuple(t for t, f in zip(self._tensors, names, strict=True) if f in used)
+        return Captured(Graph(self._name, inputs, tuple(outputs), _hints(self.program)), kept, tuple(self._arguments))
 
 
 def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
     """With every size free that the module leaves free."""
     import torch
+    from torch.utils import _pytree as pytree
 
     free = torch.export.Dim.AUTO
-    shapes: Any = tuple(dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else None for t in given)
+    shapes: Any = tuple(
+        dict.fromkeys(range(t.dim()), free) if isinstance(t, torch.Tensor) else pytree.tree_map(lambda _: None, t)
+        for t in given
+    )
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         shapes = (shapes,)
@@ -110,7 +161,10 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
                 exported = torch.export.export(module, tuple(given), dynamic_shapes=shapes)
             except Exception:  # some code of modules needs numbers
                 exported = torch.export.export(module, tuple(given))
-            return exported.run_decompositions()
+            table: Any = torch.export.default_decompositions()
+            for name in [n for n in table if any(word in str(n) for word in _KEPT)]:
+                table.pop(name)
+            return exported.run_decompositions(table)
     except Exception as error:
         text = str(error).splitlines()[0] if str(error) else ""
         raise NotGenerated(f"torch.export can't take the module: {type(error).__name__}: {text}.") from error
@@ -128,6 +182,8 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
             return None  # goes into statistics of the module, which the operator doesn't keep
         return source[index]
     name = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
+    if name == "_assert_tensor_metadata":  # what torch.export writes beside a conversion
+        return None
     rule = RULES.get(name)
     if rule is None:
         raise NotGenerated(f"aten.{name} has no rule.", "Write the program in the tile language (docs/dsl.md).")
@@ -141,6 +197,25 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     args = [read(a) for a in node.args]
     named = {k: read(v) for k, v in node.kwargs.items() if k not in ("dtype", "device", "layout", "pin_memory")}
     return rule(builder, *args, **named)
+
+
+def _typed(made: Any, node: Any) -> Any:
+    """A result with the dtype that the module gives it; what is in between is computed in float32."""
+    if not isinstance(made, Node):
+        raise NotGenerated("an index that the module returns has no rule.")
+    if any(a == 1 and b != 1 for a, b in zip(made.shape, _shape(node.meta["val"]), strict=True)):
+        raise NotGenerated("a result that repeats its elements has no rule.")
+    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+    return made if made.dtype == dtype else replace(made, dtype=dtype)
+
+
+def _substituted(outputs: Sequence[Node], equal: Mapping[Any, Any]) -> list[Node]:
+    """The same nodes with some sizes in terms of others."""
+    made: dict[Node, Node] = {}
+    for n in ordered(outputs):
+        args = tuple(made[a] if isinstance(a, Node) else a for a in n.args)
+        made[n] = replace(n, args=args, shape=tuple(s.subs(equal) for s in n.shape))
+    return [made[n] for n in outputs]
 
 
 def _is_size(value: Any) -> bool:

@@ -7,11 +7,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from .graph import Graph
+from .interpreted import draw, shapes_at
 
 if TYPE_CHECKING:
     import torch
 
 _LEAST = 1e-4  # where 0 isn't allowed
+_DISTINCT = (5, 7, 11, 13, 17)  # sizes that tell axes apart
+_FAR = 1 << 20  # behind the end of any of them
 
 
 def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[str, dict[str, Any]]:
@@ -29,6 +32,9 @@ def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[st
             source, index = node.args
             for name in _tensors(index):
                 found[name] = {"index": source.info["tensor"], "axis": int(node.info["dim"])}
+        if node.op == "scatter" and all(a.op == "input" for a in node.nodes):
+            target, index, _ = (a.info["tensor"] for a in node.args)
+            found[index] = {"index": target, "axis": int(node.info["dim"])}
     inputs = [i for i in graph.inputs if i.shape is not None]
     floating = [k for k, i in enumerate(inputs) if i.dtype.startswith(("float", "bfloat"))]
     generator = torch.Generator().manual_seed(0)
@@ -52,6 +58,39 @@ def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[st
             if finite(chosen):
                 low = 0.0 if finite(chosen, zeros=True) else _LEAST
                 return found | {inputs[k].name: {"low": low} for k in chosen}
+    return found
+
+
+def indices(graph: Graph, call: Any) -> dict[str, dict[str, Any]]:
+    """Which axis whole numbers are indices into, found by trying the module with the last element and one behind it.
+
+    Args:
+        call: the module on tensors in the order of the graph's inputs.
+    """
+    import torch
+
+    found: dict[str, dict[str, Any]] = {}
+    shapes = shapes_at(graph, _DISTINCT)
+    inputs = [i for i in graph.inputs if i.shape is not None]
+    if shapes is None:
+        return found
+    drawn = draw(graph, shapes, {}, 0)
+
+    def takes(k: int, value: int) -> bool:
+        try:
+            call([torch.full_like(t, value) if j == k else t for j, t in enumerate(drawn)])
+        except (IndexError, RuntimeError):
+            return False
+        return True
+
+    for k, i in enumerate(inputs):
+        if i.dtype not in ("int32", "int64") or takes(k, _FAR):
+            continue
+        for other in inputs:
+            for axis, size in enumerate(shapes[other.name]):
+                if i.name not in found and takes(k, size - 1) and not takes(k, size):
+                    found[i.name] = {"index": other.name, "axis": axis}
+        drawn[k] = torch.zeros_like(drawn[k])
     return found
 
 

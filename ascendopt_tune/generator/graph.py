@@ -23,7 +23,7 @@ POINTWISE = frozenset({
 })  # fmt: skip
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 #: Reductions and where they begin.
-REDUCTIONS = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0}
+REDUCTIONS = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "argmax": 0.0, "argmin": 0.0}
 
 
 class NotGenerated(AscendOptError):

@@ -16,10 +16,17 @@ from .graph import Graph, NotGenerated
 if TYPE_CHECKING:
     import torch
 
+_FAULT = "This is a fault of the generator: report it with the module."
 #: Sizes that axes take in turn: small, odd, some longer than a tile; and two of them one element.
 _SIZES = ((3, 37, 5, 6, 7), (2, 19, 8, 3, 4), (50, 70, 3, 2, 2))
 _ELEMENTS = 1 << 17  # of all tensors: beyond it an interpreted run takes seconds
+_ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # a step of these, where one result is rounded
+_RESULTS = 1 << 20  # elements; as long
 _LEEWAY = 2.0**-18  # of a result's size, and of the largest one's: what float32 may lose in another order
+
+
+class Disagreement(NotGenerated):
+    """A program's results aren't the module's; the text says where."""
 
 
 def compared(
@@ -53,6 +60,9 @@ def compared(
         except Exception as error:  # a module need not do every shape
             why = f"{type(error).__name__}: {error}"
             continue
+        if sum(w.numel() for w in _listed(wanted)) > _RESULTS:
+            why = "the module's results are too large to interpret"
+            continue
         arrays = {i.name: to_array(t) for i, t in zip(_tensors(graph), given, strict=True)}
         knobs = {k.name: min(k.default, 24) for k in program.host.steps if isinstance(k, Knob)}
         numbers = {i.name: i.value for i in graph.inputs if i.shape is None}
@@ -63,10 +73,12 @@ def compared(
                 why = str(error)
                 continue
             raise
-        results = wanted if isinstance(wanted, (tuple, list)) else [wanted]
+        results = _listed(wanted)
         text = ", ".join(f"{n}{list(s)}" for n, s in shapes.items())
-        for want, got in zip(results, found.values(), strict=True):
-            _agree(to_array(want), got, text)
+        if len(results) != len(found):
+            raise Disagreement(f"the program has {len(found)} results, the module {len(results)}.", _FAULT)
+        for name, want, got in zip(found, results, found.values(), strict=True):
+            _agree(name, to_array(want), got, text)
         done.append(text)
     if not done and why and "too large" not in why:
         raise NotGenerated(f"no small shape could be tried: {why}")
@@ -100,23 +112,34 @@ def draw(
             value = torch.randn(shapes[i.name], generator=generator) * (1 + 3 * (seed % 2))
             value = value.abs() + float(domain["low"]) if "low" in domain else value
         else:
-            high = shapes[domain["index"]][domain["axis"]] if "index" in domain else 2
+            high = shapes[domain["index"]][domain["axis"]] if "index" in domain else int(domain.get("high", 1)) + 1
             value = torch.randint(0, high, shapes[i.name], generator=generator)
         found.append(value.to(kind))
     return found
 
 
-def _agree(want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], shapes: str) -> None:
+def _agree(name: str, want: np.ndarray[Any, Any], got: np.ndarray[Any, Any], shapes: str) -> None:
+    if got.shape != (want.shape or (1,)):
+        raise Disagreement(
+            f"{name} has the shape {list(got.shape)}, and should have {list(want.shape)} ({shapes}).", _FAULT
+        )
+    if got.dtype.kind != want.dtype.kind and "V" not in (got.dtype.kind, want.dtype.kind):
+        raise Disagreement(f"{name} is {got.dtype}, and should be {want.dtype}.", _FAULT)
+    leeway = max(_LEEWAY, _ROUNDING.get(got.dtype.name, 0.0))
     got = got.reshape(want.shape).astype(np.float64)
     want = want.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        allowed = _LEEWAY * (np.abs(want) + np.nanmax(np.abs(want), initial=0.0)) + 1e-7
+        allowed = leeway * (np.abs(want) + np.nanmax(np.abs(want), initial=0.0)) + 1e-7
         wrong = ~(np.abs(got - want) <= allowed) & ~(np.isnan(got) & np.isnan(want)) & (got != want)
     if wrong.any():
         at = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(wrong)))
         a, b = np.atleast_1d(got)[at], np.atleast_1d(want)[at]
-        text = f"the program gives {a:.7g} at {list(at)}, the module {b:.7g} ({shapes})."
-        raise NotGenerated(text, "This is a fault of the generator: report it with the module.")
+        text = f"the program gives {a:.7g} at {name}{list(at)}, the module {b:.7g} ({shapes}); "
+        raise Disagreement(f"{text}{wrong.sum()} of {wrong.size} elements differ.", _FAULT)
+
+
+def _listed(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, (tuple, list)) else [results]
 
 
 def _tensors(graph: Graph) -> list[Any]:

@@ -17,7 +17,7 @@ import torch
 def reference({signature}) -> Any:
     model = _MODEL.to({first}.dtype) if {first}.is_floating_point() else _MODEL
     state: dict[str, torch.Tensor] = {{{state}}}
-    with torch.no_grad():
+    with torch.no_grad():{serial}
         return torch.func.functional_call(model, state, ({call}))
 '''
 _FILE = """_TEXT = Path(__file__).with_name("module.py")
@@ -25,6 +25,8 @@ _NAMES: dict[str, Any] = {"__name__": "module", "__file__": str(_TEXT)}
 exec(compile(_TEXT.read_text(encoding="utf-8"), str(_TEXT), "exec"), _NAMES)
 torch.manual_seed(1024)
 _MODEL = _NAMES["Model"](*_NAMES.get("get_init_inputs", list)())"""
+#: Of several updates of one place the last one stays; torch's threads leave any of them.
+_SERIAL = "\n        torch.use_deterministic_algorithms(True, warn_only=True)"
 _SAVED = '_MODEL = torch.load(Path(__file__).with_name("module.pt"), weights_only=False)'
 
 
@@ -44,6 +46,7 @@ def reference_text(graph: Graph, arguments: list[str], from_file: bool) -> str:
         load=_FILE if from_file else _SAVED,
         signature=", ".join(parts),
         first=(floating or [tensors[0].name])[0],
+        serial=_SERIAL if any(n.op == "scatter" and not n.info["add"] for n in graph.nodes()) else "",
         state=", ".join(f'"{i.parameter}": {i.name}' for i in tensors if i.parameter),
         call="".join(f"{a}, " for a in arguments).rstrip(" "),
     )

@@ -313,7 +313,9 @@ class Writer:
         """Elements of a whole line of the source, which is loaded where its other axes are known."""
         source, index = node.args
         placed = self.normalized.placed[source]
-        while index.op == "reshape":
+        wrapped = False
+        while index.op in ("reshape", "wrap"):
+            wrapped |= index.op == "wrap"
             index = index.args[0]
         if placed.names[-1] is not axis or index.op != "input":
             raise NotGenerated("indices into an axis before the last, that vary along the lanes, have no schedule.")
@@ -328,6 +330,12 @@ class Writer:
         self.spare[f"{index.name} index"] = at
         pointer = f"{index.info['tensor']}{_plus(self.offset(self.normalized.placed[index], True))}"
         self.add(f"{at} = tl.load({pointer} + tl.arange(0, {self.lane_count}), dtype=tl.int32)", scope=scope)
+        if wrapped:  # negative ones count from the end
+            far, near = self.name(f"{index.name}_number"), self.name(f"{index.name}_wrapped")
+            self.add(f"{far} = tl.cast({at}, tl.float32)", scope=scope)
+            self.add(f"{far} = tl.where({far} < 0.0, {far} + float({length}), {far})", scope=scope)
+            self.add(f"{near} = tl.cast({far}, tl.int32)", scope=scope)
+            at = near
         return f"tl.gather({line}, {at})"
 
     # -- results ------------------------------------------------------------------------------------------------------
@@ -340,6 +348,9 @@ class Writer:
             value = self.value(node)
             if not self.is_tile(node):
                 value = f"tl.full({self.lane_count}, {value})"
+            if node.dtype in ("int32", "int64"):
+                self.add(f"numbers{i} = {value}", f"whole{i} = tl.cast(numbers{i}, tl.int32)")
+                value = f"whole{i}"
             if node.dtype == "bool":
                 self.add(f"bits{i} = {value}", f"half_bits{i} = tl.cast(bits{i}, tl.float16)")
                 value = f"half_bits{i}"

@@ -145,6 +145,26 @@ def read_json(reply: str) -> dict[str, Any]:
     raise ReplyError("There is no JSON object in the reply.")
 
 
+def read_program(reply: str) -> str:
+    """The one Python program of a reply: its longest fenced block, or the reply where it has none; empty: ``NOTHING``.
+
+    Raises:
+        ReplyError: there is no program, or it holds characters that no source file has.
+    """
+    text = _without_thinking(reply)
+    fences = [f.text for f in _fences(text) if f.text.strip()]
+    program = max(fences, key=len) if fences else text
+    if not fences and text.strip().strip("`.* ").upper() == "NOTHING":
+        return ""
+    if "@" not in program or "def " not in program:
+        raise ReplyError("There is no program in the reply: answer with one fenced block that holds the whole of it.")
+    if len(program) > _LEAST_BYTES:
+        raise ReplyError(f"The program has {len(program)} characters; the limit is {_LEAST_BYTES}.")
+    if bad := _unprintable(program):
+        raise ReplyError(f"The program contains the character U+{ord(bad):04X}.")
+    return program
+
+
 def title_of(reply: str) -> str:
     """One line about the change: what stands behind ``CHANGE:``, else the first line of prose."""
     found = _CHANGE.search(reply)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
     from ..generator import Generated
+    from .compile.subgraphs import Subgraphs
     from .serving.intercept import Installation, Interception
     from .serving.warmup import WarmupReport
 
@@ -199,3 +200,11 @@ def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: st
     from ..generator import generate as run
 
     return run(module, example_inputs, name=name)
+
+
+def subgraphs() -> Subgraphs:
+    """What became of the subgraphs that ``torch.compile(..., options={"generate": True})`` met in this process: which
+    are operators, why others aren't, and modelled times. Print or read it."""
+    from .compile import subgraphs as of
+
+    return of.Subgraphs(of.found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import lowered
@@ -55,7 +56,7 @@ def test_the_lowered_program_passes_the_gate(inputs: str, evaluator: Evaluator, 
 def test_a_scalar_may_be_called_as_a_function_is() -> None:
     text = KERNEL.replace("    w = tl.cumsum(v)", "    sqrt = tl.sqrt(tl.sum(v))\n    w = v * sqrt")
     files = lower(read_text(text)).files
-    assert "float sqrt_ = sqrt(" in files["op_kernel/f.cpp"]
+    assert "float sqrt_ = static_cast<float>(sqrt(" in files["op_kernel/f.cpp"]
 
 
 def test_a_fill_is_as_long_as_it_says() -> None:
@@ -77,6 +78,22 @@ def test_gather_takes_what_the_index_says() -> None:
         interpret(program, {"x": x, "i": np.full(9, 9)})
     assert caught.value.line == 8
     assert "Gather(" in lower(program).files["op_kernel/f.cpp"]
+
+
+def test_names_and_texts_don_t_meet_those_of_the_printed_text() -> None:
+    """Members that the lowering makes have names of their own, and no text leaves its line."""
+    steps = "index = tl.cast(v, tl.int32)\n    xGm = tl.gather(v, index)\n    w = tl.cumsum(xGm)"
+    text = KERNEL.replace("w = tl.cumsum(v)", steps).replace("(x, y, n)\n", "(x, y, n)  # \\\n", 1)
+    knob = 'n = x.numel\n    tile = tl.knob("TILE", 8, why="a\\nint x; \\\\")\n'
+    files = lower(read_text(text.replace("n = x.numel\n", knob), "program.py")).files
+    kernel = files["op_kernel/f.cpp"]
+    members = re.findall(r"\w+(?=[,;])", "".join(re.findall(r"TBuf<.*|(?:Local|Global)Tensor<.*> \w+;", kernel)))
+    assert {"indexBuf", "indexTileBuf", "xGm", "xGm_"} <= set(members)
+    assert len(members) == len(set(members))
+    assert "TILE = 8;  // a int x;\n" in files["op_host/f.cpp"]
+    assert not any(line.endswith("\\") for line in kernel.splitlines() if "//" in line)
+    with pytest.raises(DslError, match="no name of a knob"):
+        read_text(KERNEL.replace("n = x.numel", 'n = tl.knob("T = 1; int x", 8)'), "program.py")
 
 
 READ = [

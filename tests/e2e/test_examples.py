@@ -125,6 +125,19 @@ def test_torch_compile(run: Path) -> None:
         assert sum(map(int, served.groups())) == 4
 
 
+@pytest.mark.battery
+@needs_torch_npu
+def test_a_block_s_subgraphs(run: Path) -> None:
+    """Both norms and the gate are operators; the softmax's isn't faster than its calls."""
+    text = execute(sys.executable, str(EXAMPLES / "07_generate.py"), cwd=run)
+    assert re.findall(r"^(\w+) \[.*\] operator \((\w+)\)", text, re.MULTILINE) == [
+        ("pow_mean_add_rsqrt_mul_mul", "rows"),
+        ("add_pow_mean_add_rsqrt_mul_7", "rows"),
+        ("silu_mul", "map"),
+    ]
+    assert "mul_softmax [mul _softmax] as it was (no faster than its calls)" in text
+
+
 def test_the_demo(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "demo.py"), cwd=run)
     assert "answered from the cache" in text

@@ -65,6 +65,27 @@ def from_the_end(x: Tensor) -> Tensor:
     return torch.cumprod(x.flip([1]), dim=1).flip([1])
 
 
+def rows_added(x: Tensor, index: Tensor, source: Tensor) -> Tensor:
+    return x.index_add(0, index, source)
+
+
+def rows_put(x: Tensor, index: Tensor, source: Tensor) -> Tensor:
+    return x.index_copy(0, index, source)
+
+
+def resized(to: float | tuple[int, ...], mode: str, align: bool | None) -> Callable[[Tensor], Tensor]:
+    named = {"size" if isinstance(to, tuple) else "scale_factor": to}
+    return lambda x: functional.interpolate(x, mode=mode, align_corners=align, **named)  # type: ignore[arg-type]
+
+
+def halved(x: Tensor) -> Tensor:
+    return functional.interpolate(x, size=(10, 13), mode="bilinear", antialias=True)
+
+
+def indices(below: int, *shape: int) -> Tensor:
+    return torch.randint(0, below, shape, generator=torch.Generator().manual_seed(2))
+
+
 def draw(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
@@ -85,5 +106,23 @@ MODULES: dict[str, Example] = {
     "from_the_end": (lambda: Of(from_the_end), lambda: [draw(30, 90)], "scan"),
     "down": (lambda: Of(lambda x: torch.cumsum(x, dim=0)), lambda: [draw(30, 90)], "scan"),
     "pooled": (lambda: nn.AvgPool2d(3, 2, 1), lambda: [draw(2, 3, 14, 40)], "window"),
+    "place_of_largest": (lambda: Of(lambda x: torch.argmax(x, 1)), lambda: [draw(6, 20, 90)], "middle"),
+    "wrapped": (
+        lambda: Of(lambda x, i: torch.take_along_dim(x, i, 1)),
+        lambda: [draw(9, 70), indices(70, 9, 40)],
+        "map",
+    ),
+    "rows_added": (lambda: Of(rows_added), lambda: [draw(20, 90), indices(20, 50), draw(50, 90)], "scatter"),
+    "rows_put": (lambda: Of(rows_put), lambda: [draw(20, 9, 5), indices(20, 50), draw(50, 9, 5)], "scatter"),
+    "scattered": (
+        lambda: Of(lambda x, i, s: x.scatter_add(1, i, s)),
+        lambda: [draw(6, 90), indices(90, 6, 40), draw(6, 40)],
+        "scatter",
+    ),
+    "twice_as_large": (lambda: Of(resized(2.0, "bilinear", False)), lambda: [draw(2, 3, 9, 12)], "resize"),
+    "nearest_of_four": (lambda: Of(resized(4.0, "nearest", None)), lambda: [draw(2, 3, 9)], "resize"),
+    "cubic": (lambda: Of(resized((11, 17), "bicubic", True)), lambda: [draw(2, 3, 9, 12)], "resize"),
+    "volumes": (lambda: Of(resized(2.0, "trilinear", True)), lambda: [draw(2, 3, 4, 5, 6)], "resize"),
+    "antialiased": (lambda: Of(halved), lambda: [draw(2, 3, 20, 24)], "resize"),
     "largest": (lambda: nn.MaxPool1d(4, 2, 2, 2), lambda: [draw(2, 3, 50)], "window"),
 }

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import mhc_modules
 import pytest
 import torch
 from generated_modules import MODULES, Of
 from torch import nn
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.dsl import read_text
+from ascendopt_tune.dsl import on_tensors, read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
+from ascendopt_tune.generator.gated import judged
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
 from ascendopt_tune.sources.registry import load_folder
@@ -40,7 +42,7 @@ def test_a_module_gets_its_schedule_and_agrees_with_its_program(name: str) -> No
     assert max(map(len, generated.text.splitlines())) < 200
 
 
-@pytest.mark.parametrize("name", ["channel_norm", "exclusive", "pooled"])
+@pytest.mark.parametrize("name", ["channel_norm", "exclusive", "pooled", "rows_put"])
 def test_the_lowered_operator_passes_the_gate(name: str, evaluator: Evaluator, tmp_path: Path) -> None:
     generated = made(name)
     generated.write(tmp_path / name)
@@ -83,6 +85,40 @@ def test_sizes_stay_free() -> None:
     text = made("softmax_of_rows").text
     assert "130" not in text
     assert " 90" not in text
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", mhc_modules.MODULES)
+def test_mhc_in_the_full_formula_agrees(name: str, dtype: torch.dtype) -> None:
+    module, names = mhc_modules.MODULES[name]
+    given = mhc_modules.inputs(20, 40, dtype)
+    generated = generate(module(), [given[n] for n in names], name=name)
+    assert generated.schedule == ("rows" if name in ("mhc_grad_post", "mhc_grad_comb") else "middle")
+    assert len(generated.checked) == 3
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", mhc_modules.MODULES)
+def test_mhc_passes_the_gate(name: str, dtype: torch.dtype, evaluator: Evaluator) -> None:
+    module, names = mhc_modules.MODULES[name]
+    given = mhc_modules.inputs(64, 512, dtype)
+    profile = judged(generate(module(), [given[n] for n in names], name=name), evaluator)
+    assert not isinstance(profile, str), profile
+
+
+def test_negative_indices_along_an_axis_count_from_its_end() -> None:
+    program = made("wrapped").program
+    x, index = torch.randn(9, 70), torch.randint(-70, 70, (9, 40))
+    names = [t.name for t in program.of_kind("input")]
+    found = on_tensors(program, dict(zip(names, (x, index), strict=True)))
+    assert torch.equal(found["y"], torch.take_along_dim(x, index, 1))
+
+
+def test_the_index_of_a_scatter_stays_inside_its_axis() -> None:
+    ((index, domain),) = made("rows_added").domains.items()
+    given = [i.name for i in made("rows_added").graph.inputs]
+    assert (index, domain) == (given[1], {"index": given[0], "axis": 0})
 
 
 REFUSED = [

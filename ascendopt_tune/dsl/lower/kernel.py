@@ -106,8 +106,8 @@ def _init(out: Lines, program: Program, layout: Layout, name: str) -> None:
             out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
         for purpose, size in layout.scratch.items():
             local, cpp_type = _SCRATCH[purpose]
-            out.add(f"pipe->InitBuffer({purpose}Buf, {_text(size)});")
-            out.add(f"{local} = {purpose}Buf.Get<{cpp_type or _fill_type(program)}>();")
+            out.add(f"pipe->InitBuffer({local}Buf, {_text(size)});")
+            out.add(f"{local} = {local}Buf.Get<{cpp_type or _fill_type(program)}>();")
         if "index" in layout.scratch:
             count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
             out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
@@ -120,7 +120,7 @@ def _members(out: Lines, program: Program, layout: Layout, lengths: Iterable[str
     types = {p: _CPP[a.type] for p, a in arguments if isinstance(a, Expr)}
     for q in layout.queues:
         out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
-    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{p}Buf" for p in layout.scratch]
+    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{_SCRATCH[p][0]}Buf" for p in layout.scratch]
     if kept:
         out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
     out.add(*(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};" for b in kernel.buffers.values()))
@@ -163,6 +163,7 @@ class _Printer:
         stores = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Store)}
         loads = {s.tensor for s in walk(self.kernel.body) if isinstance(s, Load)}
         self._both = stores & loads  # their transfers wait for each other
+        self._anywhere = _stored_by_data(program)  # a store may meet an earlier one
         self._live_ranges()
 
     def process(self) -> None:
@@ -338,6 +339,8 @@ class _Printer:
     def _copy_out(self, s: Store, tensor: str, rows: str, stride: str, far: str) -> None:
         if s.tensor in self._both:
             self.out.add("WaitPipe<HardEvent::MTE2_MTE3>();")
+        if s.tensor in self._anywhere:
+            self.out.add("PipeBarrier<PIPE_MTE3>();")
         if s.atomic:
             self.out.add(f"SetAtomic{s.atomic.capitalize()}<{self._queue_of(s.tensor, False).dtype.cpp}>();")
         gm = f"{name_of(s.tensor)}Gm"
@@ -491,8 +494,20 @@ class _Printer:
 
     def _source(self, line: int) -> str:
         lines = self.program.text.splitlines()
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        text = lines[line - 1].strip().rstrip("\\ ") if 0 < line <= len(lines) else ""  # no comment goes on
         return f"{line}: {text}"
+
+
+def _stored_by_data(program: Program) -> set[str]:
+    """Tensors with a store whose place is read from a tile, so that two of them may be the same."""
+    read: set[str] = set()
+    found: set[str] = set()
+    for s in walk(program.kernel.body):
+        if isinstance(s, Let) and (s.value.variables() & read or any(e.op == "extract" for e in s.value.walk())):
+            read.add(s.name)
+        elif isinstance(s, Store) and s.region.offset.variables() & read:
+            found.add(s.tensor)
+    return found
 
 
 def _queue(q: Queue) -> str:
@@ -519,4 +534,4 @@ def _fill_type(program: Program) -> str:
 
 def _title(program: Program) -> str:
     first = program.host.doc.strip().splitlines()
-    return (first[0].rstrip(".") if first else program.host.name) + "."
+    return (first[0].rstrip(".\\ ") if first else program.host.name) + "."

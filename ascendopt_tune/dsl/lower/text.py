@@ -19,11 +19,12 @@ _TAKEN = frozenset(
         WaitPipe CopyInPadded ReduceRows ReduceColumns ScanTile Join""",
     )
 )
+_SUFFIXES = ("In", "Out", "Gm", "Buf", "Queue", "Address", "Length", "Cols")
 
 
 def name_of(name: str) -> str:
-    """A name of the program as C++ may have it."""
-    return f"{name}_" if name in _TAKEN else name
+    """A name of the program as C++ may have it: not C++'s, and none that the printed text makes of another name."""
+    return f"{name}_" if name in _TAKEN or name.endswith(_SUFFIXES) else name
 
 
 def pascal(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..axes import normalize
 from ..graph import Graph
 from ..program import Draft
-from . import lanes, rows, scan, shared, window
+from . import lanes, resize, rows, scan, scatter, shared, window
 
 #: Each has ``fits(graph, normalized)`` and ``drafts(graph, normalized)``, its programs with the best one first.
 SCHEDULES = (scan, lanes, shared, rows)
@@ -18,6 +18,10 @@ def drafts(graph: Graph) -> Iterator[Draft]:
     if window.fits(graph):
         yield from window.drafts(graph)
         return
+    for whole in (resize, scatter):
+        if whole.fits(graph):
+            yield from whole.drafts(graph)
+            return
     normalized = normalize(graph)
     for schedule in SCHEDULES:
         if schedule.fits(graph, normalized):

@@ -68,11 +68,17 @@ def passes(
         for n in mine:
             start = number(REDUCTIONS[n.op])
             writer.add(f"{names[n]} = tl.full({writer.lane_count}, {start})" if tiles[n] else f"{names[n]} = {start}")
+            if n.op in PLACES:
+                extreme = number(REDUCTIONS[PLACES[n.op]])
+                writer.add(f"{names[n]}_value = tl.full({writer.lane_count}, {extreme})")
         scope = writer.here
 
         def body(stored: Sequence[int] = stored, names: Mapping[Node, str] = names) -> None:
             for n, name in names.items():
-                writer.add(f"{name} = {joined(writer, n, name)}")
+                if n.op in PLACES:
+                    _place(writer, n, name)
+                else:
+                    writer.add(f"{name} = {joined(writer, n, name)}")
             for i in stored:
                 writer.store(i)
 
@@ -83,7 +89,20 @@ def passes(
             finish(mine)
 
 
-WORDS = {"sum": "total", "max": "largest", "min": "smallest", "prod": "factors"}
+WORDS = {"sum": "total", "max": "largest", "min": "smallest", "prod": "factors", "argmax": "where", "argmin": "where"}
+PLACES = {"argmax": "max", "argmin": "min"}
+
+
+def _place(writer: Writer, n: Node, name: str) -> None:
+    """The index of the best so far, one for each lane, and the best itself."""
+    (axis,) = writer.normalized.reduced[n]
+    if not writer.is_tile(n) or not writer.is_tile(n.args[0]):
+        raise NotGenerated(f"{n.op} along the lanes has no rule.")
+    value, step = writer.name(f"{name}_next"), writer.index[axis][0]
+    writer.add(f"{value} = {writer.value(n.args[0])}")
+    sign = ">" if n.op == "argmax" else "<"
+    writer.add(f"{name} = tl.where({value} {sign} {name}_value, float({step}), {name})")
+    writer.add(f"{name}_value = tl.{PLACES[n.op]}imum({name}_value, {value})")
 
 
 def joined(writer: Writer, n: Node, name: str) -> str:

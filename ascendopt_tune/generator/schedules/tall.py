@@ -6,7 +6,7 @@ from ..axes import Normalized
 from ..graph import Graph, Node, product
 from ..program import Draft, ProgramKnob
 from ..text import Writer
-from .common import CORES, WORDS, join, name_axes, reductions, unravel
+from .common import CORES, PLACES, WORDS, join, name_axes, reductions, unravel
 
 _ELEMENTS = 8192  # of a tile
 
@@ -16,6 +16,8 @@ def fits(graph: Graph, normalized: Normalized) -> bool:
     lane = normalized.axes[-1]
     reduced = {a for n in of for a in normalized.reduced[n]}
     if len(reduced) != 1 or any(a in reduced for p in normalized.outputs for a in p.names):
+        return False
+    if any(n.op in PLACES for n in of):
         return False
     (axis,) = reduced
     both = [p for p in normalized.placed.values() if axis in p.names or lane in p.names]

@@ -17,6 +17,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ from ..serving.bound import bind, bind_original
 from ..serving.dispatch import TunedOp
 from ..serving.guard import Probation
 from ..serving.resolve import private_formats
-from . import graph_ops
+from . import graph_ops, subgraphs
 
 log = logging.getLogger("ascendopt_tune")
 
@@ -61,6 +62,9 @@ def compile_graph(
 ) -> Callable[..., Any]:
     """The backend: the pass, then the inner backend ``options={"inner": ...}``.
 
+    With ``options={"generate": True}`` pointwise and row subgraphs become operators before the pass (subgraphs.py),
+    after AOTAutograd's tracing: the inner backend is ``aot_eager`` then.
+
     ``eager`` (the default), ``aot_eager``, or the name (or function) of another one, such as ``npu``. Others than these
     two trace the graph once more, so nothing is bound for them: cases are tuned, and dispatched when they run.
 
@@ -69,21 +73,25 @@ def compile_graph(
     """
     given = dict(options or {})
     inner = given.pop("inner", "eager")
+    generate = bool(given.pop("generate", given.pop("ascendopt.generate", False)))
+    if generate and inner not in ("eager", "aot_eager"):
+        raise SettingsError(f"subgraphs aren't generated for the inner backend {inner!r}.", "Leave it out.")
     if given or mode is not None or kwargs:
         unknown = [*given, *(["mode"] if mode is not None else []), *kwargs]
-        raise SettingsError(f"backend ascendopt has no option {unknown[0]!r}.", "It has one: options={'inner': name}.")
-    if inner == "eager":
+        raise SettingsError(f"backend ascendopt has no option {unknown[0]!r}.", "It has two: inner and generate.")
+    if inner == "eager" and not generate:
         compile_pass(graph)
         return graph.forward
     graph_ops.replace_functions(graph)
-    if inner == "aot_eager":
+    if inner == "aot_eager" or generate:
         from functorch.compile import min_cut_rematerialization_partition  # type: ignore[import-untyped]
         from torch._dynamo.backends.common import aot_autograd
 
         make: Any = aot_autograd
+        traced = partial(_compile_traced, generate=generate)
         compiled: Callable[..., Any] = make(
-            fw_compiler=_compile_traced,
-            bw_compiler=_compile_traced,
+            fw_compiler=traced,
+            bw_compiler=traced,
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )(graph, example_inputs)
@@ -94,9 +102,11 @@ def compile_graph(
     return result
 
 
-def _compile_traced(graph: GraphModule, example_inputs: Sequence[Any]) -> Any:
+def _compile_traced(graph: GraphModule, example_inputs: Sequence[Any], *, generate: bool = False) -> Any:
     from functorch.compile import make_boxed_func
 
+    if generate:
+        graph = subgraphs.generate(graph, lambda node: _taken(node) is not None)
     make: Any = make_boxed_func
     return make(compile_pass(graph).forward)
 

@@ -48,7 +48,7 @@ class Options:
 
     ``returns``: names of the operator's outputs the function returns, in order; empty: all of them. ``names``: the
     operator's name of a Python parameter that is called otherwise. ``buckets``: see neighbours.py. ``run``: options of
-    a run (RunOptions), by name.
+    a run (RunOptions), by name. ``as_written``: a pair that nobody has improved serves, too; else the original does.
     """
 
     policy: str | None = None
@@ -56,6 +56,7 @@ class Options:
     names: Mapping[str, str] = field(default_factory=dict)
     buckets: Mapping[str, Sequence[Any]] | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
+    as_written: bool = False
 
 
 @dataclass
@@ -166,7 +167,7 @@ class Resolver:
             entry = self._tune(operator, call, planned.case, signature, site, original, args, kwargs)
         if entry is None:
             return self._missing(operator, signature, planned.case, call, site)
-        if not entry.improved:
+        if not (entry.improved or self.options.as_written):
             return Original("kept")
         if reason := self.remarks(site.store).of(entry, self.label):
             return Original("fallbacks", reason)
