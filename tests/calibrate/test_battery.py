@@ -133,7 +133,8 @@ def test_a_device_is_calibrated(seed: int, bench: Bench, tmp_path: Path) -> None
     calibrated.write_text(result.text())
     device_us, ours_us = operator_times(file, bench.build), operator_times(calibrated, bench.build)
     off = {name: ours_us[name] / us - 1 for name, us in device_us.items()}
-    assert len(off) == 12
+    assert off.keys() == set(operator_names())
+    assert len(off) >= 12
     middle, worst = statistics.median(map(abs, off.values())), max(off.values(), key=abs)
     print(f"  operators: median {100 * middle:.2f} %, worst {100 * worst:+.2f} %")
     assert middle <= MEDIAN, off

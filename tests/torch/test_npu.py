@@ -181,7 +181,7 @@ def test_streams_run_side_by_side(acl: Acl, kernels: Binary) -> None:
     first, second = torch.npu.Stream(), torch.npu.Stream()
     assert first.npu_stream != second.npu_stream
 
-    def measure(*streams: Any) -> float:
+    def once(*streams: Any) -> float:
         torch.npu.synchronize()
         start, end = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
         start.record()
@@ -192,6 +192,10 @@ def test_streams_run_side_by_side(acl: Acl, kernels: Binary) -> None:
             torch.npu.current_stream().wait_stream(stream)
         end.record()
         return elapsed_us(start, end)
+
+    def measure(*streams: Any) -> float:
+        # A copy by another thread, of a check that an earlier test has left, takes time of the host they share.
+        return min(once(*streams) for _ in range(5))
 
     alone = measure(first)
     assert measure(first, second) == pytest.approx(alone, rel=1e-3)
