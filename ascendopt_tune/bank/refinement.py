@@ -71,7 +71,7 @@ def learned(run: LearningRun, bank: Bank) -> Records:
 
 def led_to(found: Mapping[str, Sequence[Experience]], parent: Trial, trial: Trial) -> list[Experience]:
     """The experiences that ``trial`` came from: those that were found for its parent's pair, of a motif it applied, or
-    the one a language model was asked to apply. ``found`` as in :class:`LearningRun`."""
+    the one a language model says it used. ``found`` as in :class:`LearningRun`."""
     names = {name for move in trial.moves for name in (move.family, move.site.removeprefix(_EXPERIENCE))}
     return [e for e in found.get(parent.candidate.pair.hash, ()) if names & {e.motif, e.id}]
 

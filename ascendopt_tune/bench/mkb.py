@@ -21,7 +21,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import Queue
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,9 +40,6 @@ from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.run_options import RunOptions
 from ..sources.registry import load_folder
-
-if TYPE_CHECKING:
-    pass
 
 #: The categories of AscendCraft's 52 tasks, in its order.
 CATEGORIES = ("activation", "loss", "math", "normalization", "optimizer", "reduce", "pooling")

@@ -359,7 +359,7 @@ def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
 def _cube_waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     """On a cube core every pipe works for the next one: MTE2, MTE1, the matrix unit, FIXP."""
     core, counters = working(profile), profile.counters
-    pipes = {"mte1": "MTE1 (L1 to L0)", "mte2": "MTE2 (in)", "cube": "the matrix unit", "fixpipe": "FIXP (out)"}
+    pipes = {"cube" if p == "mac" else p: _PIPES[p] for p in ("mte1", "mte2", "mac", "fixpipe")}  # counters' names
     pairs = {(a, b): counters.get(f"stall_{a}_on_{b}_us", 0.0) / core for a in pipes for b in pipes if a != b}
     (waiting, awaited), most = max(pairs.items(), key=lambda item: item[1])
     if most < _WAITS:

@@ -17,6 +17,7 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
 from ascendopt_tune.generator.gated import judged
+from ascendopt_tune.generator.roofline import roofline_us
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
 from ascendopt_tune.sources.registry import load_folder
@@ -103,8 +104,11 @@ def test_mhc_in_the_full_formula_agrees(name: str, dtype: torch.dtype) -> None:
 def test_mhc_passes_the_gate(name: str, dtype: torch.dtype, evaluator: Evaluator) -> None:
     module, names = mhc_modules.MODULES[name]
     given = mhc_modules.inputs(64, 512, dtype)
-    profile = judged(generate(module(), [given[n] for n in names], name=name), evaluator)
+    values = [given[n] for n in names]
+    profile = judged(generate(module(), values, name=name), evaluator)
     assert not isinstance(profile, str), profile
+    bound = roofline_us(module(), values, evaluator.chip)
+    print(f"{name}, {dtype}: {profile.task_duration_us:.1f} us modelled, R {bound:.1f} us")
 
 
 def test_negative_indices_along_an_axis_count_from_its_end() -> None:

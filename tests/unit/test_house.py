@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections import defaultdict
 from pathlib import Path
+
+import ascendopt_tune
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "ascendopt_tune"
@@ -32,3 +35,11 @@ def test_public_class_names_are_used_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where[node.name].append(str(file.relative_to(PACKAGE)))
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
+
+
+def test_every_public_name_is_found_where_the_package_says() -> None:
+    assert sorted(ascendopt_tune._MODULE_OF) == sorted(ascendopt_tune.__all__)
+    for name, module in ascendopt_tune._MODULE_OF.items():
+        found = getattr(ascendopt_tune, name)
+        if inspect.isclass(found) or inspect.isfunction(found):
+            assert found.__module__.startswith("ascendopt_tune."), (name, module)
