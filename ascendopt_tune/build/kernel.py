@@ -54,9 +54,12 @@ TILING_MACROS = """\
 
 # Words with which a kernel could leave what AscendC offers: machine code of its own, the virtual NPU's inner functions,
 # code that is compiled without the checks of its addresses (vnpu/core/guard.h), and the question which device it is
-# compiled for: what the virtual NPU has checked is what a real one runs.
+# compiled for: what the virtual NPU has checked is what a real one runs. The host's headers that need those words, for
+# <iostream> (vnpu/include/kernel_std) and the host code in files for direct launch, come before.
 _RESERVED = """\
 #if defined(__VNPU__)
+#include <cwchar>
+#include <pthread.h>
 #pragma GCC poison asm __asm __asm__ vnpu no_sanitize __no_sanitize__ no_sanitize_address __no_sanitize_address__
 #pragma GCC poison no_address_safety_analysis __no_address_safety_analysis__ naked __naked__ ifunc __ifunc__
 #pragma GCC poison __VNPU__
@@ -65,22 +68,6 @@ _RESERVED = """\
 #undef __REDIRECT_NTHNL
 #endif
 """
-# Kernels include <iostream> for prints they no longer have: its declarations, without the object that sets streams up
-# when a library is loaded. Who does print in a kernel is told of std::cout.
-_NO_STREAMS = """\
-#if defined(__VNPU__)
-#include <istream>
-#include <ostream>
-#define _GLIBCXX_IOSTREAM 1
-#define _LIBCPP_IOSTREAM
-namespace std {
-extern istream cin;
-extern ostream cout, cerr, clog;
-}
-#endif
-"""
-# The host's headers that need those words themselves; files for direct launch bring host code with them.
-_HOST_HEADERS = "#include <cwchar>\n#include <pthread.h>"
 
 
 @dataclass(frozen=True)
@@ -169,11 +156,11 @@ def kernel_unit(
     write_files(operator, dict(pair.kernel), work_dir)
     main = (work_dir / operator.kernel_main).resolve()
     includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
-    head = ['#include "kernel_operator.h"', _HOST_CODE, _NO_STREAMS]
+    head = ['#include "kernel_operator.h"', _HOST_CODE]
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        lines = [*head, _HOST_HEADERS, _RESERVED, f'#include "{main}"', ""]
+        lines = [*head, _RESERVED, f'#include "{main}"', ""]
         entry = operator.entry
         if "<" in entry:  # what is launched is a function that calls the template with its arguments
             entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")

@@ -55,6 +55,7 @@ REFUSED_AT_BUILD: dict[str, tuple[str, str, str]] = {
         "__builtin_strcpy((char*)y, (const char*)x);", "", "strcpy"),
     "prints into memory": ('__builtin_sprintf((char*)y, "%d", n);', "static volatile int n;", "sprintf"),
     # -- control
+    "prints by a stream": ("std::cout << 1;", "#include <iostream>", "_ZSt4cout"),
     "saves where it is": ("void* b[5]; if (__builtin_setjmp(b)) return; __builtin_longjmp(b, 1);", "", "__builtin_"),
     "jumps to where it likes": ("__builtin_longjmp((void**)y, 1);", "", "__builtin_longjmp"),
     "calls a pointer": ("void (*volatile f)() = (void (*)())0x1000; f();", "", "a call through a pointer"),
@@ -220,6 +221,9 @@ RIGHT = {
     "a template with an inner class": (
         "Outer<int>::Inner i{3}; Outer<int>::Inner* volatile p = &i; p->n = p->n + 1;",
         "template <typename T> struct Outer { struct Inner { T n; }; };"),
+    "headers of the host, without a print": (
+        "volatile int k = std::max(1, 2); k = k + 1;",
+        "#include <iostream>\n#include <algorithm>\n#include <string>\n#include <vector>\n#include <map>"),
 }  # fmt: skip
 
 

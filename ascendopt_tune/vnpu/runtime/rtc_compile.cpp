@@ -319,7 +319,8 @@ class Compilation {
     std::vector<std::string> command = {compiler_};
     command.insert(command.end(), kFlags.begin(), kFlags.end());
     if (guarded_) command.insert(command.end(), kGuardFlags.begin(), kGuardFlags.end());
-    command.insert(command.end(), {"-I" + folder_.path().string(), "-I" + (prefix_ / "include").string()});
+    command.insert(command.end(), {"-I" + folder_.path().string(), "-I" + (prefix_ / "include").string(),
+                                   "-I" + (prefix_ / "include" / "kernel_std").string()});
     // The device compiler knows __global__ and its like without any header.
     command.insert(command.end(), {"-include", (prefix_ / "include" / "kernel_operator.h").string()});
     if (cube_) command.insert(command.end(), {"-include", (prefix_ / "include" / "vnpu_cube_pass.h").string()});
