@@ -22,6 +22,12 @@ from ..sources.registry import operator_names
 
 _OURS = "ascendopt_tune"
 _TIMEOUT_S = 3600.0
+#: What ``--reduced`` runs of the registry, at small cases, instead of every operator at its own.
+_REDUCED = {
+    "add": ("x=float16[64,4096]", "y=float16[64,4096]"),
+    "dynamic_quant": ("x=bfloat16[32,5120]",),
+}
+_REDUCED_TUNED = ("x=bfloat16[64,8192]", "gamma=bfloat16[8192]")
 
 
 @dataclass(frozen=True)
@@ -53,13 +59,18 @@ def steps(folder: Path, target: str, chip: str | None, *, reduced: bool) -> Iter
     scenarios = ("empty/1", "add/4") if reduced else ()
     yield CheckStep("kernels", (f"{_OURS}.calibrate.scenarios", *on, "--chip", calibrated, *scenarios))
     yield CheckStep("kernels-modelled", (_OURS, "fidelity", *scenarios, "--chip", calibrated, "--json"))
-    for name in operator_names()[: 2 if reduced else None]:
+    cases: Mapping[str, Sequence[str]] = _REDUCED if reduced else dict.fromkeys(operator_names(), ())
+    for name, inputs in cases.items():
         for suffix, where in (("", target), ("-modelled", "virtual")):
-            words = (_OURS, "run", name, "--target", where, "--chip", calibrated, "--json")
+            words = (_OURS, "run", name, *_given(inputs), "--target", where, "--chip", calibrated, "--json")
             yield CheckStep(f"run-{name}{suffix}", words)
-    budget = "6" if reduced else "40"
-    tune = (_OURS, "tune", "rms_norm", *on, "--chip", calibrated, "--budget", budget, "--retune", "--json")
+    case, budget = (_given(_REDUCED_TUNED), "4") if reduced else ((), "40")
+    tune = (_OURS, "tune", "rms_norm", *case, *on, "--chip", calibrated, "--budget", budget, "--retune", "--json")
     yield CheckStep("tune", tune)
+
+
+def _given(inputs: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for tensor in inputs for word in ("--input", tensor))
 
 
 def run(step: CheckStep, folder: Path) -> StepDone:
