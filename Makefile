@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-fast docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
+# One more than processors: a test waits now and then, for a compiler or a process that it has killed.
+WORKERS := $(shell expr $$(nproc) + 1)
+
+.PHONY: demo test test-fast test-covered docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
 	bench-dispatch bank calibrate-battery dsl-battery mkb-battery check format wheel-check clean
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
@@ -19,11 +22,15 @@ $(VENV)/installed-test: $(VENV)/installed
 demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and report go to demo-output/.
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-test  ## All tests.
-	$(BIN)/python -m pytest -n 2 tests
+test: $(VENV)/installed-test test-covered  ## All tests.
+	$(BIN)/python -m pytest -n $(WORKERS) --ignore=tests/unit tests
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
-	$(BIN)/python -m pytest -n 2 tests/unit
+	$(BIN)/python -m pytest -n $(WORKERS) tests/unit
+
+# Once in `make check test`, which needs both.
+test-covered: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit --cov=ascendopt_tune --cov-report=
 
 opinfo: $(VENV)/installed-test  ## torch's operators on device npu against the CPU, all samples; minutes.
 	mkdir -p build
@@ -59,9 +66,9 @@ sanitize: $(VENV)/installed-test  ## The virtual NPU built with AddressSanitizer
 	$(BIN)/python -c "from ascendopt_tune.build.toolkit import virtual; virtual()"
 	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider $(SANITIZED)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -p no:cacheprovider $(SANITIZED)
 
-check: $(VENV)/installed-test  ## Lint, format, types and complexity, Python and C++.
+check: $(VENV)/installed-test test-covered  ## Lint, format, types and complexity, Python and C++.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -71,7 +78,6 @@ check: $(VENV)/installed-test  ## Lint, format, types and complexity, Python and
 	! echo "$$found" | grep "^ascendopt_tune/"
 	$(BIN)/lizard -l cpp -C 15 -w ascendopt_tune/vnpu ascendopt_tune/torch_ops
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
-	$(BIN)/python -m pytest -q -n 2 tests/unit --cov=ascendopt_tune --cov-report=
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
