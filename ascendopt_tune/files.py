@@ -147,6 +147,18 @@ def read_plain(path: Path, limit: int) -> bytes:
     return data
 
 
+def read_source(path: Path, limit: int = 16 << 20) -> str:
+    """The text of a source file, as :func:`read_plain` reads it.
+
+    Raises:
+        OSError: as there, or it is no UTF-8.
+    """
+    try:
+        return read_plain(path, limit).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(errno.EILSEQ, f"it is no UTF-8 text (byte {error.start})", str(path)) from None
+
+
 def parse_json(text: str | bytes) -> Any:
     """The document. Raises ValueError for everything that is none, nesting too deep to be read among it."""
     try:

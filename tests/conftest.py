@@ -10,6 +10,8 @@ import hypothesis
 import platformdirs
 import pytest
 
+import ascendopt_tune  # noqa: F401  before torch, whichever test imports that first
+
 # Building the virtual toolkit takes tens of seconds, so tests share one folder, with each other and with other runs. It
 # is named by its contents: a change of the virtual NPU's sources makes another one.
 os.environ.setdefault(

@@ -129,5 +129,5 @@ def main() -> None:
         completion.answer_shells()
     try:
         app()
-    except (AscendOptError, OSError) as error:
+    except (AscendOptError, OSError, MemoryError) as error:
         sys.exit(failure.tell(error, json="--json" in sys.argv, debug="--debug" in sys.argv))

@@ -14,10 +14,13 @@ _AGAIN = "Correct it there and run the command again."
 _NOT_COVERED = "The virtual NPU can't run it at this stage; docs/api.md lists what it covers."
 
 
-def tell(error: AscendOptError | OSError, *, json: bool, debug: bool) -> int:
+def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bool) -> int:
     """Prints ``error``, with the traceback if ``debug``; returns the exit code."""
     if isinstance(error, AscendOptError):
         message, next_step, log = error.message, error.hint or _next_step(error.message), str(getattr(error, "log", ""))
+    elif isinstance(error, MemoryError):
+        message = f"there isn't enough memory: {error or 'an allocation failed'}."
+        next_step, log = "Give a smaller case; --debug shows where it was.", ""
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'writing a file failed'}: {error.strerror or error}."
         next_step = "Free some space, or name another cache folder in ASCENDOPT_CACHE_DIR; --debug shows where it was."

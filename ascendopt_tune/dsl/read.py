@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from ..files import read_source
 from .errors import DslError
 from .ir import (
     DTYPES,
@@ -35,8 +36,13 @@ _MODULE = "ascendopt_tune.dsl"
 
 
 def read_file(path: Path, name: str | None = None) -> Program:
-    """The program in a file. Raises DslError, OSError."""
-    return read_text(path.read_text(encoding="utf-8"), str(path), name)
+    """The program in a file. Raises DslError: a rule is broken, or it can't be read."""
+    try:
+        text = read_source(path)
+    except OSError as error:
+        hint = "Name a file with a program in the tile language (docs/dsl.md)."
+        raise DslError(f"{path} can't be read: {error.strerror}.", hint, str(path)) from error
+    return read_text(text, str(path), name)
 
 
 def read_text(text: str, file: str = "<program>", name: str | None = None) -> Program:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from ..dsl.ir import DTYPES
 from .aten import RULES
 from .build import GraphBuilder
 from .graph import Graph, Input, Node, NotGenerated, ordered
@@ -83,6 +84,7 @@ class ModuleInputs:
 
         given = [torch.tensor(i) if isinstance(i, float) else i for i in inputs]
         self.program = _exported(module, given)
+        _refuse_structures(self.program.call_spec.out_spec)
         # Every leaf of an argument has a placeholder; the first one stands for the argument.
         self._users = iter(
             [
@@ -122,7 +124,7 @@ class ModuleInputs:
         if isinstance(value, (list, tuple)):
             raise NotGenerated(f"the input {node.name} is a {type(value).__name__} of tensors.")
         shape = _shape(node.meta["val"])
-        dtype = str(tensor.dtype).removeprefix("torch.")
+        dtype = _dtype(tensor.dtype, label)
         self._found.append(Input(label, shape, dtype, tuple(tensor.shape), state or ""))
         self._tensors.append(tensor)
         return Node("input", (), shape, dtype, label, {"tensor": label})
@@ -172,6 +174,20 @@ def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:
         logging.disable(level)
 
 
+def _dtype(dtype: torch.dtype, of: str) -> str:
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise NotGenerated(f"{of} is {name}.", f"The tile language has {', '.join(DTYPES)}.")
+    return name
+
+
+def _refuse_structures(results: Any) -> None:
+    """An operator has one output, or several in a row. Raises NotGenerated: the module returns something else."""
+    if not results.is_leaf() and not (results.type in (tuple, list) and all(c.is_leaf() for c in results.children())):
+        kind = "a tuple in a tuple" if results.type in (tuple, list) else f"a {results.type.__name__}"
+        raise NotGenerated(f"the module returns {kind}.", "An operator returns a tensor, or a tuple of tensors.")
+
+
 def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     value = node.meta.get("val")
     if _is_size(value):
@@ -205,7 +221,7 @@ def _typed(made: Any, node: Any) -> Any:
         raise NotGenerated("an index that the module returns has no rule.")
     if any(a == 1 and b != 1 for a, b in zip(made.shape, _shape(node.meta["val"]), strict=True)):
         raise NotGenerated("a result that repeats its elements has no rule.")
-    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+    dtype = _dtype(node.meta["val"].dtype, "the result")
     return made if made.dtype == dtype else replace(made, dtype=dtype)
 
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from ascendopt_tune.bench import mkb, mkb_page
 from ascendopt_tune.cli import app
+from ascendopt_tune.errors import CaseError
 
 TASK = """\
 import torch
@@ -82,3 +83,21 @@ def test_bench_mkb_records_what_it_did_and_goes_on_there(tasks: Path, tmp_path: 
 def test_a_task_that_nobody_has(tasks: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "mkb", "--tasks", str(tasks), "nothing"])
     assert "no task or category 'nothing'" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("return [0.25]", "return None", "returns NoneType, not a list"),
+        ("return [0.25]", "raise SystemExit(3)", "fails: SystemExit: 3"),
+        ("return [0.25]", "return [1, 2]", "Model of .* fails: TypeError"),
+        ("import torch", "raise SystemExit(3)", "fails when it is imported: SystemExit: 3"),
+        ("class Model", "class Other", "has no Model"),
+        ("import torch", "\udcff", "it is no UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_no_task_is_told_in_one_sentence(old: str, new: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "task.py"
+    file.write_text(TASK.replace(old, new, 1), errors="surrogateescape")
+    with pytest.raises(CaseError, match=text):
+        CliRunner().invoke(app, ["generate", str(file), "--text"], catch_exceptions=False)

@@ -133,6 +133,20 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("function", "dtype", "text"),
+    [
+        (lambda x: {"y": x + 1}, torch.float32, "returns a dict"),
+        (lambda x: (x, (x + 1, x)), torch.float32, "a tuple in a tuple"),
+        (lambda x: x + 1, torch.float64, "is float64. The tile language has float32"),
+        (lambda x: x.double() + 1, torch.float32, "the result is float64"),
+    ],
+)
+def test_what_an_operator_cannot_return_or_take_is_refused(function: object, dtype: torch.dtype, text: str) -> None:
+    with pytest.raises(NotGenerated, match=text):
+        generate(Of(function), [torch.rand(4, 40).to(dtype)], name="refused")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("function", "text"), REFUSED)
 def test_what_no_rule_fits_is_refused_by_name(function: object, text: str) -> None:
     with pytest.raises(NotGenerated, match=text):
