@@ -74,7 +74,7 @@ def make_inputs(
     out: list[Arrays] = []
     for i, (name, argument) in enumerate(zip(names, case.inputs, strict=True)):
         given = domains.get(name, {}).get("values")
-        domain = _bounds(domains.get(name, {}), shapes)
+        domain = _bounds(name, domains.get(name, {}), shapes)
         streams = np.random.SeedSequence([seed, i])
         if argument is None:
             out.append(None)
@@ -108,11 +108,24 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     return {largest[seed % len(largest)]}
 
 
-def _bounds(domain: Mapping[str, Any], shapes: Mapping[str, TensorSpec]) -> tuple[float | None, float | None]:
-    """(lowest, highest) value, both allowed; None where there is no bound."""
+def _bounds(
+    name: str, domain: Mapping[str, Any], shapes: Mapping[str, TensorSpec]
+) -> tuple[float | None, float | None]:
+    """(lowest, highest) value, both allowed; None where there is no bound. Raises CaseError: the domain has none."""
     if "index" in domain:
-        return 0, shapes[str(domain["index"])].shape[int(domain.get("axis", 0))] - 1
-    return domain.get("low"), domain.get("high")
+        into, axis = str(domain["index"]), domain.get("axis", 0)
+        shape = shapes[into].shape if into in shapes else ()
+        if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            known = ", ".join(f"{n}[{','.join(map(str, s.shape))}]" for n, s in shapes.items())
+            raise CaseError(f"the domain of {name} is an index into axis {axis} of {into}.", f"There are {known}.")
+        return 0, shape[axis] - 1
+    low, high = domain.get("low"), domain.get("high")
+    for bound in (low, high):
+        if bound is not None and (not isinstance(bound, (int, float)) or not math.isfinite(bound)):
+            raise CaseError(f"the domain of {name} has the bound {bound!r}.", "A bound is a finite number.")
+    if low is not None and high is not None and low > high:
+        raise CaseError(f"the domain of {name} is empty: its lowest value {low:g} is above its highest, {high:g}.")
+    return low, high
 
 
 def _given(name: str, values: Any, spec: TensorSpec) -> Array:

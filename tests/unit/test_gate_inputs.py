@@ -151,3 +151,19 @@ def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most()
         "normal", "lines", "large", "columns", "outlier", "uniform", "zeros"
     )  # fmt: skip
     assert schedule(small, ("x",), {"domain": {"x": {"index": "x"}}}, 2) == ("normal", "lines", "beyond")
+
+
+@pytest.mark.parametrize(
+    ("domain", "text"),
+    [
+        ({"low": 3, "high": 1}, "the domain of i is empty: its lowest value 3 is above its highest, 1"),
+        ({"low": float("nan")}, "has the bound nan. A bound is a finite number"),
+        ({"high": "9"}, "has the bound '9'"),
+        ({"index": "q"}, r"an index into axis 0 of q. There are i\[4\], x\[3,5\]"),
+        ({"index": "x", "axis": 2}, "an index into axis 2 of x"),
+    ],
+)
+def test_domains_that_no_value_is_in_are_refused(domain: dict[str, object], text: str) -> None:
+    case = Case((TensorSpec("int32", (4,)), TensorSpec("float32", (3, 5))), ())
+    with pytest.raises(CaseError, match=text):
+        make_inputs(case, ("i", "x"), {"domain": {"i": domain}}, "normal", 0)
