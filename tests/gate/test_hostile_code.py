@@ -227,6 +227,22 @@ RIGHT = {
 }  # fmt: skip
 
 
+#: What depends on what lay on the stack before, at the depth of a small array, of a large one, and below a call.
+OF_THE_STACK = {
+    "a small array": ("volatile float a[64]; if (a[9] != 0.0f) return;", ""),
+    "a large array": ("volatile float a[50000]; if (a[3] != 0.0f) return;", ""),
+    "an array of a function": (
+        "if (left() != 0.0f) return;",
+        "__attribute__((noinline)) static float left() { volatile float a[9000]; return a[5]; }"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_THE_STACK)
+def test_what_lay_on_the_stack_decides_nothing(gate: Gate, name: str) -> None:
+    outcome = attack(gate, *OF_THE_STACK[name])
+    assert not isinstance(outcome, (Timed, CompileFailed)), outcome
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_plain_code_is_not_refused(gate: Gate, name: str) -> None:
     code, declarations = RIGHT[name]

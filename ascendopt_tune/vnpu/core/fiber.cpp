@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -31,6 +34,8 @@ struct Turn {
 thread_local Turn* turn = nullptr;
 
 constexpr size_t kShallow = 16 << 10, kDeep = 1 << 20;  // bytes of a stack that kernels use; that a careless one uses
+constexpr size_t kPage = 4096;
+std::atomic<size_t> used{0};  // bytes of a stack that kernels of this process have used; 0: none has run yet
 
 // AddressSanitizer has to be told which stack is in use. `keep` remembers what it knows of the stack that is left.
 void leave_stack([[maybe_unused]] void** keep, [[maybe_unused]] const void* to, [[maybe_unused]] size_t bytes) {
@@ -88,8 +93,20 @@ Seat::~Seat() { munmap(stack, kStackBytes); }
 void Seat::clean(uint8_t fill) {
   char* const end = static_cast<char*>(stack) + kStackBytes;
   madvise(static_cast<char*>(stack) + 4096, kStackBytes - 4096 - kShallow, MADV_DONTNEED);
-  const size_t bytes = fill == 0 ? kShallow : kDeep;
+  // Filling what no kernel reaches would take longer than most launches, in every core.
+  const size_t most = used == 0 ? kDeep : std::min(kDeep, used + kPage);
+  const size_t bytes = fill == 0 ? kShallow : std::max(kShallow, most);
   std::memset(end - bytes, fill, bytes);
+  filled_ = fill != 0;
+}
+
+void Seat::look() {
+  unsigned char present[kDeep / kPage] = {};
+  if (filled_ || mincore(static_cast<char*>(stack) + kStackBytes - kDeep, kDeep, present) != 0) return;
+  const auto* first = std::find_if(std::begin(present), std::end(present), [](unsigned char p) { return p & 1; });
+  const size_t bytes = static_cast<size_t>(std::end(present) - first) * kPage;
+  for (size_t most = used; bytes > most && !used.compare_exchange_weak(most, bytes);) {
+  }
 }
 
 void Fiber::sit_down(int index, const Task& task) {
@@ -117,6 +134,7 @@ void Fiber::stand_up() {
                                 kStackBytes - kGuardBytes);  // frames left behind
 #endif
   if (core) core->leave_memory();
+  seat->look();
   const std::lock_guard lock(seats().mutex);
   seats().free.push_back(std::move(seat));
 }

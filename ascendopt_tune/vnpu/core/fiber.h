@@ -35,6 +35,11 @@ struct Seat {
   ~Seat();
   // What an earlier core left on the stack must reach nobody: every byte that kernels reach is `fill`, or 0.
   void clean(uint8_t fill);
+  // Looks how much of the stack a core has used.
+  void look();
+
+ private:
+  bool filled_ = false;  // by more than 0
 };
 
 // It gets a seat and a core with its first turn, and gives the seat back when it is done; with the access log on, when
