@@ -1,4 +1,4 @@
-"""A Llama of Hugging Face's transformers whose norms are served by a tuned operator. Needs torch, torch_npu, transformers.
+"""A Llama of Hugging Face's transformers whose norms a tuned operator serves. Needs torch, torch_npu, transformers.
 
 The model is small and has random weights: nothing is downloaded. On the virtual NPU all times are modelled.
 """
@@ -26,7 +26,8 @@ def forward(norm: torch.nn.Module, hidden_states: torch.Tensor) -> torch.Tensor:
 def main() -> None:
     torch.manual_seed(0)
     shape = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=256, num_hidden_layers=2, **shape)).npu().eval()
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=256, num_hidden_layers=2, **shape))
+    model.npu().eval().requires_grad_(False)
     prompt, one = torch.arange(16)[None].npu(), torch.arange(1)[None].npu()
     with torch.no_grad():
         expected = model(prompt).logits.cpu()

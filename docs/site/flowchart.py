@@ -1,7 +1,7 @@
 """Flow charts in mermaid's language as SVG: boxes in rows, arrows between them; what the pages of docs/ use, no more.
 
-A chart's first line is ``flowchart TD`` or ``flowchart LR``. Rows (columns, for LR) are the longest path from a start, edges that
-lead back left out; within a row boxes stand below those that lead to them.
+A chart's first line is ``flowchart TD`` or ``flowchart LR``. Rows (columns, for LR) are the longest path from a start,
+edges that lead back left out; within a row boxes stand below those that lead to them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
 LINE, WIDTH_OF_CHAR, PADDING, GAP, ROW_GAP = 18, 7.0, 12, 28, 58
 _NODE = r'(\w+)(?:\["([^"]*)"\]|\[([^\]]*)\])?'
@@ -92,22 +93,28 @@ def _place(boxes: dict[str, Box], arrows: list[Arrow], rows: list[list[str]], ac
     """``x`` along a row, ``y`` from row to row: middles of boxes. Rows are ordered by where their neighbours stand."""
     near: dict[str, set[str]] = defaultdict(set)
     for arrow in arrows:
-        for one, other in zip(arrow.path, arrow.path[1:], strict=False):
+        for one, other in pairwise(arrow.path):
             near[one].add(other)
             near[other].add(one)
     extent = (lambda b: b.height + GAP / 2) if across else (lambda b: b.width + GAP)
     for sweep in range(12):
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = {n: _middle([boxes[o].x for o in near[n] if boxes[o].row != boxes[n].row], boxes[n].x) for n in row}
+            wanted = {
+                n: _middle([boxes[o].x for o in near[n] if boxes[o].row != boxes[n].row], boxes[n].x) for n in row
+            }
             if sweep < 8:
                 row.sort(key=wanted.__getitem__)
             _spread(boxes, row, wanted, extent)
+    room = defaultdict(float)
+    for arrow in arrows:
+        between = min(boxes[name].row for name in _labelled(arrow, boxes))
+        room[between] = max(room[between], len(arrow.label) * 6.8 + 24)
     y = 0.0
-    for row in rows:
+    for number, row in enumerate(rows):
         deep = max((boxes[n].width if across else boxes[n].height) for n in row)
         for name in row:
             boxes[name].y = y + deep / 2
-        y += deep + ROW_GAP + (50 if across else 0)
+        y += deep + (max(room[number], 36) if across else ROW_GAP if room[number] else 40)
 
 
 def _middle(values: list[float], default: float) -> float:
@@ -135,16 +142,19 @@ def svg(chart: str) -> str:
     if across:
         for box in boxes.values():
             box.x, box.y = box.y, box.x
-    left = min(b.x - b.width / 2 for b in boxes.values()) - 70
+    sides = [(b.x, b.width) for b in boxes.values()]
+    sides += [(_label_at(a, boxes)[0], len(a.label) * 6.8) for a in arrows]
+    left = min(x - wide / 2 for x, wide in sides) - 4
     top = min(b.y - b.height / 2 for b in boxes.values()) - 12
-    width = max(b.x + b.width / 2 for b in boxes.values()) + 70 - left
+    width = max(x + wide / 2 for x, wide in sides) + 4 - left
     height = max(b.y + b.height / 2 for b in boxes.values()) + 12 - top
     drawn = [_drawn(arrow, boxes, across) for arrow in arrows]
     drawn += [_box(box) for box in boxes.values() if box.lines]
     drawn += [_label(arrow, boxes) for arrow in arrows if arrow.label]
     words = escape("; ".join(f"{' '.join(boxes[a.start].lines)} to {' '.join(boxes[a.end].lines)}" for a in arrows))
     return (
-        f'<div class="chart"><svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" height="{height:.0f}" '
+        f'<div class="chart"><svg xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'width="{width:.0f}" style="min-width:{max(min(width, 480), 0.75 * width):.0f}px" '
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}"><title>{words}</title>'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         f'<path d="M0 0 8 4 0 8z" fill="currentColor"/></marker></defs>{"".join(drawn)}</svg></div>'
@@ -176,17 +186,33 @@ def _drawn(arrow: Arrow, boxes: dict[str, Box], across: bool) -> str:
     ahead = 1 if along[-1] >= along[0] else -1
     points = [_border(path[0], across, ahead), *((b.x, b.y) for b in path[1:-1]), _border(path[-1], across, -ahead)]
     text = f"M{points[0][0]:.0f} {points[0][1]:.0f}"
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         mid = (x0 + x1) / 2 if across else (y0 + y1) / 2
         text += f"C{mid:.0f} {y0:.0f} {mid:.0f} {y1:.0f}" if across else f"C{x0:.0f} {mid:.0f} {x1:.0f} {mid:.0f}"
         text += f" {x1:.0f} {y1:.0f}"
     return f'<path class="arrow" d="{text}" stroke-width="{2.6 if arrow.thick else 1.3}" marker-end="url(#tip)"/>'
 
 
-def _label(arrow: Arrow, boxes: dict[str, Box]) -> str:
-    one, other = boxes[arrow.path[0]], boxes[arrow.path[1]]
+def _labelled(arrow: Arrow, boxes: dict[str, Box]) -> tuple[str, str]:
+    """The piece of an arrow that has its label: the first, or the last of one that leads back."""
+    back = boxes[arrow.end].row < boxes[arrow.start].row
+    return (arrow.path[-2], arrow.path[-1]) if back else (arrow.path[0], arrow.path[1])
+
+
+def _label_at(arrow: Arrow, boxes: dict[str, Box]) -> tuple[float, float]:
+    """The middle between the two boxes' borders."""
+    one, other = (boxes[name] for name in _labelled(arrow, boxes))
     x, y = (one.x + other.x) / 2, (one.y + other.y) / 2
     if one.y != other.y:
         sign = 1 if other.y > one.y else -1
         y = (one.y + sign * one.height / 2 + other.y - sign * other.height / 2) / 2
+    if one.x != other.x:
+        sign = 1 if other.x > one.x else -1
+        if abs(other.x - one.x) > (one.width + other.width) / 2:
+            x = (one.x + sign * one.width / 2 + other.x - sign * other.width / 2) / 2
+    return x, y
+
+
+def _label(arrow: Arrow, boxes: dict[str, Box]) -> str:
+    x, y = _label_at(arrow, boxes)
     return f'<text class="label" text-anchor="middle" x="{x:.0f}" y="{y + 4:.0f}">{escape(arrow.label)}</text>'

@@ -1,8 +1,8 @@
 """What the documentation site is made of (mkdocs reads this as its hook; `make site`).
 
-The site has the layout of the repository, so a link that leads somewhere on a forge does so here: README.md is the first
-page, ``docs/x.md`` is ``docs/x.html``. Added are reference pages that are generated when the site is built, and the text
-of each example below its page. Charts in mermaid's language are drawn here, so that no script of others is needed.
+The site has the layout of the repository, so a link that leads somewhere on a forge does so here: README.md is the
+first page, ``docs/x.md`` is ``docs/x.html``. Added are reference pages that are generated when the site is built, and
+the text of each example below its page. Charts in mermaid's language are drawn here: no script of others is needed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Charts as pictures; behind an example's page the files it is about."""
-    markdown = re.sub(r"^```mermaid\n(.*?)^```$", lambda m: flowchart.svg(m[1]), markdown, flags=re.MULTILINE | re.DOTALL)
+    markdown = re.sub(
+        r"^```mermaid\n(.*?)^```$", lambda m: flowchart.svg(m[1]), markdown, flags=re.MULTILINE | re.DOTALL
+    )
     source = Path(page.file.src_uri)
     if source.parent.as_posix() == "examples" and source.stem != "README":
         markdown += "".join(_shown(path) for path in _files_of(source.stem))
@@ -66,3 +68,9 @@ def _files_of(stem: str) -> list[Path]:
 def _shown(path: Path) -> str:
     name = path.relative_to(ROOT).as_posix()
     return f"\n\n## {name}\n\n````{LANGUAGES[path.suffix]}\n{path.read_text().rstrip()}\n````\n"
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """The search's index as a script, too: a page that was opened from a folder can't read a file otherwise."""
+    index = Path(config.site_dir, "search", "search_index.json")
+    index.with_suffix(".js").write_text(f"var __index = {index.read_text()}")

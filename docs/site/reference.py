@@ -1,4 +1,4 @@
-"""Reference pages, made when the site is built: the command line from its own parsers, the Python API from docstrings."""
+"""Reference pages, made when the site is built: the command line from its own parsers, Python from docstrings."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _epilog(text: str) -> Iterator[str]:
 def python() -> str:
     """``ascendopt_tune.__all__``: signatures and docstrings."""
     intro = (
-        "# Python\n\n`import ascendopt_tune as aot`, before torch. Functions that models meet first, then what tunes from a "
-        "program, then the records they take and give.\n"
+        "# Python\n\n`import ascendopt_tune as aot`, before torch. Functions first, then the classes that they take "
+        "and give.\n"
     )
     names = ascendopt_tune.__all__
     functions = [n for n in names if not inspect.isclass(getattr(ascendopt_tune, n))]
@@ -73,8 +73,8 @@ def python() -> str:
 def tile_language() -> str:
     """What ``ascendopt_tune.dsl`` exports, and the vector operations of kernels."""
     intro = (
-        "# The tile language in Python\n\n`import ascendopt_tune.dsl as tl`. The words of kernels and host functions are read, "
-        "never called: [the language](../docs/dsl.md) has them all. These are called.\n"
+        "# The tile language in Python\n\n`import ascendopt_tune.dsl as tl`. The words of kernels and host functions "
+        "are read, never called: [the language](../docs/dsl.md) has them all. These are called.\n"
     )
     rows = "".join(
         f"| `{name}` | {len(rule.operands)} | {', '.join(rule.dtypes)} | {'yes' if rule.exact else 'no'} |\n"
