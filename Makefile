@@ -8,7 +8,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS := $(shell expr $$(nproc) + 1)
 
 .PHONY: demo test test-fast test-covered docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
-	bench-dispatch bank calibrate-battery dsl-battery mkb-battery check format wheel-check clean
+	bench-dispatch bank calibrate-battery dsl-battery mkb-battery check format wheel-check clean site first-hour examples
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -94,6 +94,15 @@ docs: $(VENV)/installed-test  ## Regenerate the tables of APIs, fidelity, settin
 	$(BIN)/python docs/fidelity_table.py
 	$(BIN)/python docs/settings_table.py
 	$(BIN)/python docs/motifs_table.py
+
+site: $(VENV)/installed-test  ## The documentation site, in build/site; a warning is an error.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+first-hour:  ## What a newcomer does, from README's install command to a served operator, in an empty folder; many minutes.
+	$(PYTHON) tests/first_hour.py
+
+examples: $(VENV)/installed-test  ## Every example, those too that CI leaves out; minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/e2e/test_examples.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from doc_blocks import blocks, run_blocks
+from first_hour import linked
 
 from ascendopt_tune import paths
 
@@ -42,17 +44,29 @@ extern "C" __global__ __aicore__ void my_kernel(GM_ADDR x, GM_ADDR y) {
 
 def shown(language: str, document: str = "README.md") -> list[str]:
     """The code blocks of a document that are marked as tested."""
-    return re.findall(rf"<!-- tested -->\n```{language}\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
+    return [block.text for block in run_blocks(document) if block.language == language]
+
+
+def as_on_page(name: str, text: str) -> None:
+    """What the example's page shows is among what it printed, in that order; numbers may be others."""
+    (shown_there,) = [block.text for block in blocks(EXAMPLES / f"{name}.md") if block.language == "text"]
+    printed = iter(_without_numbers(line) for line in text.splitlines())
+    for line in shown_there.splitlines():
+        wanted = _without_numbers(line.removesuffix(" ..."))
+        if line != "...":
+            assert any(found.startswith(wanted) for found in printed), f"{line}\nis not in\n{text}"
+
+
+def _without_numbers(line: str) -> str:
+    line = re.sub(r" \(\d+ in C\+\+\)|\([0-9a-f]{12}\)", "", line)
+    return re.sub(r"[\d.]+", "0", " ".join(line.split()))
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder in which ``ascendopt-tune`` and the package of this tree are found."""
-    tool = tmp_path / "bin/ascendopt-tune"
-    tool.parent.mkdir()
-    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ascendopt_tune "$@"\n')
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    linked(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("ASCENDOPT_BUDGET", "2")
     work = tmp_path / "work"
@@ -61,13 +75,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(*command: str, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    done = subprocess.run(
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
     return done.stdout
 
 
 def test_the_command_line(run: Path) -> None:
     text = execute("sh", str(EXAMPLES / "01_command_line.sh"), cwd=run)
+    as_on_page("01_command_line", text)
     assert "modelled" in text
     assert json.loads((run / "rms_norm.json").read_text())["cached"]
     page = (run / "rms_norm.html").read_text()
@@ -79,18 +96,21 @@ def test_the_command_line(run: Path) -> None:
 def test_the_decorator(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(tmp_path / "cache"))
     text = execute(sys.executable, str(EXAMPLES / "02_decorator.py"), cwd=run)
+    as_on_page("02_decorator", text)
     assert "2 hits" in text
     assert "1 tuned" in text
     assert "us (modelled)" in text
 
 
 def test_a_direct_launch(run: Path) -> None:
-    assert "no hazard" in execute("sh", str(EXAMPLES / "03_direct_launch.sh"), cwd=run)
+    text = execute("sh", str(EXAMPLES / "03_direct_launch.sh"), cwd=run)
+    as_on_page("03_direct_launch", text)
     assert (run / "scale_shift.npz").exists()
 
 
 def test_prebuild_and_deploy(run: Path) -> None:
     text = execute("sh", str(EXAMPLES / "04_prebuild.sh"), cwd=run)
+    as_on_page("04_prebuild", text)
     assert text.count("rms_norm on ascend910b2") == 2
     assert "case.inputs[0].shape: wanted '[32,1024]', cached '[" in text
     assert text.count("rebuilt  rms_norm") == 2
@@ -100,6 +120,7 @@ def test_prebuild_and_deploy(run: Path) -> None:
 @needs_torch_npu
 def test_intercepting_an_extension(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "intercept/run.py"), cwd=run)
+    as_on_page("intercept", text)
     assert re.search(r"my_ops::silu: [12] hits|my_ops::silu: 0 hits, [12] kept", text)
     assert ", 1 tuned, 0 fallbacks" in text
 
@@ -107,6 +128,7 @@ def test_intercepting_an_extension(run: Path) -> None:
 @needs_torch_npu
 def test_warmup_of_a_decoder(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "05_warmup.py"), "--compile", cwd=run)
+    as_on_page("05_warmup", text)
     assert "the answers are those of before" in text
     row = r"^ *[\d.]+% +(\d+) calls  [\d.]+ -> [\d.]+ us modelled, [\d.]+x.*  ascendopt::(\w+) "
     cases = re.findall(row, text, re.MULTILINE)
@@ -118,6 +140,7 @@ def test_warmup_of_a_decoder(run: Path) -> None:
 @needs_torch_npu
 def test_torch_compile(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "06_compile.py"), cwd=run)
+    as_on_page("06_compile", text)
     for name in ("registry/add", "ascendopt::rms_norm"):
         line = rf"^{name}: (\d+) hits(?: \(\d+ in C\+\+\))?, (\d+) kept, \d misses, 1 tuned, 0 fallbacks"
         served = re.search(line, text, re.MULTILINE)
@@ -136,6 +159,70 @@ def test_a_block_s_subgraphs(run: Path) -> None:
         ("silu_mul", "map"),
     ]
     assert "mul_softmax [mul _softmax] as it was (no faster than its calls)" in text
+
+
+@pytest.mark.battery  # the tutorial, which test_first_hour.py runs, goes the same way
+@needs_torch_npu
+def test_an_operator_of_ones_own(run: Path) -> None:
+    text = execute("sh", str(EXAMPLES / "08_own_operator/run.sh"), cwd=run)
+    as_on_page("08_own_operator", text)
+    assert re.search(r"clipped_relu_op: [12] hits|clipped_relu_op: 0 hits, [12] kept", text)
+
+
+@needs_torch_npu
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
+def test_a_llama(run: Path) -> None:
+    text = execute(sys.executable, str(EXAMPLES / "09_llama.py"), cwd=run)
+    as_on_page("09_llama", text)
+    served = re.search(r"^rms_norm: (\d+) hits(?: \(\d+ in C\+\+\))?, (\d+) kept", text, re.MULTILINE)
+    assert served is not None, text
+    assert sum(map(int, served.groups())) >= 20  # two layers and the last norm, in prefill and each step
+
+
+@pytest.mark.skipif("ASCENDOPT_VLLM_ASCEND" not in os.environ, reason="ASCENDOPT_VLLM_ASCEND is not set")
+def test_a_kernel_of_vllm_ascend(run: Path) -> None:
+    as_on_page("10_vllm_ascend", execute("sh", str(EXAMPLES / "10_vllm_ascend.sh"), cwd=run))
+
+
+@pytest.mark.battery  # test_prebuild_and_deploy makes and serves a bundle, too
+@needs_torch_npu
+def test_a_bundle_in_an_image(run: Path) -> None:
+    text = execute("sh", str(EXAMPLES / "11_container.sh"), cwd=run)
+    as_on_page("11_container", text)
+    assert "0 misses, 0 tuned" in text
+    assert not (run / "empty/entries").exists(), "nothing was tuned where it serves"
+    sets = re.findall(r"ASCENDOPT_\w+", (EXAMPLES / "container/Dockerfile").read_text())
+    assert set(sets) <= set(re.findall(r"ASCENDOPT_\w+", (EXAMPLES / "11_container.sh").read_text()))
+
+
+def test_a_recorded_model(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(tmp_path / "cache"))  # no warm start from the other examples
+    text = execute(sys.executable, str(EXAMPLES / "12_language_model.py"), cwd=run)
+    as_on_page("12_language_model", text)
+
+
+@pytest.mark.battery  # tests/mkb runs the same commands
+@needs_torch_npu
+def test_multikernelbench(run: Path) -> None:
+    as_on_page("13_multikernelbench", execute("sh", str(EXAMPLES / "13_multikernelbench.sh"), cwd=run))
+
+
+@pytest.mark.battery  # tests/calibrate runs the same command
+def test_calibrating(run: Path) -> None:
+    as_on_page("14_calibrate", execute("sh", str(EXAMPLES / "14_calibrate.sh"), cwd=run))
+    assert (run / "mine.toml").exists()
+
+
+def test_every_example_has_a_page_and_a_test() -> None:
+    here = Path(__file__).read_text()
+    files = [f for f in EXAMPLES.iterdir() if f.suffix in (".py", ".sh")]
+    assert len(files) >= 13  # two more are folders
+    overview = (EXAMPLES / "README.md").read_text()
+    for page in sorted(p for p in EXAMPLES.glob("*.md") if p.name != "README.md"):
+        assert f"({page.name})" in overview, page.name
+    for file in files:
+        assert file.with_suffix(".md").exists(), file.name
+        assert file.name in here, file.name
 
 
 def test_the_demo(run: Path) -> None:
