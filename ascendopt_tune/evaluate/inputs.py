@@ -60,7 +60,7 @@ def _lone(argument: Argument, case: Case) -> bool:
 
 # What such a number is in some trials: what a shortcut waits for, and what a narrower type can't hold.
 _NUMBERS = {
-    "negative": 0.0, "equal": 1.0, "ascending": 1.0 + 2.0**-7, "descending": -1.0, "positive": 2051.0, "offset": 2.0**-9
+    "negative": -1.0, "equal": 1.0, "ascending": 1.0 + 2.0**-7, "descending": 0.0, "positive": 2051.0, "offset": 2.0**-9
 }  # fmt: skip
 
 

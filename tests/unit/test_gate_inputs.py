@@ -162,13 +162,13 @@ def test_a_lone_number_is_what_shortcuts_wait_for() -> None:
     case = Case((TensorSpec("float16", (9, 9)), TensorSpec("float32", (1,))), ())
     tried = schedule(case, ("x", "s"), {"specials": True}, 24)
     assert tried.count("specials") == 2
-    names = ("negative", "equal", "ascending", "positive", "offset")
+    names = ("descending", "equal", "ascending", "positive", "offset")
     numbers = [float(make_inputs(case, ("x", "s"), {}, name, 0)[1][0]) for name in names]  # type: ignore[index]
     assert numbers == [0.0, 1.0, 1.0078125, 2051.0, 0.001953125]
     found = [float(make_inputs(case, ("x", "s"), {}, "specials", seed)[1][0]) for seed in (20, 21)]  # type: ignore[index]
     assert found[0] != 0
     assert found[1] == 0
-    inside = make_inputs(case, ("x", "s"), {"domain": {"s": {"low": 0.5, "high": 2.0}}}, "negative", 0)[1]
+    inside = make_inputs(case, ("x", "s"), {"domain": {"s": {"low": 0.5, "high": 2.0}}}, "descending", 0)[1]
     assert isinstance(inside, np.ndarray)
     assert 0.5 <= inside[0] <= 2.0
 
