@@ -42,7 +42,7 @@ hazard-battery: $(VENV)/installed-test  ## Every synchronization of every verifi
 gate-battery: $(VENV)/installed-test  ## Wrong and right variants through the gate; of cann-ops too, with ASCENDOPT_CANN_OPS; an hour or two.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/gate/test_mutants.py tests/gate/test_wrong_by_hand.py tests/gate/test_gate_battery.py
 
-survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and workers, 80,000 cache operations; many minutes.
+survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and workers, 200 interrupts, 80,000 cache operations; many minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival
 
 fuzz-battery: $(VENV)/installed-test  ## 2,500 malformed files, archives and command lines; minutes.

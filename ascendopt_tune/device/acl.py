@@ -51,7 +51,7 @@ class _MachineOptions(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_uint32),
         *((name, ctypes.c_uint8) for name in ("timing", "hazards", "trace", "log", "writes", "guard")),
-        *((name, ctypes.c_uint8) for name in ("fill", "stack", "state")),
+        *((name, ctypes.c_uint8) for name in ("fill", "stack", "state", "keep")),
         ("threads", ctypes.c_uint16),
         ("chip", ctypes.c_char_p),
     ]
@@ -90,6 +90,7 @@ class LaunchOptions:
             or ``cold`` (the first).
         fill: byte that local memory holds where nobody has written.
         stack: byte that a kernel's stack holds where nobody has written.
+        keep: local memory holds what a core or launch before left there, instead of ``fill``.
         threads: on which cores run as long as their order can't matter, 1 to 256; 0 is ``ASCENDOPT_CORE_THREADS``'s,
             else 1.
     """
@@ -104,6 +105,7 @@ class LaunchOptions:
     state: str = _STATES[0]
     fill: int = 0xFF
     stack: int = 0
+    keep: bool = False
     threads: int = 0
 
     def machine(self) -> _MachineOptions:
@@ -119,6 +121,7 @@ class LaunchOptions:
             **flags,
             fill=self.fill,
             stack=self.stack,
+            keep=self.keep,
             state=_STATES.index(self.state),
             threads=self.threads,
             chip=self.chip.encode() or None,

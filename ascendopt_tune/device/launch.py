@@ -79,6 +79,7 @@ class DeviceLaunch:
         unlisted: how many outputs, the last ones, are no parameters of their own: inputs that the kernel changes.
         tells_shapes: the kernel decides outputs' shapes, and has a parameter behind the outputs to tell them in.
         initial_values: what each output is filled with before a launch; None, or no entry: with poison.
+        shift: bytes from where the device gives memory to where tensors begin, as those do that are a part of others.
 
     Raises:
         DeviceError: no device memory.
@@ -95,8 +96,10 @@ class DeviceLaunch:
         unlisted: int = 0,
         tells_shapes: bool = False,
         initial_values: Sequence[float | None] = (),
+        shift: int = 0,
     ) -> None:
         self._acl = acl
+        self._shift = shift
         self._case_outputs = case.outputs
         self._initial_values = initial_values
         self._owned: list[int] = []
@@ -143,8 +146,11 @@ class DeviceLaunch:
         if argument is None:
             return []
         if isinstance(argument, TensorSpec):
-            return [_Buffer(name, argument, self._malloc(argument.nbytes))]
-        return [_Buffer(f"{name}.{i}", spec, self._malloc(spec.nbytes)) for i, spec in enumerate(argument)]
+            return [self._tensor(name, argument)]
+        return [self._tensor(f"{name}.{i}", spec) for i, spec in enumerate(argument)]
+
+    def _tensor(self, name: str, spec: TensorSpec) -> _Buffer:
+        return _Buffer(name, spec, self._malloc(self._shift + spec.nbytes) + self._shift)
 
     def _allocate_workspace(self, nbytes: int) -> int:
         """Kernels get the user's part; never null, because many return at once when it is."""
@@ -182,10 +188,10 @@ class DeviceLaunch:
 
     # -- one launch ---------------------------------------------------------------------------------------------------
 
-    def load(self, inputs: Sequence[Arrays], poison: int) -> None:
+    def load(self, inputs: Sequence[Arrays], poison: int, workspace: bool = True) -> None:
         """Copies the inputs in, and fills outputs, guards and the user's workspace with the byte ``poison``.
 
-        Outputs with an initial value are filled with that.
+        Outputs with an initial value are filled with that. Without ``workspace`` it keeps what the launch before left.
         """
         for buffers, value in itertools.zip_longest(self._outputs, self._initial_values):
             for b in buffers:
@@ -201,7 +207,10 @@ class DeviceLaunch:
             self._acl.memset(b.guard, poison, _BLOCK)
         if self._workspace is not None:
             size = self._workspace.guard + _BLOCK - self._workspace.pointer
-            self._acl.memset(self._workspace.pointer, poison, size)
+            if workspace:
+                self._acl.memset(self._workspace.pointer, poison, size)
+            else:
+                self._acl.memset(self._workspace.guard, poison, _BLOCK)
             self._acl.unwritten(self._workspace.pointer - SYSTEM_WORKSPACE, SYSTEM_WORKSPACE + size, scratch=True)
         self._poison = poison
 

@@ -72,7 +72,9 @@ def unit(expected: Array) -> Array | None:
 def differences(got: Array, expected: Array, leeway: Array | None) -> Array | None:
     """Errors of single elements in units in the last place, beyond their leeway; None for dtypes that have none.
 
-    Equal infinities and NaN are no error, others an infinite one.
+    Equal infinities and NaN are no error, others an infinite one. Around 0 a unit is that of numbers near 1, as a sum
+    that cancels is off by; but a 0 that no small change of the inputs moves is 0 in any order of arithmetic, and what
+    is more than a few of the smallest numbers away from it is further away than anything may be.
     """
     step = unit(expected)
     if step is None:
@@ -82,10 +84,24 @@ def differences(got: Array, expected: Array, leeway: Array | None) -> Array | No
         error = np.abs(wide_got - wide_expected)
         if leeway is not None:
             error = np.maximum(error - leeway, 0.0)
+        if leeway is not None:
+            firm = (wide_expected == 0) & (leeway == 0)
+            step = np.where(firm, np.minimum(step, np.maximum(error / _beyond(expected), _least(expected))), step)
         error = error / step
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
     error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
     return error if leeway is None else np.where(np.isinf(leeway), 0.0, error)
+
+
+def _beyond(expected: Array) -> float:
+    """More units than anything may be off that isn't allowed by a baseline's own errors."""
+    return _FLOORS[dtype_name(expected.dtype)][0] + 1.0 if expected.dtype.kind not in "iu" else 1.0
+
+
+def _least(expected: Array) -> float:
+    """The smallest number of a float's type; 1 of a whole one's."""
+    known = _FORMATS.get(dtype_name(expected.dtype))
+    return 1.0 if known is None else 2.0 ** known[1]
 
 
 class Sum:

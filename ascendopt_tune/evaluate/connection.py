@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import DeviceError, Lost
 from ..settings import SECRETS
@@ -20,54 +21,65 @@ _CLOSE_S = 5.0
 
 
 class Connection:
-    """Starts the server and waits until it is ready. Thread-safe.
+    """A server that :meth:`start` starts. Thread-safe.
 
     Args:
         config: the server's first line, see server.Server.
         folder: an existing folder for the server's log.
-
-    Raises:
-        ToolchainError: the server can't load the toolkit.
-        DeviceError: it doesn't start; the text has what it printed.
     """
 
     def __init__(self, config: Mapping[str, Any], folder: Path) -> None:
+        self._config, self._folder = config, folder
         self._ids = itertools.count()
         self._lock = threading.Lock()
         self._pending: dict[int, Future[Any]] = {}
         self._ended = False
-        with open(folder / "server.log", "ab") as log:
+        #: The server's process, once it is started.
+        self.process: subprocess.Popen[bytes] | None = None
+        #: What the server says of itself: ``pid``, ``torch`` (whether it imported it).
+        self.hello: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Starts the server and waits until it is ready.
+
+        Interrupted at any moment it leaves no server behind: whoever may be interrupted holds the connection before.
+
+        Raises:
+            ToolchainError: the server can't load the toolkit.
+            DeviceError: it doesn't start; the text has what it printed.
+        """
+        try:
+            self._in, self._out = self._launch()
+            self._in.write(protocol.dumps(self._config) + b"\n")
+            self._in.flush()
+            hello = self._out.readline()
+            if not hello:
+                text = (self._folder / "server.log").read_text(errors="replace")[-1500:].strip()
+                raise DeviceError(f"the evaluation server does not start: {text}")
+            self.hello = protocol.value_or_raise(protocol.loads(hello))
+            threading.Thread(target=self._listen, daemon=True).start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _launch(self) -> tuple[IO[bytes], IO[bytes]]:
+        with open(self._folder / "server.log", "ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ascendopt_tune.evaluate.server"],
+                [sys.executable, "-m", "ascendopt_tune.evaluate.server", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=_environment(),
-                cwd=folder,
+                cwd=self._folder,
                 start_new_session=True,  # Ctrl-C reaches the tuner alone, which then closes the server
             )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self._in, self._out = self.process.stdin, self.process.stdout
-        try:
-            self._in.write(protocol.dumps(config) + b"\n")
-            self._in.flush()
-            hello = self._out.readline()
-            if not hello:
-                text = (folder / "server.log").read_text(errors="replace")[-1500:].strip()
-                raise DeviceError(f"the evaluation server does not start: {text}")
-            #: What the server says of itself: ``pid``, ``torch`` (whether it imported it).
-            self.hello: dict[str, Any] = protocol.value_or_raise(protocol.loads(hello))
-        except BaseException:
-            self.close()
-            self._out.close()
-            raise
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        return self.process.stdin, self.process.stdout
 
     @property
     def alive(self) -> bool:
-        return not self._ended and self.process.poll() is None
+        return bool(self.hello) and not self._ended and self.process is not None and self.process.poll() is None
 
     def ask(self, op: str, *args: Any) -> Future[Any]:
         """Sends a request; the future raises Lost when a process was killed over it.
@@ -90,16 +102,20 @@ class Connection:
         return future
 
     def close(self) -> None:
-        """Ends the server and all it started; what it owes is answered as lost."""
+        """Ends the server and all it started; what it owes is answered as lost. Harmless when repeated."""
+        process = self.process
+        if process is None:
+            return
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()  # the server ends at the end of its input
         try:
-            self._in.close()  # the server ends at the end of its input
-        except OSError:
-            pass
-        try:
-            self.process.wait(_CLOSE_S)
+            process.wait(_CLOSE_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            process.kill()
+            process.wait()
+        if not self.hello and process.stdout is not None:  # else the listener does
+            process.stdout.close()
 
     def _listen(self) -> None:
         """Hands answers to their futures until the server ends; then whatever it owes is lost."""
@@ -108,6 +124,7 @@ class Connection:
             with self._lock:
                 future = self._pending.pop(answer["id"])
             _settle(future, answer)
+        assert self.process is not None
         self.process.wait()
         with self._lock:
             self._ended = True

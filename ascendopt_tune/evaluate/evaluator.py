@@ -168,19 +168,21 @@ class Evaluator:
     @property
     def server_pid(self) -> int | None:
         """Process id of the evaluation server, where one runs."""
-        return self._connection.process.pid if self._connection is not None else None
+        process = self._connection.process if self._connection is not None else None
+        return process.pid if process is not None else None
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Ends the server, all it started, and the evaluator's files. Harmless when repeated."""
-        atexit.unregister(self.close)
         with self._lock:
-            connection, self._connection = self._connection, None
             self._closed = True
+            connection = self._connection
         if connection is not None:
             connection.close()
+        self._connection = None  # not before: who is interrupted closes it again
         self._scratch.close()
+        atexit.unregister(self.close)
 
     def __enter__(self) -> Evaluator:
         return self
@@ -235,13 +237,14 @@ class Evaluator:
             for _ in range(2):  # a server that was killed is noticed when it is used
                 try:
                     if self._connection is None or not self._connection.alive:
-                        self._connection = self._connect()
+                        self._connection = self._connection_to_start()
+                        self._connection.start()
                     return self._connection.ask(op, *args)
                 except (OSError, DeviceError) as error:
                     self._connection, why = None, error
         raise DeviceError(f"the evaluation server ends as soon as it is started: {why}") from why
 
-    def _connect(self) -> Connection:
+    def _connection_to_start(self) -> Connection:
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=self.folder, prefix="server-"))
         config = {

@@ -26,10 +26,15 @@ from .protocol import GateTrial, Launchable, load_arrays
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
 # For the launch that repeats the first one (0.01 as a float): of local memory, and of a kernel's stack, else 0.
 _AGAIN_FILL, _AGAIN_STACK = 0x3C, 0x4D
+# Bytes by which the repeated launch's tensors begin behind a multiple of 512, as those that are a part of another do.
+_SHIFT = 32
 _SPACER = 4096 + 512  # bytes that are taken between two launches, so that addresses differ
 _FFLUSH = ctypes.CDLL(None).fflush
 _PRINTED_BYTES = 1 << 16  # of what a kernel prints in a launch that are kept
 _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
+
+#: In ``relies_on``: what a kernel decides by it, launches with other values there need not show.
+_LOADS = "bytes of {} that nobody has written, loaded by the scalar unit"
 
 Run = Callable[..., None]  # launches the candidate, with ``options``
 
@@ -97,7 +102,7 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
                 inputs = [load_arrays(a) for a in trial.inputs]
                 clocks = plan.clocks if i == 0 else ()
                 try:
-                    opened = _launch(acl, plan, candidate)
+                    opened = _launch(acl, plan, candidate, _SHIFT if trial.again else 0)
                 except DeviceError as error:  # a workspace that there is no memory for
                     tell({"report": {}, "error": str(error), "damage": [], "launch_s": (0.0, 0.0)})
                     return None
@@ -143,7 +148,10 @@ def _one(
         if _only_cores_write_to_the_same(result["report"]):
             result["report"]["hazards"] = _hazards_of_other_values(acl, launch, run, options, inputs, trial)
         garbage = (acl, launch, run, options, inputs, trial.poison, outputs)
-        if result["report"].get("unwritten") and _same_with_other_garbage(*garbage):
+        unwritten = result["report"].get("unwritten")
+        if unwritten and _same_with_other_garbage(*garbage):
+            loaded = sorted({_LOADS.format(u["memory"]) for u in unwritten if _loads_it_itself(u)})
+            result["report"]["relies_on"] = [*result["report"].get("relies_on", ()), *loaded]
             result["report"]["unwritten"] = []
     return result
 
@@ -184,6 +192,11 @@ def _hazards_of_other_values(
     return hazards
 
 
+def _loads_it_itself(use: Mapping[str, Any]) -> bool:
+    """Whether the scalar unit loads what nobody wrote, with no instruction in between: it may decide by it."""
+    return not use["sink_end"] and use["first"] == use["sink"]
+
+
 def _same_with_other_garbage(
     acl: Acl,
     launch: DeviceLaunch,
@@ -193,17 +206,21 @@ def _same_with_other_garbage(
     poison: int,
     outputs: Any,
 ) -> bool:
-    """Whether another launch, with other values where nobody has written, leaves the same outputs.
+    """Whether other launches, with other values where nobody has written, leave the same outputs.
 
-    The virtual NPU may claim that unwritten bytes decide something when they don't (core/unwritten.h); this settles it.
+    One has another byte there, one what the launch before left in local memory and workspace. The virtual NPU may claim
+    that unwritten bytes decide something when they don't (core/unwritten.h); this settles it.
     """
-    launch.load(inputs, poison ^ 0x3C)
-    try:
-        run(options=replace(options, fill=_OTHER_FILL))
-        acl.synchronize()
-    except DeviceError:
-        return False
-    return all(map(_equal_bytes, outputs, launch.outputs()))
+    for keep in (False, True):
+        launch.load(inputs, poison ^ 0x3C, workspace=not keep)
+        try:
+            run(options=replace(options, fill=_OTHER_FILL, keep=keep))
+            acl.synchronize()
+        except DeviceError:
+            return False
+        if not all(map(_equal_bytes, outputs, launch.outputs())):
+            return False
+    return True
 
 
 def _equal_bytes(a: Arrays, b: Arrays) -> bool:
@@ -214,11 +231,10 @@ def _equal_bytes(a: Arrays, b: Arrays) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def _launch(acl: Acl, plan: LaunchPlan, what: Launchable) -> DeviceLaunch:
+def _launch(acl: Acl, plan: LaunchPlan, what: Launchable, shift: int = 0) -> DeviceLaunch:
     if plan.operator.direct is not None:
-        return DeviceLaunch(
-            acl, plan.case, plan.names, order=parameter_order(plan.operator, dict(plan.case.attrs), plan.names)
-        )
+        order = parameter_order(plan.operator, dict(plan.case.attrs), plan.names)
+        return DeviceLaunch(acl, plan.case, plan.names, order=order, shift=shift)
     tiling = what.tiling
     assert tiling is not None
     unlisted = len(plan.operator.in_place)
@@ -231,6 +247,7 @@ def _launch(acl: Acl, plan: LaunchPlan, what: Launchable) -> DeviceLaunch:
         unlisted=unlisted,
         tells_shapes=tiling.tells_shapes,
         initial_values=tiling.initial_values,
+        shift=shift,
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..device.launch import Arrays
 from ..errors import CaseError
-from ..nouns.case import Case, TensorSpec, flatten
+from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
 
@@ -27,7 +27,7 @@ from .patterns import LARGE, PATTERNS, pattern
 PLAIN = ("normal", "uniform", "zeros")
 #: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
 #: may be outside of what an operator is defined for.
-STRESS = ("lines", "columns", "large", *PATTERNS, "specials", "beyond")
+STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "specials", "beyond")
 
 _SMALL_INT = 100  # magnitude of integers but in "large"
 
@@ -41,13 +41,32 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     rows = max((math.prod(t.shape[:-1]) for t in flatten(case.inputs) if t.shape), default=1)
     again = max(0, min(_LINES, -(-_LINES * _ENOUGH_ROWS // max(rows, 1))) - 1)  # few lines: more trials of them
     order = ["normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative"]
-    order += ["lines"] * again + [p for p in PATTERNS if p not in order]
+    several = len([a for a in case.inputs if a is not None]) > 1
+    order += ["sparse others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
     chosen = order[:most]
     if any("index" in settings.get("domain", {}).get(n, {}) for n in names):
         chosen.append("beyond")
-    if settings.get("specials"):
-        chosen.append("specials")
+    if settings.get("specials"):  # twice, where all is multiplied by a number: once it is 0
+        chosen += ["specials"] * (1 + any(_lone(a, case) for a in case.inputs))
     return tuple(chosen)
+
+
+def _lone(argument: Argument, case: Case) -> bool:
+    """Whether it is one number, which other inputs are scaled by, shifted, compared with."""
+    if not isinstance(argument, TensorSpec) or numpy_dtype(argument.dtype).kind in "iubc":
+        return False
+    return argument.numel == 1 and any(t.numel > 1 for t in flatten(case.inputs))
+
+
+# What such a number is in some trials: what a shortcut waits for, and what a narrower type can't hold.
+_NUMBERS = {
+    "negative": -1.0, "equal": 1.0, "ascending": 1.0 + 2.0**-7, "descending": 0.0, "positive": 2051.0, "offset": 2.0**-9
+}  # fmt: skip
+
+
+def _number(distribution: str, seed: int) -> float | None:
+    """What such a number is in a trial; None: what the distribution makes of it."""
+    return 0.0 if distribution == "specials" and seed % 2 else _NUMBERS.get(distribution)
 
 
 _LINES, _ENOUGH_ROWS = 6, 8  # trials of lines at most; so many rows get along with one (of 6) as well as with six
@@ -85,7 +104,8 @@ def make_inputs(
             if chosen == "beyond":
                 chosen = "beyond" if "index" in domains.get(name, {}) else "normal"
             make = _whole if domains.get(name, {}).get("whole") else _tensor
-            one = functools.partial(make, domain=domain, distribution=chosen, steps=steps)
+            number = _number(distribution, seed) if _lone(argument, case) else None
+            one = functools.partial(make, domain=domain, distribution=chosen, steps=steps, number=number)
             if isinstance(argument, TensorSpec):
                 out.append(one(argument, rng=np.random.default_rng(streams)))
             else:
@@ -100,9 +120,12 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     Where every line has its own pattern, most of them for all inputs of that size.
     """
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
-    if (distribution not in PATTERNS and distribution not in ("lines", "columns")) or not sizes:
+    patterned = distribution in PATTERNS or distribution in ("lines", "columns", "sparse others")
+    if not patterned or not sizes:
         return set(sizes)
     largest = [i for i, n in sizes.items() if n == max(sizes.values())]
+    if distribution == "sparse others":
+        return set(sizes) - {largest[seed % len(largest)]}
     if distribution in PATTERNS and seed % 4 == 3:  # a gain, a bias
         return {sorted(sizes)[seed // 4 % len(sizes)]}
     return {largest[seed % len(largest)]}
@@ -144,8 +167,13 @@ def _tensor(
     distribution: str,
     steps: Sequence[int],
     rng: np.random.Generator,
+    number: float | None = None,
 ) -> Array:
+    """``number``: what all elements are."""
     dtype = numpy_dtype(spec.dtype)
+    if number is not None and dtype.kind not in "iub":
+        return _folded(np.full(spec.shape, number, np.float32), *domain).astype(dtype)
+    distribution = distribution.removesuffix(" others")
     values: Array
     if distribution in PATTERNS or distribution in ("lines", "columns"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)

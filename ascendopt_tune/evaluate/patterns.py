@@ -16,7 +16,7 @@ from ..sources.arguments import Array, numpy_dtype
 
 #: Of a whole tensor, or of a line.
 PATTERNS = (
-    "outlier", "negative", "equal", "tiny", "tails", "ascending", "descending", "positive", "offset", "edges"
+    "outlier", "negative", "equal", "tiny", "sparse", "tails", "ascending", "descending", "positive", "offset", "edges"
 )  # fmt: skip
 
 # Magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504). Rows end
@@ -131,6 +131,9 @@ class _Floats:
             return np.asarray(normal * np.where(extreme, scale(self.least, -24), scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
+        if name == "sparse":  # mostly 0, or the same number: samples of it look like all of it
+            most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
+            return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5) + most, most)
         if name in ("ascending", "descending"):
             values = np.sort(normal, -1) * scale(-3, 5)
             return values if name == "ascending" else values[:, ::-1]
@@ -168,6 +171,9 @@ class _Integers:
             values = np.clip(np.abs(values) * (1 if name == "positive" else -1), self.least, self.most)
         elif name in ("ascending", "descending"):
             values = np.sort(values, -1)[:, :: 1 if name == "ascending" else -1]
+        elif name == "sparse":
+            few = rng.random(shape) < np.exp2(rng.uniform(-6, -1, (rows, 1)))
+            values = np.where(few, values, min(max(0, self.least), self.most))
         elif name == "equal":
             values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
         elif name in ("edges", "large"):

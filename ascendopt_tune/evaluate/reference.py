@@ -113,6 +113,8 @@ def _fill(out: Array, array: Array, rng: np.random.Generator, sign: int) -> None
         part[:] = array[begin : begin + _PART]
         if sign:
             noise = rng.random(part.size, np.float32) - np.float32(0.5)
+            if sign < 0:  # the other way, by another amount: what cancels once, by chance, doesn't twice
+                noise = np.copysign(rng.random(part.size, np.float32) * np.float32(0.5), noise)
             with np.errstate(invalid="ignore", over="ignore"):
                 part += part * (noise * np.float32(2 * sign * _ARITHMETIC))
 

@@ -3,7 +3,10 @@
 A fresh process with one thread that never imports torch, so that forking is cheap and safe. A process it forks serves
 one request at a time, and after some a fresh one takes over; what runs a candidate's own code is forked from those
 (limits.py). The server reads requests as JSON lines from its input (the first line configures it) and writes
-``{"id": ..., "value"|"error"|"died": ...}`` as they end. End of input, or a signal, ends it and everything it started.
+``{"id": ..., "value"|"error"|"died": ...}`` as they end. End of input, a signal, or the end of the process that started
+it (which another one may share the pipe with, forked from it) ends the server and everything it started.
+
+The argument is the number of the process that starts it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import errno
 import gc
 import os
 import platform
+import select
 import selectors
 import shutil
 import signal
@@ -52,9 +56,13 @@ class _Hand:
 
 
 class Server:
-    """The loop; ``config`` is the first line the tuner sends (see Evaluator)."""
+    """The loop; ``config`` is the first line the tuner sends (see Evaluator).
 
-    def __init__(self, config: dict[str, Any], out: int) -> None:
+    ``tuner``: of that process, readable when it has ended; None where the system doesn't tell.
+    """
+
+    def __init__(self, config: dict[str, Any], out: int, tuner: int | None) -> None:
+        self._tuner = tuner
         self._toolkit = Toolkit(config["kind"], Path(config["prefix"]), config["version"])
         self._limits = ProcessLimits(**config["limits"])
         self._build_dir = Path(config["build_dir"])
@@ -76,13 +84,15 @@ class Server:
 
     def run(self) -> None:
         self._selector.register(0, selectors.EVENT_READ)
+        if self._tuner is not None:
+            self._selector.register(self._tuner, selectors.EVENT_READ)
         self._send(_line({"id": -1, "value": {"pid": os.getpid(), "torch": "torch" in sys.modules}}))
         try:
             while True:
                 for key, _ in self._selector.select(self._wait_s()):
-                    if key.fd != 0:
+                    if key.fd not in (0, self._tuner):
                         self._collect(key.fd)
-                    elif not self._read_requests():
+                    elif key.fd == self._tuner or not self._read_requests():
                         self._work = self._folder  # the tuner has closed, or is no more: nobody needs its files
                         return
                 self._end_overdue()
@@ -121,11 +131,9 @@ class Server:
     def _fork(self) -> _Hand:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
-        pid = os.fork()
+        server, pid = os.getpid(), os.fork()
         if pid == 0:
-            for fd in (ours_out, ours_in, *(fd for h in self._hands.values() for fd in (h.requests, h.answers))):
-                os.close(fd)
-            self._work_through(theirs_in, theirs_out)
+            self._work_through(theirs_in, theirs_out, (ours_out, ours_in), server)
         os.close(theirs_in)
         os.close(theirs_out)
         hand = self._hands[ours_in] = _Hand(pid, ours_out, ours_in)
@@ -165,8 +173,9 @@ class Server:
         deadline = time.monotonic() + _GRACE_S
         while os.waitpid(hand.pid, os.WNOHANG)[0] == 0:
             if time.monotonic() > deadline:
-                with contextlib.suppress(OSError):
-                    os.killpg(hand.pid, signal.SIGKILL)
+                for kill in (os.killpg, os.kill):  # which may be no group yet
+                    with contextlib.suppress(OSError):
+                        kill(hand.pid, signal.SIGKILL)
                 os.waitpid(hand.pid, 0)
                 return
             time.sleep(0.001)
@@ -187,17 +196,23 @@ class Server:
 
     # -- the hand itself ----------------------------------------------------------------------------------------------
 
-    def _work_through(self, requests: int, answers: int) -> NoReturn:
-        """Serves requests until there are no more."""
+    def _work_through(self, requests: int, answers: int, others: tuple[int, int], server: int) -> NoReturn:
+        """Serves requests until there are no more; ``others``: the other ends of its pipes."""
         code, job = 1, -1
         try:
+            for fd in (*others, *(fd for h in self._hands.values() for fd in (h.requests, h.answers))):
+                os.close(fd)
             os.setsid()
             sandbox.die_with_parent(signal.SIGTERM)
+            if os.getppid() != server:  # it ended before that was asked for
+                raise SystemExit
             signal.signal(signal.SIGTERM, _exit_cleanly)
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, 0)
             os.dup2(null, 1)
             os.close(self._out)
+            if self._tuner is not None:
+                os.close(self._tuner)
             self._selector.close()
             if self._toolkit.kind == "virtual":  # a device's driver is told of processes by their numbers
                 sandbox.isolate()
@@ -259,20 +274,45 @@ def _exit_cleanly(*_: object) -> NoReturn:
     sys.exit(1)
 
 
-def main() -> None:
+def _watch(tuner: int) -> int | None:
+    """A descriptor that is readable when the process has ended that started this one; None where there is none.
+
+    Raises SystemExit when it has ended already.
+    """
+    try:
+        watched = os.pidfd_open(tuner)
+    except (OSError, AttributeError):  # Linux before 5.3; or it has ended
+        watched = None
+    if os.getppid() != tuner:
+        sys.exit(0)
+    return watched
+
+
+def _first_line(tuner: int | None) -> bytes:
+    """The configuration; empty when nobody sends one any more."""
+    line = bytearray()
+    waited_for = [0] if tuner is None else [0, tuner]
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select(waited_for, [], [])
+        byte = os.read(0, 1) if tuner not in ready else b""
+        if not byte:
+            return b""
+        line += byte
+    return bytes(line)
+
+
+def main(tuner: int) -> None:
     out = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not look like an answer
     os.set_inheritable(out, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's; it closes our input
     signal.signal(signal.SIGTERM, _exit_cleanly)
-    first = bytearray()
-    while not first.endswith(b"\n"):
-        byte = os.read(0, 1)
-        if not byte:
-            return
-        first += byte
+    watched = _watch(tuner)
+    first = _first_line(watched)
+    if not first:
+        return
     try:
-        server = Server(protocol.loads(bytes(first)), out)
+        server = Server(protocol.loads(first), out, watched)
     except AscendOptError as error:
         os.write(out, protocol.dumps({"id": -1, "error": protocol.encode_error(error)}) + b"\n")
         return
@@ -280,4 +320,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -17,6 +17,7 @@ from battery import REGISTRY, Bench, Subject, cann_ops
 from right import variants
 from tree_mutants import some
 from wrong_by_hand import faults
+from wrong_ideas import ideas
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
@@ -136,11 +137,11 @@ def test_right_variants_of_the_registry(subject: Subject, evaluator: Evaluator, 
 
 @pytest.mark.battery
 def test_the_counts_of_the_battery(seen: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
-    operators = sum(key.startswith("operator ") for key in seen)
+    operators, by_hand = sum(key.startswith("operator ") for key in seen), len([*faults(), *ideas()])
     with capsys.disabled():
-        print(f"\n{operators} operators, {len(list(faults()))} wrong variants by hand")
+        print(f"\n{operators} operators, {by_hand} wrong variants by hand")
         print("\n".join(f"{n:5d} {what}" for what, n in seen.most_common() if not what.startswith("operator ")))
     assert seen["right"] >= 150
     if cann_ops():
         assert operators >= 40
-        assert seen["refused"] + len(list(faults())) >= 600
+        assert seen["refused"] + by_hand >= 600

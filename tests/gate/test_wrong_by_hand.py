@@ -1,4 +1,4 @@
-"""No wrong variant that was made by hand passes."""
+"""No wrong variant that was made by hand passes, and no right one of as unusual an idea is refused."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from wrong_by_hand import Fault, faults
+from wrong_ideas import ideas, right_ideas
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
@@ -21,6 +23,7 @@ from ascendopt_tune.sources.registry import load_operator
 
 ALL = list(faults())
 # CI runs those that one check alone finds, and every tenth of the others.
+_ALWAYS_OF_IDEAS = re.compile(r"^add-(addresses of 64|what local memory|a tile of which|a workspace)")
 _ALWAYS = re.compile(r"a static|clock|behind [xz]|tiling data|workspace|uninitialized|no clamp$|no epsilon$")
 
 
@@ -122,6 +125,28 @@ def whole(name: str) -> str:
     ],
 )
 def test_it_is_refused(bench: Bench, fault: Fault) -> None:
+    refused(bench, fault)
+
+
+def some(faults: Iterator[Fault]) -> list[Any]:
+    """All as parameters; CI runs those of one gate."""
+    ci = _ALWAYS_OF_IDEAS.search
+    return [pytest.param(f, id=str(f), marks=[] if ci(str(f)) else [pytest.mark.battery]) for f in faults]
+
+
+@pytest.mark.parametrize("fault", some(ideas()))
+def test_an_idea_that_is_wrong_is_refused(bench: Bench, fault: Fault) -> None:
+    refused(bench, fault)
+
+
+@pytest.mark.parametrize("right", some(right_ideas()))
+def test_an_idea_that_is_right_is_accepted(bench: Bench, right: Fault) -> None:
+    gate = bench.gate(right.operator, right.inputs)
+    outcome = gate.evaluate(bench.pair(gate, right)).outcome
+    assert isinstance(outcome, Timed), outcome
+
+
+def refused(bench: Bench, fault: Fault) -> None:
     gate = bench.gate(fault.operator, fault.inputs)
     outcome = gate.evaluate(bench.pair(gate, fault)).outcome
     assert not isinstance(outcome, Timed), outcome

@@ -55,6 +55,20 @@ def test_errors_are_counted_beyond_their_leeway() -> None:
     assert compare("y", got, expected, WIDE, leeway=leeway)[1] == Errors()
 
 
+@pytest.mark.parametrize(("dtype", "little"), [(np.float16, 1e-4), (np.float32, 1e-8), (ml_dtypes.bfloat16, 1e-5)])
+def test_a_zero_that_nothing_moves_is_zero(dtype: type, little: float) -> None:
+    expected, got = np.zeros(4, dtype), np.array([0.0, little, little, -little], dtype)
+    found = differences(got, expected, np.array([0.0, 0.0, little * 1e-3, 0.0], np.float32))
+    assert found is not None
+    assert found[0] == 0
+    assert found[2] < 1  # the sum of what cancels may be off by this
+    most = limits(np.dtype(dtype).name, 1000, Errors())
+    assert most is not None
+    assert found[1] == found[3] > most.largest
+    smallest = np.array([1], f"u{got.itemsize}").view(dtype)
+    assert differences(smallest, np.zeros(1, dtype), np.zeros(1, np.float32)) == [1.0]
+
+
 def test_leeway_widens_the_tolerance_and_infinite_leeway_says_nothing() -> None:
     expected, leeway = np.float32([0.0, 1.0, 2.0]), np.float32([0.5, 0.0, np.inf])
     got = np.float32([0.4, 1.0, np.nan])

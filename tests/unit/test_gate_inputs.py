@@ -142,10 +142,41 @@ def test_columns_are_lines_of_the_first_axis() -> None:
     assert not ((array < 0).all(1)).any()
 
 
+def test_zeros_stand_at_the_beginning_of_either_input() -> None:
+    """A shortcut that looks at the first element sees 0 where others are not."""
+    spec = TensorSpec("float16", (64, 133))
+    case = Case((spec, spec), ())
+    one, two = (make_inputs(case, ("x", "y"), {}, name, 4) for name in ("sparse", "sparse others"))
+    for (mostly, normal), several in ((one, 2000), (two[::-1], 2000)):
+        assert isinstance(mostly, np.ndarray)
+        assert isinstance(normal, np.ndarray)
+        assert np.count_nonzero(normal) > 8000
+        assert 0 < np.count_nonzero(mostly) < 8512 - several
+        assert ((mostly[:, 0] == 0) & (mostly != 0).any(-1)).any()
+    counts = make_inputs(Case((TensorSpec("int32", (64, 133)),), ()), ("x",), {}, "sparse", 0)[0]
+    assert isinstance(counts, np.ndarray)
+    assert 0 < np.count_nonzero(counts) < 2000
+
+
+def test_a_lone_number_is_what_shortcuts_wait_for() -> None:
+    case = Case((TensorSpec("float16", (9, 9)), TensorSpec("float32", (1,))), ())
+    tried = schedule(case, ("x", "s"), {"specials": True}, 24)
+    assert tried.count("specials") == 2
+    names = ("descending", "equal", "ascending", "positive", "offset")
+    numbers = [float(make_inputs(case, ("x", "s"), {}, name, 0)[1][0]) for name in names]  # type: ignore[index]
+    assert numbers == [0.0, 1.0, 1.0078125, 2051.0, 0.001953125]
+    found = [float(make_inputs(case, ("x", "s"), {}, "specials", seed)[1][0]) for seed in (20, 21)]  # type: ignore[index]
+    assert found[0] != 0
+    assert found[1] == 0
+    inside = make_inputs(case, ("x", "s"), {"domain": {"s": {"low": 0.5, "high": 2.0}}}, "descending", 0)[1]
+    assert isinstance(inside, np.ndarray)
+    assert 0.5 <= inside[0] <= 2.0
+
+
 def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most() -> None:
     small, large = (Case((TensorSpec("float32", shape),), ()) for shape in ((1, 77), (4096, 4096)))
     tried = schedule(small, ("x",), {"specials": True}, 24)
-    assert set(tried) == {*PLAIN, *STRESS} - {"beyond"}
+    assert set(tried) == {*PLAIN, *STRESS} - {"beyond", "sparse others"}
     assert tried.count("lines") > 1
     assert schedule(large, ("x",), {}, 7) == (
         "normal", "lines", "large", "columns", "outlier", "uniform", "zeros"

@@ -121,3 +121,14 @@ def test_float16_is_rounded_once() -> None:
         for wide in (every, -every):
             found = _rounded(wide, np.dtype(np.float16))
             np.testing.assert_array_equal(found.view(np.uint16), wide.astype(np.float16).view(np.uint16))
+
+
+def test_leeway_of_a_sum_that_cancels_is_rarely_small_by_chance() -> None:
+    """Rows of a few numbers whose sum is next to nothing: any order of adding them is off by some 2**-24 of them."""
+    x = np.random.default_rng(3).standard_normal((4000, 3)).astype(np.float32)
+    x[:, 2] = -(x[:, 0] + x[:, 1])
+    case = Case((), (TensorSpec("float32", (4000,)),))
+    (leeway,) = formula(operator_of(lambda x: x.sum(-1)), case, (x,), 0, close).leeway
+    assert isinstance(leeway, np.ndarray)
+    small = leeway < np.abs(x).max(-1) * 2.0**-24
+    assert small.mean() < 0.04  # with the same change once up and once down it would be 0.12

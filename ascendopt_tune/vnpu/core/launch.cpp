@@ -80,7 +80,7 @@ std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
 // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
 Options core_options(const KernelInfo& kernel, const LaunchOptions& o) {
   const bool timing = o.timing != 0, hazards = o.hazards != 0;
-  return {timing, hazards, kernel.auto_sync && (timing || hazards), o.log != 0, o.fill, o.stack};
+  return {timing, hazards, kernel.auto_sync && (timing || hazards), o.log != 0, o.fill, o.stack, o.keep != 0};
 }
 
 // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.

@@ -21,6 +21,7 @@ struct LaunchOptions {
   uint8_t fill = 0xff;         // what local memory holds where nobody has written
   uint8_t stack = 0;           // the same of a kernel's stack
   uint8_t state = 0;           // what it is timed as: State of timing.h
+  uint8_t keep = 0;            // local memory holds what a core or launch before left there, instead of `fill`
   uint16_t threads = 0;        // 1 to 256, on which cores run as long as their order can't matter; 0: as
                                // ASCENDOPT_CORE_THREADS says, else 1
   const char* chip = nullptr;  // a name or file.toml; null: as ASCENDOPT_CHIP says, else ascend910b2

@@ -41,11 +41,12 @@ Core& core() {
 Core& core_unsettled() { return *current; }
 void set_current_core(Core* c) { current = c; }
 
-uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill) {
+uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill, bool keep) {
+  keep = keep && storage_.size() == bytes + 2 * kRepeatBytes;
   storage_.resize(bytes + 2 * kRepeatBytes);
   uint64_t raw = reinterpret_cast<uint64_t>(storage_.data());
   uint8_t* first = storage_.data() + (kRepeatBytes - raw % kRepeatBytes);
-  std::memset(first, fill, bytes);
+  if (!keep) std::memset(first, fill, bytes);
   return first;
 }
 
@@ -58,7 +59,7 @@ Core::Core(CoreKind kind, int index, int block_num, const Chip& chip, const Opti
       chip(chip),
       options(options),
       map(chip, kind),
-      local_(memory.reset(map.bytes(), options.fill)),
+      local_(memory.reset(map.bytes(), options.fill, options.keep)),
       hazards(index, kind, chip, map, local_, kRegisterBytes, {options.hazards, options.auto_sync}, &buffers_,
               memory.shadows),
       unwritten(local_, map.bytes(), options.hazards),

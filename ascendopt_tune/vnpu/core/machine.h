@@ -40,6 +40,7 @@ struct Options {
   bool log = false;
   uint8_t fill = 0xff;  // what local memory holds where nobody has written
   uint8_t stack = 0;    // the same of the kernel's stack
+  bool keep = false;    // local memory holds what the core before, or a launch before, left there, instead of `fill`
 };
 
 // Registers that vector instructions leave results in; whoever reads one has to be ordered after its writer.
@@ -51,8 +52,9 @@ enum class Atomic : uint8_t { None, Add, Max, Min };
 // one after another take the same, which then stays in the processor's caches.
 class LocalMemory {
  public:
-  // Every byte of `bytes` becomes `fill`. Returns the first, aligned to a repeat; one more repeat may be addressed.
-  uint8_t* reset(uint32_t bytes, uint8_t fill);
+  // Every byte of `bytes` becomes `fill`, or stays as it is to `keep` it. Returns the first, aligned to a repeat; one
+  // more repeat may be addressed.
+  uint8_t* reset(uint32_t bytes, uint8_t fill, bool keep);
   Shadows shadows;
 
  private:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .table import FLOATS, TWICE, Row
+from .table import COARSE, FLOATS, TWICE, Row
 
 Reference = Callable[..., torch.Tensor]
 INDEX = ("int32", "int64")
@@ -88,10 +88,12 @@ ROWS = (
         values={1: permutation(64)}) for u in INDEX),
     Row("conversion/coalesce_sparse", "int32[37] int32[37] S[37,3] T[37,7] -> S[37,3] T[37,7]", coalesce, SPARSE,
         values={1: permutation(37)}),
+    # A corner is a sum of 9 or 20 values, added one by one in float16: partial sums of 4 to 8 are off by 2**-9 each.
     Row("conversion/pad_v3_grad_replicate", "T[2,8,32,32] S[8] -> T[2,8,28,26]", pad_grad("replicate"), FLOATS_INDEX,
-        attrs=EDGE, values={1: (0, 0, 0, 0, 1, 3, 2, 4)}),
+        attrs=EDGE, values={1: (0, 0, 0, 0, 1, 3, 2, 4)}, tolerance=COARSE),
     Row("conversion/pad_v3_grad_replicate", "T[1,3,17,23] S[8] -> T[1,3,13,20]", pad_grad("replicate"),
-        ("float16/int32", "float32/int32", "bfloat16/int64"), attrs=EDGE, values={1: (0, 0, 0, 0, 2, 2, 1, 2)}),
+        ("float16/int32", "float32/int32", "bfloat16/int64"), attrs=EDGE, values={1: (0, 0, 0, 0, 2, 2, 1, 2)},
+        tolerance=COARSE),
     # Every core clears all of the workspace before they meet: the same bytes.
     Row("conversion/pad_v3_grad_replication", "T[2,4,8,16,32] S[10] -> T[2,4,6,12,28]", pad_grad("replicate"),
         FLOATS_INDEX, values={1: (0, 0, 0, 0, 1, 1, 2, 2, 1, 3)}),

@@ -84,6 +84,7 @@ ROWS = (
     Row("math/abs", BOTH, torch.abs, (*FLOATS, "int32", "int64", "complex64")),
     Row("math/add_custom", (WHOLE2, TAIL2), torch.add, (*HF, "int32", "int8"), domain={0: (-50, 50), 1: (-50, 50)}),
     Row("math/addcdiv", TERMS, lambda x, a, b, v: x + v * a / b, FLOATS, domain={2: (0.5, 4)}),
+    # Bit for bit ((a * b) * v + x) with every step rounded to float16: at worst 1.2 of the usual tolerances off.
     Row("math/addcmul", TERMS, lambda x, a, b, v: x + v * a * b, (*FLOATS, "int32"), tolerance=COARSE),
     Row("math/angle_v2", BOTH, angle, HF),
     # Complex numbers: whole tiles of 2816 on 40 cores, the last tile's offset is wrong otherwise.

@@ -88,9 +88,14 @@ ROWS = (
         attrs={"activate_left": True, "quant_mode": "dynamic"}),
 )  # fmt: skip
 
-#: Its buffers for k indices are k wide; GatherMask writes 32 indices and DataCopy as many as there are experts. The
-#: version in ops-transformer does the same.
+#: Its buffers for k indices are k wide; GatherMask writes 32 indices and DataCopy as many as there are experts. With
+#: groups it is so, too, for 256 experts (moe_gating_top_k_e_k_fullload.h) and for others (.._generalized.h). The
+#: versions in ops-transformer (hicann, da7cb68) have the same buffers and the same calls.
 FAULTS = (
     Fault("moe/moe_gating_top_k", "T[16,64] T[64] -> T[16,4] int32[16,4] float32[16,64]",
           "GatherMask: the destination covers UB bytes", attrs=GATE | {"k": 4}),
+    Fault("moe/moe_gating_top_k", "T[16,256] T[256] -> T[16,8] int32[16,8] float32[16,256]",
+          "GatherMask: the destination covers UB bytes", attrs=GATE | GROUPS | {"k": 8}),
+    Fault("moe/moe_gating_top_k", "T[16,128] T[128] -> T[16,8] int32[16,8] float32[16,128]",
+          "GatherMask: the destination covers UB bytes", attrs=GATE | GROUPS | {"k": 8, "group_count": 4}),
 )  # fmt: skip
