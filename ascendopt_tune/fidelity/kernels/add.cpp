@@ -36,6 +36,37 @@ __aicore__ inline Buffers BuffersOf(uint32_t which) {
 #endif
 }
 
+__aicore__ inline void Sum(LocalTensor<half>& z, LocalTensor<half>& x, LocalTensor<half>& y, uint32_t n) {
+#if SCALAR
+  for (uint32_t e = 0; e < n; e++) {
+    float sum = static_cast<float>(x.GetValue(e)) + static_cast<float>(y.GetValue(e));
+    z.SetValue(e, static_cast<half>(sum));
+  }
+#else
+  Add(z, x, y, n);
+#endif
+}
+
+// A piece of n elements: it waits for its buffers where they were used before, and frees them where they will be.
+__aicore__ inline void Piece(const GlobalTensor<half>& x, const GlobalTensor<half>& y, const GlobalTensor<half>& z,
+                             uint32_t n, int32_t id, bool waits, bool frees) {
+  const Buffers b = BuffersOf(id);
+  LocalTensor<half> a(TPosition::VECCALC, b.x, kSlot / 2), c(TPosition::VECCALC, b.y, kSlot / 2),
+      d(TPosition::VECCALC, b.z, kSlot / 2);
+  if (waits) WaitFlag<HardEvent::V_MTE2>(id);
+  DataCopy(a, x, n);
+  DataCopy(c, y, n);
+  SetFlag<HardEvent::MTE2_V>(id);
+  WaitFlag<HardEvent::MTE2_V>(id);
+  if (waits) WaitFlag<HardEvent::MTE3_V>(id);
+  Sum(d, a, c, n);
+  if (frees) SetFlag<HardEvent::V_MTE2>(id);
+  SetFlag<HardEvent::V_MTE3>(id);
+  WaitFlag<HardEvent::V_MTE3>(id);
+  DataCopy(z, d, n);
+  if (frees) SetFlag<HardEvent::MTE3_V>(id);
+}
+
 extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
   const uint32_t blocks = GetBlockNum(), block = GetBlockIdx(), each = kRows / blocks, more = kRows % blocks;
   const uint32_t rows = each + (block < more ? 1 : 0), first = block * each + (block < more ? block : more);
@@ -59,28 +90,7 @@ extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
     const bool waits = BUFFERS == 2 || i > 0, frees = BUFFERS == 2 || i + 1 < pieces;
     const uint32_t at = i * LENGTH, n = total - at < LENGTH ? total - at : LENGTH;
     const int32_t id = static_cast<int32_t>(i % BUFFERS);
-    const Buffers b = BuffersOf(id);
-    LocalTensor<half> a(TPosition::VECCALC, b.x, kSlot / 2), c(TPosition::VECCALC, b.y, kSlot / 2),
-        d(TPosition::VECCALC, b.z, kSlot / 2);
-    if (waits) WaitFlag<HardEvent::V_MTE2>(id);
-    DataCopy(a, xs[at], n);
-    DataCopy(c, ys[at], n);
-    SetFlag<HardEvent::MTE2_V>(id);
-    WaitFlag<HardEvent::MTE2_V>(id);
-    if (waits) WaitFlag<HardEvent::MTE3_V>(id);
-#if SCALAR
-    for (uint32_t e = 0; e < n; e++) {
-      float sum = static_cast<float>(a.GetValue(e)) + static_cast<float>(c.GetValue(e));
-      d.SetValue(e, static_cast<half>(sum));
-    }
-#else
-    Add(d, a, c, n);
-#endif
-    if (frees) SetFlag<HardEvent::V_MTE2>(id);
-    SetFlag<HardEvent::V_MTE3>(id);
-    WaitFlag<HardEvent::V_MTE3>(id);
-    DataCopy(zs[at], d, n);
-    if (frees) SetFlag<HardEvent::MTE3_V>(id);
+    Piece(xs[at], ys[at], zs[at], n, id, waits, frees);
   }
 #if BUFFERS == 2
   for (int32_t id = 0; id < 2; id++) {
