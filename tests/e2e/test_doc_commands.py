@@ -36,13 +36,6 @@ def test_the_tile_language(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "scale on ascend910b2 (virtual)" in run_page("docs/dsl.md", cli)
 
 
-def test_the_bank(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = run_page("docs/bank.md", cli)
-    assert "double-buffer" in said
-    assert (tmp_path / "landscape.html").exists()
-
-
 def test_operators_of_others(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("ASCENDOPT_CACHE_DIR", str(tmp_path))

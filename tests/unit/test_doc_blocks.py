@@ -25,7 +25,7 @@ CODE = [b for b in BLOCKS if b.language not in NO_CODE]
 #: Pages whose tested blocks a test runs: README, tour and the life of a DataCopy in e2e/test_examples.py, the tutorial
 #: in e2e/test_first_hour.py, the rest in e2e/test_doc_commands.py and below.
 RUN = {
-    "README.md", "docs/tour.md", "docs/life_of_a_datacopy.md", "docs/tutorial.md", "docs/dsl.md", "docs/bank.md",
+    "README.md", "docs/tour.md", "docs/life_of_a_datacopy.md", "docs/tutorial.md", "docs/dsl.md",
     "docs/bring.md", "docs/deploy.md", "docs/operators.md", "docs/runtime.md", "docs/serving.md",
 }  # fmt: skip
 
