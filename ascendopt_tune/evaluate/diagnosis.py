@@ -230,24 +230,30 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
 
 def _starts(profile: Profile, chip: Chip) -> float:
     """Microseconds until a core's first instruction that grow with the number of cores. Mean over the cores."""
-    return max(0.0, profile.counters.get("core_start_us", 0.0) - float(chip.values["launch.core_head_us"]))
+    heads = (float(chip.values.get(f"launch.{head}_head_us", 0)) for head in ("core", "operator"))
+    return max(0.0, profile.counters.get("core_start_us", 0.0) - sum(heads))
 
 
 def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     """How many cores would end soonest if the same work were split over them evenly, and the microseconds that saves.
 
-    Cores start one after another, each later by what fetching its first instructions takes; and memory needs its time
-    for the bytes however many cores ask for them.
+    Cores start some at a time, the next ones later by what fetching their first instructions takes; and memory needs
+    its time for the bytes however many cores ask for them.
     """
     used = cores_used(profile, chip)
-    # Cores are handed out one after another, and wait for their first instructions one after another: the mean of
-    # their waiting tells what one more core costs.
-    each = 2 * _starts(profile, chip) / (used + 1) + float(chip.values["launch.dispatch_us"])
+    at_once = int(chip.values.get("launch.at_once", 1))
+
+    def turns(cores: int) -> int:
+        return -(-cores // at_once)
+
+    # Cores are handed out one after another, and wait for their first instructions in turns: the mean of their waiting
+    # tells what one more turn costs.
+    turn, each = 2 * _starts(profile, chip) / (turns(used) + 1), float(chip.values["launch.dispatch_us"])
     memory = _busiest_memory(profile, chip).share * _active(profile)
     work = working(profile) * used
 
     def ends(cores: int) -> float:
-        return each * cores + max(work / cores, memory)
+        return turn * turns(cores) + each * cores + max(work / cores, memory)
 
     best = min(range(used, cores_there(profile, chip) + 1), key=ends)
     return best, ends(used) - ends(best)
