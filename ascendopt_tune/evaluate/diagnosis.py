@@ -228,26 +228,42 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     yield from _on_one_core(profile, chip)
 
 
-def _starts(profile: Profile, chip: Chip) -> float:
-    """Microseconds until a core's first instruction that grow with the number of cores. Mean over the cores."""
-    return max(0.0, profile.counters.get("core_start_us", 0.0) - float(chip.values["launch.core_head_us"]))
+def _turns(cores: int, chip: Chip) -> int:
+    """Cores wait for their first instructions in turns of some at a time (``launch.at_once``): in how many."""
+    return -(-cores // int(chip.values.get("launch.at_once", 1)))
+
+
+def _turn(profile: Profile, chip: Chip) -> float:
+    """Microseconds that each turn of cores starts later than the one before.
+
+    What the mean core waited says it: (1 + ... + turns) / turns of them, less what it was handed out later.
+    """
+    at_once, fetch, head, operator_head, dispatch = (
+        float(chip.values.get(f"launch.{key}", 0))
+        for key in ("at_once", "fetch_us", "core_head_us", "operator_head_us", "dispatch_us")
+    )
+    used = cores_used(profile, chip)
+    turns = (_turns(used, chip) + 1) / 2
+    waited = profile.counters.get("core_start_us", 0.0) - head + dispatch * (used - 1) / 2
+    # Kernels with tiling data, which take more to fetch, begin later on every core as well.
+    if waited > operator_head + at_once * fetch * turns:
+        waited -= operator_head
+    return max(0.0, waited) / turns
 
 
 def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     """How many cores would end soonest if the same work were split over them evenly, and the microseconds that saves.
 
-    Cores start one after another, each later by what fetching its first instructions takes; and memory needs its time
-    for the bytes however many cores ask for them.
+    Cores start in turns, each later by what fetching their first instructions takes; and memory needs its time for the
+    bytes however many cores ask for them.
     """
     used = cores_used(profile, chip)
-    # Cores are handed out one after another, and wait for their first instructions one after another: the mean of
-    # their waiting tells what one more core costs.
-    each = 2 * _starts(profile, chip) / (used + 1) + float(chip.values["launch.dispatch_us"])
+    turn = _turn(profile, chip)
     memory = _busiest_memory(profile, chip).share * _active(profile)
     work = working(profile) * used
 
     def ends(cores: int) -> float:
-        return each * cores + max(work / cores, memory)
+        return turn * _turns(cores, chip) + max(work / cores, memory)
 
     best = min(range(used, cores_there(profile, chip) + 1), key=ends)
     return best, ends(used) - ends(best)

@@ -59,7 +59,7 @@ def call_us(chip: Chip, count: int) -> float:
     of = {key: float(chip.values[key]) for key in _NUMBERS}
     core = of["mte2.bytes_per_cycle"] * of["core.clock_mhz"]  # bytes in a us
     start = of["launch.fetch_us"] + of["launch.tiling_us"]
-    fixed = of["launch.base_us"] + of["launch.core_head_us"]
+    fixed = of["launch.base_us"] + of["launch.core_head_us"] + float(chip.values.get("launch.operator_head_us", 0))
     return min(
         fixed + cores * start + count / min(cores * core, of["memory.hbm_gb_per_s"] * 1e3)
         for cores in range(1, int(of["core.aiv"]) + 1)

@@ -74,7 +74,9 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "l2_mib": int(values["memory.l2_bytes"]) >> 20,
         "hbm": int(values["memory.hbm_gb_per_s"]),
         "l2": int(values["memory.l2_gb_per_s"]),
-        "launch_us": round(numbers["launch.base_us"] + numbers["launch.core_head_us"], 2),
+        "launch_us": round(
+            sum(numbers.get(f"launch.{key}_us", 0) for key in ("base", "core_head", "operator_head")), 2
+        ),
         "core_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"] + numbers["launch.tiling_us"], 3),
         "copy_issue": round(numbers["mte2.issue_cycles"]),
         "copy_latency": round(numbers["mte2.latency_cycles"]),

@@ -177,8 +177,7 @@ def test_events_take_modelled_time(acl: Acl, kernels: Binary) -> None:
 
 
 def test_streams_run_side_by_side(acl: Acl, kernels: Binary) -> None:
-    # One tensor, in place: where a stream's allocator puts a second one decides whether their lines share a place in
-    # the data cache, and with it what a launch takes.
+    # One tensor, in place: nothing differs but the stream, not even the data cache's lines.
     x = torch.randn(512).npu()
     first, second = torch.npu.Stream(), torch.npu.Stream()
     assert first.npu_stream != second.npu_stream

@@ -42,12 +42,11 @@ def test_rows_outside_their_limits_are_known() -> None:
     unknown = [(r.measured.id, r.scenario, r.measured.metric, r.error_percent) for r in found().missed if not r.note]
     assert not unknown
     assert len(found().held) >= 0.75 * (len(found().held) + len(found().missed))
-    # Of the fast scenarios that CI runs 7.9 (7.0 before MTE2 was charged with tiling data, while all went from 5.3 to
-    # 5.2); the page has the figure of all, whose aim is 5.
-    assert compare.median_error(found().rows) <= 8
+    # Of the fast scenarios that CI runs 3.4; the page has the figure of all, whose aim is 5.
+    assert compare.median_error(found().rows) <= 4
     told = re.search(r"their median error is ([\d.]+) %", DOCS.read_text())
     assert told is not None
-    assert float(told[1]) <= 5.3
+    assert float(told[1]) <= 4.2
 
 
 def test_orders_that_are_turned_around_are_known() -> None:
@@ -61,11 +60,11 @@ def test_the_page_misses_no_more_than_it_did() -> None:
     page = DOCS.read_text()
     held = re.search(r"\*\*(\d+) of (\d+) rows with a limit are within it", page)
     assert held is not None
-    assert int(held[1]) >= 376
+    assert int(held[1]) >= 381
     assert int(held[2]) >= 461
-    assert page.count(" was measured faster than ") <= 11
+    assert page.count(" was measured faster than ") <= 6
     gains = page[page.index("| published gain |") : page.index("| family | pairs |")]
-    assert gains.count("| missed |") <= 15
+    assert gains.count("| missed |") <= 14
 
 
 def test_published_gains_have_their_size() -> None:

@@ -64,8 +64,9 @@ constexpr Binding kNumbers[] = {
     {"cold.core_head_us", &Chip::cold_head_us, 1},
 };
 
-// Of cube cores; in tables of their own, because files of one's own may be older than they are.
-constexpr Binding kCubeNumbers[] = {
+// What files of one's own may be older than: cube cores, in tables of their own, and what an operator's start costs.
+constexpr Binding kLaterNumbers[] = {
+    {"launch.operator_head_us", &Chip::operator_head_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},
     {"nd2nz.l2_request_cycles", &Chip::nd2nz_l2_request_cycles, 1},
     {"fixpipe.issue_cycles", &Chip::fix_issue, 1},
@@ -85,6 +86,7 @@ constexpr Count kCounts[] = {
     {"core.aiv", &Chip::aiv},
     {"core.aic", &Chip::aic},
     {"core.system_counter_mhz", &Chip::system_counter_mhz},
+    {"launch.at_once", &Chip::launch_at_once},
     {"memory.ub_bytes", &Chip::ub_bytes},
     {"memory.ub_reserved_bytes", &Chip::ub_reserved_bytes},
     {"memory.l1_bytes", &Chip::l1_bytes},
@@ -103,6 +105,7 @@ constexpr Count kCounts[] = {
     {"memory.ub_bank_rows", &Chip::ub_bank_rows},
     {"scalar.dcache_bytes", &Chip::dcache_bytes},
     {"scalar.dcache_line_bytes", &Chip::dcache_line_bytes},
+    {"scalar.dcache_ways", &Chip::dcache_ways},
 };
 
 constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_cycles", "gm_hit_cycles",
@@ -153,7 +156,7 @@ Chip Chip::with(const std::string& assignments) const {
 
 void Chip::read() {
   for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
-  for (const Binding& b : kCubeNumbers) this->*b.number = number(b.key) * b.factor;
+  for (const Binding& b : kLaterNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
   for (int i = 0; i + 1 < kScalarKinds; i++)
     scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
@@ -180,11 +183,11 @@ void Chip::read_rows(const std::string& table, double offset, double factor) {
 
 namespace {
 
-// What concerns cube cores alone.
-bool of_cube(const std::string& key) {
+// What concerns cube cores alone, and other numbers that files may lack.
+bool is_later(const std::string& key) {
   const auto begins = [&](const std::string& with) { return key.compare(0, with.size(), with) == 0; };
-  return begins(kCubeTable) ||
-         std::any_of(std::begin(kCubeNumbers), std::end(kCubeNumbers), [&](const Binding& b) { return begins(b.key); });
+  return begins(kCubeTable) || std::any_of(std::begin(kLaterNumbers), std::end(kLaterNumbers),
+                                           [&](const Binding& b) { return begins(b.key); });
 }
 
 // Files that inherit nothing (`calibrate` writes such) may be older than a size or count of the architecture, and than
@@ -192,16 +195,16 @@ bool of_cube(const std::string& key) {
 void add_architecture(std::map<std::string, std::string>& values, const std::filesystem::path& folder) {
   const auto missing = [&](const Count& c) { return values.count(c.key) == 0; };
   const auto arch = values.find("chip.arch");
-  const bool cube = std::all_of(std::begin(kCubeNumbers), std::end(kCubeNumbers),
-                                [&](const Binding& b) { return values.count(b.key) != 0; });
-  if (arch == values.end() || (cube && std::none_of(std::begin(kCounts), std::end(kCounts), missing))) return;
+  const bool numbers = std::all_of(std::begin(kLaterNumbers), std::end(kLaterNumbers),
+                                   [&](const Binding& b) { return values.count(b.key) != 0; });
+  if (arch == values.end() || (numbers && std::none_of(std::begin(kCounts), std::end(kCounts), missing))) return;
   const auto file = folder / "architecture" / (arch->second + ".toml");
   if (!std::filesystem::is_regular_file(file)) return;
   auto common = read_chip_file(file, folder);
   for (const Count& c : kCounts)
     if (missing(c) && common.count(c.key)) values[c.key] = common[c.key];
   for (const auto& [key, value] : common)
-    if (of_cube(key)) values.emplace(key, value);
+    if (is_later(key)) values.emplace(key, value);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ struct Chip {
   double mte1_result, mac_result;
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
   double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us,
-      flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
+      operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
   std::array<double, kScalarKinds> scalar;
   std::vector<InstructionCost> instructions;
   uint32_t queue_depth;
@@ -57,9 +57,10 @@ struct Chip {
   uint32_t event_ids;                     // of each pair of pipes
   uint32_t cross_flags, cross_flag_most;  // flags between cores, and how often one may be raised without a wait
   uint32_t l2_line_bytes, gm_cut_bytes;
-  uint32_t dcache_bytes, dcache_line_bytes;
+  uint32_t dcache_bytes, dcache_line_bytes, dcache_ways;
   uint32_t ub_bank_groups, ub_bank_rows;  // blocks go to the groups in turn; after so many, to a group's next bank
   uint32_t system_counter_mhz;
+  uint32_t launch_at_once;  // cores whose first fetches are served together
 
  private:
   friend Chip load_chip(const std::string& name);

@@ -170,9 +170,13 @@ ScalarKind Core::cached(uint64_t canonical) {
   if (!options.timing) return ScalarKind::GmHit;
   if (dcache_.empty()) dcache_.assign(chip.dcache_bytes / chip.dcache_line_bytes, ~0ull);
   const uint64_t line = canonical / chip.dcache_line_bytes;
-  uint64_t& slot = dcache_[line % dcache_.size()];
-  const bool hit = slot == line;
-  slot = line;
+  // Lines of a set stand in the order of their last use; the last one leaves.
+  const auto set =
+      dcache_.begin() + static_cast<ptrdiff_t>(line % (dcache_.size() / chip.dcache_ways)) * chip.dcache_ways;
+  const auto place = std::find(set, set + chip.dcache_ways - 1, line);
+  const bool hit = *place == line;
+  std::rotate(set, place, place + 1);
+  *set = line;
   return hit ? ScalarKind::GmHit : ScalarKind::GmMiss;
 }
 

@@ -42,32 +42,42 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
 }
 
 // Where blocks come from. They are handed to cores one after another; the first instructions of a kernel, and its
-// tiling data, are the same address for every core, so fetching them is serialized (architecture 2201, constraints:
-// "same address"). Blocks beyond the first wave queue there like any other, when a core is free. Tiling data are copied
-// by MTE2, which is busy while its request queues.
+// tiling data, are the same address for every core, so fetching them queues (architecture 2201, constraints: "same
+// address"). Cores that wait are served some at a time: the published launches are as long with four cores as with one.
+// Blocks beyond the first wave queue there like any other, when a core is free. Tiling data are copied by MTE2, which
+// is busy while its request queues.
 class Front {
  public:
   Front(const TaskTraces& task, const Chip& chip, State state)
-      : dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
-        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * chip.clock_mhz),
-        load_(task.tiling ? (state == State::Warm ? chip.launch_tiling_us : chip.flushed_tiling_us) * chip.clock_mhz
-                          : 0),
-        head_((state == State::Warm      ? chip.core_head_us
-               : state == State::Flushed ? chip.flushed_head_us
-                                         : chip.cold_head_us) *
+      : at_once_(state == State::Warm ? chip.launch_at_once : 1),
+        dispatch_(chip.launch_dispatch_us * chip.clock_mhz),
+        fetch_((state == State::Warm ? chip.launch_fetch_us : chip.flushed_fetch_us) * at_once_ * chip.clock_mhz),
+        load_(task.tiling
+                  ? (state == State::Warm ? chip.launch_tiling_us : chip.flushed_tiling_us) * at_once_ * chip.clock_mhz
+                  : 0),
+        head_(((state == State::Warm      ? chip.core_head_us
+                : state == State::Flushed ? chip.flushed_head_us
+                                          : chip.cold_head_us) +
+               (task.tiling && state == State::Warm ? chip.operator_head_us : 0)) *
               chip.clock_mhz) {}
 
   // The next block, on a core that is free at `free`.
   void start(CoreSim& core, double free) {
     handed_ = std::max(free, handed_);
-    fetched_ = std::max(fetched_, handed_) + fetch_ + load_;
+    if (served_ == at_once_ || handed_ > fetched_) {
+      fetched_ = std::max(fetched_, handed_) + fetch_ + load_;
+      served_ = 0;
+    }
+    served_++;
     core.start(handed_, fetched_ + head_, load_ > 0 ? (fetched_ - handed_) * load_ / (fetch_ + load_) : 0);
     handed_ += dispatch_;
   }
 
  private:
+  const uint32_t at_once_;
   const double dispatch_, fetch_, load_, head_;
-  double handed_ = 0, fetched_ = 0;
+  uint32_t served_ = 0;  // of the cores that are served together
+  double handed_ = 0, fetched_ = -1;
 };
 
 }  // namespace
