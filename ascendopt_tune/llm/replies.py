@@ -102,6 +102,11 @@ def passed(reply: str) -> str | None:
     return plain(found.group(1), _TITLE) or "no reason given"
 
 
+def has_blocks(reply: str) -> bool:
+    """Whether the reply has SEARCH/REPLACE blocks."""
+    return _MARKER.search(_without_thinking(reply)) is not None
+
+
 def experience_used(reply: str, count: int) -> int | None:
     """The number, from 1, that ``EXPERIENCE:`` names of ``count`` listed ones; None for none of them."""
     found = _EXPERIENCE.search(_without_thinking(reply))
@@ -135,9 +140,9 @@ def read_json(reply: str) -> dict[str, Any]:
         ReplyError: there is none.
     """
     text = _without_thinking(reply)
-    for candidate in [*(f.text for f in _fences(text)), text[text.find("{") : text.rfind("}") + 1]]:
+    for candidate in [*(f.text for f in _fences(text)), text]:
         try:
-            document = json.loads(candidate)
+            document, _ = json.JSONDecoder().raw_decode(candidate, max(0, candidate.find("{")))
         except ValueError:
             continue
         if isinstance(document, dict):
