@@ -25,6 +25,12 @@ _ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and th
 _OWN = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+?(op_(?:host|kernel)/)")  # one of the operator's, as prompts name it
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
+#: Rows of the chip's table that count repeats, and what kernels call them.
+_COSTS = {
+    **{name: name for name in ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
+                               "Reciprocal", "Relu")},
+    "ReduceDataBlock": "BlockReduceSum/Max/Min", "ReduceRepeat": "WholeReduceSum/Max/Min", "ReducePairElem": "PairReduceSum",
+}  # fmt: skip
 _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
@@ -81,9 +87,29 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "copy_latency": round(numbers["mte2.latency_cycles"]),
         "copy_bytes": round(numbers["mte2.bytes_per_cycle"]),
         "vector_head": round(numbers["vector.head_cycles"]),
+        "scalar_issue": round(numbers["scalar.issue_cycles"]),
+        "scalar_queue": round(numbers["scalar.queue_cycles"]),
+        "scalar_buffer": round(numbers["scalar.buffer_cycles"]),
+        "bank_groups": int(values["memory.ub_bank_groups"]),
         "events": int(values["sync.event_ids"]),
         "sync_all": int(values["sync.sync_all_cycles"]),
     }
+
+
+def instruction_costs(chip: Chip) -> str:
+    """Cycles of vector instructions, to start and a repeat: ``Add 22 + 1, Exp 29 + 2 (half 4), ...``."""
+    told = []
+    for name, called in _COSTS.items():
+        table = {
+            dtype: (chip.values[f"instructions.{name}.{dtype}.head"], chip.values[f"instructions.{name}.{dtype}.pace"])
+            for dtype in ("any", "float", "half")
+            if f"instructions.{name}.{dtype}.pace" in chip.values
+        }
+        if table:
+            (head, pace), *others = table.values()
+            half = f" (half {table['half'][1]})" if others else ""
+            told.append(f"{called} {head} + {pace}{half}")
+    return ", ".join(told)
 
 
 def checks(operator: Operator, case: Case) -> str:

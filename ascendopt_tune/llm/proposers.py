@@ -32,7 +32,7 @@ from ..nouns.outcome import (
 from ..nouns.trial import Move, Proposal, Trial
 from ..search.kernel.motifs import MOTIFS, KernelProgram, is_in
 from ..search.proposer import JOINT, SearchState
-from ..search.tiling.marked import move_of_marks, on_template
+from ..search.tiling.marked import move_of_marks, on_template, start_of
 from ..search.tiling.slice import synthesize
 from . import facts
 from .apis import api_facts
@@ -262,6 +262,7 @@ class _LlmProposer(ABC):
             "other": others,
             "signatures": signatures if "kernel" in self._parts else [],
             "near": near if "kernel" in self._parts else [],
+            "costs": facts.instruction_costs(state.chip),
         }
 
     def _fresh(
@@ -294,11 +295,11 @@ class LlmTiling(_LlmProposer):
     _title, _other_title = "tiling program", "kernel"
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
-        """The marked template first: it repeats the baseline's launch, so it costs nothing, and is in the history then."""
-        found, baseline = self._refinement(state), state.baseline.candidate.pair
-        if found.marked and (pair := replace(baseline, tiling=found.marked)).hash not in state.seen:
+        """The marked template first: it repeats a known launch, so it costs nothing, and is in the history then."""
+        found, first = self._refinement(state), start_of(state).candidate
+        if found.marked and (pair := replace(first.pair, tiling=found.marked)).hash not in state.seen:
             title = plain(f"marked: {', '.join(found.knobs)}", _TITLE)
-            return [Proposal(pair, title, state.baseline.candidate.id, (move_of_marks(found.knobs),))]
+            return [Proposal(pair, title, first.id, (move_of_marks(found.knobs),))]
         return super().propose(state, n)
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
@@ -312,18 +313,16 @@ class LlmTiling(_LlmProposer):
         return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], more, pair=pair) for i in range(n)]
 
     def _refinement(self, state: SearchState) -> Refinement:
-        """Template synthesis by the offline model: one question a run, about the baseline."""
-        first, launch = state.baseline, state.launch
-        name = launch(first.candidate) if launch is not None else None
+        """Template synthesis by the offline model: one question a run, about the program that the stage begins with."""
+        first, launch = start_of(state).candidate, state.launch
+        name = launch(first) if launch is not None else None
 
         def same(files: Mapping[str, str]) -> bool:
-            candidate = replace(first.candidate, pair=replace(first.candidate.pair, tiling=files))
-            return launch is not None and launch(candidate) == name
+            return launch is not None and launch(replace(first, pair=replace(first.pair, tiling=files))) == name
 
         return refine_template(
-            self._client, state.operator, synthesize(state.operator.baseline.tiling), state.case, state.chip,
-            same if name else None,
-        )  # fmt: skip
+            self._client, state.operator, first.pair, state.case, state.chip, same if name else None
+        )
 
 
 class LlmJoint(_LlmProposer):

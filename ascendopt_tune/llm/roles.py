@@ -58,18 +58,19 @@ class Refinement:
         return replace(template, sites=tuple(sorted(sites, key=lambda s: -s.rank)))
 
 
-SameLaunch = Callable[[Mapping[str, str]], bool]  # whether a tiling program decides what the baseline's decides
+SameLaunch = Callable[[Mapping[str, str]], bool]  # whether a tiling program decides what the pair's decides
 
 
 def refine_template(
-    client: Asks, operator: Operator, template: Template, case: Case | None = None, chip: Chip | None = None,
+    client: Asks, operator: Operator, pair: Pair, case: Case | None = None, chip: Chip | None = None,
     same_launch: SameLaunch | None = None,
 ) -> Refinement:  # fmt: skip
-    """What the offline model says about the evolvable region of the baseline's tiling program; empty without answer.
+    """What the offline model says about the evolvable region of the pair's tiling program; empty without answer.
 
     ``case`` and ``chip``: what it is about, where that is known. With ``same_launch`` it may mark further places, too.
     """
-    files = operator.baseline.tiling
+    files = pair.tiling
+    template = synthesize(files)
     code = facts.listing(files, facts.tiling_first(files), facts.CODE)
     numbered = list(template.sites[:_LISTED])
     if not numbered:
@@ -79,7 +80,7 @@ def refine_template(
         operator=operator.name,
         case=str(case) if case is not None else "",
         code=code,
-        other=facts.listing(operator.baseline.kernel, facts.kernel_first(operator), facts.CONTEXT),
+        other=facts.listing(pair.kernel, facts.kernel_first(operator), facts.CONTEXT),
         **({"chip": facts.chip_facts(chip)} if chip is not None else {}),
         sites=[
             f"{i}. {s.path} {s.function}: {s.name} = `{facts.shortened(s.text, 60)}` ({s.purpose})"

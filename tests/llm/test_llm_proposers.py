@@ -278,7 +278,8 @@ def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
     for words in (
         "formula computed in float64",
         "float16 within rtol",
-        "void Add(const LocalTensor<T>& dst",
+        "Add(LocalTensor<T> dst",
+        "uint64_t mask, uint8_t repeatTime, BinaryRepeatParams",
         "AddRelu",
     ):
         assert words in text
@@ -388,3 +389,28 @@ def test_secrets_do_not_reach_names_or_changes(server: Server, make_client: Make
     result = search([LlmTiling(make_client())], budget=2)
     assert changes(result) == [("key *** [2J tile 4096", "Timed")]
     assert replace(result.best.candidate, id=7).proposer == "tiling-llm(online-model)"
+
+
+def test_stage_one_works_on_the_marked_template(server: Server, make_client: Make) -> None:
+    """It repeats the launch of the program that the stage begins with, so it costs nothing; rules try its values."""
+    cores = "  coreNum = std::max<uint64_t>(1, std::min(coreNum, blockNum));"
+    buffers = "constexpr uint32_t BUFFER_NUM = 2;      // double buffering"
+    constant = "\nconstexpr uint64_t MOST_CORES = 48;  // knob: 7, 13"
+    template = '{"important": []}\n' + edit(HOST, buffers, buffers + constant)
+    template += edit(HOST, cores, cores.replace("blockNum", "std::min(MOST_CORES, blockNum)"))
+    server.answer = lambda messages: template if TEMPLATE in messages[-1].text else "PASS"
+
+    def launch(candidate: Candidate) -> str:
+        """Of what this file's programs differ in: the numbers."""
+        text = candidate.pair.tiling[HOST]
+        return " ".join(re.findall(r"(?:MOST_CORES|TILE_LENGTH) = (\d+)", text.replace("MOST_CORES = 48", "")))
+
+    proposers = [LlmTiling(make_client()), TilingRules(explore=0.0)]
+    found = search(proposers, budget=8, options={"stage1_steps": 8, "stage2_steps": 0}, fingerprint=launch)
+    first = found.history[1]
+    assert (first.candidate.change, first.duplicate_of) == ("marked: MOST_CORES", 0)
+    assert found.evaluations == 8
+    tried = {found for t in found.history for found in re.findall(r"MOST_CORES = (\d+)", t.candidate.pair.tiling[HOST])}
+    assert {"7", "13"} <= tried
+    shown = [r["messages"][-1]["content"] for r in server.requests if TILING in r["messages"][-1]["content"]]
+    assert all("MOST_CORES = 48;  // knob: 7, 13" in text for text in shown[:1])

@@ -4,17 +4,19 @@ A mark is a comment behind a constant, with other values that are worth a try:
 
     constexpr uint64_t ROWS_PER_TURN = 4;  // knob: 2, 8, 16
 
-A marked program is a template of the baseline if each mark stands on a line with a number that the data flow says decides
-the launch, and if, with the numbers as written, it decides what the baseline decides. It is in a run's history as a
-repetition of the baseline's launch that cost nothing; Stage I works on it in place of the program as written.
+A marked program is a template of another one if each mark stands on a line with a number that the data flow says decides
+the launch, and if, with the numbers as written, it decides what the other one decides. It is in a run's history as a
+repetition of that launch that cost nothing; Stage I works on it in place of the program that it began with.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
-from ...nouns.trial import Move
+from ...nouns.history import History
+from ...nouns.trial import Move, Trial
 from ..proposer import SearchState
 from .merge import merge
 from .slice import EvolvableSite, Template
@@ -51,11 +53,17 @@ def marks(template: Template) -> tuple[list[str], list[str]]:
 
 def on_template(state: SearchState, files: Mapping[str, str]) -> Mapping[str, str]:
     """The tiling program ``files`` with the marks of the run's template, where both change different lines."""
-    base = state.operator.baseline.tiling
     for trial in state.history:
-        if trial.duplicate_of is not None and any(m.family == _FAMILY for m in trial.moves):
-            return merge(base, files, trial.candidate.pair.tiling) or files
+        parent = state.history.parent(trial)
+        if parent is not None and trial.duplicate_of is not None and any(m.family == _FAMILY for m in trial.moves):
+            return merge(parent.candidate.pair.tiling, files, trial.candidate.pair.tiling) or files
     return files
+
+
+def start_of(state: SearchState) -> Trial:
+    """The trial that Stage I began with: the fastest before its first one, the baseline where no joint move gained."""
+    before = list(takewhile(lambda trial: trial.stage != 1, state.history))
+    return History(before).fastest_first[0]
 
 
 def _line(template: Template, site: EvolvableSite) -> int:
