@@ -18,10 +18,22 @@ _FUNCTION = re.compile(
 )
 _QUALIFIER = re.compile(r"\bconst |&|^void ")
 _CALLED = re.compile(r"\b([A-Z]\w*)\s*(?:<[^;<>(){}]*>)?\s*\(")
-_BOOKKEEPING = frozenset(("AllocTensor", "FreeTensor", "EnQue", "DeQue", "Get", "GetWithOffset"))  # the kernel shows them
+_BOOKKEEPING = frozenset(
+    ("AllocTensor", "FreeTensor", "EnQue", "DeQue", "Get", "GetWithOffset")
+)  # the kernel shows them
 _SIGNATURE, _OVERLOADS, _USED = 230, 4, 24  # characters; of a name; names that are used
 #: What often takes the place of loops and of pairs of calls, in any kernel.
-_OFTEN = ("MulAddDst", "Axpy", "Duplicate", "Brcb", "Copy", "Gather", "WholeReduceSum", "WholeReduceMax", "BlockReduceMax")
+_OFTEN = (
+    "MulAddDst",
+    "Axpy",
+    "Duplicate",
+    "Brcb",
+    "Copy",
+    "Gather",
+    "WholeReduceSum",
+    "WholeReduceMax",
+    "BlockReduceMax",
+)
 
 
 @cache

@@ -26,11 +26,14 @@ _OWN = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+?(op_(?:host|kernel)/)")  # one of 
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
+_PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
+          "Reciprocal", "Relu")  # fmt: skip
 _COSTS = {
-    **{name: name for name in ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
-                               "Reciprocal", "Relu")},
-    "ReduceDataBlock": "BlockReduceSum/Max/Min", "ReduceRepeat": "WholeReduceSum/Max/Min", "ReducePairElem": "PairReduceSum",
-}  # fmt: skip
+    **dict(zip(_PLAIN, _PLAIN, strict=True)),
+    "ReduceDataBlock": "BlockReduceSum/Max/Min",
+    "ReduceRepeat": "WholeReduceSum/Max/Min",
+    "ReducePairElem": "PairReduceSum",
+}
 _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 

@@ -320,9 +320,7 @@ class LlmTiling(_LlmProposer):
         def same(files: Mapping[str, str]) -> bool:
             return launch is not None and launch(replace(first, pair=replace(first.pair, tiling=files))) == name
 
-        return refine_template(
-            self._client, state.operator, first.pair, state.case, state.chip, same if name else None
-        )
+        return refine_template(self._client, state.operator, first.pair, state.case, state.chip, same if name else None)
 
 
 class LlmJoint(_LlmProposer):

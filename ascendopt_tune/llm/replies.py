@@ -317,7 +317,9 @@ def _with_whole_files(
 ) -> dict[str, str]:
     """``edited``, and the whole files that the same reply gives of what it doesn't edit."""
     rest = [f for f in _fences(text) if not _MARKER.search(f.text)]
-    named = [(f, _known(_unfenced(f"```{f.info}").strip(), files) or _known(f.before.strip(" *`#:"), files)) for f in rest]
+    named = [
+        (f, _known(_unfenced(f"```{f.info}").strip(), files) or _known(f.before.strip(" *`#:"), files)) for f in rest
+    ]
     whole = "".join(
         f"{path}\n~~~~~~\n{f.text}~~~~~~\n" for f, path in named if path is not None and edited[path] == files[path]
     )

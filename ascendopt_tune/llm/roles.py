@@ -36,8 +36,8 @@ class Refinement:
     """What a model adds to a template: ids of sites that matter more or less than the rules think, and remarks.
 
     Ids stay the same while other sites are edited, so that one refinement serves all descendants of a program.
-    ``marked``: the files of the tiling program with marks at further places (search/tiling/marked.py), if there are any;
-    ``knobs``: what is marked.
+    ``marked``: the files of the tiling program with marks at further places (search/tiling/marked.py), if there are
+    any; ``knobs``: what is marked.
     """
 
     raised: frozenset[str] = frozenset()
@@ -120,15 +120,16 @@ def _checked_marks(files: Mapping[str, str], same_launch: SameLaunch) -> list[st
     knobs, lost = marks(synthesize(files))
     if lost:
         raise ReplyError(
-            f"`{plain(lost[0], 120)}` has a mark, and by the data flow no number of that line decides block dim, tiling "
-            "key, tiling data or workspace. Mark a constant that is used where they are computed."
+            f"`{plain(lost[0], 120)}` has a mark, and by the data flow no number of that line decides block dim, "
+            "tiling key, tiling data or workspace. Mark a constant that is used where they are computed."
         )
     if not knobs:
         raise ReplyError("The changed program has no mark: write `// knob: ` and other values behind a constant.")
     if not same_launch(files):
         raise ReplyError(
-            "With the numbers as they are written, the marked program doesn't compile, or decides something else than "
-            "the original does for this case. It has to lead to the same block dim, tiling key, tiling data and workspace."
+            "With the numbers as they are written, the marked program doesn't compile, or decides something else "
+            "than the original does for this case. It has to lead to the same block dim, tiling key, tiling data "
+            "and workspace."
         )
     return knobs
 

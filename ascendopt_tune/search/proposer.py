@@ -25,9 +25,9 @@ JOINT = 3  # the stage of proposers that change tiling program and kernel in one
 class SearchState:
     """Everything a proposer may know.
 
-    ``history`` is in order of
-    candidate ids, failures with their reasons included; ``seen`` are the hashes of all pairs proposed so far. ``launch``
-    names the launch a candidate leads to, None if it leads to none; it is None itself where nobody can tell.
+    ``history`` is in order of candidate ids, failures with their reasons included; ``seen`` are the hashes of all pairs
+    proposed so far. ``launch`` names the launch a candidate leads to, None if it leads to none; it is None itself where
+    nobody can tell.
     """
 
     operator: Operator

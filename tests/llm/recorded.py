@@ -11,6 +11,8 @@ from pathlib import Path
 from chat_server import Reply
 
 from ascendopt_tune.llm.client import Message
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.sources.arguments import parse_tensor
 
 FOLDER = Path(__file__).with_name("conversations") / "tuning"
 _ROLES = {
@@ -37,26 +39,28 @@ def name_of(question: str) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """``inputs``: those of the case, by name. ``replies``: (heading, text) in the order in which they were given.
+    """One tuning. ``replies``: (heading, text) in the order in which they were given.
 
-    ``speedup``: modelled, of the best pair.
+    ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
+    the default budget of 40 evaluations.
     """
 
     operator: str
-    inputs: dict[str, str]
+    case: Case
     evaluations: int
     speedup: float
+    rules: float
     replies: tuple[tuple[str, str], ...]
 
     @staticmethod
     def read(path: Path) -> Recording:
         head, *parts = path.read_text(encoding="utf-8").split("\n=== ")
-        told = dict(line.split(" = ", 1) for line in head.splitlines() if " = " in line)
-        inputs = {name.removeprefix("input "): spec for name, spec in told.items() if name.startswith("input ")}
-        replies = [tuple(part.split("\n", 1)) for part in parts]
+        told = dict(line.split(" = ", 1) for line in head.splitlines())
+        tensors = [[parse_tensor(f"x={t}")[1] for t in side.split()] for side in told["case"].split(" -> ")]
+        replies = [part.partition("\n") for part in parts]
         return Recording(
-            told["operator"], inputs, int(told["evaluations"]), float(told["speedup"]),
-            tuple((heading, text) for heading, text in replies),
+            told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
+            float(told["speedup"]), float(told["rules"]), tuple((heading, text) for heading, _, text in replies),
         )  # fmt: skip
 
 

@@ -233,7 +233,9 @@ def test_a_fence_can_not_be_closed_from_inside(text: str) -> None:
 
 def test_blocks_and_a_whole_file_in_one_reply() -> None:
     files = {"op_host/a.cpp": "int a = 1;\nint b = 2;\n", "op_kernel/a.cpp": "int c = 3;\nint d = 4;\n"}
-    reply = edit("op_host/a.cpp", "int a = 1;", "int a = 5;") + "\nop_kernel/a.cpp\n```cpp\nint c = 6;\nint d = 4;\n```\n"
+    reply = (
+        edit("op_host/a.cpp", "int a = 1;", "int a = 5;") + "\nop_kernel/a.cpp\n```cpp\nint c = 6;\nint d = 4;\n```\n"
+    )
     assert read_change(reply, files).files == {
         "op_host/a.cpp": "int a = 5;\nint b = 2;\n",
         "op_kernel/a.cpp": "int c = 6;\nint d = 4;\n",

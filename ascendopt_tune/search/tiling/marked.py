@@ -4,7 +4,7 @@ A mark is a comment behind a constant, with other values that are worth a try:
 
     constexpr uint64_t ROWS_PER_TURN = 4;  // knob: 2, 8, 16
 
-A marked program is a template of another one if each mark stands on a line with a number that the data flow says decides
+A marked program is a template of another one if each mark stands on a line with a number that by the data flow decides
 the launch, and if, with the numbers as written, it decides what the other one decides. It is in a run's history as a
 repetition of that launch that cost nothing; Stage I works on it in place of the program that it began with.
 """
