@@ -20,7 +20,7 @@ from ..search.tiling.slice import Template
 from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
-CODE, CONTEXT = 18_000, 5_000
+CODE, CONTEXT = 17_000, 5_000
 _ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and the file's name in it
 _OWN = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+?(op_(?:host|kernel)/)")  # one of the operator's, as prompts name it
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters

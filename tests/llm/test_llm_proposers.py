@@ -273,13 +273,21 @@ def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
     search([LlmKernel(make_client(), lambda state, k: lessons[:k])], operator=operator)
     system, text = (m["content"] for m in server.requests[0]["messages"])
     assert client_module.estimate_tokens(system + text) < 12_000
-    for words in ("us more for every block", "cycles to issue", "Event ids: 8"):
+    for words in (
+        "us more for every block",
+        "cycles to issue",
+        "34 for each AllocTensor",
+        "16 bank groups",
+        "Event ids: 8",
+    ):
         assert words in system
     for words in (
         "formula computed in float64",
         "float16 within rtol",
         "Add(LocalTensor<T> dst",
         "uint64_t mask, uint8_t repeatTime, BinaryRepeatParams",
+        "Add 22 + 1, Mul 23 + 1.1",
+        "Exp 29 + 2 (half 4)",
         "AddRelu",
     ):
         assert words in text
@@ -414,3 +422,12 @@ def test_stage_one_works_on_the_marked_template(server: Server, make_client: Mak
     assert {"7", "13"} <= tried
     shown = [r["messages"][-1]["content"] for r in server.requests if TILING in r["messages"][-1]["content"]]
     assert all("MOST_CORES = 48;  // knob: 7, 13" in text for text in shown[:1])
+
+
+def test_the_history_names_files_as_prompts_do() -> None:
+    reason = "/home/u/ops/add/op_kernel/add.cpp:17: no member; /usr/include/c++/12/bits/x.h: included"
+    trial = Trial(Candidate(3, ADD.baseline, 0, "kernel-llm(m)", "a change"), CompileFailed(reason, "", "kernel"))
+    assert (
+        facts.one_line(trial, 1.0)
+        == "#3 from #0: a change -> CompileFailed: op_kernel/add.cpp:17: no member; x.h: included"
+    )
