@@ -8,7 +8,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS := $(shell expr $$(nproc) + 1)
 
 .PHONY: demo test test-fast test-covered docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
-	bench-dispatch bank calibrate-battery dsl-battery mkb-battery check format wheel-check clean site first-hour examples
+	bench-dispatch bank calibrate-battery dsl-battery llm-battery mkb-battery check format wheel-check clean site first-hour examples
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,9 @@ calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU pl
 
 dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language, interpreted and lowered; half an hour.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_dsl_random.py
+
+llm-battery: $(VENV)/installed-test  ## Recorded tunings led by hand in a model's place, replayed to the same gains; two minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/llm/test_recorded_tunings.py
 
 mkb-battery: $(VENV)/installed-test  ## Every operator of the registry to MultiKernelBench and back; public solutions, with ASCENDOPT_MKB and ASCENDOPT_MKB_SOLUTIONS; hours.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/mkb

@@ -63,7 +63,7 @@ def explain(
             f"no evolvable region was found in the tiling program of {operator.name}.",
             "It has to set a block dim, a tiling key, tiling data or a workspace (docs/search.md).",
         )
-    refinement = _refined(operator, template) if llm else Refinement()
+    refinement = _refined(operator) if llm else Refinement()
     template = refinement.apply(template)
     context = _context(operator, how.chip)
     known = mutations(template, context)
@@ -87,7 +87,7 @@ def explain(
         console.print(f"{len(sites) - len(shown)} more sites of less worth: --all shows them")
 
 
-def _refined(operator: Operator, template: Template) -> Refinement:
+def _refined(operator: Operator) -> Refinement:
     """What the configured model says about the region, as Stage I would be told.
 
     Raises:
@@ -98,7 +98,7 @@ def _refined(operator: Operator, template: Template) -> Refinement:
     if endpoint is None:
         raise SettingsError("no language model is configured.", "Set ASCENDOPT_LLM_MODEL (docs/llm.md).")
     client = Client(endpoint)
-    found = refine_template(client, operator, template)
+    found = refine_template(client, operator, operator.baseline)
     client.close()
     if found == Refinement():
         raise LlmError(

@@ -20,10 +20,20 @@ from ..search.tiling.slice import Template
 from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
-CODE, CONTEXT = 18_000, 5_000
+CODE, CONTEXT = 17_000, 5_000
 _ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and the file's name in it
+_OWN = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+?(op_(?:host|kernel)/)")  # one of the operator's, as prompts name it
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
+#: Rows of the chip's table that count repeats, and what kernels call them.
+_PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
+          "Reciprocal", "Relu")  # fmt: skip
+_COSTS = {
+    **dict(zip(_PLAIN, _PLAIN, strict=True)),
+    "ReduceDataBlock": "BlockReduceSum/Max/Min",
+    "ReduceRepeat": "WholeReduceSum/Max/Min",
+    "ReducePairElem": "PairReduceSum",
+}
 _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
@@ -82,9 +92,29 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "copy_latency": round(numbers["mte2.latency_cycles"]),
         "copy_bytes": round(numbers["mte2.bytes_per_cycle"]),
         "vector_head": round(numbers["vector.head_cycles"]),
+        "scalar_issue": round(numbers["scalar.issue_cycles"]),
+        "scalar_queue": round(numbers["scalar.queue_cycles"]),
+        "scalar_buffer": round(numbers["scalar.buffer_cycles"]),
+        "bank_groups": int(values["memory.ub_bank_groups"]),
         "events": int(values["sync.event_ids"]),
         "sync_all": int(values["sync.sync_all_cycles"]),
     }
+
+
+def instruction_costs(chip: Chip) -> str:
+    """Cycles of vector instructions, to start and a repeat: ``Add 22 + 1, Exp 29 + 2 (half 4), ...``."""
+    told = []
+    for name, called in _COSTS.items():
+        table = {
+            dtype: (chip.values[f"instructions.{name}.{dtype}.head"], chip.values[f"instructions.{name}.{dtype}.pace"])
+            for dtype in ("any", "float", "half")
+            if f"instructions.{name}.{dtype}.pace" in chip.values
+        }
+        if table:
+            (head, pace), *others = table.values()
+            half = f" (half {table['half'][1]})" if others else ""
+            told.append(f"{called} {head} + {pace}{half}")
+    return ", ".join(told)
 
 
 def checks(operator: Operator, case: Case) -> str:
@@ -148,7 +178,7 @@ def one_line(trial: Trial, baseline_us: float | None) -> str:
         us = trial.outcome.profile.task_duration_us
         gain = f" ({baseline_us / us:.2f}x)" if baseline_us and us else ""
         return f"{head} -> {us:.2f} us{gain}"
-    reason = " ".join(trial.outcome.reason.split())
+    reason = " ".join(_without_paths(trial.outcome.reason).split())
     return f"{head} -> {type(trial.outcome).__name__}: {shortened(reason, _REASON)}"
 
 
@@ -192,8 +222,12 @@ def failure(trial: Trial, operator: Operator) -> str:
     text = f"{type(outcome).__name__}: {outcome.reason}"
     if isinstance(outcome, CompileFailed) and outcome.log:
         text += f"\n{outcome.log}"
-    text = text.replace(f"{operator.root}/", "")
-    return shortened(_ABSOLUTE.sub(r"\1", text), _LOG)
+    return shortened(_without_paths(text.replace(f"{operator.root}/", "")), _LOG)
+
+
+def _without_paths(text: str) -> str:
+    """Files of the operator as prompts name them, others by their names alone."""
+    return _ABSOLUTE.sub(r"\1", _OWN.sub(r"\1", text))
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

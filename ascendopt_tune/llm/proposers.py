@@ -32,6 +32,7 @@ from ..nouns.outcome import (
 from ..nouns.trial import Move, Proposal, Trial
 from ..search.kernel.motifs import MOTIFS, KernelProgram, is_in
 from ..search.proposer import JOINT, SearchState
+from ..search.tiling.marked import move_of_marks, on_template, start_of
 from ..search.tiling.slice import synthesize
 from . import facts
 from .apis import api_facts
@@ -261,19 +262,21 @@ class _LlmProposer(ABC):
             "other": others,
             "signatures": signatures if "kernel" in self._parts else [],
             "near": near if "kernel" in self._parts else [],
+            "costs": facts.instruction_costs(state.chip),
         }
 
     def _fresh(
         self, state: SearchState, name: str, focus: str, more: Mapping[str, object], moves: tuple[Move, ...] = (),
-        lessons: Sequence[Lesson] = (),
+        lessons: Sequence[Lesson] = (), pair: Pair | None = None,
     ) -> _Question:  # fmt: skip
-        """A question about the incumbent."""
+        """A question about the incumbent; ``pair``: as it is shown and changed."""
         best = state.incumbent
         assert isinstance(best.outcome, Timed)
-        code = self._code(state, best.candidate.pair)
+        pair = pair or best.candidate.pair
+        code = self._code(state, pair)
         prompt = make_prompt(
             name,
-            **self._common(state, code, best.candidate.pair),
+            **self._common(state, code, pair),
             number=best.candidate.id,
             profile=facts.profile_facts(best.outcome.profile, state.chip),
             history=facts.history(state),
@@ -281,7 +284,7 @@ class _LlmProposer(ABC):
             focus=focus,
             **more,
         )
-        return self._question(prompt, code, best.candidate.pair, best.candidate.id, moves, lessons=lessons)
+        return self._question(prompt, code, pair, best.candidate.id, moves, lessons=lessons)
 
 
 class LlmTiling(_LlmProposer):
@@ -291,18 +294,33 @@ class LlmTiling(_LlmProposer):
     _name, _parts = "tiling", ("tiling",)
     _title, _other_title = "tiling program", "kernel"
 
+    def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        """The marked template first: it repeats a known launch, so it costs nothing, and is in the history then."""
+        found, first = self._refinement(state), start_of(state).candidate
+        if found.marked and (pair := replace(first.pair, tiling=found.marked)).hash not in state.seen:
+            title = plain(f"marked: {', '.join(found.knobs)}", _TITLE)
+            return [Proposal(pair, title, first.id, (move_of_marks(found.knobs),))]
+        return super().propose(state, n)
+
     def _new(self, state: SearchState, n: int) -> list[_Question]:
-        pair = state.incumbent.candidate.pair
+        best = state.incumbent.candidate.pair
+        pair = replace(best, tiling=on_template(state, best.tiling))
         refinement = self._refinement(state)
         template = refinement.apply(synthesize(pair.tiling))
         shown = (f.path for f in self._code(state, pair))
         more = {"sites": facts.sites(template, shown), "notes": refinement.notes}
         focus = state.rng(self.name).sample(TILING_FOCUS, len(TILING_FOCUS))
-        return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], more) for i in range(n)]
+        return [self._fresh(state, "mutate_tiling", focus[i % len(focus)], more, pair=pair) for i in range(n)]
 
     def _refinement(self, state: SearchState) -> Refinement:
-        """Template synthesis by the offline model: one question a run, about the baseline."""
-        return refine_template(self._client, state.operator, synthesize(state.operator.baseline.tiling))
+        """Template synthesis by the offline model: one question a run, about the program that the stage begins with."""
+        first, launch = start_of(state).candidate, state.launch
+        name = launch(first) if launch is not None else None
+
+        def same(files: Mapping[str, str]) -> bool:
+            return launch is not None and launch(replace(first, pair=replace(first.pair, tiling=files))) == name
+
+        return refine_template(self._client, state.operator, first.pair, state.case, state.chip, same if name else None)
 
 
 class LlmJoint(_LlmProposer):

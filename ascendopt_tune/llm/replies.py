@@ -83,7 +83,7 @@ def read_change(reply: str, files: Mapping[str, str], cut: frozenset[str] = froz
     if not text.strip():
         raise ReplyError("The reply is empty.")
     if _MARKER.search(text):
-        changed = _by_blocks(text, files)
+        changed = _with_whole_files(text, files, _by_blocks(text, files), cut)
     elif any(f.info.startswith("diff") for f in _fences(text)) or (_HUNK.search(text) and "\n+++ " in f"\n{text}"):
         changed = _by_diff(text, files)
     else:
@@ -100,6 +100,11 @@ def passed(reply: str) -> str | None:
     if found is None or _MARKER.search(text) or _fences(text):
         return None
     return plain(found.group(1), _TITLE) or "no reason given"
+
+
+def has_blocks(reply: str) -> bool:
+    """Whether the reply has SEARCH/REPLACE blocks."""
+    return _MARKER.search(_without_thinking(reply)) is not None
 
 
 def experience_used(reply: str, count: int) -> int | None:
@@ -135,9 +140,9 @@ def read_json(reply: str) -> dict[str, Any]:
         ReplyError: there is none.
     """
     text = _without_thinking(reply)
-    for candidate in [*(f.text for f in _fences(text)), text[text.find("{") : text.rfind("}") + 1]]:
+    for candidate in [*(f.text for f in _fences(text)), text]:
         try:
-            document = json.loads(candidate)
+            document, _ = json.JSONDecoder().raw_decode(candidate, max(0, candidate.find("{")))
         except ValueError:
             continue
         if isinstance(document, dict):
@@ -305,6 +310,20 @@ def _by_blocks(text: str, files: Mapping[str, str]) -> dict[str, str]:
         path = named or path or _only_file_with(block.search, out)
         out[path] = _replace(out[path], block.search, block.replace, path)
     return out
+
+
+def _with_whole_files(
+    text: str, files: Mapping[str, str], edited: Mapping[str, str], cut: frozenset[str]
+) -> dict[str, str]:
+    """``edited``, and the whole files that the same reply gives of what it doesn't edit."""
+    rest = [f for f in _fences(text) if not _MARKER.search(f.text)]
+    named = [
+        (f, _known(_unfenced(f"```{f.info}").strip(), files) or _known(f.before.strip(" *`#:"), files)) for f in rest
+    ]
+    whole = "".join(
+        f"{path}\n~~~~~~\n{f.text}~~~~~~\n" for f, path in named if path is not None and edited[path] == files[path]
+    )
+    return {**edited, **_by_files(whole, files, cut)} if whole else dict(edited)
 
 
 def _unfenced(line: str) -> str:

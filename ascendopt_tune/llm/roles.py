@@ -6,8 +6,8 @@ Rewind and distillation are plain callables of the bank's types (``Remover``, ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ..bank.distill import Evidence, Texts, by_rules, diff
 from ..bank.rewind import Removal
@@ -16,12 +16,13 @@ from ..nouns.case import Case
 from ..nouns.chip import Chip
 from ..nouns.operator import Operator, Pair
 from ..search.kernel.motifs import MOTIFS
-from ..search.tiling.slice import Template
+from ..search.tiling.marked import marks
+from ..search.tiling.slice import Template, synthesize
 from . import facts
 from .client import Asks
 from .dialogue import converse
 from .prompts import make_prompt
-from .replies import ProposedChange, ReplyError, plain, read_change, read_fields, read_json
+from .replies import ProposedChange, ReplyError, has_blocks, plain, read_change, read_fields, read_json
 
 _LISTED = 60  # places of a template that are shown
 _RAISED, _LOWERED = 2.0, 0.25  # factors on a site's rank
@@ -35,11 +36,15 @@ class Refinement:
     """What a model adds to a template: ids of sites that matter more or less than the rules think, and remarks.
 
     Ids stay the same while other sites are edited, so that one refinement serves all descendants of a program.
+    ``marked``: the files of the tiling program with marks at further places (search/tiling/marked.py), if there are
+    any; ``knobs``: what is marked.
     """
 
     raised: frozenset[str] = frozenset()
     lowered: frozenset[str] = frozenset()
     notes: str = ""
+    marked: Mapping[str, str] = field(default_factory=dict)
+    knobs: tuple[str, ...] = ()
 
     def apply(self, template: Template) -> Template:
         """The template with the sites' ranks changed, best first."""
@@ -53,9 +58,19 @@ class Refinement:
         return replace(template, sites=tuple(sorted(sites, key=lambda s: -s.rank)))
 
 
-def refine_template(client: Asks, operator: Operator, template: Template) -> Refinement:
-    """What the offline model says about the evolvable region of the baseline's tiling program; empty without answer."""
-    files = operator.baseline.tiling
+SameLaunch = Callable[[Mapping[str, str]], bool]  # whether a tiling program decides what the pair's decides
+
+
+def refine_template(
+    client: Asks, operator: Operator, pair: Pair, case: Case | None = None, chip: Chip | None = None,
+    same_launch: SameLaunch | None = None,
+) -> Refinement:  # fmt: skip
+    """What the offline model says about the evolvable region of the pair's tiling program; empty without answer.
+
+    ``case`` and ``chip``: what it is about, where that is known. With ``same_launch`` it may mark further places, too.
+    """
+    files = pair.tiling
+    template = synthesize(files)
     code = facts.listing(files, facts.tiling_first(files), facts.CODE)
     numbered = list(template.sites[:_LISTED])
     if not numbered:
@@ -63,12 +78,15 @@ def refine_template(client: Asks, operator: Operator, template: Template) -> Ref
     prompt = make_prompt(
         "template",
         operator=operator.name,
+        case=str(case) if case is not None else "",
         code=code,
-        other=facts.listing(operator.baseline.kernel, facts.kernel_first(operator), facts.CONTEXT),
+        other=facts.listing(pair.kernel, facts.kernel_first(operator), facts.CONTEXT),
+        **({"chip": facts.chip_facts(chip)} if chip is not None else {}),
         sites=[
             f"{i}. {s.path} {s.function}: {s.name} = `{facts.shortened(s.text, 60)}` ({s.purpose})"
             for i, s in enumerate(numbered)
         ],
+        marks=same_launch is not None,
     )
 
     def read(reply: str) -> Refinement:
@@ -84,10 +102,36 @@ def refine_template(client: Asks, operator: Operator, template: Template) -> Ref
         if not isinstance(notes, list):
             raise ReplyError('"notes" must be a list of texts.')
         lines = [plain(str(note), _NOTE) for note in notes[:_NOTES]]
-        return Refinement(chosen("important"), chosen("unimportant"), "\n".join(line for line in lines if line))
+        told = "\n".join(line for line in lines if line)
+        marked, knobs = dict[str, str](), list[str]()
+        if same_launch is not None and has_blocks(reply):
+            offered = {f.path: files[f.path] for f in code}
+            change = read_change(reply, offered, frozenset(f.path for f in code if f.cut))
+            marked = {**files, **change.files}
+            knobs = _checked_marks(marked, same_launch)
+        return Refinement(chosen("important"), chosen("unimportant"), told, marked, tuple(knobs))
 
     (found,) = converse(client, [prompt], [read], offline=True)
     return found or Refinement()
+
+
+def _checked_marks(files: Mapping[str, str], same_launch: SameLaunch) -> list[str]:
+    """Names of what a marked program marks. Raises ReplyError if it is no template of the baseline."""
+    knobs, lost = marks(synthesize(files))
+    if lost:
+        raise ReplyError(
+            f"`{plain(lost[0], 120)}` has a mark, and by the data flow no number of that line decides block dim, "
+            "tiling key, tiling data or workspace. Mark a constant that is used where they are computed."
+        )
+    if not knobs:
+        raise ReplyError("The changed program has no mark: write `// knob: ` and other values behind a constant.")
+    if not same_launch(files):
+        raise ReplyError(
+            "With the numbers as they are written, the marked program doesn't compile, or decides something else "
+            "than the original does for this case. It has to lead to the same block dim, tiling key, tiling data "
+            "and workspace."
+        )
+    return knobs
 
 
 class LlmRewind:

@@ -357,7 +357,7 @@ class Search:
     def _state(self, stage: int) -> SearchState:
         return SearchState(
             self.operator, self.case, self.chip, self.signature, self._baseline, self._incumbent,
-            History(self._history), self.options.seed, frozenset(self._seen), stage,
+            History(self._history), self.options.seed, frozenset(self._seen), stage, self.fingerprint,
         )  # fmt: skip
 
 

@@ -7,13 +7,14 @@ the same history again. Randomness comes from ``SearchState.rng``.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..nouns.case import Case
 from ..nouns.chip import Chip
 from ..nouns.history import History
-from ..nouns.operator import Operator, Signature
+from ..nouns.operator import Candidate, Operator, Signature
 from ..nouns.trial import Proposal, Trial
 from .population import Population
 
@@ -24,8 +25,9 @@ JOINT = 3  # the stage of proposers that change tiling program and kernel in one
 class SearchState:
     """Everything a proposer may know.
 
-    ``history`` is in order of
-    candidate ids, failures with their reasons included; ``seen`` are the hashes of all pairs proposed so far.
+    ``history`` is in order of candidate ids, failures with their reasons included; ``seen`` are the hashes of all pairs
+    proposed so far. ``launch`` names the launch a candidate leads to, None if it leads to none; it is None itself where
+    nobody can tell.
     """
 
     operator: Operator
@@ -38,6 +40,7 @@ class SearchState:
     seed: int
     seen: frozenset[str] = field(default_factory=frozenset)
     stage: int = 1
+    launch: Callable[[Candidate], str | None] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "history", History.of(self.history))  # whatever sequence it was given as

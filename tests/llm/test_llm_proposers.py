@@ -273,12 +273,21 @@ def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
     search([LlmKernel(make_client(), lambda state, k: lessons[:k])], operator=operator)
     system, text = (m["content"] for m in server.requests[0]["messages"])
     assert client_module.estimate_tokens(system + text) < 12_000
-    for words in ("us more for every block", "cycles to issue", "Event ids: 8"):
+    for words in (
+        "us more for every block",
+        "cycles to issue",
+        "34 for each AllocTensor",
+        "16 bank groups",
+        "Event ids: 8",
+    ):
         assert words in system
     for words in (
         "formula computed in float64",
         "float16 within rtol",
-        "void Add(const LocalTensor<T>& dst",
+        "Add(LocalTensor<T> dst",
+        "uint64_t mask, uint8_t repeatTime, BinaryRepeatParams",
+        "Add 22 + 1, Mul 23 + 1.1",
+        "Exp 29 + 2 (half 4)",
         "AddRelu",
     ):
         assert words in text
@@ -388,3 +397,37 @@ def test_secrets_do_not_reach_names_or_changes(server: Server, make_client: Make
     result = search([LlmTiling(make_client())], budget=2)
     assert changes(result) == [("key *** [2J tile 4096", "Timed")]
     assert replace(result.best.candidate, id=7).proposer == "tiling-llm(online-model)"
+
+
+def test_stage_one_works_on_the_marked_template(server: Server, make_client: Make) -> None:
+    """It repeats the launch of the program that the stage begins with, so it costs nothing; rules try its values."""
+    cores = "  coreNum = std::max<uint64_t>(1, std::min(coreNum, blockNum));"
+    buffers = "constexpr uint32_t BUFFER_NUM = 2;      // double buffering"
+    constant = "\nconstexpr uint64_t MOST_CORES = 48;  // knob: 7, 13"
+    template = '{"important": []}\n' + edit(HOST, buffers, buffers + constant)
+    template += edit(HOST, cores, cores.replace("blockNum", "std::min(MOST_CORES, blockNum)"))
+    server.answer = lambda messages: template if TEMPLATE in messages[-1].text else "PASS"
+
+    def launch(candidate: Candidate) -> str:
+        """Of what this file's programs differ in: the numbers."""
+        text = candidate.pair.tiling[HOST]
+        return " ".join(re.findall(r"(?:MOST_CORES|TILE_LENGTH) = (\d+)", text.replace("MOST_CORES = 48", "")))
+
+    proposers = [LlmTiling(make_client()), TilingRules(explore=0.0)]
+    found = search(proposers, budget=8, options={"stage1_steps": 8, "stage2_steps": 0}, fingerprint=launch)
+    first = found.history[1]
+    assert (first.candidate.change, first.duplicate_of) == ("marked: MOST_CORES", 0)
+    assert found.evaluations == 8
+    tried = {found for t in found.history for found in re.findall(r"MOST_CORES = (\d+)", t.candidate.pair.tiling[HOST])}
+    assert {"7", "13"} <= tried
+    shown = [r["messages"][-1]["content"] for r in server.requests if TILING in r["messages"][-1]["content"]]
+    assert all("MOST_CORES = 48;  // knob: 7, 13" in text for text in shown[:1])
+
+
+def test_the_history_names_files_as_prompts_do() -> None:
+    reason = "/home/u/ops/add/op_kernel/add.cpp:17: no member; /usr/include/c++/12/bits/x.h: included"
+    trial = Trial(Candidate(3, ADD.baseline, 0, "kernel-llm(m)", "a change"), CompileFailed(reason, "", "kernel"))
+    assert (
+        facts.one_line(trial, 1.0)
+        == "#3 from #0: a change -> CompileFailed: op_kernel/add.cpp:17: no member; x.h: included"
+    )

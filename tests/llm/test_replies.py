@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 import pytest
+from chat_server import edit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -228,3 +229,18 @@ def test_a_fence_can_not_be_closed_from_inside(text: str) -> None:
     assert lines[0] == lines[-1]
     assert not any(line.startswith(lines[0]) for line in lines[1:-1])
     assert plain(text, 20).isprintable()
+
+
+def test_blocks_and_a_whole_file_in_one_reply() -> None:
+    files = {"op_host/a.cpp": "int a = 1;\nint b = 2;\n", "op_kernel/a.cpp": "int c = 3;\nint d = 4;\n"}
+    reply = (
+        edit("op_host/a.cpp", "int a = 1;", "int a = 5;") + "\nop_kernel/a.cpp\n```cpp\nint c = 6;\nint d = 4;\n```\n"
+    )
+    assert read_change(reply, files).files == {
+        "op_host/a.cpp": "int a = 5;\nint b = 2;\n",
+        "op_kernel/a.cpp": "int c = 6;\nint d = 4;\n",
+    }
+    with pytest.raises(ReplyError, match="a part of op_kernel"):
+        read_change(reply, files, frozenset(("op_kernel/a.cpp",)))
+    quoted = edit("op_host/a.cpp", "int a = 1;", "int a = 5;") + "\nas in op_host/a.cpp\n```cpp\nint a = 5;\n```\n"
+    assert read_change(quoted, files).files.keys() == {"op_host/a.cpp"}

@@ -44,7 +44,7 @@ def test_a_template_is_refined_and_the_refinement_outlives_edits(server: Server,
     template = synthesize(ADD.baseline.tiling)
     last, first = len(template.sites) - 1, template.sites[0]
     server.answer = [f'```json\n{{"important": [{last}], "unimportant": [0], "notes": ["Rows are whole.", 7]}}\n```']
-    found = refine_template(make_client(), ADD, template)
+    found = refine_template(make_client(), ADD, ADD.baseline)
     assert server.requests[0]["model"] == "offline-model"
     assert found.raised == {template.sites[last].id}
     assert found.lowered == {first.id}
@@ -62,7 +62,7 @@ def test_a_template_is_refined_and_the_refinement_outlives_edits(server: Server,
 def test_without_a_usable_answer_the_template_stays(server: Server, make_client: Make, reply: str) -> None:
     server.answer = lambda messages: reply
     template = synthesize(ADD.baseline.tiling)
-    found = refine_template(make_client(), ADD, template)
+    found = refine_template(make_client(), ADD, ADD.baseline)
     assert found == Refinement()
     assert found.apply(template) == template
     assert len(server.requests) == 3
@@ -175,3 +175,58 @@ def test_sources_can_not_pass_for_a_part_of_the_prompt(server: Server, make_clie
     list(LlmRewind(make_client(), ADD, CASE, CHIP)(kernel))
     question = server.requests[0]["messages"][-1]["content"]
     assert f"````cpp\n{trap}" in question
+
+
+# -- marked templates -------------------------------------------------------------------------------------------------
+
+HOST = "op_host/add.cpp"
+CORES = "  coreNum = std::max<uint64_t>(1, std::min(coreNum, blockNum));"
+BUFFERS = "constexpr uint32_t BUFFER_NUM = 2;      // double buffering"
+OBJECT = '{"important": [], "unimportant": [], "notes": ["Few cores suffice."]}\n\n'
+
+
+def marked(use: str, mark: str = "  // knob: 12, 24") -> str:
+    """The JSON object, and blocks that name the most cores there are."""
+    constant = edit(HOST, BUFFERS, f"{BUFFERS}\nconstexpr uint64_t MOST_CORES = 48;{mark}")
+    return OBJECT + constant + edit(HOST, CORES, CORES.replace("blockNum)", use))
+
+
+GOOD = marked("std::min(MOST_CORES, blockNum))")
+
+
+def test_a_model_marks_further_places(server: Server, make_client: Make) -> None:
+    server.answer = [GOOD]
+    seen: list[Any] = []
+    found = refine_template(
+        make_client(), ADD, ADD.baseline, CASE, CHIP, lambda files: bool(seen.append(files)) or True
+    )
+    assert found.knobs == ("MOST_CORES",)
+    assert found.marked == seen[0]
+    assert found.notes == "Few cores suffice."
+    assert "MOST_CORES = 48;  // knob: 12, 24\n" in found.marked[HOST]
+    assert found.marked.keys() == ADD.baseline.tiling.keys()
+    (question,) = server.requests
+    assert f"exactly this call: `{CASE}`" in question["messages"][-1]["content"]
+    assert "48 vector cores" in question["messages"][0]["content"]
+
+
+def test_a_marked_program_that_is_no_template_goes_back_with_the_reason(server: Server, make_client: Make) -> None:
+    """Marks decide the launch by the data flow, and the numbers as written lead to the same launch."""
+    idle, nowhere = marked("blockNum)"), marked("std::min(MOST_CORES, blockNum))", "")
+    server.answer = [idle, nowhere, GOOD]
+    found = refine_template(make_client(), ADD, ADD.baseline, CASE, CHIP, lambda files: False)
+    assert found == Refinement()
+    back = [r["messages"][-1]["content"] for r in server.requests[1:]]
+    assert "by the data flow no number of that line decides" in back[0]
+    assert "MOST_CORES = 48" in back[0]
+    assert "has no mark" in back[1]
+    server.answer = lambda messages: GOOD if len(messages) == 2 else OBJECT
+    client = make_client(seed=1)
+    assert refine_template(client, ADD, ADD.baseline, CASE, CHIP, lambda files: False).notes == "Few cores suffice."
+    assert "decides something else than the original" in server.requests[-1]["messages"][-1]["content"]
+
+
+def test_nobody_is_asked_for_marks_where_launches_cannot_be_compared(server: Server, make_client: Make) -> None:
+    server.answer = [GOOD]
+    assert refine_template(make_client(), ADD, ADD.baseline).marked == {}
+    assert "knob" not in server.requests[0]["messages"][-1]["content"]

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from ...nouns.trial import Move
 from ..mutation import Mutation
 from .context import Context, number
+from .marked import marked_values
 from .slice import EvolvableSite, Template
 
+_MARKED = 2.0  # promise of a value that a mark proposes
 # How an edit of a purpose that makes the number larger changes the use of the Unified Buffer.
 _PRESSURE = {"tile_length": 1, "buffer_num": -1, "ub_share": -1, "ub_reserve": -1}
 
@@ -85,7 +87,10 @@ def single(template: Template, context: Context) -> Iterator[Mutation]:
     for site in template.sites:
         if site.kind != "number":
             continue
-        for value, promise in _numbers(site, context).items():
+        values = _numbers(site, context) | dict.fromkeys(marked_values(template, site), _MARKED)
+        for value, promise in values.items():
+            if value == site.value:
+                continue
             change = f"{site.purpose.replace('_', ' ')}: {site.name} {site.value} -> {value}"
             yield Mutation((number(site, value),), change, (move_of(site, value),), site.rank * promise)
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -24,6 +24,7 @@ from ..proposer import SearchState
 from . import logic_rules, parameter_rules, split_rules
 from .context import Context
 from .leaning import Leaning
+from .marked import on_template
 from .merge import merge
 from .slice import Template, synthesize
 
@@ -43,6 +44,8 @@ RULES = (
     split_rules.tiling_keys,
     split_rules.workspace,
 )
+Files = Mapping[str, str]
+
 _MATES = 4  # recombinations looked at in one call
 _EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the top
 _OTHERS = 0.2  # share of proposals whose parent is another elite than the incumbent
@@ -88,7 +91,7 @@ class TilingRules:
     def _candidates(self, state: SearchState, parent: Trial, rng: random.Random) -> Iterator[Proposal]:
         if parent is state.incumbent:
             yield from self._recombinations(state)
-        files = parent.candidate.pair.tiling
+        files = on_template(state, parent.candidate.pair.tiling)
         context, boundaries = Context.of(state), Boundaries(state.history)
         found = mutations(synthesize(files), context)
         leaning = Leaning.of(state, parent)
@@ -97,10 +100,10 @@ class TilingRules:
         for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
             if used.isdisjoint(move.site for move in m.moves):
                 used.update(move.site for move in m.moves)
-                yield from self._apply(state, parent, m)
+                yield from self._apply(state, parent, files, m)
         for m in order:
-            yield from self._apply(state, parent, m)
-        yield from self._doubles(parent, order, context, boundaries, rng, leaning)
+            yield from self._apply(state, parent, files, m)
+        yield from self._doubles(parent, files, order, context, boundaries, rng, leaning)
 
     def _order(
         self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random, leaning: Leaning
@@ -114,19 +117,18 @@ class TilingRules:
                 index = rng.choices(range(len(rest)), weights=[w for w, _ in rest])[0]
             yield rest.pop(index)[1]
 
-    def _apply(self, state: SearchState, parent: Trial, m: Mutation) -> Iterator[Proposal]:
-        files = parent.candidate.pair.tiling
+    def _apply(self, state: SearchState, parent: Trial, files: Files, m: Mutation) -> Iterator[Proposal]:
+        """``files``: the parent's tiling program, with the marks of a template."""
         changed = apply_edits(files, m.edits)
         pair = replace(parent.candidate.pair, tiling=changed)
         if changed != files and pair.hash not in state.seen and not breaks_syntax(files, changed):
             yield Proposal(pair, m.change, parent.candidate.id, m.moves)
 
     def _doubles(
-        self, parent: Trial, order: list[Mutation], context: Context, boundaries: Boundaries, rng: random.Random,
-        leaning: Leaning,
+        self, parent: Trial, files: Files, order: list[Mutation], context: Context, boundaries: Boundaries,
+        rng: random.Random, leaning: Leaning,
     ) -> Iterator[Proposal]:  # fmt: skip
         """Two mutations in a row, from the better half of what is known."""
-        files = parent.candidate.pair.tiling
         pool = order[: max(8, len(order) // 2)]
         for _ in range(32 if pool else 0):
             first = rng.choice(pool)

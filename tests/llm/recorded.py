@@ -1,0 +1,98 @@
+"""Tunings that were answered once, from the prompts alone: which reply belongs to which question."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from chat_server import Reply
+
+from ascendopt_tune.llm.client import Message
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.sources.arguments import parse_tensor
+
+FOLDER = Path(__file__).with_name("conversations") / "tuning"
+_ROLES = {
+    "Below are the tiling program and the kernel": "template",
+    "Change the **tiling program**": "tiling",
+    "Change the **kernel**": "kernel",
+    "Change **both programs**": "both",
+}
+_WORDS = 5  # of a question's focus
+
+
+def name_of(question: str) -> str:
+    """The role that is asked, and what tells the questions of one batch apart: their focus, or the idea to repair."""
+    for begin, role in _ROLES.items():
+        if question.startswith(begin):
+            if role == "template":
+                return role
+            task = question.rsplit("## Your task\n\n", 1)[1]  # experience that is offered stands before the focus
+            return f"{role}: {' '.join(task.split('if not: ')[-1].split()[:_WORDS]).rstrip(':,.')}"
+    idea = re.search(r"^## The idea\n\n`{3,}\n(.*)$", question, re.MULTILINE)
+    assert idea is not None, question[:200]
+    return f"repair: {idea.group(1)}"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One tuning. ``replies``: (heading, text) in the order in which they were given.
+
+    ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
+    the default budget of 40 evaluations.
+    """
+
+    operator: str
+    case: Case
+    evaluations: int
+    speedup: float
+    rules: float
+    replies: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def read(path: Path) -> Recording:
+        head, *parts = path.read_text(encoding="utf-8").split("\n=== ")
+        told = dict(line.split(" = ", 1) for line in head.splitlines())
+        tensors = [[parse_tensor(f"x={t}")[1] for t in side.split()] for side in told["case"].split(" -> ")]
+        replies = [part.partition("\n") for part in parts]
+        return Recording(
+            told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
+            float(told["speedup"]), float(told["rules"]), tuple((heading, text) for heading, _, text in replies),
+        )  # fmt: skip
+
+
+class Replay:
+    """Answers each question with its reply, the n-th of a name with the n-th, whatever order they come in.
+
+    ``left``: headings that nobody asked for yet; ``unknown``: questions without a reply, which are answered by PASS.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._replies = dict(recording.replies)
+        self.left = [heading for heading, _ in recording.replies]
+        self.unknown: list[str] = []
+        self._names: dict[str, str] = {}  # by question
+        self._count: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def heading(self, messages: list[Message]) -> str:
+        """What the reply to the last message is called: name, running number, and how often it was corrected."""
+        question = messages[1].text
+        if question not in self._names:
+            name = name_of(question)
+            self._count[name] += 1
+            self._names[question] = f"{name} #{self._count[name]}"
+        corrected = (len(messages) - 2) // 2
+        return self._names[question] + (f", correction {corrected}" if corrected else "")
+
+    def __call__(self, messages: list[Message]) -> Reply | str:
+        with self._lock:
+            heading = self.heading(messages)
+            if heading in self.left:
+                self.left.remove(heading)
+            if heading not in self._replies:
+                self.unknown.append(heading)
+            return self._replies.get(heading, "PASS: nothing is recorded for this question.")

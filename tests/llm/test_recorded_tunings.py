@@ -1,0 +1,81 @@
+"""Tunings that a model once led, over HTTP: the same replies come to the same gains, and again without network.
+
+The rules stay below 1.1x for these operators. The beginning of one is in every test run, the rest is a battery.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import KEY, Server
+from recorded import FOLDER, Recording, Replay
+
+from ascendopt_tune import Cache, TuneRecord, tune_case
+from ascendopt_tune.llm.client import estimate_tokens
+from ascendopt_tune.llm.endpoint import Endpoint
+from ascendopt_tune.paths import shipped
+from ascendopt_tune.sources.registry import load_operator
+
+RECORDINGS = {path.stem: Recording.read(path) for path in sorted(FOLDER.glob("*.txt"))}
+BEGINNING = 1.4570  # modelled speedup of softmax after 7 evaluations
+MOST_TOKENS = 12_000  # of one question
+
+
+def tune(told: Recording, evaluations: int, folder: Path, kept: Path, **endpoint: Any) -> TuneRecord:
+    """The model alone leads, and nothing is learned from other runs. ``kept``: a copy of the journal; what is in it is
+    not evaluated again.
+    """
+    end = Endpoint("m", "m", **{"api_key": KEY, "timeout_s": 60.0, **endpoint})
+    journal, cache = folder / "journal.jsonl", Cache(root=folder, layers=())
+    if kept.exists():
+        folder.mkdir()
+        shutil.copy(kept, journal)
+    options: dict[str, Any] = {"warm_start": False, "workers": 1, "resume": True, "budget": evaluations}
+    return tune_case(
+        load_operator(told.operator), told.case, proposer="llm", endpoint=end, cache=cache, journal=journal,
+        progress=lambda _: shutil.copy(journal, kept), **options,
+    )  # fmt: skip
+
+
+def test_what_is_recorded() -> None:
+    assert len(RECORDINGS) == 3
+    assert sum(len(told.replies) for told in RECORDINGS.values()) >= 40
+    assert all(told.rules < 1.1 for told in RECORDINGS.values())
+    for told in RECORDINGS.values():
+        assert len(dict(told.replies)) == len(told.replies), "each has a heading of its own"
+
+
+def replayed(told: Recording, evaluations: int, server: Server, folder: Path) -> float:
+    """The speedup after so many evaluations: over HTTP, then once more without network."""
+    replay, kept = Replay(told), folder / "kept.jsonl"
+    server.answer = replay
+    record = tune(told, evaluations, folder / "one", kept, base_url=server.url)
+    assert replay.unknown == []
+    assert record.decision is not None
+    assert record.decision.outcome == "win"
+    questions = ["".join(m["content"] for m in r["messages"][:2]) for r in server.requests]
+    assert len(questions) == len(told.replies) - len(replay.left)
+    assert max(map(estimate_tokens, questions)) < MOST_TOKENS
+    assert not any(str(place) in text for text in questions for place in (shipped("registry"), folder, Path.home()))
+
+    again = tune(told, evaluations, folder / "two", kept, replay=True, api_key=None, base_url="http://127.0.0.1:9/v1")
+    assert [(t.candidate, t.outcome) for t in again.history] == [(t.candidate, t.outcome) for t in record.history]
+    assert (again.llm["requests"], again.llm["replayed"]) == (0, len(questions) + int(str(record.llm["replayed"])))
+    return record.baseline.task_duration_us / record.best.task_duration_us
+
+
+def test_a_recorded_tuning_begins_as_it_did(server: Server, tmp_path: Path) -> None:
+    """Joint moves, a template that is refused and then taken, and two candidates of Stage I."""
+    gain = replayed(RECORDINGS["softmax"], 7, server, tmp_path)
+    assert gain == pytest.approx(BEGINNING, rel=1e-3)
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recorded_tuning_comes_to_the_same_gain(name: str, server: Server, tmp_path: Path) -> None:
+    told = RECORDINGS[name]
+    assert replayed(told, told.evaluations, server, tmp_path) == pytest.approx(told.speedup, rel=1e-3)
+    assert len(server.requests) == len(told.replies)
