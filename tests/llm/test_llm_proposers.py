@@ -276,7 +276,7 @@ def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
     for words in (
         "us more for every block",
         "cycles to issue",
-        "34 for each AllocTensor",
+        "for each AllocTensor",
         "16 bank groups",
         "Event ids: 8",
     ):
