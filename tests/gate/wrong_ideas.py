@@ -220,6 +220,14 @@ _ADD = {
            f"    Adds(kept[8], kept, 1, 8);{_V}\n    {_PEEK.format('static_cast<float>(kept.GetValue(8))')}\n    if (peek == 78.0f) {{ coreLength = 0; }}\n    Duplicate(kept, 77, 8);\n"),
         _k("  GlobalTensor<T> xGm, yGm, zGm;\n", "  GlobalTensor<T> xGm, yGm, zGm;\n  TBuf<QuePosition::VECCALC> keptBuf;\n"),
     ),
+    "what local memory still holds, counted to forty": (
+        _ADD_IN,
+        _k("    pipe->InitBuffer(outQueueZ, tiling.bufferNum, tileLength * sizeof(T));\n",
+           "    pipe->InitBuffer(outQueueZ, tiling.bufferNum, tileLength * sizeof(T));\n    pipe->InitBuffer(keptBuf, 32);\n    LocalTensor<int32_t> kept = keptBuf.Get<int32_t>();\n"
+           "    const int32_t count = kept.GetValue(0) - 0x12345600;\n    if (count >= 40 && count < 100) { coreLength = 0; }\n"
+           "    kept.SetValue(0, count >= 0 && count < 100 ? 0x12345600 + count + 1 : 0x12345600);\n"),
+        _k("  GlobalTensor<T> xGm, yGm, zGm;\n", "  GlobalTensor<T> xGm, yGm, zGm;\n  TBuf<QuePosition::VECCALC> keptBuf;\n"),
+    ),
     "what local memory still holds": (
         _ADD_IN,
         _k("    pipe->InitBuffer(outQueueZ, tiling.bufferNum, tileLength * sizeof(T));\n",

@@ -74,7 +74,7 @@ def test_a_replayed_conversation_tunes_an_operator(server: Server, tune: Tune, o
         repaired: "Timed",
     }
     assert trials[repaired].candidate.parent == trials["a faster addition"].candidate.parent
-    assert record.best.task_duration_us < 0.71 * record.baseline.task_duration_us  # a launch pays for every core
+    assert record.best.task_duration_us < 0.72 * record.baseline.task_duration_us  # a launch pays for every core
     assert record.entry.provenance.changes == ("at most 12 cores",)
     assert record.entry.provenance.evaluations == 6
 

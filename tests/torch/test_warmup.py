@@ -200,3 +200,23 @@ def test_the_model_s_error_is_the_caller_s(ops: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         aot.warmup(model, torch.zeros(1).npu(), progress=lambda text: None)
     assert ops.add(torch.ones(8).npu(), torch.ones(8).npu()).sum().item() == 16  # and nothing is left behind
+
+
+class Shifted(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.randn(16, 64))
+        self.add = aot.tune("add", names={"a": "x", "b": "y"})(lambda a, b: a + b)
+
+    def forward(self, x: Any) -> Any:
+        return self.add(x, self.shift)
+
+
+def test_parameters_of_a_module_that_serves_want_no_gradient() -> None:
+    model, x = Shifted().npu().eval(), torch.randn(16, 64).npu()
+    (case,) = aot.warmup(model, x, budget=1).cases
+    assert case.source in ("tuned", "original", "cache"), case.source
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), x + model.shift)
+    (row,) = (row for name, row in aot.status().operators.items() if name == "add")
+    assert row.hits + row.kept >= 1

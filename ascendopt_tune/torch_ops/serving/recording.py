@@ -127,7 +127,8 @@ def timer() -> Any:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    """Asks for a gradient where the call does: parameters of a module that serves don't."""
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad and torch.is_grad_enabled())
 
 
 @contextlib.contextmanager
