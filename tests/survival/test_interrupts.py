@@ -20,9 +20,10 @@ from killing import marked
 _PATIENCE_S = 120.0  # a machine may be busy
 
 # Starts an evaluator, asks it something, closes it; interrupted or not, it goes on when it is told to. The last time a
-# process forked from it shares the pipes to the server, and it waits to be killed.
+# process forked from it shares the pipes to the server, and it waits to be killed. Whoever is started by a shell in the
+# background inherits that interrupts are ignored.
 _PROGRAM = """
-import contextlib, os, sys, time
+import contextlib, os, signal, sys, time
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.errors import AscendOptError
 from ascendopt_tune.evaluate.evaluator import Evaluator
@@ -31,6 +32,7 @@ def asked(evaluator):
     with contextlib.suppress(AscendOptError):
         evaluator._ask("nothing").result()
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 virtual = toolkit.virtual()
 for line in sys.stdin:
     evaluator = None
@@ -47,7 +49,7 @@ for line in sys.stdin:
         with Evaluator(virtual) as evaluator:
             asked(evaluator)
         print("closed", flush=True)
-        time.sleep(1000)
+        time.sleep(10)
     except KeyboardInterrupt:
         if evaluator is not None:
             evaluator.close()
