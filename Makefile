@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-# One more than processors: a test waits now and then, for a compiler or a process that it has killed.
+# One more than processors: a test waits now and then, for a compiler or a process that it has killed. Workers that are
+# done take tests from those that have some left.
 WORKERS := $(shell expr $$(nproc) + 1)
 
 .PHONY: demo test test-fast test-covered docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
@@ -23,7 +24,7 @@ demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and rep
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-test test-covered  ## All tests.
-	$(BIN)/python -m pytest -n $(WORKERS) --ignore=tests/unit tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/unit tests
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
 	$(BIN)/python -m pytest -n $(WORKERS) tests/unit

@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_s_commands_run(folder: Path) -> None:
-    block = re.search(r"```\n(ascendopt-tune dsl.*?)```", PAGE.read_text(), re.DOTALL)
+    block = re.search(r"```sh\n(ascendopt-tune dsl.*?)```", PAGE.read_text(), re.DOTALL)
     assert block is not None
     for line in block[1].splitlines():
         command = shlex.split(line)[1:]

@@ -34,7 +34,7 @@ def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
     """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again."""
     spec = TensorSpec("float32", (8, 32))
     call = CallDescription({"x": spec, "y": spec})
-    request = Request(load_project(folder), call, RunOptions(budget=8, workers=1), rules={})
+    request = Request(load_project(folder), call, RunOptions(budget=24, workers=1), rules={})
     store, toolkit = Cache(layers=()), find("virtual")
     while True:
         entry, made = fulfil(request, store, toolkit, wait=waits)
