@@ -27,6 +27,8 @@ KERNEL_UNIT = VNPU.parent / "build" / "kernel.py"  # writes the GET_TILING_DATA 
 COVERED, LIMITED, REFUSED, ELSEWHERE = "covered", "covered, with limits", "**not covered**", "not on 2201"
 USED = "used by operators of cann-ops, without a page of their own"
 CUBE = ("cube", "cube groups", "high-level: matrix multiplication", "high-level: convolution")
+_MATMUL = "AscendC::Matmul<MatmulHalf, MatmulHalf, MatmulHalf>"
+_MATMUL_HALF = "using MatmulHalf = AscendC::MatmulType<TPosition::GM, CubeFormat::ND, half>;\n"
 OTHER_MODELS = ("register vector API", "tensor API (layouts)")  # their names live in namespaces of their own
 _OTHER_CORES = "not covered at this stage: [cube.md](cube.md)"
 _ON_VECTOR_CORES = ("DataCopyPad",)  # of the chapter about cube cores; what exists is the vector cores' form
@@ -148,16 +150,18 @@ def declared(names: Iterable[Api]) -> set[Api]:
     """Those that the headers declare, in namespace AscendC, in its class, globally or as a macro."""
     known = [a for a in names if a.name in macros() and not a.owner]
     asked = [a for a in names if a not in known]
-    head = _unit() + "using namespace AscendC;\n"
+    head = _unit() + "using namespace AscendC;\n" + _MATMUL_HALF
     # One name per line, in a scope of its own: a line in error is a name that doesn't exist.
     missing = set(asked)
-    for form in ("in_namespace", "globally"):
-        left = [a for a in asked if a in missing]
+    for form in ("in_namespace", "globally", "of_matmul"):
+        left = [a for a in asked if a in missing and (form != "of_matmul" or a.chapter == CUBE[2])]
         lines = []
         for i, a in enumerate(left):
             if a.owner:
                 base = "AscendC::" + _CLASSES.get(a.owner, a.owner)
                 lines.append(f"struct probe_{i} : {base} {{ using {base}::{a.name}; }};")
+            elif form == "of_matmul":
+                lines.append(f"struct probe_{i} : {_MATMUL} {{ using {_MATMUL}::{a.name}; }};")
             else:
                 space = "AscendC::" if form == "in_namespace" else "::"
                 lines.append(f"namespace probe_{i} {{ using {space}{a.name}; }}")
@@ -175,7 +179,7 @@ def statuses() -> dict[Api, Status]:
     out = {}
     for a in every:
         refused = refusals().get(a.name) if not a.owner else None
-        there = a.chapter == "cube" and a in exist and not refused and a.name not in _ON_VECTOR_CORES
+        there = a.chapter in ("cube", CUBE[2]) and a in exist and not refused and a.name not in _ON_VECTOR_CORES
         if a.chapter in CUBE and not (a.on_2201 and there):
             also = "; forms for the Unified Buffer: see data movement"
             text = _OTHER_CORES + (also if a.chapter == "cube" and a.name in vector else "")

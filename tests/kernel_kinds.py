@@ -8,7 +8,8 @@ from ascendopt_tune.sources.registry import load_operator, operator_names
 
 def on_cube_cores(op: Operator) -> bool:
     """Whether a kernel of the operator asks for cube cores (docs/cube.md)."""
-    return any("KERNEL_TYPE_AIC" in text or "__cube__" in text for text in op.baseline.kernel.values())
+    words = ("KERNEL_TYPE_AIC", "KERNEL_TYPE_MIX_AIC", "__cube__", "__mix__")
+    return any(word in text for text in op.baseline.kernel.values() for word in words)
 
 
 def vector_operators() -> set[str]:

@@ -97,8 +97,14 @@ def _macros(signature: Signature, column: int) -> list[str]:
     return lines
 
 
+#: Structures that the toolkit's own header has for both sides.
+_OWN_STRUCTS = {"TCubeTiling": "kernel_tiling/kernel_tiling.h"}
+
+
 def _declare(struct: TilingStruct) -> list[str]:
     """The kernel-side class: same fields, same order, the host's padding already among them."""
+    if struct.name in _OWN_STRUCTS:
+        return [f'#include "{_OWN_STRUCTS[struct.name]}"']
     lines = [f"struct alignas(8) {struct.name} {{"]
     for f in struct.fields:
         lines.append(f"  {f.struct or f.c_type} {f.name}{f'[{f.count}]' if f.count else ''};")

@@ -121,8 +121,9 @@ class Case:
                 return "-"
             return str(a) if isinstance(a, TensorSpec) else "(" + " ".join(map(str, a)) + ")"
 
-        attrs = " ".join(f"{k}={json.dumps(v)}" for k, v in self.attrs)
-        return f"{' '.join(map(arg, self.inputs))} -> {' '.join(map(arg, self.outputs))} {attrs}".strip()
+        # Without outputs: they are not known yet, or the operator writes its inputs in place.
+        outputs = ("->", *map(arg, self.outputs)) if self.outputs else ()
+        return " ".join((*map(arg, self.inputs), *outputs, *(f"{k}={json.dumps(v)}" for k, v in self.attrs)))
 
 
 def flatten(arguments: Iterable[Argument]) -> list[TensorSpec]:

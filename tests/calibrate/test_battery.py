@@ -51,17 +51,16 @@ class Bench:
     benchmarks: tuple[Microbenchmark, ...]
     models: Models
     seen: dict[str, list[int]]
-    build: Path  # where the operators are compiled, once
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench() -> Iterator[Bench]:
     chip = load_chip(NOMINAL)
     benchmarks = microbenchmarks(chip)
     with Models(Acl(toolkit.virtual()), NOMINAL, benchmarks) as models:
         parameters = parameters_of(chip)
         seen = {b.name: seen_by(models, b.name, parameters, np.zeros(len(parameters))) for b in benchmarks}
-        yield Bench(chip, benchmarks, models, seen, tmp_path_factory.mktemp("build"))
+        yield Bench(chip, benchmarks, models, seen)
 
 
 def device_file(chip: Chip, truth: dict[str, float], folder: Path) -> Path:
@@ -92,10 +91,10 @@ def errors(chip: Chip, want: dict[str, float], found: Fit) -> dict[str, float]:
     return out
 
 
-def operator_times(chip_file: Path, build: Path) -> dict[str, float]:
+def operator_times(chip_file: Path) -> dict[str, float]:
     """Modelled times (us) of the registry's operators as written, each in the first case of its op.toml."""
     times = {}
-    with Evaluator(toolkit.virtual(), str(chip_file), workers=1, build_dir=build) as evaluator:
+    with Evaluator(toolkit.virtual(), str(chip_file), workers=1) as evaluator:
         for name in operator_names():
             operator = load_operator(name)
             subject = make_subject(operator, evaluator, CaseFlags())
@@ -131,7 +130,7 @@ def test_a_device_is_calibrated(seed: int, bench: Bench, tmp_path: Path) -> None
     print(f"  microbenchmarks held out: worst {held:+.2f} %")
     calibrated = tmp_path / "calibrated.toml"
     calibrated.write_text(result.text())
-    device_us, ours_us = operator_times(file, bench.build), operator_times(calibrated, bench.build)
+    device_us, ours_us = operator_times(file), operator_times(calibrated)
     off = {name: ours_us[name] / us - 1 for name, us in device_us.items()}
     assert off.keys() == set(operator_names())
     assert len(off) >= 12

@@ -148,12 +148,11 @@ def test_a_missing_header_is_named(operator: Operator, out_dir: Path) -> None:
         compile_host(operator, pair, virtual(), out_dir)
 
 
-@pytest.mark.parametrize(
-    "use", ["matmul_tiling::MatmulApiTiling api;", "matmul_tiling::MultiCoreMatmulTiling api;", "TCubeTiling cube;"]
-)
-def test_cube_tiling_is_refused(operator: Operator, out_dir: Path, use: str) -> None:
-    text = '#include "tiling/tiling_api.h"\n' + HOST_CPP.replace("ScaleRowsTilingData data;", use, 1)
-    with pytest.raises(HostProgramError, match="high-level matrix multiplication and mix kernels are not covered"):
+def test_tilings_of_batches_are_refused(operator: Operator, out_dir: Path) -> None:
+    text = '#include "tiling/tiling_api.h"\n' + HOST_CPP.replace(
+        "ScaleRowsTilingData data;", "matmul_tiling::BatchMatmulTiling api;", 1
+    )
+    with pytest.raises(HostProgramError, match="BatchMatmulTiling is not covered"):
         compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
 
 

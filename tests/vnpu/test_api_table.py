@@ -65,14 +65,12 @@ def test_a_cube_api_says_that_it_is_not_covered(name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);", "KERNEL_TYPE_MIX_AIC_1_2"),
-        ("  KERNEL_TASK_TYPE(1, KERNEL_TYPE_MIX_AIC_1_1);", "mixed kernels (cube and vector cores together)"),
-        ("}\n__global__ __cube__ void other(GM_ADDR x) {", "kernels for cube cores and others in one file"),
-        ("}\n__global__ __mix__(1, 2) void other(GM_ADDR x) {", "mixed_kernels_are_not_covered"),
+        ("  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AICORE);", "no type of a kernel of architecture 2201"),
+        ("  AscendC::CrossCoreSetFlag<4, PIPE_MTE3>(0);", "architecture 2201 has modes 0, 1 and 2"),
         ("  AscendC::RpSort16(x);", "AscendC::RpSort16 does not exist on architecture 2201"),
     ],
 )
-def test_kernels_for_other_cores_are_refused_when_they_are_built(body: str, message: str) -> None:
+def test_what_other_chips_have_is_refused_when_it_is_built(body: str, message: str) -> None:
     assert message in log_of(body)
 
 

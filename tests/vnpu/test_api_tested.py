@@ -22,7 +22,6 @@ UNTESTED_NAMES = {
     "GetReduceRepeatSumSpr": "another name of GetAccVal",
     "complex32": "a type with two half members, which copies alone take",
     "DisableDmaAtomic": "another name of SetAtomicNone",
-    "Init": "does nothing",
     "Destroy": "Reset and a barrier",
     "InitStartBufHandle": "does nothing",
     "GetIndex": "a field of TensorDesc, which the list tests read otherwise",

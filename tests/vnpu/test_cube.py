@@ -289,7 +289,6 @@ TENSORS = (
         (TENSORS % "int4b_t" + "Mmad(c, a, b, MmadParams());", "AscendC::Mmad of these types is not covered"),
         ("SetHF32Mode(true);", "AscendC::SetHF32Mode: not covered"),
         ("LocalTensor<half> a; LoadDataWithSparse(a, a, a, 1);", "AscendC::LoadDataWithSparse: not covered"),
-        ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);", "mixed kernels"),
     ],
 )
 def test_what_is_missing_is_refused_by_name_when_a_kernel_is_built(body: str, message: str) -> None:
@@ -317,9 +316,11 @@ def test_a_kernel_says_itself_which_cores_it_is_for() -> None:
         acl.synchronize()
         compiled[said[-14:-2], position] = "aic_time_us" in acl.report()["profile"]
     assert list(compiled.values()) == [True, True, False, False]
-    both = KERNEL % "" + "__global__ __cube__ void other(GM_ADDR x) {}"
-    with pytest.raises(KernelCompileError, match="in one file"):
-        device().compile(both, "k.cpp")
+    both = device().load(device().compile(KERNEL % "" + "__global__ __cube__ void other(GM_ADDR x) {}", "k.cpp"))
+    for name, cube in (("k", False), ("other", True)):  # of one file
+        device().launch(both.function(name), 1, [0])
+        device().synchronize()
+        assert ("aic_time_us" in device().report()["profile"]) is cube
 
 
 def test_a_product_on_a_vector_core_ends_the_launch() -> None:

@@ -1,5 +1,7 @@
 #include "access_log.h"
 
+#include <algorithm>
+
 namespace vnpu {
 namespace {
 
@@ -34,12 +36,15 @@ std::string entry(const LogEntry& e, const uint8_t* local, const LocalMap& map) 
 
 }  // namespace
 
-std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
-                            const LocalMap& map) {
-  std::string out = "{\"ub_bytes\":" + std::to_string(map.bytes()) + ",\"cores\":[";
-  for (size_t c = 0; c < cores.size(); c++) {
-    out += c ? ",\n[" : "[";
-    for (size_t i = 0; i < cores[c]->size(); i++) out += (i ? ",\n" : "") + entry((*cores[c])[i], local[c], map);
+std::string access_log_json(const std::vector<LoggedCore>& cores) {
+  uint32_t bytes = 0;
+  for (const LoggedCore& c : cores) bytes = std::max(bytes, c.map.bytes());
+  std::string out = "{\"ub_bytes\":" + std::to_string(bytes) + ",\"cores\":[";
+  bool first = true;
+  for (const LoggedCore& c : cores) {
+    out += first ? "[" : ",\n[";
+    first = false;
+    for (size_t i = 0; i < c.log.size(); i++) out += (i ? ",\n" : "") + entry(c.log[i], c.local, c.map);
     out += "]";
   }
   return out + "]}\n";

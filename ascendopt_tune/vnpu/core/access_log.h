@@ -16,9 +16,15 @@ struct LogEntry {
 };
 using AccessLog = std::vector<LogEntry>;
 
+struct LoggedCore {
+  const AccessLog& log;
+  const uint8_t* local;  // where its local memory begins
+  const LocalMap& map;
+};
+
 // {"ub_bytes": n, "cores": [[entry, ...], ...]}; an instruction's "accesses" are [memory, first byte, bytes a piece,
-// pieces, bytes from piece to piece, writes, atomic], UB bytes counted from `local[core]`, GM as canonical addresses.
-std::string access_log_json(const std::vector<const AccessLog*>& cores, const std::vector<const uint8_t*>& local,
-                            const LocalMap& map);
+// pieces, bytes from piece to piece, writes, atomic], local bytes counted from their memory's begin, GM as canonical
+// addresses; "ub_bytes" are all local bytes of the largest core.
+std::string access_log_json(const std::vector<LoggedCore>& cores);
 
 }  // namespace vnpu

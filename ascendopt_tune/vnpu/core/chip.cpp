@@ -67,6 +67,8 @@ constexpr Binding kNumbers[] = {
 // What files of one's own may be older than: cube cores, in tables of their own, and what an operator's start costs.
 constexpr Binding kLaterNumbers[] = {
     {"launch.operator_head_us", &Chip::operator_head_us, 1},
+    {"mixed.group_flag_cycles", &Chip::group_flag, 1},
+    {"mixed.start_us", &Chip::mixed_start_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},
     {"nd2nz.l2_request_cycles", &Chip::nd2nz_l2_request_cycles, 1},
     {"fixpipe.issue_cycles", &Chip::fix_issue, 1},

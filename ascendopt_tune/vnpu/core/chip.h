@@ -46,8 +46,8 @@ struct Chip {
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
   double mte1_result, mac_result;
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
-  double sync_all, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us, core_head_us,
-      operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
+  double sync_all, group_flag, mixed_start_us, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us,
+      core_head_us, operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
   std::array<double, kScalarKinds> scalar;
   std::vector<InstructionCost> instructions;
   uint32_t queue_depth;

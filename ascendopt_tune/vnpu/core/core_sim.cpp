@@ -76,9 +76,14 @@ CoreTimes CoreSim::result() {
   return times_;
 }
 
-std::string CoreSim::waiting() const {
+std::string CoreSim::waiting(const Groups& groups) const {
   const Record& r = trace_.records[std::min(next_, trace_.records.size() - 1)];
-  return "core " + std::to_string(index_) + " at " + (r.api ? r.api : "?");
+  return groups.name(index_) + " at " + (r.api ? r.api : "?");
+}
+
+int CoreSim::awaited() const {
+  if (next_ == trace_.records.size() || trace_.records[next_].kind != Record::kCrossWait) return -1;
+  return trace_.records[next_].id;
 }
 
 bool CoreSim::idle() const {
@@ -143,7 +148,7 @@ void CoreSim::seen(const Record& r, Pipe dst, double raised, double at) {
 // The flag that `r` sets is there at `at`.
 void CoreSim::raise(const Record& r, double at) {
   if (r.kind == Record::kCrossSet)
-    cross_.raise(index_, r.id, at);
+    cross_.raise(index_, scope_of(r), r.id, at + (scope_of(r) == Scope::Kind ? chip_.sync_all : chip_.group_flag));
   else
     flag(r).push_back(at);
 }
@@ -270,10 +275,8 @@ inline bool CoreSim::scalar_depends(const Record& r) {
 }
 
 inline bool CoreSim::scalar_awaits_cores(const Record& r) {
-  const double raised = cross_.raised(r.id, awaited_[r.id]);
-  if (raised == kNever) return false;
-  awaited_[r.id]++;
-  scalar_waits(raised + chip_.sync_all, r, Pipe::kCount, times_.sync_all);
+  if (cross_.pending(index_, r.id) == 0) return false;
+  scalar_waits(cross_.take(index_, r.id), r, Pipe::kCount, times_.sync_all);
   return true;
 }
 

@@ -57,7 +57,7 @@ class CoreSim {
  public:
   // `sharers`: how many cores make each transfer of the trace with the same address; empty where it shares none.
   CoreSim(int index, const Trace& trace, const std::vector<uint16_t>& sharers, const Bandwidth& bandwidth,
-          CrossFlags& cross, const Chip& chip, Timeline* timeline)
+          CrossFlags<double>& cross, const Chip& chip, Timeline* timeline)
       : index_(index),
         trace_(trace),
         sharers_(sharers),
@@ -66,7 +66,6 @@ class CoreSim {
         chip_(chip),
         costs_(trace, chip),
         flags_(kPipes * kPipes * chip.event_ids),
-        awaited_(chip.cross_flags),
         timeline_(timeline) {}
 
   // The block is handed to a core at `now`; its first instruction is there at `fetched`, and MTE2 has been busy for
@@ -89,7 +88,7 @@ class CoreSim {
 
   double end() const { return std::max(scalar_ + costs_.scalar_tail(), complete_all()); }
   bool finished() const { return next_ == trace_.records.size() && idle(); }
-  bool at_sync() const { return syncing_ && idle(); }
+  bool at_sync(Scope scope) const { return syncing_ && idle() && scope_of(trace_.records[next_]) == scope; }
   double sync_time();
   void leave_sync(double now);
   CoreTimes result();
@@ -98,7 +97,9 @@ class CoreSim {
   // Whether the scalar unit is through with every record; when it was.
   bool through() const { return next_ == trace_.records.size() && !syncing_; }
   double scalar_time() const { return scalar_; }
-  std::string waiting() const;
+  std::string waiting(const Groups& groups) const;
+  // The flag between cores that the scalar unit waits for; -1 for none.
+  int awaited() const;
 
  private:
   struct Queued {
@@ -160,7 +161,7 @@ class CoreSim {
   const Trace& trace_;
   const std::vector<uint16_t>& sharers_;
   const Bandwidth& bandwidth_;
-  CrossFlags& cross_;
+  CrossFlags<double>& cross_;
   const Chip& chip_;
   Costs costs_;
   double scalar_ = 0;
@@ -169,7 +170,6 @@ class CoreSim {
   uint32_t ready_ = 0;  // a bit per pipe: something is queued and no transfer is under way
   std::array<PipeState, kPipes> pipes_;
   std::vector<Fifo<double>> flags_;  // times at which an event was raised and not yet waited for
-  std::vector<size_t> awaited_;      // how often this core has waited for each flag between cores
   CoreTimes times_;
   Timeline* timeline_;
   size_t scalar_span_ = 0;  // the latest span of scalar work, and where it ends

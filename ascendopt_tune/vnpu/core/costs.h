@@ -18,8 +18,11 @@ class Costs {
   void extend() {
     const auto& works = trace_.works.items();
     for (size_t i = works_.size(); i < works.size(); i++) {
-      const InstructionCost& row = chip_.instructions[works[i].instruction];
-      works_.push_back(works[i].heads * row.head + works[i].units * row.pace + works[i].cycles);
+      const Work& w = works[i];
+      const InstructionCost& row = chip_.instructions[w.instruction];
+      // What a work refers to was numbered before it. Number 0 costs nothing.
+      const double rest = w.rest ? works_[w.rest] : 0;
+      works_.push_back(w.heads * row.head + w.units * row.pace + w.cycles + rest);
     }
     const auto& scalars = trace_.scalars.items();
     for (size_t i = scalars_.size(); i < scalars.size(); i++) {

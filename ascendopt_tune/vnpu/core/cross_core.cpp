@@ -1,6 +1,9 @@
-// Hazards between cores: a sweep over what all of them touched of global memory, interval by interval.
+// Hazards between cores: a sweep over what all of them touched of global memory. Where cores only meet all at once,
+// interval by interval; where groups have flags of their own, by what each core knew of the others.
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "hazard.h"
 #include "words.h"
@@ -99,6 +102,136 @@ HazardReport report_of(const Item& first, const Item& second) {
   return h;
 }
 
+// Reports of pairs, each pair of sites once.
+class Reports {
+ public:
+  explicit Reports(size_t limit) : limit_(limit) {}
+  void add(const HazardReport& report) {
+    const bool seen = std::any_of(all_.begin(), all_.end(), [&](const HazardReport& h) {
+      return h.first.pc == report.first.pc && h.second.pc == report.second.pc;
+    });
+    if (!seen && !full()) all_.push_back(report);
+  }
+  bool full() const { return all_.size() >= limit_; }
+  std::vector<HazardReport> take() { return std::move(all_); }
+
+ private:
+  const size_t limit_;
+  std::vector<HazardReport> all_;
+};
+
+// Of accesses of one core on one pipe, and of one kind, those that nothing but the bytes they touch tells apart are a
+// class: no synchronization is between them. The one that reaches furthest stands for it. Classes are in the order of
+// the program, so those that another core's access has no order with follow each other.
+class Classes {
+ public:
+  void add(const Item& item) {
+    const GmAccess& a = *item.access;
+    const auto [same, added] = all_.try_emplace({a.view, a.until, a.epoch}, item);
+    if (!added && item.end > same->second.end) same->second = item;
+  }
+  // f(other) of each that still reaches to `item`, from the first on that isn't complete at instruction `known`, to the
+  // first that `last` says is behind it. Forgets those that don't reach there.
+  template <typename Last, typename F>
+  void for_range(uint32_t known, const Item& item, Last last, F f) {
+    auto at = all_.lower_bound(known);
+    if (at != all_.begin()) --at;  // instructions of one class may be complete in part
+    while (at != all_.end()) {
+      const Item& other = at->second;
+      if (other.end <= item.begin) {
+        at = all_.erase(at);
+        continue;
+      }
+      if (last(other)) return;
+      f(other);
+      ++at;
+    }
+  }
+
+ private:
+  struct Key {
+    int view, until;
+    uint32_t epoch;  // of the first that was added: tells nothing apart, but grows with the others
+  };
+  struct Before {
+    using is_transparent = void;
+    bool operator()(const Key& a, const Key& b) const { return a.view != b.view ? a.view < b.view : a.until < b.until; }
+    bool operator()(const Key& a, uint32_t epoch) const { return a.epoch <= epoch; }
+  };
+  std::map<Key, Item, Before> all_;
+};
+
+// What has been touched so far, in the order of addresses.
+class Touching {
+ public:
+  explicit Touching(const std::vector<const HazardTracker*>& cores) : cores_(cores) {}
+
+  // f(other) of everything before that `item` has to be ordered with and isn't.
+  template <typename F>
+  void add(const Item& item, F f) {
+    const Kind kind = kind_of(*item.access);
+    for (int k = 0; k < kKinds; k++) {
+      if (k == kind && (kind == kRead || kind == kAtomic)) continue;
+      for (auto& [whose, classes] : of_kind_[k])
+        if (whose.first != item.core)
+          classes.for_range(
+              known(item, whose.first, whose.second), item, [&](const Item& other) { return before(item, other); },
+              [&](const Item& other) {
+                if (!before(other, item) && !store_the_same(*other.access, *item.access)) f(other);
+              });
+    }
+    of_kind_[kind][{item.core, item.access->site.pipe}].add(item);
+  }
+
+ private:
+  // Up to which instruction of a pipe of another core everything is complete, as the core of `item` knew.
+  uint32_t known(const Item& item, int core, Pipe pipe) const {
+    const HazardTracker& own = *cores_[static_cast<size_t>(item.core)];
+    const Knowledge::Known* of = own.views[static_cast<size_t>(item.access->view)].of(core);
+    return of ? of->clock[static_cast<size_t>(pipe)] : 0;
+  }
+  // Is `a` complete, as the core of `b` knew when it issued it?
+  bool before(const Item& a, const Item& b) const { return known(b, a.core, a.access->site.pipe) >= a.access->epoch; }
+
+  const std::vector<const HazardTracker*>& cores_;
+  std::map<std::pair<int, Pipe>, Classes> of_kind_[kKinds];  // by core and pipe
+};
+
+// Cores that have flags of groups between them.
+void compare_groups(const std::vector<const HazardTracker*>& cores, const Groups& groups, Reports& reports) {
+  std::vector<Item> items;
+  for (size_t c = 0; c < cores.size(); c++)
+    for (const auto& a : cores[c]->gm_accesses) items.push_back({a.begin, a.end, static_cast<int>(c), &a, 0});
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.core != b.core ? a.core < b.core : a.access < b.access;
+  });
+  Touching touching(cores);
+  for (const Item& item : items) {
+    touching.add(item, [&](const Item& other) {
+      HazardReport h = report_of(other, item);
+      if (groups.group(other.core) == groups.group(item.core))
+        h.missing = std::string(kWords.cross_set) + " / " + kWords.cross_wait + " between the cores of the group";
+      reports.add(h);
+    });
+    if (reports.full()) return;
+  }
+}
+
+// Cores that only meet all at once.
+void compare_intervals(const std::vector<const HazardTracker*>& cores, Reports& reports) {
+  Reached reached;
+  int interval = -1;
+  for (const Item& item : in_order(cores)) {
+    if (item.interval != interval) {
+      interval = item.interval;
+      reached.forget();
+    }
+    reached.for_unordered(item, [&](const Item& other) { reports.add(report_of(other, item)); });
+    if (reports.full()) return;
+    reached.add(item);
+  }
+}
+
 }  // namespace
 
 void HazardTracker::forget_overwritten() {
@@ -125,27 +258,11 @@ void HazardTracker::forget_overwritten() {
   for (GmAccess* a : forgotten) a->bytes.clear();
 }
 
-std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit) {
-  const std::vector<Item> items = in_order(cores);
-  std::vector<HazardReport> out;
-  const auto report = [&](const Item& first, const Item& second) {
-    const bool seen = std::any_of(out.begin(), out.end(), [&](const HazardReport& h) {
-      return h.first.pc == first.access->site.pc && h.second.pc == second.access->site.pc;
-    });
-    if (!seen && out.size() < limit) out.push_back(report_of(first, second));
-  };
-  Reached reached;
-  int interval = -1;
-  for (const Item& item : items) {
-    if (item.interval != interval) {
-      interval = item.interval;
-      reached.forget();
-    }
-    reached.for_unordered(item, [&](const Item& other) { report(other, item); });
-    if (out.size() >= limit) return out;
-    reached.add(item);
-  }
-  return out;
+std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, const Groups& groups,
+                                             size_t limit) {
+  Reports reports(limit);
+  groups.mixed() ? compare_groups(cores, groups, reports) : compare_intervals(cores, reports);
+  return reports.take();
 }
 
 }  // namespace vnpu

@@ -11,8 +11,11 @@
 
 namespace vnpu {
 
-uint32_t block_idx() { return static_cast<uint32_t>(core().index); }
-uint32_t block_num() { return static_cast<uint32_t>(core().block_num); }
+uint32_t block_idx() { return static_cast<uint32_t>(core().groups.block(core().index)); }
+uint32_t block_num() { return static_cast<uint32_t>(core().groups.blocks); }
+uint32_t group_idx() { return static_cast<uint32_t>(core().groups.group(core().index)); }
+uint32_t sub_block_idx() { return static_cast<uint32_t>(core().groups.sub(core().index)); }
+uint32_t sub_block_num() { return static_cast<uint32_t>(core().groups.ratio(core().index)); }
 
 void* local_base(Memory memory) { return core().local(memory); }
 uint32_t local_bytes(Memory memory) { return core().map[memory].bytes; }
@@ -45,8 +48,12 @@ void wait_flag(Pipe src, Pipe dst, int id) {
 }
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
-void sync_all() { core().sync_all(); }
-void cross_set(Pipe pipe, uint32_t id) { core().cross_set(pipe, id, VNPU_PC); }
+void sync_all(bool own_kind) { core().sync_all(own_kind); }
+void cross_set(uint32_t mode, Pipe pipe, uint32_t id) {
+  static constexpr Scope scopes[] = {Scope::Kind, Scope::Vectors, Scope::Group};
+  if (mode > 2) misuse(kWords.cross_set, "modes are 0, 1 and 2");
+  core().cross_set(scopes[mode], pipe, id, VNPU_PC);
+}
 void cross_wait(uint32_t id) { core().cross_wait(id, VNPU_PC); }
 void queue_cost() { core().scalar(ScalarKind::Queue); }
 void scalar_cost(double cycles) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "chip.h"
+#include "groups.h"
 #include "memory.h"
 
 #include "vnpu/types.h"
@@ -33,6 +34,7 @@ struct Event {
   const void* pc = nullptr;
   ScalarKind cost = ScalarKind::kCount;  // what the scalar unit does for it; kCount: nothing
   bool settled = false;                  // of a flag that is set: nobody needs to wait for it (queues)
+  Scope scope = Scope::Kind;             // of a flag between cores that is set, and of a meeting
   // Of an instruction: what it touches, and unless it is the scalar unit's, what it costs its pipe.
   const Access* accesses = nullptr;
   size_t n = 0;

@@ -61,7 +61,9 @@ void fiber_main() {
   enter_stack(nullptr, &turn->stack, &turn->stack_bytes);
   Fiber& f = turn->fiber;
   try {
-    turn->task.kernel.entry(turn->task.args);
+    const Task& task = turn->task;
+    const bool other_pass = task.groups.mixed() && core().kind == CoreKind::Cube;
+    (other_pass ? *task.kernel.cube_entry : task.kernel.entry)(task.args);
     core().finish();
   } catch (const KernelError& e) {
     f.error = std::make_unique<KernelError>(e);
@@ -116,7 +118,7 @@ void Fiber::sit_down(int index, const Task& task) {
     seat = std::move(seats().free.back());
     seats().free.pop_back();
   }
-  core = std::make_unique<Core>(task.kind, index, task.block_dim, task.chip, task.options, seat->memory);
+  core = std::make_unique<Core>(task.groups, index, task.crossing, task.chip, task.options, seat->memory);
   core->detached = detached.get();
   seat->clean(task.options.stack);
   if (task.keep_writes) core->hazards.keep_writes();
@@ -161,18 +163,10 @@ void abandon(const KernelError& error) {
   __builtin_unreachable();
 }
 
-void meet_flag(int id, uint32_t times) {
+void give_way(int id) {
   Fiber& f = turn->fiber;
   f.waiting = true;
   f.flag = id;
-  f.times = times;
-  yield(f);
-}
-
-void meet_all_cores() {
-  Fiber& f = turn->fiber;
-  f.waiting = true;
-  f.flag = -1;
   yield(f);
 }
 

@@ -15,11 +15,11 @@ namespace vnpu {
 // What the cores of one launch have in common.
 struct Task {
   const KernelInfo& kernel;
-  CoreKind kind;
+  Groups groups;
   void** args;
   const Chip& chip;
   const Options& options;
-  int block_dim = 0;
+  Crossing& crossing;
   bool keep_writes = false;
   Reach image;  // the binary's segments; none: the kernel's own loads and stores are not looked at
 };
@@ -50,14 +50,12 @@ struct Fiber {
   std::unique_ptr<Core> core;
   std::unique_ptr<Detached> detached;  // while it runs beside others
   bool done = false, waiting = false;
-  int flag = -1;  // waiting for this cross-core flag, for the `times`-th time; -1: at SyncAll
-  uint32_t times = 0;
+  int flag = -1;  // that it waits for: one between cores, or behind those a meeting
   std::unique_ptr<KernelError> error;
 
   Fiber() = default;
   Fiber(const Fiber&) = delete;
   ~Fiber() { stand_up(); }
-  uint32_t crossed(int id) const { return core ? core->crossed(id) : 0; }
 
   void sit_down(int index, const Task& task);
   void stand_up();

@@ -57,13 +57,13 @@ std::vector<UnwrittenUse> unwritten_uses(const std::vector<Core*>& cores, const 
   return out;
 }
 
-std::vector<HazardReport> hazards_between(const std::vector<Core*>& cores) {
+std::vector<HazardReport> hazards_between(const std::vector<Core*>& cores, const Groups& groups) {
   std::vector<const HazardTracker*> trackers;
   for (Core* c : cores) {
     c->hazards.forget_overwritten();
     trackers.push_back(&c->hazards);
   }
-  return cross_core_hazards(trackers, kMaxHazards);
+  return cross_core_hazards(trackers, groups, kMaxHazards);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void tell_habits(const std::vector<Core*>& cores, const BufferNames& names, Repo
 
 void tell_findings(const std::vector<Core*>& cores, const BufferNames& names, bool hazards, Report& report) {
   if (hazards)
-    for (HazardReport& h : hazards_between(cores)) report.hazards.push_back(std::move(h));
+    for (HazardReport& h : hazards_between(cores, report.groups)) report.hazards.push_back(std::move(h));
   for (HazardReport& h : report.hazards)
     if (h.gm) h.buffer = names.of(h.begin, h.end);
   report.unwritten = unwritten_uses(cores, names);

@@ -43,6 +43,7 @@ HazardTracker::HazardTracker(int core, CoreKind kind, const Chip& chip, const Lo
       event_ids_(static_cast<int>(chip.event_ids)),
       report_(what.report),
       auto_sync_(what.auto_sync),
+      views_(what.views),
       buffers_(buffers),
       shadows_(shadows) {
   const uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
@@ -53,7 +54,6 @@ HazardTracker::HazardTracker(int core, CoreKind kind, const Chip& chip, const Lo
   }
   sites_.resize(kPipes);
   flags_.resize(static_cast<size_t>(kPipes * kPipes * event_ids_));
-  crossings_.resize(chip.cross_flags);
 }
 
 void HazardTracker::on(const Event& e) {
@@ -72,9 +72,9 @@ void HazardTracker::on(const Event& e) {
     case Event::kMeet:
       return sync_all();
     case Event::kCrossSet:
-      return cross_set(e.pipe, e.id);
+      return cross_set(e.pipe);
     case Event::kCrossWait:
-      return cross_wait(e.id);
+      return;  // what it learns comes when it has waited
   }
 }
 
@@ -251,7 +251,8 @@ void HazardTracker::note_pieces(const Access& access) {
   for (uint32_t i = 0; i < (dense ? 1 : range.pieces); i++) {
     const uint64_t begin = access.canonical + i * range.stride;
     const uint64_t end = dense ? access.canonical + range.span() : begin + range.bytes;
-    GmAccess now{begin, end, current_, interval_, access.atomic, current_epoch_, kOpen, {}};
+    GmAccess now{
+        begin, end, current_, interval_, access.atomic, current_epoch_, kOpen, static_cast<int>(views.size()) - 1, {}};
     const auto* stored = reinterpret_cast<const uint8_t*>(range.addr + i * range.stride);
     if (keep) now.bytes.assign(stored, stored + (end - begin));
     if (!continues(now)) gm_accesses.push_back(std::move(now));
@@ -263,7 +264,7 @@ bool HazardTracker::continues(const GmAccess& now) {
   for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
     GmAccess& a = gm_accesses[k];
     const bool alike = a.site.pc == now.site.pc && a.interval == now.interval && a.site.write == now.site.write &&
-                       a.atomic == now.atomic;
+                       a.atomic == now.atomic && a.view == now.view;
     if (!alike || a.end != now.begin || a.until != kOpen) continue;
     a.end = now.end;
     a.epoch = now.epoch;
@@ -336,38 +337,41 @@ void HazardTracker::barrier_all() {
   }
 }
 
-void HazardTracker::complete_at(int barrier, const Clock& clock) {
+void HazardTracker::release(const Clock& clock) {
+  barriers_++;
   size_t open = gm_accesses.size();
   for (size_t i = gm_accesses.size(); i-- > first_open_;) {
     GmAccess& a = gm_accesses[i];
-    if (a.until == kOpen && clock[static_cast<int>(a.site.pipe)] >= a.epoch) a.until = barrier;
+    if (a.until == kOpen && clock[static_cast<int>(a.site.pipe)] >= a.epoch) a.until = barriers_;
     if (a.until == kOpen) open = i;
   }
   first_open_ = open;
+  told_ = knows_;
+  told_.add({core_, barriers_, clock});
 }
 
 void HazardTracker::sync_all() {
   barrier_all();
-  complete_at(++barriers_, issued_);
-  interval_ = barriers_;
+  release(issued_);
 }
 
-void HazardTracker::cross_set(Pipe pipe, int id) {
+void HazardTracker::cross_set(Pipe pipe) {
   int p = static_cast<int>(pipe);
   Clock clock = known_[p];
   for (int q = 0; q < kPipes; q++) clock[q] = std::max(clock[q], known_[0][q]);
   clock[p] = issued_[p];
   clock[0] = issued_[0];
-  complete_at(++barriers_, clock);
-  crossings_[static_cast<size_t>(id)].push_back({barriers_, clock});
+  release(clock);
 }
 
-void HazardTracker::cross_wait(int id) {
-  const Crossing& c = crossings_[static_cast<size_t>(id)].front();
-  for (int p = 0; p < kPipes; p++)
-    for (int q = 0; q < kPipes; q++) known_[p][q] = std::max(known_[p][q], c.clock[q]);
-  interval_ = std::max(interval_, c.barrier);
-  crossings_[static_cast<size_t>(id)].pop_front();
+void HazardTracker::learn(const Knowledge& known) {
+  if (const Knowledge::Known* own = known.of(core_)) {
+    for (Clock& of_pipe : known_) join(of_pipe, own->clock);
+    interval_ = std::max(interval_, own->barrier);
+  }
+  if (!views_) return;
+  knows_.add(known);
+  views.push_back(knows_);
 }
 
 }  // namespace vnpu

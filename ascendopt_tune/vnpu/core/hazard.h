@@ -6,20 +6,18 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "event.h"
+#include "knowledge.h"
 #include "local_map.h"
 #include "shadow.h"
 
 #include "vnpu/types.h"
 
 namespace vnpu {
-
-using Clock = std::array<uint32_t, kPipes>;  // per pipe: number of its instructions known to be complete
 
 struct AccessSite {
   Pipe pipe = Pipe::S;
@@ -53,6 +51,7 @@ class HazardTracker {
  public:
   struct What {
     bool report, auto_sync;
+    bool views;  // cores don't only meet all at once: what each knows of the others is kept
   };
   // `map`: what lies in local memory, and `register_bytes` behind it stand for registers: between instructions of one
   // pipe they are never a hazard. `buffers` handed out, offset -> bytes, are looked at when a report names one.
@@ -72,6 +71,11 @@ class HazardTracker {
   // Its number on its pipe, from 1, and what it has to wait for under automatic synchronization.
   uint32_t epoch() const { return current_epoch_; }
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
+  // What the flag between cores or the meeting that was told last hands over: what this core knows of the others, and
+  // which of its own instructions are complete.
+  const Knowledge& told() const { return told_; }
+  // The core has waited, and now knows this, too.
+  void learn(const Knowledge& known);
   // Has somebody set the flag who nobody has waited for yet?
   bool is_set(Pipe src, Pipe dst, int id) const { return !flags_[flag_index(src, dst, id)].sets.empty(); }
 
@@ -100,10 +104,12 @@ class HazardTracker {
     bool atomic;
     uint32_t epoch;
     int until = kOpen;             // number of the barrier that it is complete at
+    int view = 0;                  // what its core knew of the others: a number of views
     std::vector<uint8_t> bytes{};  // what was written, of a copy while writes are kept; else empty
   };
   static constexpr int kOpen = 0x7fffffff;
   std::vector<GmAccess> gm_accesses;
+  std::vector<Knowledge> views{{}};  // without What::views, the empty one alone
   // From now on the bytes of copies to GM are kept: writes of two cores that store the same need no order.
   void keep_writes() { keep_writes_ = true; }
   // Forgets the kept bytes of writes that overwrite each other with other values, no barrier between cores in between.
@@ -133,10 +139,8 @@ class HazardTracker {
   void wait_flag(const Event& e);
   void barrier(Pipe pipe);
   void barrier_all();
-  void sync_all();  // after a barrier over all cores: a new interval for the comparison between cores
-  // A barrier over all cores in two halves: what `pipe` has done is known everywhere once all cores have set the flag.
-  void cross_set(Pipe pipe, int id);
-  void cross_wait(int id);
+  void sync_all();
+  void cross_set(Pipe pipe);  // what `pipe` has done, and whatever it waited for, is known to whoever the flag reaches
 
   void conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin, uint64_t end);
   void depend(Pipe other, uint32_t epoch);  // automatic synchronization orders the current instruction after it
@@ -163,7 +167,7 @@ class HazardTracker {
   uint8_t* base_;
   uint32_t bytes_;
   int event_ids_;
-  bool report_, auto_sync_;
+  bool report_, auto_sync_, views_;
   const std::map<uint32_t, uint32_t>* buffers_;
   Clock issued_{};                     // instructions issued per pipe
   std::array<Clock, kPipes> known_{};  // known_[p][q]: instructions of q that p's next one is ordered after
@@ -176,20 +180,18 @@ class HazardTracker {
   Shadows& shadows_;
   std::vector<Flag> flags_;
   std::vector<GmPending> gm_reads_, gm_writes_;
-  struct Crossing {
-    int barrier;  // its number
-    Clock clock;
-  };
-  void complete_at(int barrier, const Clock& clock);  // tells it the accesses that `clock` covers
-  std::vector<std::deque<Crossing>> crossings_;       // by flag: set and not yet waited for
-  size_t first_open_ = 0;                             // accesses before it are complete at some barrier
+  // The next barrier between cores: a flag that is set, or a meeting. `clock`: the instructions complete there.
+  void release(const Clock& clock);
+  size_t first_open_ = 0;  // accesses before it are complete at some barrier
   int barriers_ = 0;
-  int interval_ = 0;
+  int interval_ = 0;        // the last barrier of its own that it knows to be over
+  Knowledge knows_, told_;  // of the others; what the last barrier hands over
   bool scalar_gm_ = false;  // the scalar unit has touched GM
   bool keep_writes_ = false;
 };
 
 // Pairs of unordered GM accesses of different cores; at most `limit` reports.
-std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, size_t limit);
+std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, const Groups& groups,
+                                             size_t limit);
 
 }  // namespace vnpu

@@ -69,12 +69,16 @@ thread_local std::string last_error, last_log;
 thread_local size_t last_beside = 0;
 
 // Why the kernel is not even started; "" when it is.
-std::string refusal(const KernelInfo& kernel, uint32_t block_dim) {
-  if (kernel.core_type > 1)
-    return std::string("kernel ") + kernel.name +
-           " needs cube and vector cores together; the virtual NPU runs kernels of one kind of core";
+std::string refusal(uint32_t block_dim) {
   if (block_dim == 0 || block_dim > 65535) return "block dim " + std::to_string(block_dim) + " is outside 1..65535";
   return "";
+}
+
+// Blocks are groups, where a kernel is for both kinds of cores.
+Groups groups_of(const KernelInfo& kernel, uint32_t block_dim) {
+  const int blocks = static_cast<int>(block_dim);
+  if (kernel.core_type >= 2) return {blocks, 1, kernel.core_type - 1};
+  return groups_of(kernel.core_type == 1 ? CoreKind::Cube : CoreKind::Vector, blocks);
 }
 
 // What the compiler orders by itself costs time and hides hazards; without either observer nobody has to know.
@@ -84,9 +88,10 @@ Options core_options(const KernelInfo& kernel, const LaunchOptions& o) {
 }
 
 // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
+// Those of a group hand each other what they have done: their order matters.
 bool may_run_beside(const LaunchOptions& o, const Task& task, bool variables) {
   const bool seen = task.kernel.guarded && task.image.bytes != 0 && guard_answers() && !variables;
-  return task.block_dim > 1 && !o.log && !o.writes && seen;
+  return task.groups.blocks > 1 && !task.groups.mixed() && !o.log && !o.writes && seen;
 }
 
 // Those that have begun: with an error not all.
@@ -97,22 +102,20 @@ std::vector<Core*> cores_of(const Fibers& fibers) {
   return cores;
 }
 
-std::string access_log(const std::vector<Core*>& cores, const LocalMap& map) {
-  std::vector<const AccessLog*> logs;
-  std::vector<const uint8_t*> memories;
-  for (Core* c : cores) logs.push_back(&c->log), memories.push_back(c->local());
-  return access_log_json(logs, memories, map);
+std::string access_log(const std::vector<Core*>& cores) {
+  std::vector<LoggedCore> logged;
+  for (Core* c : cores) logged.push_back({c->log, c->local(), c->map});
+  return access_log_json(logged);
 }
 
 // Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
-std::string model_time(const std::vector<Core*>& cores, CoreKind kind, const Chip& chip, const LaunchOptions& o,
-                       Report& report) {
+std::string model_time(const std::vector<Core*>& cores, const Chip& chip, const LaunchOptions& o, Report& report) {
   std::vector<Trace> traces;
   for (Core* c : cores) traces.push_back(std::move(c->trace));
-  auto replay = std::make_shared<const Replay>(std::move(traces), kind, chip, static_cast<State>(o.state));
+  auto replay = std::make_shared<const Replay>(std::move(traces), report.groups, chip, static_cast<State>(o.state));
   report.times = replay->times(chip, o.trace ? &report.timeline : nullptr);
   if (!report.times.deadlock.empty()) return "deadlock: " + report.times.deadlock;
-  report.profile(replay->traces(), kind, chip);
+  report.profile(replay->traces(), chip);
   keep(std::move(replay));
   return "";
 }
@@ -143,20 +146,21 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   }
   const Chip& chip = *in_force;
   report.chip = chip.name;
-  if (const std::string why = refusal(kernel, block_dim); !why.empty()) return finish(kInvalidParam, why);
+  if (const std::string why = refusal(block_dim); !why.empty()) return finish(kInvalidParam, why);
 
   const Options options = core_options(kernel, o);
+  const Groups groups = report.groups = groups_of(kernel, block_dim);
+  Crossing crossing(groups);
   Fibers fibers;
-  for (uint32_t i = 0; i < block_dim; i++) fibers.push_back(std::make_unique<Fiber>());
+  for (int i = 0; i < groups.cores(); i++) fibers.push_back(std::make_unique<Fiber>());
   const Reach image = o.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
-  const CoreKind kind = kernel.core_type == 1 ? CoreKind::Cube : CoreKind::Vector;
-  const Task task{kernel, kind, args, chip, options, static_cast<int>(block_dim), o.writes != 0, image};
+  const Task task{kernel, groups, args, chip, options, crossing, o.writes != 0, image};
   const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
   last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);
   const std::vector<Core*> cores = cores_of(fibers);
 
-  if (o.log) last_log = access_log(cores, LocalMap(chip, kind));
+  if (o.log) last_log = access_log(cores);
   const BufferNames names{kernel, args};
   tell_habits(cores, names, report);
   if (error) {
@@ -165,7 +169,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   }
   tell_findings(cores, names, o.hazards != 0, report);
   if (o.timing) {
-    if (const std::string deadlock = model_time(cores, kind, chip, o, report); !deadlock.empty()) {
+    if (const std::string deadlock = model_time(cores, chip, o, report); !deadlock.empty()) {
       report.errors.emplace_back(KernelError::kDeadlock, deadlock, "", nullptr);
       return finish(kVectorCoreException, deadlock);
     }

@@ -34,8 +34,8 @@ struct LaunchResult {
   std::string message;          // empty when status is 0
 };
 
-// Runs the kernel on `block_dim` cores, now. Thread-safe; launches of one process run one after another. `variables`:
-// whether its binary has any, which are all cores'.
+// Runs the kernel on `block_dim` cores, or groups of cores, now. Thread-safe; launches of one process run one after
+// another. `variables`: whether its binary has any, which are all cores'.
 LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, bool variables,
                     const LaunchOptions& options);
 

@@ -52,17 +52,19 @@ uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill, bool keep) {
 
 // By default all bits of local memory are set, NaN in every float type and -1 in every signed one: reading what nobody
 // wrote shows.
-Core::Core(CoreKind kind, int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory)
-    : kind(kind),
+Core::Core(const Groups& groups, int index, Crossing& crossing, const Chip& chip, const Options& options,
+           LocalMemory& memory)
+    : groups(groups),
       index(index),
-      block_num(block_num),
+      kind(groups.kind(index)),
       chip(chip),
       options(options),
       map(chip, kind),
       local_(memory.reset(map.bytes(), options.fill, options.keep)),
-      hazards(index, kind, chip, map, local_, kRegisterBytes, {options.hazards, options.auto_sync}, &buffers_,
-              memory.shadows),
+      hazards(index, kind, chip, map, local_, kRegisterBytes,
+              {options.hazards, options.auto_sync, options.hazards && groups.mixed()}, &buffers_, memory.shadows),
       unwritten(local_, map.bytes(), options.hazards),
+      crossing_(crossing),
       crossed_(chip.cross_flags),
       awaited_(chip.cross_flags) {}
 
@@ -148,6 +150,8 @@ void Core::time(const Event& e) {
   if (instruction) {
     r.epoch = hazards.epoch();
     r.work = trace.works.number(*e.work);
+  } else {
+    r.epoch = static_cast<uint32_t>(e.scope);
   }
   if (e.transfer) {
     r.transfer = static_cast<int32_t>(trace.transfers.size());
@@ -235,6 +239,7 @@ void Core::needs_turn(const char* api, const void* pc) const {
 }
 
 void Core::finish() {
+  if (groups.mixed() && kind == CoreKind::Vector) end_calls();
   trace.scalar_tail = trace.scalars.number(scalar_pending_);
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
     throw KernelError(KernelError::kMisuse,
@@ -269,54 +274,83 @@ void Core::barrier_all() {
   tell({Event::kBarrierAll, Pipe::S, Pipe::S, 0, kWords.barrier_all, nullptr, ScalarKind::Flag});
 }
 
-void Core::sync_all() {
-  needs_turn(kWords.meet, nullptr);
-  if (static_cast<uint32_t>(block_num) > cores())
-    throw KernelError(KernelError::kDeadlock,
-                      std::string(kWords.meet) + " with " + std::to_string(block_num) + " blocks on " +
-                          std::to_string(cores()) +
-                          " cores: it needs all of them running at once and would wait for ever",
-                      kWords.meet, nullptr);
-  tell({Event::kMeet, Pipe::S, Pipe::S, 0, kWords.meet});
-  std::fill(dcache_.begin(), dcache_.end(), ~0ull);
-  meet_all_cores();
+void Core::needs_all_at_once(const std::string& call, const char* api, const void* pc) const {
+  const int most = groups.at_once(chip);
+  if (groups.blocks <= most) return;
+  throw KernelError(KernelError::kDeadlock,
+                    call + " with " + std::to_string(groups.blocks) + " blocks on " + std::to_string(most) +
+                        (groups.mixed() ? " groups of" : "") +
+                        " cores: it needs all of them running at once and would wait for ever",
+                    api, pc);
 }
 
-void Core::cross_set(Pipe pipe, uint32_t id, const void* pc) {
+// Meetings are flags behind those that kernels set.
+void Core::sync_all(bool own_kind) {
+  const Scope scope = own_kind || !groups.mixed() ? Scope::Kind : Scope::All;
+  const int id = static_cast<int>(chip.cross_flags) + (scope == Scope::All);
+  needs_turn(kWords.meet, nullptr);
+  needs_all_at_once(kWords.meet, kWords.meet, nullptr);
+  Event e{Event::kMeet, Pipe::S, Pipe::S, 0, kWords.meet};
+  e.scope = scope;
+  tell(e);
+  std::fill(dcache_.begin(), dcache_.end(), ~0ull);
+  crossing_.raise(index, scope, id, hazards.told());
+  await(id);
+}
+
+void Core::await(int id) {
+  give_way(id);
+  hazards.learn(crossing_.take(index, id));
+}
+
+void Core::cross_set(Scope scope, Pipe pipe, uint32_t id, const void* pc) {
   id %= chip.cross_flags;
+  const std::string call = std::string(kWords.cross_set) + "(" + std::to_string(id) + ")";
   needs_turn(kWords.cross_set, pc);
-  if (++crossed_[id] - awaited_[id] > chip.cross_flag_most)
-    throw KernelError(KernelError::kMisuse,
-                      std::string(kWords.cross_set) + "(" + std::to_string(id) + ") more than " +
-                          std::to_string(chip.cross_flag_most) + " times without " + kWords.cross_wait +
-                          ": the flag's counter overflows",
-                      kWords.cross_set, pc);
-  tell({Event::kCrossSet, pipe, Pipe::S, static_cast<int>(id), kWords.cross_set, pc, ScalarKind::Flag});
+  if (scope != Scope::Kind && (!groups.mixed() || (scope == Scope::Vectors && kind == CoreKind::Cube)))
+    throw KernelError(KernelError::kMisuse, call + ": " + kWords.group_flags, kWords.cross_set, pc);
+  if (scope == Scope::Kind && groups.mixed()) needs_all_at_once(call, kWords.cross_set, pc);
+  Event e{Event::kCrossSet, pipe, Pipe::S, static_cast<int>(id), kWords.cross_set, pc, ScalarKind::Flag};
+  e.scope = scope;
+  const bool alone = scope == Scope::Kind && groups.blocks > groups.at_once(chip);  // nobody can wait for it
+  const auto overflows = [&](size_t pending) {
+    if (pending > chip.cross_flag_most)
+      throw KernelError(KernelError::kMisuse,
+                        call + " more than " + std::to_string(chip.cross_flag_most) + " times without " +
+                            kWords.cross_wait + ": the flag's counter overflows",
+                        kWords.cross_set, pc);
+  };
+  if (scope == Scope::Kind) overflows(++crossed_[id] - awaited_[id]);
+  tell(e);
+  if (!alone) overflows(crossing_.raise(index, scope, static_cast<int>(id), hazards.told()));
 }
 
 void Core::cross_wait(uint32_t id, const void* pc) {
   id %= chip.cross_flags;
-  std::string call = std::string(kWords.cross_wait) + "(" + std::to_string(id) + ")";
-  if (awaited_[id] == crossed_[id])
-    throw KernelError(KernelError::kDeadlock,
-                      call + " has no " + kWords.cross_set + " before it on its own core: the core would wait for ever",
-                      kWords.cross_wait, pc);
-  if (static_cast<uint32_t>(block_num) > cores())
-    throw KernelError(KernelError::kDeadlock,
-                      call + " with " + std::to_string(block_num) + " blocks on " + std::to_string(cores()) +
-                          " cores: it needs all of them running at once and would wait for ever",
-                      kWords.cross_wait, pc);
+  const std::string call = std::string(kWords.cross_wait) + "(" + std::to_string(id) + ")";
+  if (!groups.mixed()) {
+    if (awaited_[id] == crossed_[id])
+      throw KernelError(
+          KernelError::kDeadlock,
+          call + " has no " + kWords.cross_set + " before it on its own core: the core would wait for ever",
+          kWords.cross_wait, pc);
+    needs_all_at_once(call, kWords.cross_wait, pc);
+  }
   tell({Event::kCrossWait, Pipe::S, Pipe::S, static_cast<int>(id), kWords.cross_wait, pc});
-  meet_flag(static_cast<int>(id), ++awaited_[id]);
+  awaited_[id]++;
+  await(static_cast<int>(id));
 }
 
 void Core::needs(CoreKind wanted, const char* api, const void* pc) const {
   if (kind == wanted) return;
-  const char* name = wanted == CoreKind::Vector ? "vector" : "cube";
-  throw KernelError(KernelError::kUnsupported,
-                    std::string(api) + " needs a " + name + " core, and this kernel runs on " +
-                        (kind == CoreKind::Vector ? "vector" : "cube") + " cores alone; " + kWords.choose_cores,
-                    api, pc);
+  const char* const names[] = {"vector", "cube"};
+  const char *name = names[wanted == CoreKind::Cube], *own = names[kind == CoreKind::Cube];
+  throw KernelError(
+      KernelError::kUnsupported,
+      std::string(api) + " needs a " + name + " core, and " +
+          (groups.mixed() ? "this is " + groups.name(index) + "; " + kWords.tell_cores
+                          : std::string("this kernel runs on ") + own + " cores alone; " + kWords.choose_cores),
+      api, pc);
 }
 
 void Core::not_inside(const Range& range, Memory memory, const char* api, const void* pc, const char* operand) const {

@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "vnpu/cube.h"
+#include "vnpu/matmul.h"
 
 #include "access_log.h"
 #include "chip.h"
+#include "crossing.h"
+#include "cross_flags.h"
 #include "detached.h"
 #include "hazard.h"
 #include "local_map.h"
@@ -63,10 +66,27 @@ class LocalMemory {
 
 class OwnClock;
 
+// Event ids that all multiplications of a core share, and which of them are raised: a pipe that has waited for a later
+// use of one buffer has waited for an earlier one of another, too.
+struct MultiplicationFlags {
+  struct Flag {
+    int id = -1;
+    bool raised = false;
+  };
+  static constexpr int kInputs = 2, kResults = 2;
+  Flag a_copied[kInputs], b_copied[kInputs], copied;  // forward: blocks and the bias are in L1,
+  Flag loaded, computed, brought;                     // in L0, results in L0C, words in the outgoing pipe's table
+  Flag a[kInputs], b[kInputs], bias, words;           // back: parts of L1 are free
+  Flag inputs[kInputs], table, results[kResults];     // halves of L0A and L0B, the table of biases, buffers of L0C
+  bool allocated = false;
+  uint32_t input = 0;  // half of L0A and L0B that is next
+};
+
 class Core {
  public:
-  // `memory` is this core's until leave_memory().
-  Core(CoreKind kind, int index, int block_num, const Chip& chip, const Options& options, LocalMemory& memory);
+  // `index`: which of the launch's cores it is. `memory` is this core's until leave_memory().
+  Core(const Groups& groups, int index, Crossing& crossing, const Chip& chip, const Options& options,
+       LocalMemory& memory);
   ~Core();
 
   // ---- instructions ----
@@ -98,10 +118,16 @@ class Core {
   void wait_flag(Pipe src, Pipe dst, int id, const void* pc);
   void barrier(Pipe pipe);
   void barrier_all();
-  void sync_all();
-  void cross_set(Pipe pipe, uint32_t id, const void* pc);  // of an id the low bits count
+  // Meets all cores of its kind, or all of the launch.
+  void sync_all(bool own_kind);
+  void cross_set(Scope scope, Pipe pipe, uint32_t id, const void* pc);  // of an id the low bits count
   void cross_wait(uint32_t id, const void* pc);
-  uint32_t crossed(int id) const { return crossed_[static_cast<size_t>(id)]; }  // how often this core has set the flag
+  // Of a vector core in a group: its cube core does this, when it serves; and has answered.
+  void call_cube(std::function<void()> run, const void* pc);
+  void await_answer(const void* pc);
+  // Of a cube core in a group: does what vector cores ask for until they have ended; tells one that it is done.
+  void serve();
+  void answer(int to, const void* pc);
   // The kernel has returned; scalar work since its last instruction counts. Throws KernelError for what it left undone
   // (flags nobody waited for).
   void finish();
@@ -141,12 +167,12 @@ class Core {
   int allocate_event(Pipe src, Pipe dst, const void* pc);
   void release_event(Pipe src, Pipe dst, int id);
 
+  const Groups& groups;
+  const int index;
   const CoreKind kind;
-  const int index, block_num;
   const Chip& chip;
   const Options& options;
   const LocalMap map;
-  uint32_t cores() const { return cores_of(kind, chip); }  // the chip has, of this kind
 
   // ---- state that instructions share ----
   uint64_t mask[2] = {~0ull, ~0ull};  // vector mask, normal mode: bit i enables lane i of a repeat
@@ -161,6 +187,10 @@ class Core {
   OutgoingRegisters outgoing;
   const void* outgoing_words = nullptr;
   UnitFlags unit_flags;
+  MultiplicationFlags multiplication;
+  std::map<size_t, Matmul> multiplications;      // of the vector cores of the group, by the objects' numbers
+  std::map<const void*, size_t> matmul_numbers;  // of this vector core's objects, as they were initialized
+  const void* caller = nullptr;                  // the kernel's call, while an API that is made of others runs
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
   void* user_pipe = nullptr;         // GetTPipePtr()
@@ -199,10 +229,14 @@ class Core {
                                const char* operand) const;
   void record(Record r);
   void depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
+  void end_calls();  // of a vector core that has ended
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
+  void needs_all_at_once(const std::string& call, const char* api, const void* pc) const;
+  void await(int id);
 
   uint64_t events_[kPipes][kPipes] = {};
-  std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it, and waited for it
+  Crossing& crossing_;
+  std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it (mode 0), and waited for it
   ScalarWork scalar_pending_;
   std::unique_ptr<OwnClock> clock_;  // from the first time somebody asks
   const Allocation* recent_[4] = {};
@@ -215,9 +249,7 @@ Core& core_unsettled();  // for guard.cpp: with stores that have not been notice
 void set_current_core(Core* core);
 // Ends the launch with this error from wherever kernel code stands, without unwinding it.
 [[noreturn]] void abandon(const KernelError& error);
-// Waits until every core of the launch has called it (machine side of SyncAll). Set by launch.cpp.
-void meet_all_cores();
-// Waits until every core has set cross-core flag `id` `times` times.
-void meet_flag(int id, uint32_t times);
+// Gives the other cores their turns until flag `id` has arrived at this one.
+void give_way(int id);
 
 }  // namespace vnpu

@@ -5,7 +5,7 @@ namespace vnpu {
 OwnClock::OwnClock(const Trace& trace, const Chip& chip)
     : chip_(chip),
       traces_{&trace},
-      cross_(1, chip.cross_flags),
+      cross_(Groups{}),
       traffic_(traces_, chip, l2_),
       core_(0, trace, nobody_, traffic_.bandwidth(), cross_, chip, nullptr) {}
 
@@ -15,8 +15,10 @@ double OwnClock::now() {
   while (!core_.through()) {
     if (traffic_.awaited())
       traffic_.step(&core_);
-    else if (core_.at_sync())  // the others are there at the same time
+    else if (core_.at_sync(Scope::Kind) || core_.at_sync(Scope::All))  // the others are there at the same time
       core_.leave_sync(core_.sync_time() + chip_.sync_all);
+    else if (core_.awaited() >= 0)  // the others have raised it, where the core itself hasn't
+      cross_.pending(0, core_.awaited()) > 0 ? void() : cross_.arrive(0, core_.awaited(), core_.scalar_time());
     else if (!cross_.news())
       break;  // it waits for what never happens: the launch ends with that
     core_.advance(traffic_.arrivals());

@@ -18,7 +18,7 @@ class OwnClock {
   const std::vector<const Trace*> traces_;
   const std::vector<uint16_t> nobody_;  // shares a transfer
   L2State l2_;
-  CrossFlags cross_;
+  CrossFlags<double> cross_;
   Traffic traffic_;
   CoreSim core_;
 };

@@ -20,9 +20,9 @@ std::vector<const Trace*> pointers(const std::vector<Trace>& traces) {
 
 }  // namespace
 
-Replay::Replay(std::vector<Trace> traces, CoreKind kind, const Chip& chip, State state)
+Replay::Replay(std::vector<Trace> traces, const Groups& groups, const Chip& chip, State state)
     : traces_(std::move(traces)),
-      task_(std::make_unique<TaskTraces>(pointers(traces_), kind, chip)),
+      task_(std::make_unique<TaskTraces>(pointers(traces_), groups, chip)),
       chip_(chip),
       state_(state) {
   if (state_ == State::Warm) simulate(*task_, chip_, l2_, state_, nullptr);
@@ -51,7 +51,7 @@ int replay(const vnpu::Replay& launch, const char* clocks, double* times_us, uin
     for (uint32_t i = 0; i < n; i++) {
       if (!std::getline(in, line)) line.clear();
       const Chip chip = launch.chip().with(line);
-      const PipeTimes t = mean_times(launch.times(chip, nullptr), launch.kind(), chip);
+      const PipeTimes t = mean_times(launch.times(chip, nullptr), launch.groups(), leading(launch.groups()), chip);
       for (double us : {t.task, t.core, t.vec, t.scalar, t.mte2, t.mte3}) *times_us++ = us;
     }
   } catch (const std::exception& e) {

@@ -14,10 +14,10 @@ namespace vnpu {
 class Replay {
  public:
   // Warm: a pass before brings into L2 what stays there; otherwise it is empty.
-  Replay(std::vector<Trace> traces, CoreKind kind, const Chip& chip, State state);
+  Replay(std::vector<Trace> traces, const Groups& groups, const Chip& chip, State state);
 
   const std::vector<const Trace*>& traces() const { return task_->traces; }
-  CoreKind kind() const { return task_->kind; }
+  const Groups& groups() const { return task_->groups; }
   const Chip& chip() const { return chip_; }
   TaskTimes times(const Chip& chip, Timeline* timeline) const;
 

@@ -46,9 +46,10 @@ std::string site_offset(const void* pc) {
 
 namespace {
 
-std::string site(const AccessSite& s, int core) {
+std::string site(const AccessSite& s, int core, const Groups& groups) {
   return std::string("{\"pipe\":\"") + pipe_name(s.pipe) + "\",\"api\":" + quoted(s.api ? s.api : "") +
-         ",\"access\":\"" + (s.write ? "write" : "read") + "\",\"core\":" + std::to_string(core) +
+         ",\"access\":\"" + (s.write ? "write" : "read") +
+         "\",\"core\":" + (groups.mixed() ? quoted(groups.name(core)) : std::to_string(core)) +
          ",\"pc\":" + site_offset(s.pc) + "}";
 }
 
@@ -65,84 +66,133 @@ const char* kind_name(KernelError::Kind kind) {
   }
 }
 
-// `,"name":value` for each: why pipes with work stood still, in microseconds, means over the cores.
-std::string stall_fields(const TaskTimes& times, double clock, double cores) {
-  static const char* const names[] = {"scalar", "vec", "mte1", "mte2", "mte3", "cube", "fixpipe"};
-  double queue = 0, all_pipes = 0, sync = 0, shortest = 0, longest = 0, first = times.cycles, last = 0, starts = 0;
-  double waits[kPipes][kPipes] = {};
-  for (const CoreTimes& c : times.cores) {
+// `,"name":value` for each: why pipes with work stood still, in microseconds, means over the `n` cores of a kind.
+class Stalls {
+ public:
+  explicit Stalls(double task) : first_(task) {}
+  void add(const CoreTimes& c) {
     for (int p = 0; p < kPipes; p++)
-      for (int q = 0; q < kPipes; q++) waits[p][q] += c.waits[p][q];
-    queue += c.queue_full;
-    all_pipes += c.all_pipes;
-    sync += c.sync_all;
-    shortest = longest == 0 ? c.end - c.first : std::min(shortest, c.end - c.first);
-    longest = std::max(longest, c.end - c.first);
-    starts += c.first - c.start;
-    first = std::min(first, c.first);
-    last = std::max(last, c.end);
+      for (int q = 0; q < kPipes; q++) waits_[p][q] += c.waits[p][q];
+    queue_ += c.queue_full;
+    all_pipes_ += c.all_pipes;
+    sync_ += c.sync_all;
+    shortest_ = longest_ == 0 ? c.end - c.first : std::min(shortest_, c.end - c.first);
+    longest_ = std::max(longest_, c.end - c.first);
+    starts_ += c.first - c.start;
+    loading_ += c.loading;
+    first_ = std::min(first_, c.first);
+    last_ = std::max(last_, c.end);
   }
+  std::string fields(double clock, double n, bool mixed) const {
+    static const char* const names[] = {"scalar", "vec", "mte1", "mte2", "mte3", "cube", "fixpipe"};
+    std::string out;
+    auto add = [&](const std::string& name, double cycles) { out += ",\"" + name + "\":" + number(cycles / clock); };
+    for (int p = 0; p < kPipes; p++)
+      for (int q = 0; q < kPipes; q++)
+        if (waits_[p][q] > 0) add(std::string("stall_") + names[p] + "_on_" + names[q] + "_us", waits_[p][q] / n);
+    add("stall_scalar_on_full_queue_us", queue_ / n);
+    add("stall_scalar_on_all_pipes_us", all_pipes_ / n);
+    add(mixed ? "stall_between_cores_us" : "stall_sync_all_us", sync_ / n);
+    add("core_start_us", starts_ / n);
+    add("core_loading_us", loading_ / n);
+    add("block_time_min_us", shortest_);
+    add("block_time_max_us", longest_);
+    add("cores_active_us", last_ - first_);
+    return out;
+  }
+
+ private:
+  double queue_ = 0, all_pipes_ = 0, sync_ = 0, shortest_ = 0, longest_ = 0, first_, last_ = 0, starts_ = 0,
+         loading_ = 0;
+  double waits_[kPipes][kPipes] = {};
+};
+
+Report::OfKind of_kind(CoreKind kind, const Report& report, const std::vector<const Trace*>& traces, const Chip& chip) {
+  const Groups& groups = report.groups;
+  const double clock = chip.clock_mhz;
+  const double n = std::min(static_cast<double>(groups.cores(kind)), static_cast<double>(cores_of(kind, chip)));
+  Report::OfKind out{kind, mean_times(report.times, groups, kind, chip), ""};
+  Stalls stalls(report.times.cycles);
+  for (size_t i = 0; i < traces.size(); i++) {
+    if (groups.kind(static_cast<int>(i)) != kind) continue;
+    const Trace& t = *traces[i];
+    stalls.add(report.times.cores[i]);
+    out.stall_gm_us += report.times.cores[i].stall_gm / clock / n;
+    out.conflict_cycles += t.conflict_cycles;
+    out.mte2_bytes += static_cast<double>(t.mte2_bytes);
+    out.written_bytes += static_cast<double>(t.mte3_bytes);
+    for (const Record& r : t.records) {
+      if (r.kind != Record::kInstr) continue;
+      out.instructions++;
+      out.issued[static_cast<size_t>(r.pipe)]++;
+    }
+  }
+  out.stalls = stalls.fields(clock, n, groups.mixed());
+  return out;
+}
+
+// Under msprof's names, which tell the kind of core.
+std::string times_json(const Report::OfKind& k) {
+  const PipeTimes& p = k.pipes;
+  if (k.kind == CoreKind::Vector)
+    return ",\"aiv_time_us\":" + number(p.core) + ",\"aiv_vec_time_us\":" + number(p.vec) +
+           ",\"aiv_scalar_time_us\":" + number(p.scalar) + ",\"aiv_mte2_time_us\":" + number(p.mte2) +
+           ",\"aiv_mte3_time_us\":" + number(p.mte3);
+  return ",\"aic_time_us\":" + number(p.core) + ",\"aic_mac_time_us\":" + number(p.mac) +
+         ",\"aic_scalar_time_us\":" + number(p.scalar) + ",\"aic_mte1_time_us\":" + number(p.mte1) +
+         ",\"aic_mte2_time_us\":" + number(p.mte2) + ",\"aic_fixpipe_time_us\":" + number(p.fixpipe);
+}
+
+std::string counters_json(const Report::OfKind& k) {
+  const auto count = [&](Pipe pipe) { return number(k.issued[static_cast<size_t>(pipe)]); };
+  std::string out = "\"mte2_bytes\":" + number(k.mte2_bytes);
+  if (k.kind == CoreKind::Vector)
+    out += ",\"mte3_bytes\":" + number(k.written_bytes) + ",\"bank_conflict_cycles\":" + number(k.conflict_cycles) +
+           ",\"instructions\":" + number(k.instructions) + ",\"vec_instructions\":" + count(Pipe::V) +
+           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"mte3_copies\":" + count(Pipe::MTE3);
+  else
+    out += ",\"fixpipe_bytes\":" + number(k.written_bytes) + ",\"instructions\":" + number(k.instructions) +
+           ",\"mac_instructions\":" + count(Pipe::M) + ",\"mte1_instructions\":" + count(Pipe::MTE1) +
+           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"fixpipe_copies\":" + count(Pipe::FIX);
+  return out + ",\"stall_gm_bandwidth_us\":" + number(k.stall_gm_us) + k.stalls;
+}
+
+// The same names with `prefix` in front.
+std::string prefixed(const std::string& fields, const std::string& prefix) {
   std::string out;
-  auto add = [&](const std::string& name, double cycles) { out += ",\"" + name + "\":" + number(cycles / clock); };
-  for (int p = 0; p < kPipes; p++)
-    for (int q = 0; q < kPipes; q++)
-      if (waits[p][q] > 0) add(std::string("stall_") + names[p] + "_on_" + names[q] + "_us", waits[p][q] / cores);
-  add("stall_scalar_on_full_queue_us", queue / cores);
-  add("stall_scalar_on_all_pipes_us", all_pipes / cores);
-  add("stall_sync_all_us", sync / cores);
-  add("core_start_us", starts / cores);
-  add("block_time_min_us", shortest);
-  add("block_time_max_us", longest);
-  add("cores_active_us", last - first);
+  for (size_t i = 0; i < fields.size(); i++) {
+    out += fields[i];
+    const bool name = fields[i] == '"' && (i == 0 || fields[i - 1] == ',');
+    if (name) out += prefix;
+  }
   return out;
 }
 
 }  // namespace
 
-void Report::profile(const std::vector<const Trace*>& traces, CoreKind cores, const Chip& chip) {
-  kind = cores;
-  double clock = chip.clock_mhz;
-  double n = std::min(static_cast<double>(traces.size()), static_cast<double>(cores_of(kind, chip)));
-  cycles_per_us = clock;
-  pipes = mean_times(times, kind, chip);
-  task_duration_us = pipes.task;
-  for (const CoreTimes& c : times.cores) stall_gm_us += c.stall_gm / clock / n;
-  stalls = stall_fields(times, clock, n);
-  for (const Trace* t : traces) {
-    conflict_cycles += t->conflict_cycles;
-    mte2_bytes += static_cast<double>(t->mte2_bytes);
-    written_bytes += static_cast<double>(t->mte3_bytes);
-    for (const Record& r : t->records) {
-      if (r.kind != Record::kInstr) continue;
-      instructions++;
-      issued[static_cast<size_t>(r.pipe)]++;
-    }
-  }
+void Report::profile(const std::vector<const Trace*>& traces, const Chip& chip) {
+  cycles_per_us = chip.clock_mhz;
+  task_duration_us = times.cycles / chip.clock_mhz;
+  for (const CoreKind kind : {CoreKind::Cube, CoreKind::Vector})
+    if (groups.has(kind)) kinds.push_back(of_kind(kind, *this, traces, chip));
 }
 
-// Under msprof's names, which tell the kind of core.
+// Where there are two kinds, counters are the cores' of one kind: aic_mte2_bytes, aiv_mte2_bytes.
 std::string Report::profile_json() const {
-  const auto count = [this](Pipe pipe) { return number(issued[static_cast<size_t>(pipe)]); };
   std::string out = ",\"profile\":{\"task_duration_us\":" + number(task_duration_us);
-  if (kind == CoreKind::Vector)
-    out += ",\"aiv_time_us\":" + number(pipes.core) + ",\"aiv_vec_time_us\":" + number(pipes.vec) +
-           ",\"aiv_scalar_time_us\":" + number(pipes.scalar) + ",\"aiv_mte2_time_us\":" + number(pipes.mte2) +
-           ",\"aiv_mte3_time_us\":" + number(pipes.mte3);
-  else
-    out += ",\"aic_time_us\":" + number(pipes.core) + ",\"aic_mac_time_us\":" + number(pipes.mac) +
-           ",\"aic_scalar_time_us\":" + number(pipes.scalar) + ",\"aic_mte1_time_us\":" + number(pipes.mte1) +
-           ",\"aic_mte2_time_us\":" + number(pipes.mte2) + ",\"aic_fixpipe_time_us\":" + number(pipes.fixpipe);
-  out += ",\"block_dim\":" + std::to_string(block_dim) + ",\"counters\":{\"mte2_bytes\":" + number(mte2_bytes);
-  if (kind == CoreKind::Vector)
-    out += ",\"mte3_bytes\":" + number(written_bytes) + ",\"bank_conflict_cycles\":" + number(conflict_cycles) +
-           ",\"instructions\":" + number(instructions) + ",\"vec_instructions\":" + count(Pipe::V) +
-           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"mte3_copies\":" + count(Pipe::MTE3);
-  else
-    out += ",\"fixpipe_bytes\":" + number(written_bytes) + ",\"instructions\":" + number(instructions) +
-           ",\"mac_instructions\":" + count(Pipe::M) + ",\"mte1_instructions\":" + count(Pipe::MTE1) +
-           ",\"mte2_copies\":" + count(Pipe::MTE2) + ",\"fixpipe_copies\":" + count(Pipe::FIX);
-  return out + ",\"stall_gm_bandwidth_us\":" + number(stall_gm_us) + stalls +
-         ",\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) + "}}";
+  std::vector<OfKind> shown = kinds;
+  for (const CoreKind kind : {CoreKind::Cube, CoreKind::Vector})  // nothing was timed
+    if (kinds.empty() && groups.has(kind)) shown.push_back({kind, {}, ""});
+  for (const OfKind& k : shown) out += times_json(k);
+  out += ",\"block_dim\":" + std::to_string(block_dim);
+  if (groups.mixed()) out += ",\"vectors_per_block\":" + std::to_string(groups.vectors);
+  out += ",\"counters\":{";
+  for (const OfKind& k : shown) {
+    const std::string fields = counters_json(k);
+    out += (groups.mixed() ? prefixed(fields, k.kind == CoreKind::Cube ? "aic_" : "aiv_") : fields) + ",";
+  }
+  return out + "\"l2_hit_bytes\":" + number(times.l2_hit_bytes) + ",\"l2_miss_bytes\":" + number(times.l2_miss_bytes) +
+         "}}";
 }
 
 std::string Report::json() const {
@@ -158,15 +208,15 @@ std::string Report::json() const {
     const HazardReport& h = hazards[i];
     out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : memory_name(h.memory)) +
            "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
-           ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core) +
-           ",\"second\":" + site(h.second, h.second_core) + ",\"missing\":" + quoted(h.missing) + "}";
+           ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core, groups) +
+           ",\"second\":" + site(h.second, h.second_core, groups) + ",\"missing\":" + quoted(h.missing) + "}";
   }
   out += "],\"unwritten\":[";
   for (size_t i = 0; i < unwritten.size(); i++) {
     const UnwrittenUse& u = unwritten[i];
     out += (i ? "," : "") + std::string("{\"memory\":\"") + (u.origin_gm ? "GM" : memory_name(u.memory)) +
            "\",\"begin\":" + std::to_string(u.begin) + ",\"end\":" + std::to_string(u.end) +
-           ",\"first\":" + site(u.origin, u.core) + ",\"sink\":" + site(u.sink, u.core) +
+           ",\"first\":" + site(u.origin, u.core, groups) + ",\"sink\":" + site(u.sink, u.core, groups) +
            ",\"sink_begin\":" + std::to_string(u.sink_begin) + ",\"sink_end\":" + std::to_string(u.sink_end) +
            ",\"buffer\":" + quoted(u.buffer) + ",\"sink_buffer\":" + quoted(u.sink_buffer) + "}";
   }

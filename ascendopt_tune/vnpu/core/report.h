@@ -20,6 +20,7 @@ struct SlackUse {
 struct Report {
   std::string kernel, chip;
   uint32_t block_dim = 0;
+  Groups groups;
   int status = 0;
   std::string message;
   std::vector<HazardReport> hazards;
@@ -31,13 +32,17 @@ struct Report {
   Timeline timeline;  // empty unless it was asked for (LaunchOptions::trace)
 
   // Fills the times below, in microseconds, from `times` (msprof's meaning: means over the cores).
-  void profile(const std::vector<const Trace*>& traces, CoreKind kind, const Chip& chip);
-  CoreKind kind = CoreKind::Vector;
-  double task_duration_us = 0;
-  PipeTimes pipes;
-  std::string stalls;  // "name": microseconds, ...
-  double stall_gm_us = 0, conflict_cycles = 0, instructions = 0, mte2_bytes = 0, written_bytes = 0, cycles_per_us = 0;
-  std::array<double, kPipes> issued{};  // instructions of each pipe
+  void profile(const std::vector<const Trace*>& traces, const Chip& chip);
+  double task_duration_us = 0, cycles_per_us = 0;
+  // What the cores of one kind did.
+  struct OfKind {
+    CoreKind kind;
+    PipeTimes pipes;
+    std::string stalls;  // "name": microseconds, ...
+    double stall_gm_us = 0, conflict_cycles = 0, instructions = 0, mte2_bytes = 0, written_bytes = 0;
+    std::array<double, kPipes> issued{};  // instructions of each pipe
+  };
+  std::vector<OfKind> kinds;
 
   std::string json() const;
 

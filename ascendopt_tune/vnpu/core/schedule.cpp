@@ -58,20 +58,22 @@ void run_detached(Fiber& f, size_t i, const Task& task, Attempt& attempt) {
 }
 
 // Nobody can go on: an error of the first core that waits.
-KernelError* stuck(Fibers& fibers, size_t at_sync) {
-  Fiber& f = **std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
-  std::string all = std::to_string(fibers.size()), what = kWords.meet;
-  size_t there = at_sync;
-  if (f.flag >= 0) {
-    what = std::string(kWords.cross_set) + "(" + std::to_string(f.flag) + ")";
-    there = static_cast<size_t>(
-        std::count_if(fibers.begin(), fibers.end(), [&](const auto& g) { return g->crossed(f.flag) >= f.times; }));
-  }
-  f.error = std::make_unique<KernelError>(KernelError::kDeadlock,
-                                          what + " was reached by " + std::to_string(there) + " of " + all +
-                                              " cores, the others have returned or wait for something else: the " +
-                                              "waiting cores would wait for ever",
-                                          f.flag >= 0 ? kWords.cross_wait : kWords.meet, nullptr);
+KernelError* stuck(Fibers& fibers, const Task& task) {
+  const auto first = std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
+  Fiber& f = **first;
+  const int core = static_cast<int>(first - fibers.begin());
+  const bool meets = f.flag >= static_cast<int>(task.chip.cross_flags);
+  const char* const waits = meets ? kWords.meet : kWords.cross_wait;
+  const std::string number = meets ? "" : "(" + std::to_string(f.flag) + ")";
+  const auto [there, all] = task.crossing.gathered(core, f.flag);
+  std::string text = waits + number + " on " + task.groups.name(core) +
+                     ": no core that could raise the flag does it any more: it would wait for ever";
+  if (all > 0)
+    text = (meets ? kWords.meet : kWords.cross_set) + number +
+           (task.groups.mixed() ? ", for which " + task.groups.name(core) + " waits," : "") + " was reached by " +
+           std::to_string(there) + " of " + std::to_string(all) +
+           " cores, the others have returned or wait for something else: the waiting cores would wait for ever";
+  f.error = std::make_unique<KernelError>(KernelError::kDeadlock, text, waits, nullptr);
   return f.error.get();
 }
 
@@ -125,40 +127,51 @@ size_t run_beside(Fibers& fibers, const Task& task, size_t threads) {
 
 namespace {
 
-bool may_go(const Fiber& f, const Fibers& all) {
-  if (!f.waiting) return true;
-  return f.flag >= 0 &&
-         std::all_of(all.begin(), all.end(), [&](const auto& other) { return other->crossed(f.flag) >= f.times; });
+bool may_go(const Fiber& f, int core, const Task& task) {
+  return !f.done && (!f.waiting || task.crossing.pending(core, f.flag) > 0);
 }
 
-void give_turn(Fiber& f, size_t i, const Task& task) {
+void give_turn(Fiber& f, int core, const Task& task) {
   f.waiting = false;
-  if (!f.core) f.sit_down(static_cast<int>(i), task);
+  if (!f.core) f.sit_down(core, task);
   f.resume(task);
   if (f.done && !task.options.log) f.stand_up();
+}
+
+// Gives turns to the cores of one group, until none can go on without cores of other groups. Returns whether any did.
+bool run_group(Fibers& fibers, int group, const Task& task) {
+  const int size = task.groups.size(), first = group * size;
+  bool progress = false;
+  for (bool again = true; again;) {
+    again = false;
+    for (int core = first; core < first + size; core++) {
+      Fiber& f = *fibers[static_cast<size_t>(core)];
+      if (!may_go(f, core, task)) continue;
+      give_turn(f, core, task);
+      if (f.error) return true;
+      progress = true;
+      again = size > 1;
+    }
+  }
+  return progress;
 }
 
 }  // namespace
 
 KernelError* run_in_turn(Fibers& fibers, const Task& task) {
+  const auto size = static_cast<size_t>(task.groups.size());
   while (true) {
-    size_t done = 0, at_sync = 0;
+    size_t done = 0;
     bool progress = false;
-    for (size_t i = 0; i < fibers.size(); i++) {
-      Fiber& f = *fibers[i];
-      if (!f.done && may_go(f, fibers)) {
-        give_turn(f, i, task);
-        progress = true;
+    for (size_t group = 0; group * size < fibers.size(); group++) {
+      progress = run_group(fibers, static_cast<int>(group), task) || progress;
+      for (size_t i = group * size; i < (group + 1) * size; i++) {
+        if (fibers[i]->error) return fibers[i]->error.get();
+        done += fibers[i]->done;
       }
-      if (f.error) return f.error.get();
-      done += f.done;
-      at_sync += f.waiting && f.flag < 0;
     }
     if (done == fibers.size()) return nullptr;
-    if (at_sync == fibers.size())
-      for (auto& f : fibers) f->waiting = false;
-    else if (!progress)
-      return stuck(fibers, at_sync);
+    if (!progress) return stuck(fibers, task);
   }
 }
 

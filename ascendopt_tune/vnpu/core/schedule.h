@@ -15,7 +15,7 @@ using Fibers = std::vector<std::unique_ptr<Fiber>>;
 size_t run_beside(Fibers& fibers, const Task& task, size_t threads);
 
 // Runs all cores that are not done to their end, on this thread: between meetings each goes as far as it can, in the
-// order of their numbers. Returns the first error in core order, or null.
+// order of their numbers; those of a group take turns among themselves. Returns the first error in core order, or null.
 KernelError* run_in_turn(Fibers& fibers, const Task& task);
 
 }  // namespace vnpu

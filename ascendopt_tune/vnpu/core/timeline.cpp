@@ -96,7 +96,8 @@ std::vector<Span> apart(const std::vector<Span>& sorted, SameTrack same) {
 
 }  // namespace
 
-Timeline::Timeline(const std::vector<const Trace*>& blocks) : cores(blocks.size()) {
+Timeline::Timeline(const std::vector<const Trace*>& blocks, const Groups& groups)
+    : cores(blocks.size()), groups_(groups) {
   size_t records = 0;
   for (size_t i = 0; i < blocks.size(); i++) {
     cores[i] = static_cast<int>(i);  // of a later wave: set when it starts
@@ -122,6 +123,7 @@ namespace {
 // Where things of a timeline are shown: one process per core with a thread of blocks, and one per pipe.
 struct Tracks {
   const std::vector<int>& cores;
+  const Groups& groups;
   double cycles_per_us;
 
   int process(int block) const { return cores[static_cast<size_t>(block)] + 1; }
@@ -140,11 +142,12 @@ void write_blocks(Events& events, const Tracks& tracks, const TaskTimes& times, 
     const int core = tracks.cores[i], pid = core + 1;
     if (!named[static_cast<size_t>(core)]) {
       named[static_cast<size_t>(core)] = true;
-      events.name("process", pid, 0, "core " + std::to_string(core));
+      events.name("process", pid, 0, tracks.groups.name(core));
       events.name("thread", pid, 0, "block");
     }
     const CoreTimes& c = times.cores[i];
-    events.slice(pid, 0, tracks.ns(c.start), tracks.ns(c.end), "block " + std::to_string(i), "block",
+    events.slice(pid, 0, tracks.ns(c.start), tracks.ns(c.end),
+                 "block " + std::to_string(tracks.groups.block(static_cast<int>(i))), "block",
                  static_cast<int>(i) < shown ? "" : "\"note\":\"not shown in detail\"");
   }
 }
@@ -204,7 +207,7 @@ bool Timeline::write(const char* path, const TaskTimes& times, const std::string
                      double cycles_per_us) const {
   std::unique_ptr<FILE, Close> out(fopen(path, "w"));
   if (!out) return false;
-  const Tracks tracks{cores, cycles_per_us};
+  const Tracks tracks{cores, groups_, cycles_per_us};
   fprintf(out.get(), "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"time\":\"modelled\",\"kernel\":%s,\"chip\":%s,",
           quoted(kernel).c_str(), quoted(chip).c_str());
   fprintf(out.get(), "\"blocks\":%zu,\"left_out\":%s},\n\"traceEvents\":[\n", cores.size(), quoted(left_out()).c_str());

@@ -41,7 +41,7 @@ class Timeline {
   static constexpr size_t kSpans = 3 * kRecords;  // for a first block that needs more already
 
   Timeline() = default;
-  explicit Timeline(const std::vector<const Trace*>& blocks);
+  Timeline(const std::vector<const Trace*>& blocks, const Groups& groups);
 
   // Whether spans of this block are kept, and there is room for more.
   bool shows(int block) const { return block < shown_ && spans.size() < kSpans; }
@@ -56,6 +56,7 @@ class Timeline {
              double cycles_per_us) const;
 
  private:
+  Groups groups_;
   std::string left_out() const;  // "" when everything is shown
 
   int shown_ = 0;  // the first blocks, with everything they did

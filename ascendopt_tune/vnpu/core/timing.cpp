@@ -45,7 +45,7 @@ std::vector<std::vector<uint16_t>> sharers_of(const std::vector<const Trace*>& t
 // tiling data, are the same address for every core, so fetching them queues (architecture 2201, constraints: "same
 // address"). Cores that wait are served some at a time: the published launches are as long with four cores as with one.
 // Blocks beyond the first wave queue there like any other, when a core is free. Tiling data are copied by MTE2, which
-// is busy while its request queues.
+// is busy while its request queues. In a mixed task either kind of core has its own first instructions.
 class Front {
  public:
   Front(const TaskTraces& task, const Chip& chip, State state)
@@ -82,8 +82,8 @@ class Front {
 
 }  // namespace
 
-TaskTraces::TaskTraces(std::vector<const Trace*> all, CoreKind cores, const Chip& chip)
-    : kind(cores), traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
+TaskTraces::TaskTraces(std::vector<const Trace*> all, const Groups& cores, const Chip& chip)
+    : groups(cores), traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
@@ -95,25 +95,27 @@ class Simulation {
   Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
       : chip_(chip),
         traffic_(task.traces, chip, l2),
-        cross_(task.traces.size(), chip.cross_flags),
-        front_(task, chip, state),
-        started_(std::min<size_t>(task.traces.size(), cores_of(task.kind, chip))),
+        groups_(task.groups),
+        cross_(groups_),
+        fronts_{Front(task, chip, state), Front(task, chip, state)},
+        running_(static_cast<size_t>(groups_.blocks), groups_.size()),
         ended_(task.traces.size()),
         timeline_(timeline) {
     cores_.reserve(task.traces.size());
     for (size_t i = 0; i < task.traces.size(); i++)
       cores_.emplace_back(static_cast<int>(i), *task.traces[i], task.sharers[i], traffic_.bandwidth(), cross_, chip,
                           timeline);
-    if (timeline) *timeline = Timeline(task.traces);
+    if (timeline) *timeline = Timeline(task.traces, groups_);
   }
 
   void run() {
-    const size_t first_wave = started_;
-    for (size_t i = 0; i < first_wave; i++) front_.start(cores_[i], 0);
-    for (size_t i = 0; i < first_wave; i++) advance(i);
+    const int first_wave = std::min(groups_.blocks, groups_.at_once(chip_));
+    for (int group = 0; group < first_wave; group++) start(group, 0);
+    started_ = first_wave;
+    advance_all();
     while (true) {
       if (cross_.news()) {
-        for (size_t i = 0; i < cores_.size(); i++) advance(i);
+        advance_all();
       } else if (traffic_.awaited()) {
         const int core = traffic_.step(cores_.data());
         if (core >= 0) advance(static_cast<size_t>(core));
@@ -129,47 +131,84 @@ class Simulation {
     out.l2_miss_bytes = traffic_.miss_bytes();
     double end = 0;
     for (CoreSim& c : cores_) {
-      if (!c.finished() && out.deadlock.empty()) out.deadlock = c.waiting() + " waits for something that never happens";
+      if (!c.finished() && out.deadlock.empty())
+        out.deadlock = c.waiting(groups_) + " waits for something that never happens";
       out.cores.push_back(c.result());
       end = std::max(end, out.cores.back().end);
     }
     out.cycles = end + chip_.launch_base_us * chip_.clock_mhz;
+    if (groups_.mixed()) out.cycles += chip_.mixed_start_us * chip_.clock_mhz;
     return out;
   }
 
  private:
-  // Lets a block go on as far as it can; the core of one that ends takes the next.
-  void advance(size_t block) {
-    while (true) {
-      cores_[block].advance(traffic_.arrivals());
-      if (ended_[block] || !cores_[block].finished()) return;
-      ended_[block] = true;
-      if (started_ == cores_.size()) return;
-      const double free = cores_[block].end();
-      if (timeline_) timeline_->cores[started_] = timeline_->cores[block];
-      block = started_++;
-      front_.start(cores_[block], free);
-    }
+  // Hands the next group to cores that are free at `free`.
+  void start(int group, double free) {
+    for (int core = group * groups_.size(); core < (group + 1) * groups_.size(); core++)
+      fronts_[groups_.kind(core) == CoreKind::Cube].start(cores_[static_cast<size_t>(core)], free);
   }
 
-  // All cores at SyncAll: lets them go together. False when some are not there.
-  bool meet() {
-    double latest = 0;
-    for (CoreSim& c : cores_) {
-      if (!c.at_sync()) return false;
-      latest = std::max(latest, c.sync_time());
+  // Lets all go on that have begun.
+  void advance_all() {
+    for (int i = 0; i < started_ * groups_.size(); i++) advance(static_cast<size_t>(i));
+  }
+
+  // Lets a core go on as far as it can; the cores of a group that ends take the next.
+  void advance(size_t core) {
+    going_.push_back(core);
+    while (!going_.empty()) {
+      const size_t next = going_.back();
+      going_.pop_back();
+      step(next);
     }
-    for (CoreSim& c : cores_) c.leave_sync(latest + chip_.sync_all);
-    for (size_t i = 0; i < cores_.size(); i++) advance(i);
+  }
+  void step(size_t core) {
+    cores_[core].advance(traffic_.arrivals());
+    if (ended_[core] || !cores_[core].finished()) return;
+    ended_[core] = true;
+    const int size = groups_.size(), group = groups_.group(static_cast<int>(core));
+    if (--running_[static_cast<size_t>(group)] > 0 || started_ == groups_.blocks) return;
+    double free = 0;
+    const int next = started_++;
+    for (int i = 0; i < size; i++) {
+      const auto from = static_cast<size_t>(group * size + i), to = static_cast<size_t>(next * size + i);
+      free = std::max(free, cores_[from].end());
+      if (timeline_) timeline_->cores[to] = timeline_->cores[from];
+    }
+    start(next, free);
+    for (int i = size; i-- > 0;) going_.push_back(static_cast<size_t>(next * size + i));
+  }
+
+  // Cores at SyncAll: lets those go together that meet each other. False when some are not there.
+  bool meet() {
+    return meet(Scope::All, groups_.kind(0)) || meet(Scope::Kind, CoreKind::Vector) ||
+           meet(Scope::Kind, CoreKind::Cube);
+  }
+  bool meet(Scope scope, CoreKind kind) {
+    const auto belongs = [&](size_t i) { return scope == Scope::All || groups_.kind(static_cast<int>(i)) == kind; };
+    double latest = -1;
+    for (size_t i = 0; i < cores_.size(); i++) {
+      if (!belongs(i)) continue;
+      if (!cores_[i].at_sync(scope)) return false;
+      latest = std::max(latest, cores_[i].sync_time());
+    }
+    if (latest < 0) return false;
+    const double takes = chip_.sync_all + (scope == Scope::All ? 2 * chip_.group_flag : 0);
+    for (size_t i = 0; i < cores_.size(); i++)
+      if (belongs(i)) cores_[i].leave_sync(latest + takes);
+    advance_all();
     return true;
   }
 
   const Chip& chip_;
   Traffic traffic_;
-  CrossFlags cross_;
-  Front front_;
-  size_t started_;  // blocks that have a core, or had one
+  const Groups groups_;
+  CrossFlags<double> cross_;
+  Front fronts_[2];           // of vector cores, and of cube cores
+  int started_ = 0;           // groups that have cores, or had them
+  std::vector<int> running_;  // cores of a group that have not ended
   std::vector<bool> ended_;
+  std::vector<size_t> going_;  // cores to let go on, the last one first
   Timeline* timeline_;
   std::vector<CoreSim> cores_;
 };
@@ -182,11 +221,15 @@ TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State 
   return simulation.times();
 }
 
-PipeTimes mean_times(const TaskTimes& times, CoreKind kind, const Chip& chip) {
+CoreKind leading(const Groups& groups) { return groups.has(CoreKind::Cube) ? CoreKind::Cube : CoreKind::Vector; }
+
+PipeTimes mean_times(const TaskTimes& times, const Groups& groups, CoreKind kind, const Chip& chip) {
   // With more blocks than cores, a core runs several.
-  const double n = std::min(static_cast<double>(times.cores.size()), static_cast<double>(cores_of(kind, chip)));
+  const double n = std::min(static_cast<double>(groups.cores(kind)), static_cast<double>(cores_of(kind, chip)));
   PipeTimes out;
-  for (const CoreTimes& c : times.cores) {
+  for (size_t i = 0; i < times.cores.size(); i++) {
+    if (groups.kind(static_cast<int>(i)) != kind) continue;
+    const CoreTimes& c = times.cores[i];
     auto busy = [&](Pipe pipe) { return c.busy[static_cast<int>(pipe)] / n; };
     out.core += (c.end - c.start) / n;
     out.vec += busy(Pipe::V);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chip.h"
-#include "local_map.h"
+#include "groups.h"
 #include "timeline.h"
 #include "trace.h"
 
@@ -42,17 +42,20 @@ struct TaskTimes {
 struct PipeTimes {
   double task = 0, core = 0, vec = 0, scalar = 0, mte2 = 0, mte3 = 0, mte1 = 0, mac = 0, fixpipe = 0;
 };
-PipeTimes mean_times(const TaskTimes& times, CoreKind kind, const Chip& chip);
+// `kind`: of which cores, where a task has both.
+PipeTimes mean_times(const TaskTimes& times, const Groups& groups, CoreKind kind, const Chip& chip);
+// The cores that a task's times are shown of, where one line has to do: the cube cores, where it has some.
+CoreKind leading(const Groups& groups);
 
 class L2State;
 
-// The traces of a task's blocks, and what follows from them whatever the clock.
+// The traces of a task's cores, as groups number them, and what follows from them whatever the clock.
 struct TaskTraces {
-  TaskTraces(std::vector<const Trace*> all, CoreKind cores, const Chip& chip);
+  TaskTraces(std::vector<const Trace*> all, const Groups& cores, const Chip& chip);
 
-  CoreKind kind;
+  Groups groups;
   std::vector<const Trace*> traces;
-  std::vector<std::vector<uint16_t>> sharers;  // how many blocks make each transfer at the same address; may be empty
+  std::vector<std::vector<uint16_t>> sharers;  // how many cores make each transfer at the same address; may be empty
   bool tiling = false;                         // the kernel loads tiling data
 };
 

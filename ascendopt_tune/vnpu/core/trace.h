@@ -9,15 +9,18 @@
 #include <vector>
 
 #include "chip.h"
+#include "groups.h"
 #include "vnpu/types.h"
 
 namespace vnpu {
 
 // What a vector instruction costs its pipe: heads * head + units * pace + cycles, head and pace those of a row of the
-// chip's table. Composite calls have several heads; `cycles` are those that no row knows: bank conflicts.
+// chip's table; `cycles` are those that no row knows: bank conflicts. A call made of several instructions costs what
+// `rest`, the number of another Work of the same trace, costs besides.
 struct Work {
   uint32_t instruction = 0;  // row of Chip::instructions
   float heads = 0, units = 0, cycles = 0;
+  uint32_t rest = 0;
 };
 
 // What the scalar unit did between two records.
@@ -58,22 +61,24 @@ struct Record {
     kBarrier,     // `pipe` waits for its own earlier instructions
     kBarrierAll,  // the scalar unit waits for every pipe
     kDepend,      // `pipe` waits for instruction number `epoch` of `src` (the compiler's automatic synchronization)
-    kSyncAll,     // all cores meet
-    kCrossSet,    // `pipe` raises flag `id` for all cores when its earlier instructions are complete
-    kCrossWait,   // the scalar unit waits until every core has raised flag `id` once more
+    kSyncAll,     // cores meet
+    kCrossSet,    // `pipe` raises flag `id` between cores when its earlier instructions are complete
+    kCrossWait,   // the scalar unit waits until flag `id` has arrived once more
     kScalar,      // scalar work only
   };
   Kind kind = kInstr;
   Pipe pipe = Pipe::S;
   Pipe src = Pipe::S;
   uint8_t id = 0;
-  uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1
+  uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1; kSyncAll, kCrossSet: the Scope
   uint32_t scalar = 0;        // scalar work since the previous record, a number of Trace::scalars
   uint32_t work = 0;          // a number of Trace::works
   int32_t transfer = -1;      // index into Trace::transfers
   const char* api = nullptr;  // the AscendC call, for reports
   const void* pc = nullptr;   // return address in the kernel, resolved to file and line when a report needs it
 };
+
+inline Scope scope_of(const Record& r) { return static_cast<Scope>(r.epoch); }
 
 struct Trace {
   std::vector<Record> records;

@@ -229,11 +229,10 @@ void VectorCall::issue() {
               n_accesses_);
 }
 
-void VectorCall::issue_composite(double heads, double cycles) {
+void VectorCall::issue(const Work& work) {
   check_overlaps();
   follow_unwritten();
-  core_.issue(Pipe::V, api_, pc_, Work{0, static_cast<float>(heads), static_cast<float>(cycles), 0}, accesses_,
-              n_accesses_);
+  core_.issue(Pipe::V, api_, pc_, work, accesses_, n_accesses_);
 }
 
 void unsupported_dtype(const char* api, DType t, const void* pc) {

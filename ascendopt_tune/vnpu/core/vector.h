@@ -96,8 +96,8 @@ class VectorCall {
   // Reports the instruction: its row of the chip's table (call and type of the destination), repeats, and the bank
   // conflicts of the declared operands.
   void issue();
-  // A call that is modelled as one piece: so many instructions, and their cycles without the heads.
-  void issue_composite(double heads, double cycles);
+  // A call that is modelled as one piece and costs `work` (composite.h).
+  void issue(const Work& work);
   Core& core() { return core_; }
 
  private:
@@ -139,7 +139,13 @@ class VectorCall {
 // Calls `f(T{})` with the C++ type of `t`; half types are given as the storage types of semantics/float16.h.
 [[noreturn]] void unsupported_dtype(const char* api, DType t, const void* pc);
 
+// Of an API that is made of others, the kernel's call is what counts.
+inline const void* call_site(const void* returns_to) {
+  const void* caller = core().caller;
+  return caller != nullptr ? caller : returns_to;
+}
+
 }  // namespace vnpu
 
 // The call site in the kernel: use at the top of every function of device.h.
-#define VNPU_PC __builtin_return_address(0)
+#define VNPU_PC vnpu::call_site(__builtin_return_address(0))

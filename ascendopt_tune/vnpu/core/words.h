@@ -14,7 +14,8 @@ struct Words {
   const char *cross_set, *cross_wait;
   const char* clock;  // reads the system counter
   const char *allocate_buffer, *allocate_event, *free_buffer;
-  const char* choose_cores;  // a sentence: how a kernel says which cores it runs on
+  // Sentences: how a kernel says which cores it runs on; how its code asks; which flags only groups have.
+  const char *choose_cores, *tell_cores, *group_flags;
   const char* load_tiling;
   const char* print;
   // Sentences with their sources.

@@ -26,6 +26,7 @@
 #include "ascendc/cube_load.h"
 #include "ascendc/cube_mmad.h"
 #include "ascendc/cube_fixpipe.h"
+#include "ascendc/matmul.h"
 #include "ascendc/list_tensor.h"
 #include "ascendc/debug.h"
 #include "ascendc/scalar_functions.h"

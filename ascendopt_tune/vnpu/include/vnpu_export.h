@@ -17,10 +17,9 @@
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
 // The run-time compiler sees the mark, and makes the pass for the kind of core that it names.
 #define VNPU_TASK_TYPE_MARK(key, type)
-#define VNPU_TASK_TYPE(key, type)                        \
-  VNPU_TASK_TYPE_MARK(key, type)                         \
-  static_assert(AscendC::detail::one_kind_of_core(type), \
-                "mixed kernels (cube and vector cores together) are not covered by the virtual NPU: " #type)
+#define VNPU_TASK_TYPE(key, type) \
+  VNPU_TASK_TYPE_MARK(key, type)  \
+  static_assert(AscendC::detail::type_of_2201(type), "no type of a kernel of architecture 2201: " #type)
 #define KERNEL_TASK_TYPE(key, type) VNPU_TASK_TYPE(key, type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) VNPU_TASK_TYPE(default, type)
 
@@ -39,9 +38,8 @@ enum KernelMetaType {
 };
 namespace AscendC::detail {
 // MIX_VECTOR_CORE is a type of other chips; where it doesn't exist, the kernel's type is what its code is: vector only.
-constexpr bool one_kind_of_core(KernelMetaType t) {
-  return t == KERNEL_TYPE_AIV_ONLY || t == KERNEL_TYPE_MIX_AIV_1_0 || t == KERNEL_TYPE_MIX_VECTOR_CORE ||
-         t == KERNEL_TYPE_AIC_ONLY || t == KERNEL_TYPE_MIX_AIC_1_0;
+constexpr bool type_of_2201(KernelMetaType t) {
+  return t <= KERNEL_TYPE_MIX_AIC_1_2 || t == KERNEL_TYPE_MIX_VECTOR_CORE;
 }
 }  // namespace AscendC::detail
 
@@ -74,7 +72,7 @@ struct Entry<function, void (*)(P...)> {
 #else
 #define VNPU_GUARDED false
 #endif
-#define VNPU_EXPORT_KERNEL(NAME, FUNCTION)                                                       \
+#define VNPU_EXPORT(NAME, FUNCTION, CORES, CUBE_ENTRY)                                           \
   extern "C" __attribute__((visibility("default"))) const vnpu::KernelInfo __vnpu_kernel_##NAME; \
   const vnpu::KernelInfo __vnpu_kernel_##NAME = {#NAME,                                          \
                                                  &vnpu::Entry<(FUNCTION)>::call,                 \
@@ -82,4 +80,17 @@ struct Entry<function, void (*)(P...)> {
                                                  vnpu::Entry<(FUNCTION)>::sizes,                 \
                                                  VNPU_AUTO_SYNC != 0,                            \
                                                  VNPU_GUARDED,                                   \
-                                                 VNPU_CUBE_PASS ? 1 : 0};
+                                                 CORES,                                          \
+                                                 CUBE_ENTRY};
+// Of a kernel for one kind of core, in the pass for that kind.
+#define VNPU_EXPORT_KERNEL(NAME, FUNCTION) VNPU_EXPORT(NAME, FUNCTION, VNPU_CUBE_PASS ? 1 : 0, nullptr)
+// Of a mixed kernel: CORES as in KernelInfo. The pass for vector cores has what the loader finds; it refers to the pass
+// for cube cores by the one name that both know (runtime/rtc_compile.cpp).
+#define VNPU_CUBE_ENTRY(NAME) \
+  extern "C" __attribute__((visibility("default"))) const vnpu::EntryPoint __vnpu_cube_entry_##NAME
+#define VNPU_EXPORT_MIXED(NAME, FUNCTION, CORES) \
+  VNPU_CUBE_ENTRY(NAME);                         \
+  VNPU_EXPORT(NAME, FUNCTION, CORES, &__vnpu_cube_entry_##NAME)
+#define VNPU_EXPORT_CUBE_PASS(NAME, FUNCTION) \
+  VNPU_CUBE_ENTRY(NAME);                      \
+  const vnpu::EntryPoint __vnpu_cube_entry_##NAME = &vnpu::Entry<(FUNCTION)>::call;

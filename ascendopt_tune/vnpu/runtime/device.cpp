@@ -17,9 +17,9 @@ std::string chip_text(const char* key, const char* fallback) {
   return value.empty() ? fallback : value;
 }
 
-double chip_number(const char* key, double fallback) {
+double chip_number(const char* key) {
   const std::string value = vnpu_chip_value(key);
-  return value.empty() ? fallback : std::stod(value);
+  return value.empty() ? 0 : std::stod(value);
 }
 
 }  // namespace vnpu_acl
@@ -53,7 +53,7 @@ int check_device(const char* function, int64_t device) {
               static_cast<long long>(device));
 }
 
-int64_t core_count(const char* key) { return static_cast<int64_t>(chip_number(key, 0)); }
+int64_t core_count(const char* key) { return static_cast<int64_t>(chip_number(key)); }
 
 }  // namespace
 

@@ -223,7 +223,9 @@ aclError aclrtGetFunctionName(aclrtFuncHandle handle, uint32_t max_length, char*
 aclError aclrtGetFunctionAddr(aclrtFuncHandle handle, void** aic, void** aiv) {
   const Function* function = find_function(handle, "aclrtGetFunctionAddr");
   if (function == nullptr) return ACL_ERROR_RT_INVALID_HANDLE;
-  if (aic != nullptr) *aic = function->info->core_type == 0 ? nullptr : reinterpret_cast<void*>(function->info->entry);
+  const vnpu::KernelInfo& info = *function->info;
+  const vnpu::EntryPoint cube = info.core_type >= 2 ? *info.cube_entry : info.core_type == 1 ? info.entry : nullptr;
+  if (aic != nullptr) *aic = reinterpret_cast<void*>(cube);
   if (aiv != nullptr) *aiv = function->info->core_type == 1 ? nullptr : reinterpret_cast<void*>(function->info->entry);
   return ACL_SUCCESS;
 }

@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kAlignment = 512;     // the runtime manual's alignment of device memory
 constexpr size_t kHugePage = 2 << 20;  // larger memory gets such pages: touching small ones for the first time is slow
-// Assumed; nothing in the tuner depends on the modelled time of copies between host and device.
-constexpr double kCopyLatencyUs = 1.0;
-constexpr double kHostLinkBytesPerUs = 25e3;  // assumed: 25 GB/s
-constexpr double kDefaultHbmGb = 64;          // product data sheet of the Atlas A2 training series
 
 struct Block {
   size_t size = 0;  // bytes that may be touched
@@ -43,7 +39,7 @@ size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * 
 // The device's memory, or the host's where that is smaller: an allocation beyond it could only end in an OOM kill.
 size_t capacity() {
   static const size_t host = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-  const auto device = static_cast<size_t>(chip_number("memory.hbm_gb", kDefaultHbmGb) * (1ULL << 30));
+  const auto device = static_cast<size_t>(chip_number("memory.hbm_gb") * (1ULL << 30));
   return std::min(device, host);
 }
 
@@ -93,8 +89,8 @@ int allocate_device(const char* function, void** pointer, size_t size, size_t ex
 double copy_time_us(size_t bytes, aclrtMemcpyKind kind) {
   const bool on_device = kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE;
   // On the device a byte is read and written through the same memory.
-  const double rate = on_device ? chip_number("memory.hbm_gb_per_s", 1600) * 1e3 / 2 : kHostLinkBytesPerUs;
-  return kCopyLatencyUs + static_cast<double>(bytes) / rate;
+  const double gb_per_s = on_device ? chip_number("memory.hbm_gb_per_s") / 2 : chip_number("host_link.gb_per_s");
+  return chip_number("host_link.latency_us") + static_cast<double>(bytes) / (gb_per_s * 1e3);
 }
 
 // Checks a copy and carries it out.

@@ -1,17 +1,22 @@
 // Run-time compilation: a program is text plus headers, compiled by the host's C++ compiler against this toolkit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace vnpu_rtc {
 
+// Which cores a kernel runs on, by the number that its binary says (vnpu/kernel_info.h). Mixed: on groups of one cube
+// core and one or two vector cores.
+enum class Cores { Vector, Cube, MixedOne, MixedTwo };
+
 // One kernel to export from a binary.
 struct Kernel {
-  std::string name;      // as aclrtBinaryGetFunction is asked for it
-  std::string function;  // C++ expression that names the function
-  bool cube = false;     // declared with __cube__
+  std::string name;                 // as aclrtBinaryGetFunction is asked for it
+  std::string function;             // C++ expression that names the function
+  std::optional<Cores> cores = {};  // where its declaration says so, or the program
 };
 
 struct Program {
@@ -42,9 +47,10 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 // The kernels defined in preprocessed text: functions marked __global__ at namespace scope that are no templates.
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
 
-// Whether a program is for cube cores: KERNEL_TASK_TYPE says so (for tiling key `key`, or for all), or where it says
-// nothing, only positions of cube cores occur.
-bool for_cube_cores(const std::string& preprocessed, const std::string& key);
+// The cores that a program's kernels are for, where they don't say it themselves: as a template of theirs is marked;
+// else as KERNEL_TASK_TYPE says (for tiling key `key`, or for all); else by the positions that occur: of cube cores
+// alone, of both kinds with flags between them, or anything else.
+Cores cores_of(const std::string& preprocessed, const std::string& key);
 
 // The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that
 // no compiler has seen; "" when there is none.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -212,9 +213,13 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 
 namespace {
 
-const char* const kUnmarked = "#undef VNPU_GLOBAL_MARK\n#undef VNPU_CUBE_MARK\n#undef VNPU_TASK_TYPE_MARK\n";
+const char* const kUnmarked = "#undef VNPU_GLOBAL_MARK\n#undef VNPU_CORES_MARK\n#undef VNPU_TASK_TYPE_MARK\n";
 
-// Two passes over a program's text, in a folder of its own. Every step returns an aclError of the aclrtc family.
+// A compilation of the program for the cores of one kind.
+enum class Pass { Vector, Cube };
+
+// A program's text is read, to find its kernels, and compiled, for the kinds of cores that they run on; in a folder of
+// its own. Every step returns an aclError of the aclrtc family.
 class Compilation {
  public:
   Compilation(Program* program, const Options& options)
@@ -223,12 +228,11 @@ class Compilation {
         text_(options.preamble + "#line 1 " + in_quotes(program->name) + "\n" + program->source + "\n") {}
 
   int run() {
-    std::vector<Kernel> kernels;
     int code = write_program();
-    if (code == ACL_SUCCESS) code = find(&kernels);
-    if (code == ACL_SUCCESS) code = build(kernels);
+    if (code == ACL_SUCCESS) code = find();
+    if (code == ACL_SUCCESS) code = build();
     if (code != ACL_SUCCESS) return code;
-    if (kernels.empty())
+    if (kernels_.empty())
       return refuse(ACL_ERROR_RTC_COMPILATION,
                     "aclrtc: " + program_->name + " defines no kernel (a __global__ function with a body)\n");
     program_->log = messages();
@@ -253,18 +257,27 @@ class Compilation {
     return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n");
   }
 
-  // First pass, for vector cores, and once more where the program turns out to be for cube cores.
-  int find(std::vector<Kernel>* kernels) {
-    const int code = look(kernels);
-    const auto is_cube = [](const Kernel& k) { return k.cube; };
-    const bool any = std::any_of(kernels->begin(), kernels->end(), is_cube);
-    if (code != ACL_SUCCESS || !(any || for_cube_cores(expanded_, tiling_key()))) return code;
-    if (any && !std::all_of(kernels->begin(), kernels->end(), is_cube))
-      return refuse(ACL_ERROR_RTC_COMPILATION, program_->name +
-                                                   ": error: kernels for cube cores and others in one file are not "
-                                                   "covered by the virtual NPU\n");
-    cube_ = true;
-    return look(kernels);
+  // Finds the kernels of either kind of cores, by what a preprocessor makes of the program for them: for cube cores,
+  // too, where it has kernels that run there.
+  int find() {
+    std::vector<Kernel> on_vectors, on_cubes;
+    int code = look(Pass::Vector, &on_vectors);
+    if (code != ACL_SUCCESS) return code;
+    const Cores unsaid = cores_of(expanded_, tiling_key());
+    const auto take = [&](std::vector<Kernel>& found, Pass pass) {
+      for (Kernel& kernel : found) {
+        if (!kernel.cores) kernel.cores = unsaid;
+        if (*kernel.cores == Cores::MixedOne || *kernel.cores == Cores::MixedTwo ||
+            (*kernel.cores == Cores::Cube) == (pass == Pass::Cube))
+          kernels_[pass].push_back(kernel);
+      }
+    };
+    const auto elsewhere = [](const Kernel& k) { return k.cores && *k.cores != Cores::Vector; };
+    const bool both = unsaid != Cores::Vector || std::any_of(on_vectors.begin(), on_vectors.end(), elsewhere);
+    if (both) code = look(Pass::Cube, &on_cubes);
+    take(on_vectors, Pass::Vector);
+    take(on_cubes, Pass::Cube);
+    return code;
   }
 
   // What TILING_KEY_VAR is defined as; "" when it isn't.
@@ -278,9 +291,9 @@ class Compilation {
   }
 
   // Macros expanded, to find the kernels. The precompiled header stays a reference.
-  int look(std::vector<Kernel>* kernels) {
+  int look(Pass pass, std::vector<Kernel>* kernels) {
     const fs::path preprocessed = folder_.path() / "aclrtc_preprocessed.ii";
-    std::vector<std::string> command = base();
+    std::vector<std::string> command = base(pass);
     command.insert(command.end(), {"-E", "-fpch-preprocess", source_.string(), "-o", preprocessed.string()});
     const int status = vnpu_rtc::run(command, log_);
     if (status == -1)
@@ -297,25 +310,77 @@ class Compilation {
     return ACL_SUCCESS;
   }
 
-  // Second pass: the same text with one export per kernel behind it.
-  int build(const std::vector<Kernel>& kernels) {
-    std::string exports = "#line 1 \"<kernel exports>\"\n#undef VNPU_AUTO_SYNC\n#define VNPU_AUTO_SYNC ";
-    exports += options_.auto_sync ? "1\n" : "0\n";
-    for (const Kernel& kernel : kernels)
-      exports += "VNPU_EXPORT_KERNEL(" + kernel.name + ", (" + kernel.function + "))\n";
+  // The same text with an export behind it for each kernel.
+  int build() {
     // Only kernels are looked for in a binary: what else the file defines (host code beside them) goes where no kernel
     // needs it.
-    const fs::path visible = folder_.path() / "aclrtc_exports";
-    if (!write_file(visible, "{ global: __vnpu_kernel_*; local: *; };\n") || !write_file(source_, text_ + exports))
-      return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder is full\n");
-    if (vnpu_rtc::run(linking(visible), log_) == 0) return ACL_SUCCESS;
+    if (!write_file(visible_, "{ global: __vnpu_kernel_*; local: *; };\n")) return full();
+    if (kernels_.size() > 1) return build_both();
+    const Pass pass = kernels_.empty() ? Pass::Vector : kernels_.begin()->first;  // without any, for what is wrong
+    if (!write_file(source_, text_ + exports(pass))) return full();
+    std::vector<std::string> command = compiling(pass, options_.listing);
+    command.push_back(source_.string());
+    return finish(linking(std::move(command)));
+  }
+
+  // Both passes have names in common that mean different things, so each keeps its own to itself.
+  int build_both() {
+    std::vector<std::string> command = {compiler_};
+    for (const auto& [pass, kernels] : kernels_) {
+      const fs::path object = folder_.path() / (pass == Pass::Cube ? "aclrtc_cube.o" : "aclrtc_vector.o");
+      if (!write_file(source_, text_ + exports(pass))) return full();
+      std::vector<std::string> one = compiling(pass, options_.listing.empty() ? "" : listing_.string());
+      one.insert(one.end(),
+                 {source_.string(), "-o", object.string(), "-r", "-nostdlib", "-Wl,--force-group-allocation"});
+      int code = finish(one);
+      if (code == ACL_SUCCESS) code = finish({"objcopy", "--localize-hidden", object.string()});
+      if (code != ACL_SUCCESS) return code;
+      collect_listing();
+      command.push_back(object.string());
+    }
+    return finish(linking(std::move(command)));
+  }
+
+  std::string exports(Pass pass) const {
+    std::string text = "#line 1 \"<kernel exports>\"\n#undef VNPU_AUTO_SYNC\n#define VNPU_AUTO_SYNC ";
+    text += options_.auto_sync ? "1\n" : "0\n";
+    const auto found = kernels_.find(pass);
+    if (found == kernels_.end()) return text;
+    for (const Kernel& kernel : found->second) {
+      const bool mixed = *kernel.cores == Cores::MixedOne || *kernel.cores == Cores::MixedTwo;
+      const std::string names = kernel.name + ", (" + kernel.function + ")";
+      if (!mixed)
+        text += "VNPU_EXPORT_KERNEL(" + names + ")\n";
+      else if (pass == Pass::Cube)
+        text += "VNPU_EXPORT_CUBE_PASS(" + names + ")\n";
+      else
+        text += "VNPU_EXPORT_MIXED(" + names + ", " + std::to_string(static_cast<int>(*kernel.cores)) + ")\n";
+    }
+    return text;
+  }
+
+  // What a pass's compilation lists goes behind what those before have listed.
+  void collect_listing() const {
+    for (const char* part : {"", "0"}) {
+      std::ofstream all(options_.listing + part, std::ios::binary | std::ios::app);
+      if (!options_.listing.empty()) all << read_file(listing_.string() + part);
+    }
+  }
+
+  // Runs a step of building.
+  int finish(const std::vector<std::string>& command) {
+    const int status = vnpu_rtc::run(command, log_);
+    if (status == 0) return ACL_SUCCESS;
+    if (status == -1)
+      return refuse(ACL_ERROR_RTC_FAILURE,
+                    "aclrtc: " + command.front() + " can't be started: " + strerror(errno) + "; it comes with g++\n");
     const std::string found = read_file(log_);
     const bool linker = found.find("error:") == std::string::npos || found.find("ld returned") != std::string::npos;
     return explained(linker ? ACL_ERROR_RTC_LINKING : ACL_ERROR_RTC_COMPILATION);
   }
 
-  // The compiler with what both passes have in common.
-  std::vector<std::string> base() const {
+  // The compiler with what all its runs for one kind of cores have in common.
+  std::vector<std::string> base(Pass pass) const {
     std::vector<std::string> command = {compiler_};
     command.insert(command.end(), kFlags.begin(), kFlags.end());
     if (guarded_) command.insert(command.end(), kGuardFlags.begin(), kGuardFlags.end());
@@ -323,24 +388,30 @@ class Compilation {
                                    "-I" + (prefix_ / "include" / "kernel_std").string()});
     // The device compiler knows __global__ and its like without any header.
     command.insert(command.end(), {"-include", (prefix_ / "include" / "kernel_operator.h").string()});
-    if (cube_) command.insert(command.end(), {"-include", (prefix_ / "include" / "vnpu_cube_pass.h").string()});
+    if (pass == Pass::Cube)
+      command.insert(command.end(), {"-include", (prefix_ / "include" / "vnpu_cube_pass.h").string()});
     command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
     return command;
   }
 
-  std::vector<std::string> linking(const fs::path& visible) const {
-    std::vector<std::string> command = base();
-    command.insert(command.end(),
-                   {source_.string(), "-o", binary_.string(), "-shared", "-nostartfiles", "-Wl,--gc-sections",
-                    "-Wl,--no-undefined", "-Wl,-z,relro,-z,now", "-L" + (prefix_ / "lib64").string(), "-lvnpu"});
-    for (const char* name : kWrapped)
-      if (guarded_) command.push_back(std::string("-Wl,--wrap=") + name);
-    if (guarded_ && !options_.listing.empty())
-      command.insert(command.end(),
-                     {"-fdump-tree-asan=" + options_.listing, "-fdump-tree-asan0=" + options_.listing + "0"});
-    command.push_back("-Wl,--version-script=" + visible.string());
+  std::vector<std::string> compiling(Pass pass, const std::string& listing) const {
+    std::vector<std::string> command = base(pass);
+    if (guarded_ && !listing.empty())
+      command.insert(command.end(), {"-fdump-tree-asan=" + listing, "-fdump-tree-asan0=" + listing + "0"});
     return command;
   }
+
+  std::vector<std::string> linking(std::vector<std::string> command) const {
+    command.insert(command.end(),
+                   {"-o", binary_.string(), "-shared", "-nostartfiles", "-Wl,--gc-sections", "-Wl,--no-undefined",
+                    "-Wl,-z,relro,-z,now", "-L" + (prefix_ / "lib64").string(), "-lvnpu"});
+    for (const char* name : kWrapped)
+      if (guarded_) command.push_back(std::string("-Wl,--wrap=") + name);
+    command.push_back("-Wl,--version-script=" + visible_.string());
+    return command;
+  }
+
+  int full() { return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder is full\n"); }
 
   int refuse(int code, const std::string& why) {
     program_->log = why;
@@ -363,8 +434,10 @@ class Compilation {
   const fs::path binary_ = folder_.path() / "aclrtc_kernel.so";
   const fs::path prefix_ = toolkit_prefix();
   const std::string compiler_ = host_compiler();
-  std::string expanded_;  // the program after its first pass
-  bool cube_ = false;     // the pass for cube cores
+  const fs::path visible_ = folder_.path() / "aclrtc_exports";
+  const fs::path listing_ = folder_.path() / "aclrtc_listing";
+  std::string expanded_;                         // the program, preprocessed
+  std::map<Pass, std::vector<Kernel>> kernels_;  // those that a pass compiles; none is empty
   const bool guarded_ = fs::path(compiler_).filename().string().find("clang") == std::string::npos;
 };
 

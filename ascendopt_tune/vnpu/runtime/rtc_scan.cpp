@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -10,10 +11,10 @@
 namespace vnpu_rtc {
 namespace {
 
-// What __global__, __cube__ and KERNEL_TASK_TYPE expand to in the first pass (include/vnpu_export.h; compile()
-// undefines these words' own meaning).
+// What __global__, __cube__ and its like, and KERNEL_TASK_TYPE expand to in the first pass (include/vnpu_export.h;
+// compile() undefines these words' own meaning).
 const char* const kMark = "VNPU_GLOBAL_MARK";
-const char* const kCubeMark = "VNPU_CUBE_MARK";
+const char* const kCoresMark = "VNPU_CORES_MARK";
 const char* const kTypeMark = "VNPU_TASK_TYPE_MARK";
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -117,7 +118,8 @@ Token skip_brackets(Token open, Token end) {
 }
 
 bool is_attribute(const std::string& word) {
-  return word == "__attribute__" || word == "__attribute" || word == "alignas" || word == "__declspec";
+  return word == "__attribute__" || word == "__attribute" || word == "alignas" || word == "__declspec" ||
+         word == kCoresMark;
 }
 
 // The name of the function whose declaration goes from `first` on; "" when it has no body.
@@ -140,16 +142,24 @@ std::string defined_function(Token first, Token end) {
   return "";
 }
 
+// What __cube__, __vector__ or __mix__ at `at` says; nothing where none of them stands there.
+std::optional<Cores> marked(Token at, Token end) {
+  if (*at != kCoresMark || end - at < 5) return std::nullopt;
+  const std::string &cubes = *(at + 2), &vectors = *(at + 4);
+  if (cubes == "0") return Cores::Vector;
+  return vectors == "0" ? Cores::Cube : vectors == "1" ? Cores::MixedOne : Cores::MixedTwo;
+}
+
 // Finds kernels statement by statement, at namespace scope.
 class KernelFinder {
  public:
   explicit KernelFinder(const std::vector<std::string>& tokens) : end_(tokens.end()), statement_(tokens.begin()) {}
 
   std::vector<Kernel> run() {
-    bool marked = false;  // the statement has the mark
+    bool is_kernel = false;  // the statement has the mark
     for (Token at = statement_; at != end_; ++at) {
-      if (*at == kMark) marked = true;
-      if (*at == kCubeMark) cube_ = true;
+      if (*at == kMark) is_kernel = true;
+      if (const auto cores = marked(at, end_)) cores_ = cores;
       if (*at == "(" || *at == "[") {
         at = skip_brackets(at, end_) - 1;
         continue;
@@ -157,14 +167,16 @@ class KernelFinder {
       if (*at == "}")
         leave_scope();
       else if (*at == "{")
-        at = open(at, marked);
+        at = open(at, is_kernel);
       else if (*at != ";")
         continue;
       statement_ = at + 1;
-      marked = cube_ = false;
+      is_kernel = false;
+      cores_.reset();
     }
     return std::move(kernels_);
   }
+  std::optional<Cores> of_templates() const { return of_templates_; }
 
  private:
   void leave_scope() {
@@ -172,7 +184,7 @@ class KernelFinder {
   }
 
   // The last token of what the bracket at `brace` opens; of a namespace or linkage block, the bracket itself.
-  Token open(Token brace, bool marked) {
+  Token open(Token brace, bool is_kernel) {
     const Token space = std::find(statement_, brace, "namespace");
     if (space != brace) {
       std::string scope;
@@ -184,19 +196,21 @@ class KernelFinder {
       scopes_.emplace_back();
       return brace;
     }
-    if (marked && *statement_ != "template") add(defined_function(statement_, end_));
+    if (is_kernel && *statement_ != "template") add(defined_function(statement_, end_));
+    if (*statement_ == "template" && cores_) of_templates_ = cores_;
     return skip_brackets(brace, end_) - 1;  // bodies and classes hold no kernels
   }
 
   void add(const std::string& name) {
     std::string qualified = "::";
     for (const std::string& scope : scopes_) qualified += scope;
-    if (!name.empty() && seen_.insert(qualified + name).second) kernels_.push_back({name, qualified + name, cube_});
+    if (!name.empty() && seen_.insert(qualified + name).second) kernels_.push_back({name, qualified + name, cores_});
   }
 
   const Token end_;
-  Token statement_;    // where the current one begins
-  bool cube_ = false;  // it is for cube cores
+  Token statement_;  // where the current one begins
+  std::optional<Cores> cores_,
+      of_templates_;  // that it is marked for; that a template has been, whose instances carry none
   std::vector<Kernel> kernels_;
   std::set<std::string> seen_;
   std::vector<std::string> scopes_;  // open namespaces with a trailing "::"; "" for a linkage block
@@ -237,16 +251,27 @@ bool names_position(const std::vector<std::string>& tokens, const std::set<std::
 
 }  // namespace
 
-bool for_cube_cores(const std::string& preprocessed, const std::string& key) {
-  static const std::set<std::string> cube_types = {"KERNEL_TYPE_AIC_ONLY", "KERNEL_TYPE_MIX_AIC_1_0"};
+Cores cores_of(const std::string& preprocessed, const std::string& key) {
+  static const std::map<std::string, Cores> types = {{"KERNEL_TYPE_AIC_ONLY", Cores::Cube},
+                                                     {"KERNEL_TYPE_MIX_AIC_1_0", Cores::Cube},
+                                                     {"KERNEL_TYPE_MIX_AIC_1_1", Cores::MixedOne},
+                                                     {"KERNEL_TYPE_MIX_AIC_1_2", Cores::MixedTwo}};
   static const std::set<std::string> cube_positions = {"A1", "B1", "C1", "A2", "B2", "C2", "CO1", "C2PIPE2GM"};
   static const std::set<std::string> vector_positions = {"VECIN", "VECOUT", "VECCALC", "LCM"};
   const std::vector<std::string> tokens = tokenize(preprocessed);
-  // The mark of a template: its instances carry none.
-  if (std::find(tokens.begin(), tokens.end(), kCubeMark) != tokens.end()) return true;
-  const std::string type = task_type(tokens, key);
-  if (!type.empty()) return cube_types.count(type) != 0;
-  return names_position(tokens, cube_positions) && !names_position(tokens, vector_positions);
+  KernelFinder finder(tokens);
+  finder.run();
+  if (const auto cores = finder.of_templates()) return *cores;
+  if (const std::string type = task_type(tokens, key); !type.empty()) {
+    const auto found = types.find(type);
+    return found == types.end() ? Cores::Vector : found->second;
+  }
+  // What REGIST_MATMUL_OBJ expands to (include/lib/matmul_intf.h); with ASCENDC_CUBE_ONLY nobody is served.
+  const auto says = [&](const char* word) { return std::find(tokens.begin(), tokens.end(), word) != tokens.end(); };
+  if (says("register_matmul")) return says("serve_matmul") ? Cores::MixedTwo : Cores::Cube;
+  if (!names_position(tokens, cube_positions)) return Cores::Vector;
+  if (!names_position(tokens, vector_positions)) return Cores::Cube;
+  return says("CrossCoreSetFlag") ? Cores::MixedTwo : Cores::Vector;
 }
 
 std::string assembled(const std::string& preprocessed) {

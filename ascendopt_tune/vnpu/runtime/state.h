@@ -59,9 +59,9 @@ int take_failure(Stream* stream);
 // a synchronizing call has reported it. Caller holds the mutex.
 void note_failure(const std::string& message, std::vector<uintptr_t> addresses);
 
-// The value of a key of the chip file, or `fallback` when it is absent.
+// The value of a key of the chip file; `fallback` or 0 when it is absent, which no key of the architecture's file is.
 std::string chip_text(const char* key, const char* fallback);
-double chip_number(const char* key, double fallback);
+double chip_number(const char* key);
 
 // Makes `size` bytes at `base`, memory of another owner, known as device memory (mapped physical memory).
 void adopt_device_range(void* base, size_t size);

@@ -1,6 +1,6 @@
 // Broadcast, Sum, Mean, SoftMax: one body each, with the summed cost of the vector instructions they are documented to
-// consist of (asc-devkit, implementation notes of the API pages; throughputs of arch 2201). The sums of heads are
-// estimates: an instruction for every 255 repeats.
+// consist of (asc-devkit, implementation notes of the API pages). How many there are is an estimate: one for every 255
+// repeats.
 #include "vnpu/adv_compose.h"
 
 #include <vector>
@@ -39,33 +39,27 @@ uint32_t local_rest_bytes() { return core().local_rest_bytes(); }
 namespace {
 
 // How the instructions of Broadcast get from `in` to `out`: what the values are, and what they cost.
-Composite copy_all(uint8_t* out, const uint8_t* in, uint64_t bytes) {
+void copy_all(uint8_t* out, const uint8_t* in, uint64_t bytes, Composite& cost) {
   std::memmove(out, in, bytes);
-  Composite cost;
-  cost.add(repeats_of(bytes, 1), 1);
-  return cost;
+  cost.add("Copy", repeats_of(bytes, 1));
 }
 
-Composite repeat_row(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size) {
+void repeat_row(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size, Composite& cost) {
   const uint64_t row_bytes = uint64_t(columns) * size;
   std::memmove(out, in, row_bytes);
   for (uint32_t r = 1; r < rows; r++) std::memcpy(out + r * row_bytes, out, row_bytes);
-  Composite cost;
-  cost.add(rows * repeats_of(columns, size), 1);
-  return cost;
+  cost.add("Copy", rows * repeats_of(columns, size));
 }
 
-Composite repeat_elements(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size) {
+void repeat_elements(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t columns, uint32_t size, Composite& cost) {
   const uint64_t row_bytes = uint64_t(columns) * size;
   for (uint32_t r = 0; r < rows; r++)
     for (uint32_t c = 0; c < columns; c++) std::memcpy(out + r * row_bytes + c * size, in + uint64_t(r) * size, size);
   // Every element to a block (Brcb), blocks to rows (Copy); rows that don't fill blocks are compacted (GatherMask).
   const uint64_t padded = (row_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  Composite cost;
-  cost.add(repeats_of(uint64_t(rows) * kBlockBytes, 1), 1);
-  cost.add(rows * repeats_of(padded, 1), 1);
-  if (padded != row_bytes) cost.add(rows * repeats_of(padded, 1), kMaskCycles);
-  return cost;
+  cost.add("Brcb", repeats_of(uint64_t(rows) * kBlockBytes, 1));
+  cost.add("Copy", rows * repeats_of(padded, 1));
+  if (padded != row_bytes) cost.add("GatherMask", rows * repeats_of(padded, 1));
 }
 
 }  // namespace
@@ -84,10 +78,14 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
   call.write(dst, bytes, "destination");
   uint8_t* out = static_cast<uint8_t*>(dst);
   const uint8_t* in = static_cast<const uint8_t*>(src);
-  const Composite cost = copies      ? copy_all(out, in, bytes)
-                         : axis == 0 ? repeat_row(out, in, rows, columns, size)
-                                     : repeat_elements(out, in, rows, columns, size);
-  call.issue_composite(cost.heads, cost.cycles);
+  Composite cost(call.core);
+  if (copies)
+    copy_all(out, in, bytes, cost);
+  else if (axis == 0)
+    repeat_row(out, in, rows, columns, size, cost);
+  else
+    repeat_elements(out, in, rows, columns, size, cost);
+  call.issue(cost.work());
 }
 
 void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,
@@ -109,15 +107,14 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
     row_sum_as<f16>(dst, src, outer, inner, n, mean, in_float);
   else
     row_sum_as<float>(dst, src, outer, inner, n, mean, false);
-  Composite cost;
+  Composite cost(call.core);
   for (double left = per_row;; left = repeats_of(static_cast<uint64_t>(left), add_size)) {
-    cost.heads += outer;
-    cost.cycles += outer * left * kReduceCycles;
+    cost.add_heads("ReduceRepeat", outer, outer * left);
     if (left <= 1) break;
   }
-  if (in_float) cost.add(per_row, 1, 3.0 * outer);  // Cast there and back, and the last step
-  if (mean) cost.add(repeats_of(outer, size), 1);
-  call.issue_composite(cost.heads, cost.cycles);
+  if (in_float) cost.add("Cast", per_row, 3.0 * outer);  // there and back, and the last step
+  if (mean) cost.add("Muls", repeats_of(outer, size));
+  call.issue(cost.work());
 }
 
 namespace {
@@ -162,15 +159,15 @@ void softmax(const Softmax& s, const char* api) {
   for (uint32_t r = 0; r < s.rows; r++) softmax_row(s, r);
   // Row maximum, Brcb, Sub, Exp, row sum, Brcb, Div; half is converted to float and back.
   double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
-  Composite cost;
-  cost.add(all, kBlockReduce, 2);
-  cost.add(rows, kReduceCycles, 2);
-  cost.add(rows, 1, 2);
-  cost.add(all, 1);
-  cost.add(all, kExpDivCycles, 2);
-  if (s.log10) cost.add(all, kExpDivCycles + 1);  // Ln and Muls
-  if (s.dtype == DType::F16) cost.add(all, 1, 2);
-  call.issue_composite(cost.heads, cost.cycles);
+  Composite cost(call.core);
+  cost.add("ReduceDataBlock", all, 2);
+  cost.add("ReduceRepeat", rows, 2);
+  cost.add("Brcb", rows, 2);
+  for (const char* instruction : {"Sub", "Exp", "Div"}) cost.add(instruction, all);
+  if (s.log10)
+    for (const char* instruction : {"Ln", "Muls"}) cost.add(instruction, all);
+  if (s.dtype == DType::F16) cost.add("Cast", all, 2);
+  call.issue(cost.work());
 }
 
 }  // namespace vnpu

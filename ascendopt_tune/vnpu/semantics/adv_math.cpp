@@ -5,6 +5,7 @@
 // us, an estimate), in pieces that fit the temporary buffer, every instruction waiting for the one before it.
 #include "vnpu/adv_math.h"
 
+#include "composite.h"
 #include "elementwise.h"
 #include "fast_math.h"
 
@@ -36,8 +37,8 @@ const Recipe& recipe_of(Math op) {
   return kRecipes[0];
 }
 
-// Instructions, and their cycles without the heads.
-std::pair<double, double> cost(const Recipe& recipe, DType t, const MathArguments& a, const Core& core) {
+// The slow instructions cost what Exp does, the others what Muls does.
+Composite cost(const Recipe& recipe, DType t, const MathArguments& a, Core& core) {
   const bool half = t == DType::F16;
   const uint32_t instructions = recipe.instructions + (half ? 2 : 0), floats = recipe.temporaries + (half ? 1 : 0);
   const uint32_t bytes = a.shared ? a.shared_bytes : core.local_rest_bytes();
@@ -45,7 +46,11 @@ std::pair<double, double> cost(const Recipe& recipe, DType t, const MathArgument
   if (floats) piece = std::max(64u, std::min(piece, bytes / (4 * floats)));
   const uint32_t passes = (a.count + piece - 1) / piece;
   const double repeats = (a.count + 63) / 64;
-  return {double(passes) * instructions, repeats * (instructions + recipe.slow)};
+  Composite out(core);
+  const double fast = instructions - recipe.slow, slow = recipe.slow;
+  out.add_heads("Muls", passes * fast, repeats * fast);
+  out.add_heads("Exp", passes * slow, repeats * slow);
+  return out;
 }
 
 float gelu(float x) { return x * sigmoid_lane(1.59576912f * (x + 0.044715f * x * x * x)); }
@@ -191,8 +196,7 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
   if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
-  const auto [heads, cycles] = cost(recipe_of(op), dst.dtype, a, call.core());
-  call.issue_composite(heads, cycles);
+  call.issue(cost(recipe_of(op), dst.dtype, a, call.core()).work());
   leave_mask(lanes);
 }
 

@@ -52,17 +52,29 @@ std::vector<float> loaded(const AxisReduction& r) {
 }
 
 // All rows onto the first; `v` is left with what the folding left in them.
-Composite reduce_columns(Fold fold, const AxisReduction& r, std::vector<float>& v) {
+const char* instruction_of(Fold fold) {
+  switch (fold) {
+    case Fold::Sum:
+      return "Add";
+    case Fold::Max:
+      return "Max";
+    case Fold::Min:
+      return "Min";
+    default:
+      return "Mul";
+  }
+}
+
+void reduce_columns(Fold fold, const AxisReduction& r, std::vector<float>& v, Composite& cost) {
   const uint32_t size = dtype_size(r.dtype);
   fold_all(fold, v, r.rows, r.columns, r.stride);
   for (uint32_t j = 0; j < r.columns; j++) store_float(r.dst, j, r.dtype, v[j]);
-  Composite cost;
-  for (uint32_t n = r.rows; n > 1; n = lower_part(n)) cost.add(repeats_of((n - lower_part(n)) * r.stride, size), 1);
-  cost.add(repeats_of(r.stride, size), 1);
-  return cost;
+  for (uint32_t n = r.rows; n > 1; n = lower_part(n))
+    cost.add(instruction_of(fold), repeats_of((n - lower_part(n)) * r.stride, size));
+  cost.add("Copy", repeats_of(r.stride, size));
 }
 
-Composite reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float>& v) {
+void reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float>& v, Composite& cost) {
   for (uint32_t i = 0; i < r.rows; i++) {
     std::vector<float> row(v.begin() + uint64_t(i) * r.stride, v.begin() + uint64_t(i) * r.stride + r.columns);
     fold_all(fold, row, r.columns, 1, 1);
@@ -70,13 +82,11 @@ Composite reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float
   }
   // Repeats of all rows onto one repeat each, then inside it: by a reduction, or by folding where there is none.
   const uint32_t lanes = kRepeatBytes / dtype_size(r.dtype), repeats = (r.columns + lanes - 1) / lanes;
-  Composite cost;
-  cost.add(r.rows, 1, repeats - 1);
+  cost.add(instruction_of(fold), r.rows, repeats - 1);
   if (fold == Fold::Prod)
-    for (uint32_t n = std::min(lanes, r.columns); n > 1; n = lower_part(n)) cost.add(r.rows, 1, r.rows);
+    for (uint32_t n = std::min(lanes, r.columns); n > 1; n = lower_part(n)) cost.add("Mul", r.rows, r.rows);
   else
-    cost.add(r.rows, kReduceCycles);
-  return cost;
+    cost.add("ReduceRepeat", r.rows);
 }
 
 }  // namespace
@@ -95,10 +105,14 @@ void reduce_axis(Fold fold, const AxisReduction& r, const char* api) {
   else if (r.work && r.first_axis && r.rows > 1)
     call.write(r.work, kept * row_bytes, "sharedTmpBuffer");
   std::vector<float> v = loaded(r);
-  const Composite cost = r.first_axis ? reduce_columns(fold, r, v) : reduce_rows(fold, r, v);
+  Composite cost(call.core);
+  if (r.first_axis)
+    reduce_columns(fold, r, v, cost);
+  else
+    reduce_rows(fold, r, v, cost);
   if (r.reuse)
     for (uint64_t i = 0; i < uint64_t(kept) * r.stride; i++) store_float(r.src, i, r.dtype, v[i]);
-  call.issue_composite(cost.heads, cost.cycles);
+  call.issue(cost.work());
 }
 
 void rms_norm(const RmsNorm& n) {
@@ -128,14 +142,13 @@ void rms_norm(const RmsNorm& n) {
   }
   // Mul, row sum, Muls, Adds, Sqrt, Brcb, Div, Mul; half is converted to float and back.
   const double all = repeats_of(uint64_t(n.rows) * n.columns, 4), rows = repeats_of(uint64_t(n.rows) * kBlockBytes, 1);
-  Composite cost;
-  cost.add(all, 1, 2);
-  cost.add(all, kReduceCycles);
-  cost.add(rows, 1, 3);
-  cost.add(rows, kExpDivCycles);
-  cost.add(all, kExpDivCycles);
-  if (n.dtype == DType::F16) cost.add(all, 1, 3);
-  call.issue_composite(cost.heads, cost.cycles);
+  Composite cost(call.core);
+  cost.add("Mul", all, 2);
+  cost.add("ReduceRepeat", all);
+  for (const char* instruction : {"Muls", "Adds", "Sqrt", "Brcb"}) cost.add(instruction, rows);
+  cost.add("Div", all);
+  if (n.dtype == DType::F16) cost.add("Cast", all, 3);
+  call.issue(cost.work());
 }
 
 void cum_sum(const CumSum& c) {
@@ -160,16 +173,18 @@ void cum_sum(const CumSum& c) {
     if (c.last) store_float(c.last, i, c.dtype, sum);
   }
   // A row added to the one before it; along the last axis on sixteen rows at a time that are transposed there and back.
-  Composite cost;
+  Composite cost(call.core);
   if (c.last_axis) {
     const uint64_t groups = (c.outer + 15) / 16;
-    cost.add(groups * repeats_of(uint64_t(16) * c.inner, size), kTransposeCycles, 2);
-    cost.add(1, 1, static_cast<double>(groups * c.inner));
+    // Two units of its row for 256 bytes.
+    const double repeats = groups * repeats_of(uint64_t(16) * c.inner, size);
+    cost.add_heads("TransDataTo5HD", 2 * std::ceil(repeats / 255), 2 * 2 * repeats);
+    cost.add("Add", 1, static_cast<double>(groups * c.inner));
   } else {
-    cost.add(repeats_of(c.inner, 4), 1, c.outer);
+    cost.add("Add", repeats_of(c.inner, 4), c.outer);
   }
-  if (c.dtype == DType::F16) cost.add(repeats_of(count, 4), 1, 2);
-  call.issue_composite(cost.heads, cost.cycles);
+  if (c.dtype == DType::F16) cost.add("Cast", repeats_of(count, 4), 2);
+  call.issue(cost.work());
 }
 
 }  // namespace vnpu

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "composite.h"
 #include "elementwise.h"
 #include "local_call.h"
 
@@ -289,7 +290,12 @@ void select_bytes(const Operand& dst, const Operand& src, const Scalar& scalar, 
         std::memmove(static_cast<uint8_t*>(dst.ptr) + at, static_cast<const uint8_t*>(src.ptr) + at, size);
     }
   // Mask to half, compare with zero, select: about 1.5 repeats a repeat of half and two more heads (an estimate).
-  call.issue_composite(3, 3.5 * (static_cast<double>(n) * size / kRepeatBytes));
+  const double repeats = static_cast<double>(n) * size / kRepeatBytes;
+  Composite cost(call.core);
+  cost.add_heads("Cast", 1, repeats);
+  cost.add_heads("CompareScalar", 1, repeats);
+  cost.add_heads("Select", 1, 1.5 * repeats);
+  call.issue(cost.work());
 }
 
 }  // namespace vnpu

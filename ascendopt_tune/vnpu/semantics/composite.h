@@ -8,24 +8,31 @@
 
 namespace vnpu {
 
-constexpr double kReduceCycles = 7;     // ReduceRepeat, per repeat
-constexpr double kBlockReduce = 1;      // ReduceDataBlock of float, per repeat
-constexpr double kExpDivCycles = 2;     // Exp, Div and Sqrt of float, per repeat
-constexpr double kMaskCycles = 2;       // GatherMask, per repeat
-constexpr double kTransposeCycles = 2;  // TransDataTo5HD, per 256 bytes: an estimate
-
 inline double repeats_of(uint64_t elements, uint32_t size) {
   return static_cast<double>((elements * size + kRepeatBytes - 1) / kRepeatBytes);
 }
 
-// What several instructions cost: how many there are, and their cycles without the heads.
-struct Composite {
-  double heads = 0, cycles = 0;
-  // `repeats` repeats of `each` cycles, in instructions of at most 255; `times` over.
-  void add(double repeats, double each, double times = 1) {
-    heads += times * std::ceil(repeats / 255);
-    cycles += times * repeats * each;
+// What a call costs that is made of several vector instructions, by the rows of the chip's table.
+class Composite {
+ public:
+  explicit Composite(Core& core) : core_(core) {}
+  // `times` over, `units` of the row `instruction`.`type` in instructions of at most 255.
+  void add(const char* instruction, double units, double times = 1, DType type = DType::F32) {
+    add_heads(instruction, times * std::ceil(units / 255), times * units, type);
   }
+  // So many instructions that take so many units together.
+  void add_heads(const char* instruction, double heads, double units, DType type = DType::F32) {
+    if (heads == 0) return;
+    if (work_.heads > 0) work_.rest = core_.trace.works.number(work_);
+    work_.instruction = core_.chip.instruction(instruction, type);
+    work_.heads = static_cast<float>(heads);
+    work_.units = static_cast<float>(units);
+  }
+  const Work& work() const { return work_; }
+
+ private:
+  Core& core_;
+  Work work_;
 };
 
 inline void check_float(const LocalCall& call, DType t) {

@@ -30,10 +30,6 @@ class LocalCall {
   void issue(const char* instruction, DType type, double units) {
     issue(Work{core.chip.instruction(instruction, type), 1, static_cast<float>(units), 0});
   }
-  // A call that is modelled as one piece: so many instructions, and their cycles without the heads.
-  void issue_composite(double heads, double cycles) {
-    issue(Work{0, static_cast<float>(heads), static_cast<float>(cycles), 0});
-  }
   void issue(const Work& work) {
     core.unwritten.instruction({Pipe::V, api, pc, false}, accesses_, n_, result_);
     if (result_ >= 0) accesses_[n_++] = core.register_access(static_cast<Register>(result_), true);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "composite.h"
 #include "local_call.h"
 
 namespace vnpu {
@@ -152,7 +153,9 @@ void transpose_channels(void* dst, const void* src, void* work, DType dtype, uin
     move_channels(static_cast<uint32_t*>(dst), static_cast<const uint32_t*>(src), n, c, hw, channels_last);
   uint32_t groups = (c + 15) / 16;
   double per_pass = double(groups) * 16 * hw / elements_per_cycle(size);
-  call.issue_composite(n * 2.0 * groups, n * 2 * per_pass);
+  Composite cost(call.core);
+  cost.add_heads("TransDataTo5HD", n * 2.0 * groups, n * 2 * per_pass);
+  call.issue(cost.work());
 }
 
 }  // namespace vnpu

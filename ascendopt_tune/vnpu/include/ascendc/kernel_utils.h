@@ -5,7 +5,7 @@
 #include "vec_mask.h"
 #include "vnpu/adv_compose.h"
 
-// A kernel is compiled for one kind of core: vector cores, unless vnpu_cube_pass.h says otherwise.
+// A pass is for one kind of core: vector cores, unless vnpu_cube_pass.h says otherwise. A mixed kernel takes both.
 #define VNPU_CUBE_PASS false
 #define ASCEND_IS_AIV constexpr(!VNPU_CUBE_PASS)
 #define ASCEND_IS_AIC constexpr(VNPU_CUBE_PASS)
@@ -26,6 +26,7 @@ constexpr uint8_t B32_DATA_NUM_PER_BLOCK = 8, B16_DATA_NUM_PER_BLOCK = 16;
 constexpr int32_t B32_DATA_NUM_PER_REPEAT = 64, B16_DATA_NUM_PER_REPEAT = 128;
 constexpr uint32_t ONE_BLK_HALF_NUM = 16, ONE_BLK_FLOAT_NUM = 8;
 constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
+constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
 
 // Bits of a float. Kernels take the number through the address, and a constant of that has to be one when the kernel is
 // compiled: nothing runs when it is loaded.
@@ -42,6 +43,8 @@ constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
 template <typename T, typename U>
 struct IsSameType : std::is_same<T, U> {};
+template <bool condition, typename T, typename U>
+struct Conditional : std::conditional<condition, T, U> {};
 
 using TEventID = int8_t;
 
@@ -103,9 +106,9 @@ ASCENDC_INLINE void DataCopyPadGm2UBImpl(T* dst, T* src, const DataCopyExtParams
 
 }  // namespace AscendC
 
-// The special register with the number of this core.
+// The special register with the number of this core, of a mixed kernel of its group.
 struct BlockIdxRegister {
-  ASCENDC_INLINE operator int64_t() const { return vnpu::block_idx(); }
+  ASCENDC_INLINE operator int64_t() const { return vnpu::group_idx(); }
 };
 constexpr BlockIdxRegister block_idx{};
 

@@ -45,28 +45,29 @@ ASCENDC_INLINE void PipeBarrier() {
   }
 }
 
+// All cores of the caller's kind; with false, of a mixed kernel, all cores.
 template <bool isAIVOnly = true>
 ASCENDC_INLINE void SyncAll() {
   vnpu::barrier_all();
-  vnpu::sync_all();
+  vnpu::sync_all(isAIVOnly);
 }
 // Soft form: the workspaces are only where the device keeps its counters.
 template <bool isAIVOnly = true>
 ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t = 0) {
   vnpu::barrier_all();
-  vnpu::sync_all();
+  vnpu::sync_all(true);
 }
 
-// When the pipe's earlier instructions are complete, this core has raised the flag. The id's low 4 bits count.
+// When the pipe's earlier instructions are complete, this core has raised the flag. The id's low 4 bits count. Mode 0:
+// when all cores of its kind have, it is there for them; mode 1: the vector cores of a group, for them; mode 2: the
+// cube core of a group for its vector cores, or all those for the cube core.
 template <uint8_t modeId, pipe_t pipe>
 ASCENDC_INLINE void CrossCoreSetFlag(uint16_t flagId) {
   static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag doesn't take PIPE_S and PIPE_ALL");
-  static_assert(modeId == 0,
-                "CrossCoreSetFlag: modes 1 and 2 order the cores of one group, which only mixed kernels have; the "
-                "virtual NPU runs vector kernels");
-  vnpu::cross_set(vnpu::to_pipe(pipe), flagId);
+  static_assert(modeId <= 2, "CrossCoreSetFlag: architecture 2201 has modes 0, 1 and 2");
+  vnpu::cross_set(modeId, vnpu::to_pipe(pipe), flagId);
 }
-// Holds all pipes until every core has raised the flag; mode and pipe have no effect on architecture 2201.
+// Holds all pipes until the flag is there once more; mode and pipe have no effect on architecture 2201.
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 ASCENDC_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
   vnpu::cross_wait(flagId);

@@ -7,10 +7,10 @@ namespace AscendC {
 ASCENDC_INLINE void InitSocState() {}
 ASCENDC_INLINE int64_t GetBlockIdx() { return vnpu::block_idx(); }
 ASCENDC_INLINE int64_t GetBlockNum() { return vnpu::block_num(); }
-ASCENDC_INLINE int64_t GetSubBlockIdx() { return 0; }
-ASCENDC_INLINE int64_t GetSubBlockNum() { return 1; }
-ASCENDC_INLINE int64_t GetTaskRatio() { return 1; }
-ASCENDC_INLINE int64_t GetTaskRation() { return 1; }
+ASCENDC_INLINE int64_t GetSubBlockIdx() { return vnpu::sub_block_idx(); }
+ASCENDC_INLINE int64_t GetSubBlockNum() { return vnpu::sub_block_num(); }
+ASCENDC_INLINE int64_t GetTaskRatio() { return vnpu::sub_block_num(); }
+ASCENDC_INLINE int64_t GetTaskRation() { return vnpu::sub_block_num(); }
 // The user's part of the workspace is what the kernel gets already.
 ASCENDC_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
 // The system's part: only handed on, no covered API stores anything there.
@@ -31,10 +31,14 @@ ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
 ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 
-// Fills `size` elements of GM with `value` (InitGlobalMemory; InitOutput is its older name).
+// Fills `size` elements of GM with `value` (InitGlobalMemory, Fill; InitOutput is its older name).
 template <typename T>
 ASCENDC_INLINE void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const T value) {
   vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "InitGlobalMemory");
+}
+template <typename T>
+ASCENDC_INLINE void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value) {
+  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "Fill");
 }
 template <typename T>
 ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
@@ -43,6 +47,9 @@ ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
 
 }  // namespace AscendC
 
-ASCENDC_INLINE int64_t get_block_idx() { return vnpu::block_idx(); }
+// The registers count groups of cores.
+ASCENDC_INLINE int64_t get_block_idx() { return vnpu::group_idx(); }
+ASCENDC_INLINE int64_t get_subblockid() { return vnpu::sub_block_idx(); }
+ASCENDC_INLINE int64_t get_subblockdim() { return vnpu::sub_block_num(); }
 ASCENDC_INLINE int64_t get_block_num() { return vnpu::block_num(); }
 ASCENDC_INLINE void dcci(GM_ADDR, uint64_t, uint64_t = 0) {}

@@ -27,10 +27,11 @@
 #define __cc__
 #define __fbuf__
 #define __host_aicore__
-#define __vector__
-#define __cube__ VNPU_CUBE_MARK  // seen by the run-time compiler, which then makes the pass for cube cores
-#define VNPU_CUBE_MARK
-#define __mix__(...) VNPU_mixed_kernels_are_not_covered_by_the_virtual_NPU
+// Which cores a kernel is for: of a group of cores, as the run-time compiler sees it, which makes the passes.
+#define __vector__ VNPU_CORES_MARK(0, 1)
+#define __cube__ VNPU_CORES_MARK(1, 0)
+#define __mix__(cubes, vectors) VNPU_CORES_MARK(cubes, vectors)
+#define VNPU_CORES_MARK(cubes, vectors)
 #define __inline__ inline
 #define ASCENDC_INLINE __attribute__((always_inline)) inline
 #define __forceinline__ ASCENDC_INLINE

@@ -1,4 +1,60 @@
-// The high-level matrix multiplication, which is refused where it is used.
+// The high-level matrix multiplication: what kernel_operator.h has of it becomes visible, under CANN's names.
 #pragma once
-#include "ascendc/cube.h"
 #include "kernel_operator.h"
+#include "kernel_tiling/cube_tiling_data.h"
+
+namespace AscendC {
+using namespace matmul_api;
+namespace Impl {
+constexpr int32_t QUEUE_DEPTH = 1;
+namespace Detail {
+using namespace matmul_api::policies;
+}
+}  // namespace Impl
+}  // namespace AscendC
+namespace matmul = AscendC;
+
+// CANN's headers make these visible without their namespace.
+using AscendC::BatchMode;
+using AscendC::BatchOutMode;
+using AscendC::CFG_IBSHARE_NORM;
+using AscendC::CFG_MDL;
+using AscendC::CFG_NORM;
+using AscendC::CubeFormat;
+using AscendC::GetBasicConfig;
+using AscendC::GetIBShareNormConfig;
+using AscendC::GetMDLConfig;
+using AscendC::GetMMConfig;
+using AscendC::GetNormalConfig;
+using AscendC::GetSpecialMDLConfig;
+using AscendC::GetSysWorkSpacePtr;
+using AscendC::IterateMode;
+using AscendC::IterateOrder;
+using AscendC::LayoutMode;
+using AscendC::MatmulApiStaticTiling;
+using AscendC::MatmulBatchParams;
+using AscendC::MatmulConfig;
+using AscendC::MatmulConfigMode;
+using AscendC::MatmulFuncParams;
+using AscendC::MatmulQuantParams;
+using AscendC::MatmulShapeParams;
+using AscendC::MM_CFG_BB;
+using AscendC::ScheduleType;
+using AscendC::tiling::TCubeTiling;
+
+#define __kfc_workspace__  // marks the workspace of kernels on cube and vector cores
+
+// Cube cores alone multiply where they are asked. Of a mixed kernel, vector cores ask and the cube core of their group
+// does nothing else: its program ends here. (With ASCENDC_CUBE_ONLY it is the vector cores' that does.)
+#ifdef ASCENDC_CUBE_ONLY
+#define VNPU_MATMUL_OTHERS \
+  if ASCEND_IS_AIV         \
+  return
+#else
+#define VNPU_MATMUL_OTHERS \
+  if (VNPU_CUBE_PASS && AscendC::matmul_api::matmul_inner::serve_matmul()) return
+#endif
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)           \
+  VNPU_MATMUL_OTHERS;                                      \
+  (static_cast<void>(tpipe), static_cast<void>(workspace), \
+   AscendC::matmul_api::matmul_inner::register_matmul(__VA_ARGS__))

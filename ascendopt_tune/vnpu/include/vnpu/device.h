@@ -12,6 +12,10 @@ namespace vnpu {
 // ---- who am I ----
 uint32_t block_idx();
 uint32_t block_num();
+// Of a mixed kernel: which group of cores this one belongs to, which it is of its kind in there, and of how many.
+uint32_t group_idx();
+uint32_t sub_block_idx();
+uint32_t sub_block_num();
 
 // ---- local memory and events (TPipe) ----
 // Of a memory that the core doesn't have, addresses that nobody may touch.
@@ -27,9 +31,9 @@ void set_freed_flag(Pipe src, Pipe dst, int id);
 void wait_flag(Pipe src, Pipe dst, int id);
 void barrier(Pipe pipe);
 void barrier_all();
-void sync_all();
-// CrossCoreSetFlag and CrossCoreWaitFlag, mode 0: between all vector cores of the launch.
-void cross_set(Pipe pipe, uint32_t id);
+void sync_all(bool own_kind);  // of all cores of the caller's kind, or of all cores
+// CrossCoreSetFlag, with its mode, and CrossCoreWaitFlag.
+void cross_set(uint32_t mode, Pipe pipe, uint32_t id);
 void cross_wait(uint32_t id);
 void queue_cost();  // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);

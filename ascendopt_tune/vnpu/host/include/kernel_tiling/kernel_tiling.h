@@ -1,7 +1,11 @@
-// What a structure shared by tiling function and kernel includes: the integer types, and what operators of several
-// chips keep for their communication, opaque and of CANN's size.
+// What a structure shared by tiling function and kernel includes: the integer types, the tiling of the high-level
+// matrix multiplication, and what operators of several chips keep for their communication, opaque and of CANN's size.
 #pragma once
 #include <cstdint>
+
+#include "kernel_tiling/cube_tiling_data.h"
+
+using AscendC::tiling::TCubeTiling;
 
 struct Mc2InitTiling {
   uint8_t reserved[64] = {};

@@ -1,26 +1,190 @@
-// The names of the high-level matrix multiplication's tiling interface. Using one fails to compile with a message.
+// Tilings of the high-level matrix multiplication (AscendC reference, Matmul tiling classes). Which tiling is chosen is
+// the virtual NPU's own decision; docs/cube.md says how.
 #pragma once
+#include <cstdint>
+
+#include "graph/types.h"
+#include "kernel_tiling/kernel_tiling.h"
+#include "register/tilingdata_base.h"
+#include "tiling/platform/platform_ascendc.h"
+
+namespace optiling {
+
+BEGIN_TILING_DATA_DEF(TCubeTiling)
+#define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(int32_t, name)
+VNPU_CUBE_TILING_FIELDS(VNPU_FIELD)
+#undef VNPU_FIELD
+END_TILING_DATA_DEF
+
+}  // namespace optiling
 
 namespace matmul_tiling {
 
-template <typename...>
-constexpr bool cube_is_covered = false;
+enum class TPosition : int32_t {
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM = VECCALC,
+  SPM,
+  SHM = SPM,
+  TSCM,
+  MAX,
+};
+enum class CubeFormat { ND = 0, NZ, ZN, ZZ, NN, VECTOR, SCALAR, ND_ALIGN, COLUMN_MAJOR };
+// The numbers of ge::DataType.
+enum class DataType : int32_t {
+  DT_FLOAT = 0,
+  DT_FLOAT16 = 1,
+  DT_INT8 = 2,
+  DT_INT32 = 3,
+  DT_UINT8 = 4,
+  DT_INT16 = 6,
+  DT_UINT16 = 7,
+  DT_UINT32 = 8,
+  DT_INT64 = 9,
+  DT_UINT64 = 10,
+  DT_BF16 = 27,
+  DT_BFLOAT16 = 27,
+  DT_INT4 = 29,
+};
+enum class MatrixTraverse { NOSET = 0, FIRSTM = 1, FIRSTN = 2 };
+enum class MatrixMadType { NORMAL = 0, HF32 = 1 };
+enum class DequantType { SCALAR = 0, TENSOR = 1 };
+enum class ScheduleType { INNER_PRODUCT = 0, OUTER_PRODUCT, N_BUFFER_33 };
 
-template <typename... T>
-class NotCovered {
-  static_assert(
-      cube_is_covered<T...>,
-      "matmul tiling: the high-level matrix multiplication and mix kernels are not covered by the virtual NPU at "
-      "this stage, which runs vector kernels, and cube kernels of the basic API");
+struct PlatformInfo {
+  platform_ascendc::SocVersion socVersion = platform_ascendc::SocVersion::ASCEND910B;
+  uint64_t l1Size = 0, l0CSize = 0, ubSize = 0, l0ASize = 0, l0BSize = 0;
 };
 
-using MatmulApiTiling = NotCovered<>;
-using MultiCoreMatmulTiling = NotCovered<>;
-using BatchMatmulTiling = NotCovered<>;
-using PlatformInfo = NotCovered<>;
+struct MatmulConfigParams {
+  int32_t mmConfigType;
+  bool enableL1CacheUB;
+  ScheduleType scheduleType;
+  MatrixTraverse traverse;
+  bool enVecND2NZ;
+  MatmulConfigParams(int32_t mmConfigTypeIn = 1, bool enableL1CacheUBIn = false,
+                     ScheduleType scheduleTypeIn = ScheduleType::INNER_PRODUCT,
+                     MatrixTraverse traverseIn = MatrixTraverse::NOSET, bool enVecND2NZIn = false)
+      : mmConfigType(mmConfigTypeIn),
+        enableL1CacheUB(enableL1CacheUBIn),
+        scheduleType(scheduleTypeIn),
+        traverse(traverseIn),
+        enVecND2NZ(enVecND2NZIn) {}
+};
+
+// Three lengths, along m, n and k; -1 where nobody has set one.
+struct Extents {
+  int32_t m = -1, n = -1, k = -1;
+};
+
+struct MatrixKind {
+  TPosition position = TPosition::GM;
+  CubeFormat format = CubeFormat::ND;
+  DataType type = DataType::DT_FLOAT16;
+  bool turned = false;
+};
+
+// What all three tiling classes have. Setters return 0, or -1 for what can't be.
+class MatmulApiTilingBase {
+ public:
+  MatmulApiTilingBase();
+  explicit MatmulApiTilingBase(const platform_ascendc::PlatformAscendC& ascendcPlatform);
+  explicit MatmulApiTilingBase(const PlatformInfo& platform);
+  virtual ~MatmulApiTilingBase() = default;
+
+  int32_t SetAType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans = false);
+  int32_t SetBType(TPosition pos, CubeFormat type, DataType dataType, bool isTrans = false);
+  int32_t SetCType(TPosition pos, CubeFormat type, DataType dataType);
+  int32_t SetBiasType(TPosition pos, CubeFormat type, DataType dataType);
+  int32_t SetDequantType(DequantType dequantType);
+  int32_t SetShape(int32_t m, int32_t n, int32_t k);
+  int32_t SetOrgShape(int32_t orgMIn, int32_t orgNIn, int32_t orgKIn);
+  int32_t SetOrgShape(int32_t orgMIn, int32_t orgNIn, int32_t orgKaIn, int32_t orgKbIn);
+  int32_t EnableBias(bool isBiasIn = false);
+  int32_t SetBias(bool isBiasIn = false) { return EnableBias(isBiasIn); }
+  int32_t SetFixSplit(int32_t baseMIn = -1, int32_t baseNIn = -1, int32_t baseKIn = -1);
+  int32_t SetBufferSpace(int32_t l1Size = -1, int32_t l0CSize = -1, int32_t ubSize = -1, int32_t btSize = -1);
+  int32_t SetTraverse(MatrixTraverse traverse);
+  int32_t SetMadType(MatrixMadType madType);
+  int32_t SetSplitRange(int32_t maxBaseM = -1, int32_t maxBaseN = -1, int32_t maxBaseK = -1, int32_t minBaseM = -1,
+                        int32_t minBaseN = -1, int32_t minBaseK = -1);
+  int32_t SetDoubleBuffer(bool a, bool b, bool c, bool bias, bool transND2NZ = true, bool transNZ2ND = true);
+  void SetMatmulConfigParams(int32_t mmConfigTypeIn = 1, bool enableL1CacheUBIn = false,
+                             ScheduleType scheduleTypeIn = ScheduleType::INNER_PRODUCT,
+                             MatrixTraverse traverseIn = MatrixTraverse::NOSET, bool enVecND2NZIn = false);
+  void SetMatmulConfigParams(const MatmulConfigParams& configParams);
+  int32_t GetBaseM() const { return chosen_.baseM; }
+  int32_t GetBaseN() const { return chosen_.baseN; }
+  int32_t GetBaseK() const { return chosen_.baseK; }
+
+  // -1 where no tiling is possible.
+  int64_t GetTiling(optiling::TCubeTiling& tiling);
+  int64_t GetTiling(AscendC::tiling::TCubeTiling& tiling);
+
+ protected:
+  // How many cores may share the work, and what a core gets where that is given.
+  virtual int32_t Cores() const { return 1; }
+
+  struct Limits {
+    int64_t l1 = 524288, l0a = 65536, l0b = 65536, l0c = 131072, ub = 196608, bias = 1024;
+  };
+  Limits limits_, most_;
+  MatrixKind a_, b_, c_, bias_;
+  Extents shape_, org_, base_, single_, align_, most_single_, least_single_;
+  int32_t org_kb_ = -1;
+  bool with_bias_ = false, split_k_ = false;
+  MatrixTraverse traverse_ = MatrixTraverse::NOSET;
+  AscendC::tiling::TCubeTiling chosen_;
+
+ private:
+  friend class Chooser;
+};
+
+class MatmulApiTiling : public MatmulApiTilingBase {
+ public:
+  using MatmulApiTilingBase::MatmulApiTilingBase;
+};
+
+class MultiCoreMatmulTiling : public MatmulApiTilingBase {
+ public:
+  using MatmulApiTilingBase::MatmulApiTilingBase;
+
+  int32_t SetDim(int32_t dim);
+  int32_t SetSingleShape(int32_t singleMIn = -1, int32_t singleNIn = -1, int32_t singleKIn = -1);
+  int32_t SetSingleRange(int32_t maxM = -1, int32_t maxN = -1, int32_t maxK = -1, int32_t minM = -1, int32_t minN = -1,
+                         int32_t minK = -1);
+  int32_t SetAlignSplit(int32_t alignM, int32_t alignN, int32_t alignK);
+  void EnableMultiCoreSplitK(bool flag) { split_k_ = flag; }
+  int32_t SetSplitK(bool flag) {
+    split_k_ = flag;
+    return 0;
+  }
+  int32_t GetSingleShape(int32_t& shapeM, int32_t& shapeN, int32_t& shapeK) const;
+  int32_t GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim) const;
+
+ protected:
+  int32_t Cores() const override { return dim_; }
+
+ private:
+  int32_t dim_ = 1;
+};
+
+template <typename...>
+constexpr bool batch_is_covered = false;
+template <typename... T>
+class NotCoveredBatchTiling {
+  static_assert(batch_is_covered<T...>, "matmul_tiling::BatchMatmulTiling is not covered by the virtual NPU");
+};
+using BatchMatmulTiling = NotCoveredBatchTiling<>;
 
 }  // namespace matmul_tiling
-
-namespace optiling {
-using TCubeTiling = matmul_tiling::NotCovered<>;
-}  // namespace optiling

@@ -45,4 +45,11 @@ class PlatformAscendC {
   fe::PlatFormInfos* platform_;
 };
 
+// For programs that launch kernels themselves: the chip called `name` ("Ascend910B2"), by default ASCENDOPT_CHIP's,
+// else Ascend910B2. Null when there is no such chip.
+class PlatformAscendCManager {
+ public:
+  static PlatformAscendC* GetInstance(const char* name = nullptr);
+};
+
 }  // namespace platform_ascendc

@@ -1,0 +1,381 @@
+// The high-level matrix multiplication on cube cores: Matmul, REGIST_MATMUL_OBJ (AscendC reference, Matmul).
+#pragma once
+#include "matmul_config.h"
+#include "std_names.h"
+#include "pipe.h"
+#include "vnpu/matmul.h"
+
+namespace AscendC::matmul_api {
+
+// Functions of the kernel that bring blocks of A and B to L1 in place of Matmul's own.
+// Limit of MatmulCallBackFunc: CopyA1 and CopyB1; not DataCopyOut.
+template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
+struct MatmulCallBackFunc {
+  static constexpr auto data_copy_out = DataCopyOut;
+  static constexpr auto copy_a1 = CopyA1;
+  static constexpr auto copy_b1 = CopyB1;
+};
+
+struct MatrixOffset {
+  int32_t offset, row, col, height, width;
+};
+
+namespace policies {
+
+// Which blocks of C are computed, and how they get there. Triangles leave out the blocks on the other side.
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct MatmulPolicy {
+  static constexpr int triangle = 0;
+};
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct TrianUpperMatmulPolicy {
+  static constexpr int triangle = 1;
+};
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct TrianLowerMatmulPolicy {
+  static constexpr int triangle = -1;
+};
+// It copies as the usual policy does.
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct NBuffer33MatmulPolicy {
+  static constexpr int triangle = 0;
+};
+
+}  // namespace policies
+
+namespace matmul_inner {
+
+template <typename...>
+constexpr bool matmul_covers = false;
+
+constexpr const MatmulConfig& config_of(const MatmulConfig& c) { return c; }
+constexpr const MatmulConfig& config_of(const MatmulApiStaticTiling& t) { return t.cfg; }
+template <typename T>
+constexpr bool is_constant(const T&) {
+  return std::is_same_v<T, MatmulApiStaticTiling>;
+}
+
+constexpr vnpu::MatrixLayout layout_of(CubeFormat f) {
+  return f == CubeFormat::NZ         ? vnpu::MatrixLayout::Tiles
+         : f == CubeFormat::ND_ALIGN ? vnpu::MatrixLayout::AlignedRows
+                                     : vnpu::MatrixLayout::Rows;
+}
+constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || p == TPosition::VECOUT; }
+constexpr bool covers_format(CubeFormat f, bool result) {
+  return f == CubeFormat::ND || f == CubeFormat::NZ || (result ? f == CubeFormat::ND_ALIGN : f == CubeFormat::VECTOR);
+}
+
+// What isn't covered of a configuration, by name; null: nothing.
+constexpr const char* refused(const MatmulConfig& c) {
+  return c.enVecND2NZ            ? "enVecND2NZ does not exist on architecture 2201"
+         : c.intraBlockPartSum   ? "intraBlockPartSum is not covered"
+         : c.isPartialOutput     ? "isPartialOutput is not covered"
+         : c.enableMixDualMaster ? "enableMixDualMaster is not covered"
+         : c.isCO1Shared         ? "isCO1Shared does not exist on architecture 2201"
+         : c.enableRelu          ? "enableRelu does not exist on architecture 2201"
+         : c.isNBatch            ? "isNBatch is not covered"
+                                 : nullptr;
+}
+
+ASCENDC_INLINE vnpu::MatmulCut cut_of(const TCubeTiling& t) {
+  vnpu::MatmulCut c;
+  c.m = t.singleCoreM;
+  c.n = t.singleCoreN;
+  c.k = t.singleCoreK;
+  c.base_m = t.baseM;
+  c.base_n = t.baseN;
+  c.base_k = t.baseK;
+  c.depth_a = t.depthA1;
+  c.depth_b = t.depthB1;
+  c.step_m = t.stepM;
+  c.step_n = t.stepN;
+  c.step_ka = t.stepKa;
+  c.step_kb = t.stepKb;
+  c.order = t.iterateOrder;
+  c.buffers_a = t.dbL0A;
+  c.buffers_b = t.dbL0B;
+  c.buffers_c = t.dbL0C;
+  c.has_bias = t.isBias != 0;
+  return c;
+}
+
+// A tiling whose constants take the place of what the tiling data says.
+#define VNPU_CONSTANT(name) \
+  if (constant.name != -1) t.name = constant.name;
+ASCENDC_INLINE TCubeTiling tiling_of(const MatmulApiStaticTiling& constant, const TCubeTiling* data) {
+  TCubeTiling t = data != nullptr ? *data : TCubeTiling{};
+  VNPU_CUBE_TILING_FIELDS(VNPU_CONSTANT)
+  return t;
+}
+#undef VNPU_CONSTANT
+ASCENDC_INLINE TCubeTiling tiling_of(const MatmulConfig&, const TCubeTiling* data) {
+  if (data == nullptr) vnpu::misuse("Matmul::Init", "the tiling is null");
+  return *data;
+}
+
+// A kernel's own copy, called as the machine calls it.
+template <auto function>
+struct OwnCopy {
+  static void call(void* to, uint64_t bytes, const void* from, int32_t row, int32_t column, int32_t rows,
+                   int32_t columns, uint64_t tiling, uint64_t data) {
+    LocalTensor<int8_t> tensor;
+    tensor.Bind(static_cast<int8_t*>(to), static_cast<uint32_t>(bytes), TPosition::A1, nullptr);
+    function(tensor, from, row, column, rows, columns, tiling, data);
+  }
+};
+template <auto function>
+constexpr vnpu::MatmulCopyIn own_copy() {
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(function)>, std::nullptr_t>)
+    return nullptr;
+  else
+    return &OwnCopy<function>::call;
+}
+
+}  // namespace matmul_inner
+
+#define MATMUL_POLICY_DEFAULT_OF(DEFAULT)      \
+  template <const auto& = MM_CFG, typename...> \
+  class MATMUL_POLICY = AscendC::matmul_api::policies::DEFAULT
+
+// Covered are half, bfloat16_t, float, int8_t; ND, NZ, ND_ALIGN, VECTOR; not batches, not int4b_t, HF32, sparsity,
+// AntiQuant.
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+class MatmulImpl {
+  using SrcAT = typename A_TYPE::T;
+  using SrcBT = typename B_TYPE::T;
+  using DstT = typename C_TYPE::T;
+  using BiasT = typename BIAS_TYPE::T;
+  static constexpr const MatmulConfig& config = matmul_inner::config_of(MM_CFG);
+  static_assert(matmul_inner::covers_format(A_TYPE::format, false) &&
+                    matmul_inner::covers_format(B_TYPE::format, false) &&
+                    matmul_inner::covers_format(C_TYPE::format, true),
+                "AscendC::Matmul: this CubeFormat is not covered by the virtual NPU, or not on architecture 2201");
+  static_assert(std::is_same_v<SrcAT, SrcBT> && (std::is_same_v<SrcAT, half> || std::is_same_v<SrcAT, bfloat16_t> ||
+                                                 std::is_same_v<SrcAT, float> || std::is_same_v<SrcAT, int8_t>),
+                "AscendC::Matmul: these types of A and B are not covered by the virtual NPU, or not on architecture "
+                "2201");
+  static_assert(A_TYPE::layout == LayoutMode::NONE && B_TYPE::layout == LayoutMode::NONE,
+                "AscendC::Matmul: LayoutMode (batches) is not covered by the virtual NPU");
+  static_assert(matmul_inner::refused(config) == nullptr,
+                "AscendC::Matmul: a field of MatmulConfig is not covered by the virtual NPU (docs/cube.md lists them)");
+  static_assert(std::is_same_v<std::remove_cv_t<decltype(MM_CB::data_copy_out)>, std::nullptr_t>,
+                "AscendC::MatmulCallBackFunc: DataCopyOut is not covered by the virtual NPU");
+
+ public:
+  using AType = A_TYPE;
+  using BType = B_TYPE;
+  using CType = C_TYPE;
+  using BiasType = BIAS_TYPE;
+
+  ASCENDC_INLINE MatmulImpl() = default;
+
+  ASCENDC_INLINE void Init(const TCubeTiling* cubeTiling, TPipe* = nullptr) {
+    const TCubeTiling t = matmul_inner::tiling_of(MM_CFG, cubeTiling);
+    state_.configuration.packets = config.doMultiDataLoad || config.doSpecialMDL;
+    state_.configuration.unit_flag = config.enUnitFlag;
+    state_.configuration.split = config.isEnableChannelSplit;
+    state_.configuration.triangle = MATMUL_POLICY<MM_CFG>::triangle;
+    state_.configuration.scalar_instructions = scalar_instructions;
+    describe(state_.a, A_TYPE::pos, A_TYPE::format, vnpu::dtype_of<SrcAT>(), A_TYPE::isTrans);
+    describe(state_.b, B_TYPE::pos, B_TYPE::format, vnpu::dtype_of<SrcBT>(), B_TYPE::isTrans);
+    describe(state_.c, C_TYPE::pos, C_TYPE::format, vnpu::dtype_of<DstT>(), false);
+    state_.c.in_l1 = C_TYPE::pos == TPosition::CO1;
+    describe(state_.bias, BIAS_TYPE::pos, BIAS_TYPE::format, vnpu::dtype_of<BiasT>(), false);
+    state_.copy_a = matmul_inner::own_copy<MM_CB::copy_a1>();
+    state_.copy_b = matmul_inner::own_copy<MM_CB::copy_b1>();
+    state_.cut = matmul_inner::cut_of(t);
+    state_.org_m = t.M;
+    state_.org_n = t.N;
+    state_.org_ka = t.Ka;
+    state_.org_kb = t.Kb;
+    changed(true, true);
+    vnpu::matmul_init(state_, "Matmul::Init");
+  }
+
+  // ---- what is multiplied ----
+  ASCENDC_INLINE void SetOrgShape(int orgM, int orgN, int orgK) { SetOrgShape(orgM, orgN, orgK, orgK); }
+  ASCENDC_INLINE void SetOrgShape(int orgM, int orgN, int orgKa, int orgKb, int orgKc = 0) {
+    state_.org_m = orgM;
+    state_.org_n = orgN;
+    state_.org_ka = orgKa;
+    state_.org_kb = orgKb;
+    state_.org_kc = orgKc;
+    changed(true, true);
+  }
+  ASCENDC_INLINE void SetSingleShape(int singleM, int singleN, int singleK) { SetTail(singleM, singleN, singleK); }
+  ASCENDC_INLINE void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) {
+    if (tailM != -1) state_.cut.m = tailM;
+    if (tailN != -1) state_.cut.n = tailN;
+    if (tailK != -1) state_.cut.k = tailK;
+    changed(true, true);
+  }
+  ASCENDC_INLINE void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false) {
+    static_assert(A_TYPE::pos == TPosition::GM, "AscendC::Matmul::SetTensorA: A's position is not GM");
+    take(state_.a, gm.GetPhyAddr(), isTransposeA, "Matmul::SetTensorA");
+    state_.a.cached = gm.IsCached();
+    changed(true, false);
+  }
+  ASCENDC_INLINE void SetTensorB(const GlobalTensor<SrcBT>& gm, bool isTransposeB = false) {
+    static_assert(B_TYPE::pos == TPosition::GM, "AscendC::Matmul::SetTensorB: B's position is not GM");
+    take(state_.b, gm.GetPhyAddr(), isTransposeB, "Matmul::SetTensorB");
+    state_.b.cached = gm.IsCached();
+    changed(false, true);
+  }
+  ASCENDC_INLINE void SetTensorA(const LocalTensor<SrcAT>& leftMatrix, bool isTransposeA = false) {
+    static_assert(matmul_inner::may_be_local(A_TYPE::pos), "AscendC::Matmul::SetTensorA: A's position is not local");
+    take(state_.a, leftMatrix.GetPhyAddr(), isTransposeA, "Matmul::SetTensorA");
+    changed(true, false);
+  }
+  ASCENDC_INLINE void SetTensorB(const LocalTensor<SrcBT>& rightMatrix, bool isTransposeB = false) {
+    static_assert(matmul_inner::may_be_local(B_TYPE::pos), "AscendC::Matmul::SetTensorB: B's position is not local");
+    take(state_.b, rightMatrix.GetPhyAddr(), isTransposeB, "Matmul::SetTensorB");
+    changed(false, true);
+  }
+  ASCENDC_INLINE void SetTensorA(SrcAT) {
+    static_assert(matmul_inner::matmul_covers<A_TYPE>,
+                  "AscendC::Matmul::SetTensorA with a scalar is not covered by the virtual NPU");
+  }
+  ASCENDC_INLINE void SetBias(const GlobalTensor<BiasT>& biasGlobal) {
+    state_.bias.data = biasGlobal.GetPhyAddr();
+    state_.bias.cached = biasGlobal.IsCached();
+    state_.with_bias = true;
+  }
+  ASCENDC_INLINE void ClearBias() { state_.with_bias = false; }
+  ASCENDC_INLINE void DisableBias() { state_.with_bias = false; }
+  ASCENDC_INLINE void SetQuantScalar(const uint64_t quantScalar) {
+    state_.word = quantScalar;
+    state_.words = nullptr;
+  }
+  ASCENDC_INLINE void SetQuantVector(const GlobalTensor<uint64_t>& quantTensor) {
+    state_.words = quantTensor.GetPhyAddr();
+  }
+  ASCENDC_INLINE void SetUserDefInfo(const uint64_t tilingPtr) { state_.user_tiling = tilingPtr; }
+  template <typename T>
+  ASCENDC_INLINE void SetSelfDefineData(const T dataPtr) {
+    state_.user_data = static_cast<uint64_t>(dataPtr);
+  }
+  // The vector core of a group that asks; cube cores alone have none.
+  ASCENDC_INLINE void SetSubBlockIdx(uint8_t) {}
+  ASCENDC_INLINE uint8_t GetSubBlockIdx() { return 0; }
+  // Unified Buffer that other architectures need.
+  ASCENDC_INLINE void SetLocalWorkspace(const LocalTensor<uint8_t>&) {}
+  template <typename T>
+  ASCENDC_INLINE void SetWorkspace(GlobalTensor<T>& addr) {
+    state_.workspace = addr.GetPhyAddr();
+  }
+  template <typename T>
+  ASCENDC_INLINE void SetWorkspace(const T* addr, int) {
+    state_.workspace = const_cast<T*>(addr);
+  }
+  // Limit of SetHF32: only false.
+  ASCENDC_INLINE void SetHF32(bool enableHF32 = false, int32_t = 0) {
+    if (enableHF32) vnpu::unsupported("Matmul::SetHF32", "HF32 is not covered by the virtual NPU");
+  }
+
+  // ---- multiplying ----
+  template <bool sync = true>
+  ASCENDC_INLINE bool Iterate(bool enPartialSum = false) {
+    static_assert(C_TYPE::pos != TPosition::CO1, "AscendC::Matmul::Iterate: with C in CO1, a tensor has to be given");
+    if constexpr (sync)
+      return vnpu::matmul_next(state_, enPartialSum, nullptr, "Matmul::Iterate");
+    else
+      return vnpu::matmul_start(state_, "Matmul::Iterate");
+  }
+  template <bool sync = true, typename T>
+  ASCENDC_INLINE bool Iterate(bool enPartialSum, const LocalTensor<T>& localCmatrix) {
+    static_assert(C_TYPE::pos == TPosition::CO1, "AscendC::Matmul::Iterate: a tensor of L0C is for C in CO1");
+    return vnpu::matmul_next(state_, enPartialSum, localCmatrix.GetPhyAddr(), "Matmul::Iterate");
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false,
+                                 bool waitIterateAll = false, bool /*fakeMsg*/ = false) {
+    if (enSequentialWrite) vnpu::misuse("Matmul::IterateAll", "enSequentialWrite is not supported (AscendC reference)");
+    goes_to(gm, enAtomic);
+    vnpu::matmul_all(state_, gm.GetPhyAddr(), sync, waitIterateAll, "Matmul::IterateAll");
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false) {
+    goes_to(gm, enAtomic);
+    vnpu::matmul_out(state_, gm.GetPhyAddr(), enSequentialWrite, "Matmul::GetTensorC");
+  }
+  // A block by itself, whatever enSequentialWrite says.
+  template <bool sync = true, bool doPad = false>
+  ASCENDC_INLINE void GetTensorC(const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool = false, uint32_t = 0,
+                                 uint32_t = 0, uint32_t = 0, uint32_t = 0) {
+    if (enAtomic != 0) vnpu::misuse("Matmul::GetTensorC", "enAtomic is for global memory");
+    state_.atomic = 0;
+    if constexpr (sync)
+      vnpu::matmul_out_local(state_, co2Local.GetPhyAddr(), "Matmul::GetTensorC");
+    else
+      vnpu::matmul_take_local(state_, co2Local.GetPhyAddr(), "Matmul::GetTensorC");
+  }
+  // Where in the workspace the next of the blocks lies that Iterate<false> has asked for.
+  template <bool sync = true>
+  ASCENDC_INLINE GlobalTensor<DstT> GetTensorC(uint8_t = 0, bool = false) {
+    static_assert(!sync, "AscendC::Matmul::GetTensorC without a tensor is for sync = false");
+    GlobalTensor<DstT> block;
+    block.SetGlobalBuffer(static_cast<DstT*>(vnpu::matmul_take(state_, "Matmul::GetTensorC")));
+    return block;
+  }
+  ASCENDC_INLINE void WaitIterateAll() { vnpu::matmul_wait(state_); }
+  ASCENDC_INLINE void End() {
+    state_.with_bias = false;
+    changed(true, true);
+  }
+
+ private:
+  // Scalar instructions that a product costs beside those that the cube core sees: see docs/cube.md, high-level Matmul.
+  static constexpr int scalar_instructions = matmul_inner::is_constant(MM_CFG) ? 8 : config.doMultiDataLoad ? 21 : 40;
+
+  ASCENDC_INLINE void changed(bool a, bool b) {
+    state_.version_a += a;
+    state_.version_b += b;
+  }
+  ASCENDC_INLINE static void describe(vnpu::Matrix& m, TPosition position, CubeFormat format, vnpu::DType dtype,
+                                      bool may_turn) {
+    m.dtype = dtype;
+    m.layout = matmul_inner::layout_of(format);
+    m.in_l1 = position == TPosition::TSCM;
+    m.in_ub = position == TPosition::VECOUT;
+    m.may_turn = may_turn;
+  }
+  ASCENDC_INLINE static void take(vnpu::Matrix& m, const void* data, bool turned, const char* api) {
+    if (turned && !m.may_turn) vnpu::misuse(api, "a transposed matrix needs MatmulType's ISTRANS");
+    m.data = data;
+    m.turned = turned;
+  }
+  ASCENDC_INLINE void goes_to(const GlobalTensor<DstT>& gm, uint8_t kind) {
+    if (kind > 3) vnpu::misuse("Matmul", "enAtomic is 0 to 3");
+    state_.c.cached = gm.IsCached();
+    state_.atomic = kind;
+  }
+
+  vnpu::Matmul state_;
+};
+
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+class Matmul : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {};
+
+namespace matmul_inner {
+
+template <typename T>
+ASCENDC_INLINE const TCubeTiling* tiling_pointer(const T* tiling) {
+  return static_cast<const TCubeTiling*>(static_cast<const void*>(tiling));
+}
+ASCENDC_INLINE const TCubeTiling* tiling_pointer(std::nullptr_t) { return nullptr; }
+ASCENDC_INLINE const TCubeTiling* tiling_pointer(const TCubeTiling& tiling) { return &tiling; }
+
+ASCENDC_INLINE bool serve_matmul() { return vnpu::matmul_serve(); }
+ASCENDC_INLINE void register_matmul() {}
+template <typename M>
+ASCENDC_INLINE void register_matmul(M&) {}  // Init brings its tiling
+template <typename M, typename T, typename... Rest>
+ASCENDC_INLINE void register_matmul(M& object, T&& tiling, Rest&&... rest) {
+  object.Init(tiling_pointer(tiling));
+  register_matmul(rest...);
+}
+
+}  // namespace matmul_inner
+}  // namespace AscendC::matmul_api

@@ -1,0 +1,117 @@
+// The high-level matrix multiplication, as the AscendC header asks for it: blocks of C are computed one after another
+// from blocks of A and B that wait in L1. What a kernel calls becomes copies, loads, products and flags of vnpu/cube.h
+// and vnpu/device.h on the core it runs on.
+#pragma once
+#include <cstdint>
+
+#include "types.h"
+
+namespace vnpu {
+
+enum class MatrixLayout : uint8_t { Rows, Tiles, AlignedRows };  // rows that begin at multiples of 32 bytes
+
+// One of A, B, C and the bias.
+struct Matrix {
+  const void* data = nullptr;
+  DType dtype = DType::None;
+  MatrixLayout layout = MatrixLayout::Rows;
+  bool in_l1 = false;     // there already, as tiles; C: stays where the kernel wants it
+  bool in_ub = false;     // of a vector core: its cube core gets it through global memory
+  int32_t pitch = 0;      // elements from row to row where that isn't the whole matrix's
+  bool may_turn = false;  // room is made for both directions
+  bool turned = false;    // A lies as [k, m], B as [n, k]
+  bool cached = true;     // through L2
+};
+
+// How the work is cut; elements, blocks, buffers. Documented as TCubeTiling's fields of like names.
+struct MatmulCut {
+  int32_t m = 0, n = 0, k = 0;                               // of this core
+  int32_t base_m = 0, base_n = 0, base_k = 0;                // of one product
+  int32_t depth_a = 1, depth_b = 1;                          // blocks that fit in L1
+  int32_t step_m = 1, step_n = 1, step_ka = 1, step_kb = 1;  // blocks that are copied at once
+  int32_t order = 0;                                         // 0: along m first
+  int32_t buffers_a = 2, buffers_b = 2, buffers_c = 1;       // in L0A, L0B, L0C
+  bool has_bias = false;
+};
+
+struct MatmulConfiguration {
+  bool packets = false;              // copies of step x step blocks (MDL); otherwise block by block (Norm)
+  bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
+  bool split = false;                // float tiles of C get 8 columns
+  int32_t triangle = 0;              // 1: blocks below the diagonal are left out, -1: above
+  uint32_t scalar_instructions = 0;  // that a product costs beside what is issued
+};
+
+// A kernel's own copy of a block to L1: which (along m or n, and along k; A's first along m), how much of each axis,
+// and the two words the kernel has set.
+using MatmulCopyIn = void (*)(void* to, uint64_t bytes, const void* from, int32_t row, int32_t column, int32_t rows,
+                              int32_t columns, uint64_t tiling, uint64_t data);
+
+// Blocks of one operand that wait in L1. `outer` and `inner` say which: along m or n, and along k.
+struct MatmulPackets {
+  static constexpr uint32_t kMost = 64;
+  uint8_t* base = nullptr;
+  uint64_t capacity = 0, bytes = 0;            // of all that was allocated, and of one
+  uint32_t count = 0, next = 0, used = kMost;  // the one that is filled next, and the one that is read
+  uint32_t coming = kMost;                     // the one that is under way, and that nobody has waited for
+  int32_t outer[kMost], inner[kMost];
+};
+
+// What a kernel has asked for.
+struct MatmulSetup {
+  MatmulConfiguration configuration;
+  MatmulCut cut;
+  Matrix a, b, c, bias;
+  int32_t org_m = 0, org_n = 0, org_ka = 0, org_kb = 0, org_kc = 0;  // of the whole matrices
+  bool with_bias = false;
+  uint64_t word = 0;            // of quantization, for all columns
+  const void* words = nullptr;  // one for each column, in global memory
+  MatmulCopyIn copy_a = nullptr, copy_b = nullptr;
+  uint64_t user_tiling = 0, user_data = 0;
+  uint8_t atomic = 0;         // how blocks meet what is there: AtomicOp
+  void* workspace = nullptr;  // in global memory, for blocks that are computed ahead
+  // Count what was set: new matrices are not those that wait in L1, and begin with their first block.
+  uint32_t version_a = 0, version_b = 0;
+};
+
+// All that a kernel's object remembers.
+struct Matmul : MatmulSetup {
+  uint32_t seen_a = 0, seen_b = 0;  // versions of what waits in L1
+  MatmulPackets packets_a, packets_b;
+  uint8_t *bias_slot = nullptr, *words_slot = nullptr;  // in L1
+  uint64_t bias_capacity = 0;
+  uint8_t* result = nullptr;  // in L0C
+  uint32_t result_bytes = 0;  // of one buffer
+  uint32_t result_buffers = 0;
+  uint32_t at = 0;                        // blocks that have been computed
+  int32_t row = 0, column = 0;            // of the latest block
+  uint8_t buffer = 0;                     // of L0C it is in
+  bool ready = false;                     // it has not been brought out
+  int from = -1;                          // the core that asked last, where a cube core serves several
+  uint32_t taken = 0;                     // of the blocks that were computed ahead
+  uint32_t brought_a = 0, brought_b = 0;  // versions that lie in global memory instead of the Unified Buffer
+  uint32_t unanswered = 0;                // calls that nobody has waited for
+};
+
+// Each of them does its work on the cube core that calls, or asks the cube core of the vector core's group to.
+
+// New sizes and cut: memory is divided anew.
+void matmul_init(Matmul& m, const char* api);
+// The next block: false when all are done. With `add` it is added to what the block before has left in L0C; `into` (may
+// be null): where in L0C the kernel wants it.
+bool matmul_next(Matmul& m, bool add, void* into, const char* api);
+// Brings the latest block to `to` in global memory. `in_sequence`: a block by itself; otherwise to its place in C.
+void matmul_out(Matmul& m, void* to, bool in_sequence, const char* api);
+// Brings it to the Unified Buffer: a block by itself, rows begin at multiples of 32 bytes.
+void matmul_out_local(Matmul& m, void* to, const char* api);
+// All blocks, one after another; without `wait`, matmul_wait waits for them where `later` says that it will.
+void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api);
+void matmul_wait(Matmul& m);
+// All blocks to the workspace, ahead of those who take them: where the next one lies when it is there.
+bool matmul_start(Matmul& m, const char* api);
+void* matmul_take(Matmul& m, const char* api);
+void matmul_take_local(Matmul& m, void* to, const char* api);
+// Of a cube core in a group: does what the group's vector cores ask for until they have ended. False: there are none.
+bool matmul_serve();
+
+}  // namespace vnpu

@@ -1,0 +1,110 @@
+"""Mixed kernels of others, unmodified: asc-devkit's samples of fusion and of flags between cores.
+
+The sources are found through ``ASCENDOPT_ASC_DEVKIT``; without it these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_mixed import default_options, device
+
+from ascendopt_tune.build.kernel import without_launches
+from ascendopt_tune.settings import settings
+
+__all__ = ["default_options"]
+Array = np.ndarray[Any, Any]
+FUSION = "examples/01_simd_cpp_api/00_introduction/03_fusion_operation/matmul_leakyrelu_basic_api"
+SIMULATED = "examples/01_simd_cpp_api/01_utilities/08_simulator"
+FLAGS = "examples/01_simd_cpp_api/03_basic_api/05_sync_control/cross_core_set_wait_flag"
+HOST = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n#include <vector>\n"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A scenario of a sample. ``make``: what is handed to the kernel, and what its last tensor has to be.
+
+    ``hazard``: what the sample forgot to order, which has to be reported.
+    ``instance``: of a template, the arguments that the sample's host code gives it, and how many parameters it has.
+    """
+
+    folder: str
+    kernel: str
+    blocks: int
+    make: Callable[[], tuple[list[Any], Array]]
+    scenario: int = 0
+    instance: str = ""
+    steps: float = 0.0  # by how much the output may be off
+    hazard: str = ""
+
+
+def leaky(x: Array) -> Array:
+    return np.maximum(0.001 * x, x)
+
+
+def fused() -> tuple[list[Any], Array]:
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(-1, 1, s).astype(np.float16) for s in ((512, 128), (128, 128)))
+    return [a, b, np.zeros((512, 128), np.float16)], leaky(a.astype(np.float64) @ b.astype(np.float64))
+
+
+def summed(factor: int) -> Callable[[], tuple[list[Any], Array]]:
+    """Every core adds its number times the input."""
+    x = np.arange(32, dtype=np.float32)
+    return lambda: ([x, np.zeros_like(x), ctypes.c_uint32(32)], factor * x)
+
+
+def nothing_but_zeros() -> tuple[list[Any], Array]:
+    """The sample's own input: its buffers overlap (sizes in elements are taken for bytes), so others come out wrong."""
+    a, b = (np.zeros(s, np.uint8) for s in ((32, 32), (32, 64)))
+    casts = [np.ones(x.size, np.float16) for x in (a, b)]
+    return [a, b, *casts, np.zeros((32, 64), np.float32)], np.zeros((32, 64))
+
+
+SIZES = "512, 128, 128, 256, 128, 128, 256, 128, 128"
+TABLE = [
+    Sample(FUSION, "mmad_vec_custom", 2, fused, instance=SIZES, steps=2e-2),
+    Sample(SIMULATED, "mmad_vec_custom", 2, fused, instance=SIZES, steps=2e-2),
+    Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(120)),
+    Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(5), scenario=1),
+    Sample(FLAGS, "mmad_custom", 8, nothing_but_zeros, scenario=2, hazard="PipeBarrier<PIPE_MTE2>"),
+]
+
+
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
+def test_samples_of_asc_devkit(sample: Sample) -> None:
+    checkout = settings().asc_devkit
+    if checkout is None or not (checkout / sample.folder).is_dir():
+        pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no examples")
+    folder, acl = checkout / sample.folder, device()
+    source = next(folder.glob("*.asc"))
+    arguments, expected = sample.make()
+    text, name = HOST + without_launches(source.read_text()) + "\n", sample.kernel
+    if sample.instance:
+        names = [f"p{i}" for i in range(len(arguments))]
+        call = f"{sample.kernel}<{sample.instance}>({', '.join(names)});"
+        declared = ", ".join(f"GM_ADDR {n}" for n in names)
+        text, name = text + f'extern "C" __global__ __mix__(1, 2) void probe({declared}) {{ {call} }}\n', "probe"
+    options = ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
+    function = acl.load(acl.compile(text, source.name, options)).function(name)
+    arrays = [x for x in arguments if isinstance(x, np.ndarray)]
+    places = {id(x): acl.malloc(x.nbytes) for x in arrays}
+    for x in arrays:
+        acl.memcpy_h2d(places[id(x)], x.view(np.uint8))
+    acl.launch(function, sample.blocks, [places.get(id(x), x) for x in arguments])
+    acl.synchronize()
+    got = np.empty_like(arrays[-1])
+    acl.memcpy_d2h(got.view(np.uint8), places[id(arrays[-1])])
+    report = acl.report()
+    for place in places.values():
+        acl.free(place)
+    np.testing.assert_allclose(got.astype(np.float64), expected, rtol=0, atol=sample.steps)
+    assert {h["missing"] for h in report["hazards"]} == ({sample.hazard} if sample.hazard else set())
+    assert not report["unwritten"]
+    assert report["profile"]["vectors_per_block"] == 2
