@@ -234,6 +234,7 @@ def _child(pipe: Connection, folder: str, evaluations: int, chip: str) -> None:
 
 
 def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, tell: Callable[[], None]) -> None:
+    record.evaluations = evaluations
     module_file = read(file)
     module, inputs = module_file.make()
     record.roofline_us = round(roofline_us(module, inputs, chip), 3)
@@ -275,19 +276,18 @@ def _run(record: Record, file: Path, folder: Path, evaluations: int, chip: str, 
             passing = _trivial(gate, operator) & (passing or set(_TRIVIAL))
         record.trivial = sorted(passing or ())
         tell()
-    if evaluations and record.gate == "passed":
-        from ..store.cache import Cache
-        from ..tuner import tune_case
+        if evaluations and record.gate == "passed":
+            from ..store.cache import Cache
+            from ..tuner import tune_case
 
-        tuned = tune_case(
-            operator,
-            case,
-            RunOptions(chip, "virtual", budget=evaluations, workers=1, warm_start=False),
-            cache=Cache(folder / "cache"),
-            evaluator=evaluator,
-        )
-        record.tuned_us = round(tuned.best.task_duration_us, 3)
-    record.evaluations = evaluations
+            tuned = tune_case(
+                operator,
+                case,
+                RunOptions(chip, "virtual", budget=evaluations, workers=1, warm_start=False),
+                cache=Cache(folder / "cache"),
+                evaluator=evaluator,
+            )
+            record.tuned_us = round(tuned.best.task_duration_us, 3)
 
 
 def _judge(record: Record, gate: Gate, operator: Operator, main: bool = False) -> str:

@@ -17,6 +17,7 @@ from ..sources.arguments import numpy_dtype
 from . import layout
 from .errors import DslError
 from .ir import (
+    BUFFERS,
     Buffer,
     Check,
     Expr,
@@ -33,6 +34,7 @@ from .ir import (
     Statement,
     Store,
     Sync,
+    num,
 )
 from .ops import OPS, REDUCTIONS
 from .scalar import evaluate
@@ -98,6 +100,7 @@ class _Host:
         known = self.host.attributes
         for name in set(attributes) - set(known):
             raise _error(program, self.host.line, f"there is no attribute {name!r}.", f"There are {', '.join(known)}.")
+        self.buffers = self.host.buffers
         self.values: dict[str, Any] = {a.name: a.default for a in known.values()} | dict(attributes)
         self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_kind("input")}
         for name, (rank, line) in self.host.ranks.items():
@@ -133,6 +136,8 @@ class _Host:
                 value = knobs.get(step.name, step.default)
                 limited = value if step.limit is None else min(value, evaluate(step.limit, self.leaf))
                 self.values[step.variable] = limited
+                if step.name == BUFFERS:
+                    self.buffers = limited
             elif isinstance(step, Check) and not evaluate(step.test, self.leaf):
                 text = f"The inputs are {_shapes(self.shapes)}."
                 raise _error(self.program, step.line, f"refused: {step.text}.", text)
@@ -154,10 +159,11 @@ class _Host:
         """What the kernel's buffers take."""
         kernel = self.program.kernel
         dtypes = {p: self.program.tensor_of(p).dtype for p in kernel.tensors}
-        used = layout.plan(kernel, dtypes).total(Expr("num", "int", (), 2))
+        used = layout.plan(kernel, dtypes).total(num(self.buffers))
         total, most = int(evaluate(used, lambda e: scalars[str(e.value)])), self.machine.ub_bytes
         if total > most:
-            text = f"the buffers take {total} bytes of the Unified Buffer (queues are doubled), it has {most}."
+            depth = {1: "single", 2: "doubled"}.get(self.buffers, f"of {self.buffers} buffers")
+            text = f"the buffers take {total} bytes of the Unified Buffer (queues are {depth}), it has {most}."
             raise _error(self.program, kernel.line, text, "Make the tile smaller.")
         return total
 
@@ -402,11 +408,9 @@ class _Core:
     def _op(self, s: Op) -> None:
         dst = self._tiles[s.dst]
         tiles = [a for a in s.args if isinstance(a, str)]
-        if not tiles:
-            self._fill(s, dst)
-            return
-        if s.name in ("take", "gather"):
-            (self._take if s.name == "take" else self._gather)(s, dst)
+        own = {"take": self._take, "gather": self._gather, "iota": self._iota, "fill": self._fill}.get(s.name)
+        if own is not None:
+            own(s, dst)
             return
         lengths = {a: self._used(a) for a in tiles}
         if len(set(lengths.values())) > 1:
@@ -438,17 +442,27 @@ class _Core:
         dst.data[part], dst.written[part], dst.used = value, True, used
 
     def _gather(self, s: Op, dst: _Tile) -> None:
-        source, index = (self._tiles[str(a)] for a in s.args)
-        (length,), (count,) = (self._used(str(a)) for a in s.args)
+        source, index = (self._tiles[str(a)] for a in s.args[:2])
+        (length,), (count,) = (self._used(str(a)) for a in s.args[:2])
+        part = [int(self._value(a)) for a in s.args[2:] if isinstance(a, Expr)]
+        start, taken = part or (0, count)
+        if taken > count:
+            raise self._error(f"{taken} places of {s.args[1]}, of which {count} are in use.", "Take fewer.")
         self._all_written(str(s.args[0]), source.written[:length])
-        self._all_written(str(s.args[1]), index.written[:count])
-        wanted = index.data[:count]
-        if count and (wanted.min() < 0 or wanted.max() >= length):
+        self._all_written(str(s.args[1]), index.written[:taken])
+        wanted = index.data[:taken] + start
+        if taken and (wanted.min() < 0 or wanted.max() >= length):
             bad = int(wanted.min() if wanted.min() < 0 else wanted.max())
             raise self._error(f"element {bad} of {s.args[0]}, of which {length} are in use.", "Load the whole row.")
+        self._fits(s.dst, (taken,))
+        dst.written[...] = False
+        dst.data[:taken], dst.written[:taken], dst.used = source.data[wanted], True, (taken,)
+
+    def _iota(self, s: Op, dst: _Tile) -> None:
+        (count,) = (int(self._value(a)) for a in s.args if isinstance(a, Expr))
         self._fits(s.dst, (count,))
         dst.written[...] = False
-        dst.data[:count], dst.written[:count], dst.used = source.data[wanted], True, (count,)
+        dst.data[:count], dst.written[:count], dst.used = np.arange(count), True, (count,)
 
     def _take(self, s: Op, dst: _Tile) -> None:
         name = str(s.args[0])

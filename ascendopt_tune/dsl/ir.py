@@ -40,7 +40,7 @@ DTYPES = {
         DType("bool", "bool", "uint8_t", "DT_BOOL", 1),
     )
 }
-FLOAT32 = DTYPES["float32"]
+FLOAT32, INT32 = DTYPES["float32"], DTYPES["int32"]
 
 ScalarType = Literal["int", "float", "bool"]
 
@@ -219,6 +219,10 @@ class Attribute:
     default: Number
 
 
+#: The knob that says how many buffers a queue has; without it there are two.
+BUFFERS = "BUFFER_NUM"
+
+
 @dataclass(frozen=True)
 class Knob:
     """A named number that the tuner may move."""
@@ -253,6 +257,11 @@ class Host:
     arguments: tuple[str | Expr, ...]  # of the launch, in the order of the kernel's parameters
     line: int
     doc: str = ""
+
+    @property
+    def buffers(self) -> int:
+        """Of a queue."""
+        return next((s.default for s in self.steps if isinstance(s, Knob) and s.name == BUFFERS), 2)
 
 
 @dataclass(frozen=True)

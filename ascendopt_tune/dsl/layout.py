@@ -13,10 +13,11 @@ from itertools import pairwise
 
 from .ir import Buffer, DType, Expr, For, If, Kernel, Load, Op, Reduce, Statement, Store, num, reads, walk, writes
 
-ALIGNMENT = 256  # bytes: a repeat of the vector unit; comparisons read whole ones
+ALIGNMENT = 512  # bytes: two repeats of the vector unit, once around its bank groups; comparisons read whole ones
+GAP = 256  # bytes between buffers that begin at the first and those that begin at the ninth bank group
 ROWS = 4095  # of one transfer (DataCopyPad)
 REDUCED_ROW = 2040  # elements of a row that is reduced: 255 blocks, a stride of eight bits
-_WORK_API = 16384  # bytes of scratch that Tanh and Erf are given
+_WORK_API = 16384  # bytes of scratch that Erf is given
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Layout:
 
     def total(self, depth: Expr) -> Expr:
         """Bytes of the Unified Buffer, ``depth`` buffers in every queue."""
-        total = num(0)
+        total = num(GAP)
         for q in self.queues:
             total = _sum(total, Expr("*", "int", (q.bytes, depth)))
         for b in self.kept:
@@ -180,9 +181,8 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
     need: dict[str, list[Expr]] = {}
     for s in walk(kernel.body):
         if isinstance(s, Reduce):
-            count = elements(kernel.buffers[s.src])
-            pair = 4 if s.name == "sum" else 8  # ReduceMax and ReduceMin keep an index beside each value
-            work = Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(pair)))
+            first = _results(elements(kernel.buffers[s.src]))  # of blocks of eight, and of blocks of these
+            work = Expr("*", "int", (_sum(first, _results(first)), num(4)))
             if s.axis == 1:
                 work = Expr("*", "int", (kernel.buffers[s.src].shape[0], num(4)))
             if s.axis == 0:  # half of the rows, which are added to the other half
@@ -203,17 +203,22 @@ def _scratch(kernel: Kernel) -> dict[str, Expr]:
             if s.name.startswith("cum"):  # with eight neutral elements at an end
                 count = Expr("+", "int", (Expr("align", "int", (elements(shape), num(8))), num(8)))
                 need.setdefault("scan", []).append(_aligned(Expr("*", "int", (count, num(4))), ALIGNMENT))
-            if s.name in ("tanh", "erf"):
+            if s.name == "erf":
                 need.setdefault("api", []).append(num(_WORK_API))
             for _ in range(fills(s)):
                 need.setdefault("fill", []).append(buffer_bytes(shape))
     return {purpose: _largest(sizes) for purpose, sizes in need.items()}
 
 
+def _results(count: Expr) -> Expr:
+    """Elements that a reduction by blocks leaves of so many, whole repeats."""
+    return _aligned(Expr("*", "int", (Expr("ceil_div", "int", (count, num(64))), num(8))), 64)
+
+
 def fills(s: Op) -> int:
     """How many scalars of an operation have to become tiles first (0 or 1): the device has no such form."""
     scalar = [isinstance(a, Expr) for a in s.args]
-    if s.name in ("sigmoid", "reciprocal", "rsqrt"):
+    if s.name in ("sigmoid", "tanh", "reciprocal", "rsqrt"):
         return 1
     if s.name == "div":
         return int(scalar[1] or scalar[0])

@@ -66,7 +66,7 @@ OPS: dict[str, OpRule] = {
     "sqrt": OpRule("t", np.sqrt, exact=False),
     "rsqrt": OpRule("t", lambda x: 1 / np.sqrt(x), exact=False),
     "reciprocal": OpRule("t", lambda x: 1 / x, exact=False),
-    "tanh": OpRule("t", np.tanh, exact=False, in_place=False, dtypes=("float32",)),
+    "tanh": OpRule("t", np.tanh, exact=False, dtypes=("float32",)),
     "sigmoid": OpRule("t", lambda x: 1 / (1 + np.exp(-x)), exact=False, dtypes=("float32",)),
     "erf": OpRule("t", _erf, exact=False, in_place=False, dtypes=("float32",)),
     "cumsum": OpRule("t", np.cumsum, exact=False, in_place=False, dtypes=("float32",)),
@@ -77,6 +77,7 @@ OPS: dict[str, OpRule] = {
         "tsss", lambda x, start, step, n: x[start + step * np.arange(n)], in_place=False, dtypes=("float32",)
     ),
     "gather": OpRule("tt", lambda x, index: x[index], in_place=False, dtypes=("float32",)),
+    "iota": OpRule("s", lambda n: np.arange(n, dtype=np.int32), dtypes=("int32",)),
     "copy": OpRule("t", lambda x: x.copy(), dtypes=("float32", "float16", "int32")),
     "fill": OpRule("s", lambda s: s, dtypes=("float32", "float16", "int32")),
     "cast": OpRule("t", lambda x: x, dtypes=("float32", "float16", "int32")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .ir import FLOAT32, Buffer, DType, Expr, Load, Op, Reduce, ScalarType, Store, num, var
+from .ir import FLOAT32, INT32, Buffer, DType, Expr, Load, Op, Reduce, ScalarType, Store, num, var
 from .ops import ALIASES, CONVERSIONS, OPS, REDUCTIONS
 from .read_names import Names
 
@@ -135,7 +135,7 @@ class Tiles(Names):
             if (letter == "t") != isinstance(a, str) and letter != "b":
                 what = "a tile" if letter == "t" else "a scalar"
                 raise self._error(call, f"an operand of {name} has to be {what}.")
-        if not tiles and name != "fill":
+        if not tiles and name not in ("fill", "iota"):
             raise self._error(
                 call, f"{name} has no tile among its operands.", "Scalars have + - * / and tl.min, tl.max."
             )
@@ -195,8 +195,10 @@ class Tiles(Names):
             return self._scan(call, called)
         if called == "take":
             return self._take(call, name)
-        if called == "gather" and len(call.args) == 2:
+        if called == "gather":
             return self._gather(call)
+        if called == "iota":
+            return self._iota(call, name)
         if called == "where" and len(call.args) == 3:
             return self._where(call)
         if called == "cast" and len(call.args) == 2:
@@ -256,14 +258,27 @@ class Tiles(Names):
 
     def _gather(self, call: ast.Call) -> str:
         self._within(call, "compute")
-        tile, index = (self._operand_tile(a) for a in call.args)
+        if len(call.args) not in (2, 4) or call.keywords:
+            text = "tl.gather takes a tile and an int32 tile of places, and a start and a count."
+            raise self._error(call, text, "tl.gather(v, index), tl.gather(v, index, start, n).")
+        tile, index = (self._operand_tile(a) for a in call.args[:2])
+        part = tuple(self._integer(a, "an argument of tl.gather") for a in call.args[2:])
         source, where = self._buffers[tile], self._buffers[index]
         if source.dtype.name != "float32" or where.dtype.name != "int32" or len(source.shape) + len(where.shape) != 2:
             text = f"tl.gather of {tile!r} ({source.dtype.name}) by {index!r} ({where.dtype.name})."
             raise self._error(call, text, "It takes a float32 tile and an int32 tile of one axis each.")
         dst = self._temporary(call, source.dtype, where.shape)
-        self._body.out.append(Op(call.lineno, "gather", dst, (tile, index)))
+        self._body.out.append(Op(call.lineno, "gather", dst, (tile, index, *part)))
         return dst
+
+    def _iota(self, call: ast.Call, name: str) -> str:
+        if len(call.args) != 1 or call.keywords:
+            raise self._error(call, "tl.iota takes a length.", "tl.iota(n): 0, 1, 2, ...")
+        count = self._integer(call.args[0], "the length")
+        shape = (self._bound(call, count),)
+        if name:
+            self._own(call, name, INT32, shape)
+        return self._operation(call, "iota", [count], name or self._temporary(call, INT32, shape))
 
     def _where(self, call: ast.Call) -> str:
         test = call.args[0]
@@ -301,7 +316,7 @@ class Tiles(Names):
                 return False
             if called in REDUCTIONS and len(node.args) == 1 and not any(k.arg == "axis" for k in node.keywords):
                 return False
-            if called in ("load", "zeros", "full", "where", "take", "gather") or called.startswith("reduce_"):
+            if called in ("load", "zeros", "full", "where", "take", "gather", "iota") or called.startswith("reduce_"):
                 return True
         return any(self._has_tile(n) for n in ast.iter_child_nodes(node))
 

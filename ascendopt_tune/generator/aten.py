@@ -30,7 +30,8 @@ for _name in ("exp", "log", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid", "e
     RULES[_name] = lambda b, x, _op=_name: b.point(_op, x)
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     RULES[_name] = lambda b, x, y, _op=_name: b.point(_op, x, y)
-for _name in ("mul", "div", "maximum", "minimum"):
+RULES["mul"] = lambda b, x, y: b.mul(x, y)
+for _name in ("div", "maximum", "minimum"):
     RULES[_name] = lambda b, x, y, _op=_name: b.point(_op, x, y)
 for _name in ("clone", "alias", "detach", "lift_fresh_copy", "_to_copy", "contiguous"):
     RULES[_name] = lambda b, x, **_: x
@@ -93,8 +94,9 @@ def _log1p(b: GraphBuilder, x: Any) -> Any:
 
 @rule("elu")
 def _elu(b: GraphBuilder, x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
-    bent = b.mul(b.expm1(b.mul(x, input_scale)), alpha * scale)
-    return b.where(b.point("gt", x, 0.0), b.mul(x, scale), bent)
+    """CANN's own form: what exp(x) - 1 loses near 0 is 6e-8 at most."""
+    bent = b.sub(b.point("exp", b.mul(b.point("minimum", x, 0.0), input_scale)), 1.0)
+    return b.add(b.mul(b.point("relu", x), scale), b.mul(bent, alpha * scale))
 
 
 @rule("leaky_relu")
@@ -102,12 +104,22 @@ def _leaky_relu(b: GraphBuilder, x: Any, slope: float = 0.01) -> Any:
     return b.where(b.point("gt", x, 0.0), x, b.mul(x, slope))
 
 
+#: Polynomial whose exponential is the normal distribution's upper tail, 1 - Phi(x), for x from 0 on; fitted so that x
+#: times it is off by 4.4e-7 at most (6.4e-7 in float32). A third of the instructions that erf takes.
+_UPPER_TAIL = (-0.69317323, -0.79766536, -0.31884247, -0.035924006, 0.0049106409, -0.00032807302)
+
+
 @rule("gelu")
 def _gelu(b: GraphBuilder, x: Any, approximate: str = "none") -> Any:
     if approximate == "tanh":
         inner = b.mul(b.add(x, b.mul(b.power(x, 3), 0.044715)), 0.7978845608028654)
         return b.mul(b.mul(x, 0.5), b.add(b.point("tanh", inner), 1.0))
-    return b.mul(b.mul(x, 0.5), b.add(b.point("erf", b.mul(x, 0.7071067811865476)), 1.0))
+    size = b.point("minimum", b.point("abs", x), 100.0)
+    exponent = b.mul(size, _UPPER_TAIL[-1])
+    for coefficient in _UPPER_TAIL[-2:0:-1]:
+        exponent = b.mul(b.add(exponent, coefficient), size)
+    tail = b.point("exp", b.add(exponent, _UPPER_TAIL[0]))
+    return b.sub(b.point("relu", x), b.mul(size, tail))
 
 
 @rule("scalar_tensor", "full")
@@ -193,7 +205,7 @@ def _var(b: GraphBuilder, x: Node, dims: Any = None, correction: Any = 1, keepdi
 @rule("_softmax")
 def _softmax(b: GraphBuilder, x: Node, dim: int, half: bool = False) -> Any:
     e = b.point("exp", b.sub(x, b.reduce("max", x, [dim], True)))
-    return b.div(e, b.reduce("sum", e, [dim], True))
+    return b.mul(e, b.point("reciprocal", b.reduce("sum", e, [dim], True)))  # of at least 1: it doesn't overflow
 
 
 @rule("_log_softmax")

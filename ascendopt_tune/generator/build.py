@@ -59,6 +59,9 @@ class GraphBuilder:
         return self.point("sub", a, b)
 
     def mul(self, a: Any, b: Any) -> Node:
+        for x, y in ((a, b), (b, a)):
+            if isinstance(y, Node) and y.op == "sigmoid" and y.args[0] is x:  # x / (1 + exp(-x)) is shorter
+                return self.div(x, self.add(self.point("exp", self.point("neg", x)), 1.0))
         return self.point("mul", a, b)
 
     def div(self, a: Any, b: Any) -> Node:
@@ -104,7 +107,9 @@ class GraphBuilder:
         return self.where(near, self.mul(series, x), self.sub(self.point("exp", x), 1.0))
 
     def log1p(self, x: Any) -> Node:
-        """log(1 + x), with what 1 + x loses put back."""
+        """log(1 + x), with what 1 + x loses put back; of an exponential without: 6e-8 at most are lost."""
+        if isinstance(x, Node) and x.op == "exp":
+            return self.point("log", self.add(x, 1.0))
         u = self.add(x, 1.0)
         exact = self.mul(self.point("log", u), self.div(x, self.sub(u, 1.0)))
         return self.where(self.point("eq", u, 1.0), x, exact)

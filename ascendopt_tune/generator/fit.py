@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..dsl import DslError, Program, launch_of, read_text
+from ..dsl.ir import BUFFERS
 from .graph import Graph, NotGenerated
 from .program import Draft, text_of
 
@@ -21,7 +22,7 @@ def fitted(graph: Graph, drafts: Iterable[Draft]) -> tuple[str, Program]:
     shapes = {i.name: i.example for i in graph.inputs if i.shape is not None}
     first: DslError | None = None
     for draft in drafts:
-        knobs = draft.knobs[:1]
+        knobs = [k for k in draft.knobs[:1] if k.name != BUFFERS]
         for size in [s for s in _SIZES if s <= knobs[0].default] if knobs else [0]:
             program = read_text(text_of(graph, draft, {k.name: size for k in knobs}), f"{graph.name}.dsl.py")
             try:

@@ -61,6 +61,12 @@ class Writer:
         self.rows: tuple[Axis, str, str] | None = None  # of tiles with two axes: the axis, its first row, how many
         self.spare: dict[str, str | None] = {}
         self.called: dict[Node, str] = {}  # a node keeps its name in every pass
+        self.backwards = False  # the loops of the next pass run from the end
+        self.saving = False  # tiles take the names of those that nobody needs any more
+        self.using: dict[Node, list[Node]] = {}
+        for n in graph.nodes():
+            for a in n.nodes:
+                self.using.setdefault(a, []).append(n)
 
     # -- lines --------------------------------------------------------------------------------------------------------
 
@@ -194,11 +200,30 @@ class Writer:
         inline = self.users.get(node, 0) <= 1 and own == at and len(text) < _LONG and node.op != "input"
         if inline or text.isidentifier():
             return text
-        name = self.called.get(node) or self.name(self._word(node))
+        name = self.called.get(node) or self._unneeded(node, own) or self.name(self._word(node))
         self.called[node] = name
         self.add(f"{name} = {text}", scope=own)
         self.scopes[own].values[node] = name
         return name
+
+    def _unneeded(self, node: Node, scope: int) -> str:
+        """The name of a tile that nobody needs once the node is computed, where tiles are to be saved."""
+        if not self.saving or not self.is_tile(node):
+            return ""
+        for a, name in self.scopes[scope].values.items():
+            if self.is_tile(a) and a.op != "pick" and a.dtype == node.dtype and self._gone(a, node):
+                del self.scopes[scope].values[a]
+                return name
+        return ""
+
+    def _gone(self, a: Node, node: Node) -> bool:
+        """Whether all that uses ``a`` is done, or goes into the node."""
+        users = self.using.get(a, [])
+        return (
+            a not in self.graph.outputs
+            and bool(users)
+            and all(u is node or u in self.done or self._gone(u, node) for u in users)
+        )
 
     def _word(self, node: Node) -> str:
         if node.op == "input":
@@ -217,6 +242,9 @@ class Writer:
             test = f"{tight(a)} {COMPARISONS[node.op]} {tight(b)}"
             return f"tl.where({test}, 1.0, 0.0)" if self.is_tile(node) else f"1.0 if {test} else 0.0"
         args = [self.value(a, scope, _whole(node)) for a in node.args]
+        inverse = _inverse(node.args[1]) if node.op == "div" and self.is_tile(node) else None
+        if inverse is not None:  # a tile is divided by tiles alone, at half the rate
+            return f"{operand(args[0], 'mul', 0)} * {number(inverse)}"
         if node.op in _SIGNS:
             return f"{operand(args[0], node.op, 0)} {_SIGNS[node.op]} {operand(args[1], node.op, 1)}"
         if node.op in ("maximum", "minimum"):
@@ -368,6 +396,14 @@ def _whole(node: Node, first: int = 0) -> bool:
     """Whether an operation is one of integers."""
     kinds = [a.dtype for a in node.args[first:] if isinstance(a, Node) and a.op != "number"]
     return bool(kinds) and not any(k.startswith(("float", "bfloat", "bool")) for k in kinds)
+
+
+def _inverse(divisor: Any) -> float | None:
+    """One over a number, where a product with it is as good as the quotient."""
+    if isinstance(divisor, Node) and divisor.op == "number":
+        divisor = divisor.args[0]
+    good = isinstance(divisor, (int, float)) and 1e-30 < abs(divisor) < 1e30
+    return 1.0 / float(divisor) if good else None
 
 
 def number(value: float) -> str:

@@ -139,6 +139,12 @@ def checks(operator: Operator, case: Case) -> str:
     return text + (f" Bounds of inputs: {'; '.join(bounds)}." if bounds else "")
 
 
+def _pipe_name(pipe: str) -> str:
+    """For people; of a mixed kernel's with the kind of core."""
+    kind, _, name = pipe.rpartition("_")
+    return f"{kind.upper()} {_PIPES[name]}".strip()
+
+
 def profile_facts(profile: Profile, chip: Chip) -> str:
     """Where the time went, and what bounds the kernel. Times in us."""
     lines = []
@@ -150,7 +156,7 @@ def profile_facts(profile: Profile, chip: Chip) -> str:
     lines += [
         f"task {profile.task_duration_us:.2f} us {target} on {profile.block_dim} blocks; mean over cores "
         f"{profile.core_time_us:.2f} us, of it "
-        + ", ".join(f"{_PIPES[pipe]} {profile.pipe_us(pipe):.2f}" for pipe in profile.pipes)
+        + ", ".join(f"{_pipe_name(pipe)} {profile.pipe_us(pipe):.2f}" for pipe in profile.pipes)
         + " us"
     ]
     waits = [f"{who}: {us:.2f} us" for who, us in stalls(profile)[:5]]

@@ -80,6 +80,38 @@ def test_gather_takes_what_the_index_says() -> None:
     assert "Gather(" in lower(program).files["op_kernel/f.cpp"]
 
 
+PART = "index = tl.iota(n)\n    {more}w = tl.gather(v, index, 2, n - 2) + tl.gather(v, index, 1, n - 2)"
+
+
+def parted(more: str = "") -> str:
+    text = KERNEL.replace("w = tl.cumsum(v)", PART.format(more=more)).replace(
+        "tl.arange(0, n), w)", "tl.arange(0, n - 2), w)"
+    )
+    return text.replace("    n = x.numel\n", "    n = x.shape[0]\n    tl.output(y, (x.shape[0] - 2,), tl.float32)\n")
+
+
+def test_gather_takes_a_part_from_a_start_on() -> None:
+    x = RNG.standard_normal(30).astype(np.float32)
+    program = read_text(parted(), "program.py")
+    np.testing.assert_array_equal(interpret(program, {"x": x})["y"], x[2:] + x[1:-1])
+    with pytest.raises(DslError, match="element 30 of v, of which 30 are in use"):
+        interpret(read_text(parted().replace("index, 2,", "index, 3,")), {"x": x})
+    with pytest.raises(DslError, match="29 places of index, of which 28 are in use"):
+        interpret(
+            read_text(parted().replace("tl.iota(n)", "tl.iota(n - 2)").replace("1, n - 2)", "1, n - 1)")), {"x": x}
+        )
+
+
+def test_offsets_of_the_same_places_are_computed_once() -> None:
+    once = lower(read_text(parted())).files["op_kernel/f.cpp"]
+    assert once.count("Gather(") == 2
+    assert once.count("Muls(offsetTile, ") == 1
+    changed = parted().replace("    w = tl.gather(v, index, 2, n - 2) + ", "    u = tl.gather(v, index, 2, n - 2)\n"
+                               "    index = tl.minimum(index, 5)\n    w = u + ")  # fmt: skip
+    again = lower(read_text(changed)).files["op_kernel/f.cpp"]
+    assert again.count("Muls(offsetTile, ") == 2
+
+
 def test_names_and_texts_don_t_meet_those_of_the_printed_text() -> None:
     """Members that the lowering makes have names of their own, and no text leaves its line."""
     steps = "index = tl.cast(v, tl.int32)\n    xGm = tl.gather(v, index)\n    w = tl.cumsum(xGm)"
@@ -98,6 +130,8 @@ def test_names_and_texts_don_t_meet_those_of_the_printed_text() -> None:
 
 READ = [
     ("tl.cumsum(v)", "tl.gather(v, v)", "a float32 tile and an int32 tile"),
+    ("tl.cumsum(v)", "tl.gather(v, v, 1)", "a start and a count"),
+    ("tl.cumsum(v)", "tl.iota(n, 2)", "takes a length"),
     ("tl.cumsum(v)", "tl.cumsum(v, v)", "takes a tile, and reverse"),
     ("tl.cumsum(v)", "tl.take(v, 0, 2)", "a start, a step and a count"),
     ("w = tl.cumsum(v)", "tl.load(x + tl.arange(0, n), line, before=1)", "need a buffer and other="),

@@ -60,6 +60,7 @@ def test_bench_mkb_records_what_it_did_and_goes_on_there(tasks: Path, tmp_path: 
     results = tmp_path / "results" / "records.jsonl"
     page = tmp_path / "page.md"
     command = ["bench", "mkb", "--tasks", str(tasks), "activation", "--results", str(results), "--docs", str(page)]
+    command += ["--evaluations", "1"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     found = {r.task: r for r in mkb.records(results)}
@@ -68,6 +69,10 @@ def test_bench_mkb_records_what_it_did_and_goes_on_there(tasks: Path, tmp_path: 
     assert bent.mkb == {"1e-2": True, "1e-4": True}
     assert (bent.mkb_trials, len(bent.odd), bent.trivial) == (5, 2, [])
     assert bent.roofline_us is not None
+    assert (bent.evaluations, refused.evaluations) == (1, 1)
+    assert bent.time_us is not None
+    assert bent.tuned_us is not None
+    assert bent.tuned_us <= bent.time_us
     assert not refused.lowered
     assert "aten.sort has no rule" in refused.reason
     text = page.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from generated_modules import MODULES, Of
 from torch import nn
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.dsl import on_tensors, read_text
+from ascendopt_tune.dsl import interpret, on_tensors, read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
+from ascendopt_tune.generator.capture import ModuleInputs, capture
+from ascendopt_tune.generator.fit import fitted
 from ascendopt_tune.generator.gated import judged
 from ascendopt_tune.generator.roofline import roofline_us
+from ascendopt_tune.generator.schedules import window
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
 from ascendopt_tune.sources.registry import load_folder
@@ -57,6 +61,48 @@ def test_the_lowered_operator_passes_the_gate(name: str, evaluator: Evaluator, t
     result = Gate(operator, case, evaluator, kinds=("normal", "lines", "negative")).evaluate(operator.baseline)
     assert isinstance(result.outcome, Timed), result.outcome
     assert not result.hazards
+
+
+@pytest.mark.parametrize(
+    ("module", "shape", "programs"),
+    [
+        (nn.MaxPool2d(2, 2, 1, 3), (2, 3, 12, 18), 3),
+        (nn.AvgPool3d(3, 2, 1), (2, 2, 7, 6, 9), 3),
+        (nn.MaxPool3d(3, 2, 1, 2), (3, 2, 9, 8, 7), 3),
+        (nn.AvgPool2d(3), (3, 2, 13, 11), 2),
+        (nn.AvgPool1d(4, 2, 1), (4, 3, 21), 2),
+        (nn.MaxPool2d(5, 5), (2, 2, 11, 23), 1),
+    ],
+)
+def test_every_schedule_of_a_window_agrees(module: nn.Module, shape: tuple[int, ...], programs: int) -> None:
+    """Tables once for whole planes or blocks, tables for every block, and line by line."""
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    graph = capture(ModuleInputs(module, [x], "pooled")).graph
+    found = []
+    for draft in window.drafts(graph):
+        _, program = fitted(graph, [draft])
+        given = {program.of_kind("input")[0].name: x.numpy()}
+        result = interpret(program, given, knobs={k.name: 3 for k in draft.knobs})
+        torch.testing.assert_close(torch.from_numpy(result["y"]), module(x), rtol=1e-5, atol=1e-6)
+        found.append(program.text)
+    assert len(set(found)) == programs
+
+
+def test_mean_and_deviation_of_a_long_row_take_one_pass() -> None:
+    """The mean is a thousand times the deviation, and drifts along the row."""
+    x = 1000 + torch.randn(50, 30000, generator=torch.Generator().manual_seed(4)) + torch.arange(30000) / 5000
+    generated = generate(nn.LayerNorm(30000, elementwise_affine=False), [x], name="normal")
+    assert generated.text.count("tl.load(") == 2
+    result = on_tensors(generated.program, {generated.program.of_kind("input")[0].name: x[:3].contiguous()})
+    wanted = torch.nn.functional.layer_norm(x[:3].double(), (30000,)).float()
+    torch.testing.assert_close(result["y"], wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_a_row_that_fills_the_buffer_is_loaded_once_and_overwritten() -> None:
+    generated = generate(Of(lambda x: torch.log_softmax(x, 1)), [torch.randn(4, 16384)], name="rows")
+    assert generated.text.count("tl.load(") == 1
+    assert re.search(r"(\w+_tile) = \1 - largest", generated.text)
+    assert 'tl.knob("BUFFER_NUM", 1' in generated.text
 
 
 def test_a_float_that_is_passed_becomes_an_attribute() -> None:

@@ -27,6 +27,10 @@ template <typename T>
 __aicore__ inline void CopyIn(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t offset, int64_t count,
                               int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
   constexpr int64_t block = 32 / sizeof(T);
+  if (rows > 1 && stride == count && pitch == count) {  // rows without gaps are one piece
+    count *= rows;
+    rows = 1;
+  }
   const int64_t sourceGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
   const int64_t targetGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
   DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
@@ -39,11 +43,63 @@ template <typename T>
 __aicore__ inline void CopyOut(const GlobalTensor<T>& dst, const LocalTensor<T>& src, int64_t offset, int64_t count,
                                int64_t rows = 1, int64_t stride = 0, int64_t pitch = 0) {
   constexpr int64_t block = 32 / sizeof(T);
+  if (rows > 1 && stride == count && pitch == count) {
+    count *= rows;
+    rows = 1;
+  }
   const int64_t sourceGap = rows > 1 ? (pitch - CeilAlign(count, block)) / block : 0;
   const int64_t targetGap = rows > 1 ? (stride - count) * static_cast<int64_t>(sizeof(T)) : 0;
   DataCopyExtParams params{static_cast<uint16_t>(rows), static_cast<uint32_t>(count * sizeof(T)),
                            static_cast<uint32_t>(sourceGap), static_cast<uint32_t>(targetGap), 0};
   DataCopyPad(dst[offset], src, params);
+}
+"""
+
+REDUCE_TILE = """\
+// dst[0] = the sum (kind 's'), the largest ('x') or the smallest ('n') of `count` elements: blocks of eight become one
+// element again and again (64 elements a cycle; a repeat to one element would take seven cycles), then the last repeat.
+template <char kind>
+__aicore__ inline void ReduceBlocks(const LocalTensor<float>& dst, const LocalTensor<float>& src, int64_t repeats,
+                                    int64_t lanes) {
+  const int32_t n = static_cast<int32_t>(repeats), mask = static_cast<int32_t>(lanes);
+  if constexpr (kind == 's') {
+    BlockReduceSum<float>(dst, src, n, mask, 1, 1, 8);
+  } else if constexpr (kind == 'x') {
+    BlockReduceMax<float>(dst, src, n, mask, 1, 1, 8);
+  } else {
+    BlockReduceMin<float>(dst, src, n, mask, 1, 1, 8);
+  }
+}
+
+template <char kind>
+__aicore__ inline void ReduceTile(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                  const LocalTensor<float>& work, int64_t count) {
+  constexpr int64_t lanes = 64, repeatsMax = 248;
+  const int64_t second = CeilAlign(CeilDiv(count, lanes) * 8, lanes);  // results go to two parts of `work` in turn
+  LocalTensor<float> from = src;
+  bool odd = false;
+  while (count > lanes) {
+    LocalTensor<float> to = work[odd ? second : 0];
+    const int64_t full = count / lanes, tail = count % lanes;
+    for (int64_t at = 0; at < full; at += repeatsMax) {
+      ReduceBlocks<kind>(to[at * 8], from[at * lanes], MinOf<int64_t>(repeatsMax, full - at), lanes);
+    }
+    if (tail > 0) {
+      ReduceBlocks<kind>(to[full * 8], from[full * lanes], 1, tail);
+    }
+    PipeBarrier<PIPE_V>();
+    count = full * 8 + CeilDiv(tail, 8);
+    from = to;
+    odd = !odd;
+  }
+  const int32_t mask = static_cast<int32_t>(count);
+  if constexpr (kind == 's') {
+    WholeReduceSum<float>(dst, from, mask, 1, 1, 1, 8);
+  } else if constexpr (kind == 'x') {
+    WholeReduceMax<float>(dst, from, mask, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+  } else {
+    WholeReduceMin<float>(dst, from, mask, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+  }
 }
 """
 
@@ -143,6 +199,16 @@ __aicore__ inline void CopyInPadded(const LocalTensor<T>& dst, const GlobalTenso
 SCAN_TILE = """\
 // dst[i] = the sum (kind 's') or product ('p') of src[0] to src[i]; `back`: of src[i] to the last. By doubling steps:
 // what lies k elements before is gathered where k is less than a block, and read at its own address where it isn't.
+template <char kind>
+__aicore__ inline void ScanJoin(const LocalTensor<float>& dst, const LocalTensor<float>& a, const LocalTensor<float>& b,
+                                int64_t count) {
+  if constexpr (kind == 's') {
+    Add(dst, a, b, static_cast<int32_t>(count));
+  } else {
+    Mul(dst, a, b, static_cast<int32_t>(count));
+  }
+}
+
 template <char kind, bool back>
 __aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor<float>& src,
                                 const LocalTensor<int32_t>& index, const LocalTensor<int32_t>& offset,
@@ -150,29 +216,36 @@ __aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor
   constexpr int64_t front = back ? 0 : 8;  // neutral elements before the first one, or behind the last
   const int32_t n = static_cast<int32_t>(count);
   PipeBarrier<PIPE_V>();
-  Duplicate(work, kind == 's' ? 0.0f : 1.0f, static_cast<int32_t>(CeilAlign(count, 8) + 8));
+  const int64_t edge = back ? count / 8 * 8 : 0;
+  Duplicate(work[edge], kind == 's' ? 0.0f : 1.0f, static_cast<int32_t>(back ? CeilAlign(count, 8) + 8 - edge : 8));
   Muls(offset, index, static_cast<int32_t>(4), n);
   PipeBarrier<PIPE_V>();
   Adds(work[front], src, 0.0f, n);
   PipeBarrier<PIPE_V>();
-  for (int64_t k = 1; k < count; k *= 2) {
-    const int32_t m = k < 8 ? n : static_cast<int32_t>(count - k);
-    if (k < 8) {
-      Gather(dst, work, offset.ReinterpretCast<uint32_t>(), static_cast<uint32_t>((back ? k : 8 - k) * 4), n);
-    } else {
-      Adds(dst, work[front], 0.0f, n);
-    }
+  for (int64_t k = 1; k < 8 && k < count; k *= 2) {
+    Gather(dst, work, offset.ReinterpretCast<uint32_t>(), static_cast<uint32_t>((back ? k : 8 - k) * 4), n);
     PipeBarrier<PIPE_V>();
-    LocalTensor<float> to = work[k < 8 || back ? front : front + k];
-    LocalTensor<float> other = dst[k < 8 || !back ? 0 : k];
-    if constexpr (kind == 's') {
-      Add(to, to, other, m);
-    } else {
-      Mul(to, to, other, m);
-    }
+    ScanJoin<kind>(work[front], work[front], dst, count);
     PipeBarrier<PIPE_V>();
   }
-  Adds(dst, work[front], 0.0f, n);
-  PipeBarrier<PIPE_V>();
+  LocalTensor<float> from = work[front], to = dst;
+  bool done = false;
+  for (int64_t k = 8; k < count; k *= 2) {  // to and fro; the k elements that have nothing to take are copied
+    const int64_t joined = back ? 0 : k, alone = back ? (count - k) / 8 * 8 : 0;
+    Adds(to[alone], from[alone], 0.0f, static_cast<int32_t>(back ? count - alone : k));
+    if constexpr (back) {
+      PipeBarrier<PIPE_V>();
+    }
+    ScanJoin<kind>(to[joined], from[joined], from[back ? k : 0], count - k);
+    PipeBarrier<PIPE_V>();
+    LocalTensor<float> last = from;
+    from = to;
+    to = last;
+    done = !done;
+  }
+  if (!done) {
+    Adds(dst, from, 0.0f, n);
+    PipeBarrier<PIPE_V>();
+  }
 }
 """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..ir import Attribute, Check, Expr, Knob, Let, Program, Tensor
+from ..ir import BUFFERS, Attribute, Check, Expr, Knob, Let, Program, Tensor
 from ..layout import Layout
 from ..scalar import cpp, number_text
 from .text import Lines, name_of, pascal
 
 _CPP = {"int": "int64_t", "float": "float", "bool": "int64_t"}
-BUFFER_NUM = 2
 
 
 def print_tiling_header(program: Program, entry: str) -> str:
@@ -58,7 +57,8 @@ class _Host:
         out.add("namespace optiling {")
         for k in self._knobs():
             out.add(f"constexpr int64_t {k.name} = {k.default};" + (f"  // {k.why}" if k.why else ""))
-        out.add(f"constexpr uint32_t BUFFER_NUM = {BUFFER_NUM};  // double buffering", "")
+        why = next((s.why for s in self.program.host.steps if isinstance(s, Knob) and s.name == BUFFERS), "")
+        out.add(f"constexpr uint32_t {BUFFERS} = {self.program.host.buffers};  // {why or 'double buffering'}", "")
         self._tiling()
         out.add("}  // namespace optiling", "", "namespace ge {")
         self._shapes()
@@ -68,7 +68,7 @@ class _Host:
         return out.text
 
     def _knobs(self) -> list[Knob]:
-        return [s for s in self.program.host.steps if isinstance(s, Knob)]
+        return [s for s in self.program.host.steps if isinstance(s, Knob) and s.name != BUFFERS]
 
     def _helpers(self) -> None:
         self.out.add("template <typename T>", "static T MinOf(T a, T b) {", "  return std::min(a, b);", "}")
@@ -94,7 +94,7 @@ class _Host:
                 if isinstance(step, Let):
                     kind = _CPP[step.value.type]
                     out.add(f"const {kind} {name_of(step.name)} = {self._expr(step.value)};")
-                elif isinstance(step, Knob):
+                elif isinstance(step, Knob) and step.name != BUFFERS:
                     limited = step.name
                     if step.limit is not None:
                         limited = f"MinOf<int64_t>({step.name}, {self._expr(step.limit)})"
@@ -106,7 +106,7 @@ class _Host:
             for p, given in zip(program.kernel.parameters, program.host.arguments, strict=True):
                 if isinstance(given, Expr):
                     out.add(f"tiling.set_{name_of(p)}({self._expr(given)});")
-            out.add("tiling.set_bufferNum(BUFFER_NUM);")
+            out.add(f"tiling.set_bufferNum({BUFFERS});")
             self._workspace()
             out.add(f"context->SetBlockDim(static_cast<uint32_t>({self._expr(program.host.cores)}));")
             out.add("tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), "
@@ -120,7 +120,7 @@ class _Host:
             for p, a in zip(self.program.kernel.parameters, self.program.host.arguments, strict=True)
             if isinstance(a, Expr)
         }
-        total = self.layout.total(Expr("var", "int", (), "BUFFER_NUM")).substitute(given)
+        total = self.layout.total(Expr("var", "int", (), BUFFERS)).substitute(given)
         text = "the tile doesn't fit the Unified Buffer; make it smaller"
         self._refuse(f"{self._expr(total)} > static_cast<int64_t>(ubSize)", text)
 

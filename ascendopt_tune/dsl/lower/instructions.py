@@ -16,12 +16,16 @@ INDEX, OFFSET, SCAN = "indexTile", "offsetTile", "scanTile"
 
 @dataclass(frozen=True)
 class Call:
-    """One call: its text, what it writes and what it reads (names of tensors); ``scratch`` is overwritten besides."""
+    """One call: its text, what it writes and what it reads (names of tensors); ``scratch`` is overwritten besides.
+
+    ``value``: of a fill of the tile for scalars.
+    """
 
     text: str
     writes: str
     reads: tuple[str, ...]
     scratch: str = ""
+    value: str = ""
 
 
 def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: DType, source: DType) -> list[Call]:
@@ -65,23 +69,38 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
         kind = f"'{'s' if 'sum' in name else 'p'}', {'true' if name.endswith('_back') else 'false'}"
         text = f"ScanTile<{kind}>({dst}, {texts[0]}, {INDEX}, {OFFSET}, {SCAN}, {count});"
         return [Call(text, dst, tiles, SCAN)]
-    if name == "gather":
-        of, index = texts
+    if name == "iota":
+        return [Call(f"CreateVecIndex({dst}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));", dst, ())]
+    if name in ("gather", "take"):
+        return _gathered(name, dst, texts, count)
+    if name == "tanh":  # 1 - 2 / (exp(2x) + 1): neither end overflows to anything but its limit
         return [
-            Call(f"Muls({OFFSET}, {index}, static_cast<int32_t>(4), {count});", OFFSET, (index,)),
-            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), 0u, {count});", dst, (of, OFFSET)),
+            Call(f"Muls({dst}, {texts[0]}, 2.0f, {count});", dst, tiles),
+            Call(f"Exp({dst}, {dst}, {count});", dst, (dst,)),
+            Call(f"Adds({dst}, {dst}, 1.0f, {count});", dst, (dst,)),
+            _fill("-2.0f", count, dtype),
+            Call(f"Div({dst}, {FILL}, {dst}, {count});", dst, (FILL, dst)),
+            Call(f"Adds({dst}, {dst}, 1.0f, {count});", dst, (dst,)),
         ]
-    if name == "take":
-        of, start, step, taken = texts
-        return [
-            Call(f"Muls({OFFSET}, {INDEX}, static_cast<int32_t>({step} * 4), {taken});", OFFSET, (INDEX,)),
-            Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), "
-                 f"static_cast<uint32_t>(({start}) * 4), {taken});", dst, (of, OFFSET)),
-        ]  # fmt: skip
-    if name in ("tanh", "erf"):
-        api = {"tanh": "Tanh", "erf": "Erf"}[name]
-        return [Call(f"{api}({dst}, {texts[0]}, {API}, {count});", dst, tiles, API)]
+    if name == "erf":
+        return [Call(f"Erf({dst}, {texts[0]}, {API}, {count});", dst, tiles, API)]
     return _where(name.removeprefix("where_"), dst, args, count, dtype)
+
+
+def _gathered(name: str, dst: str, texts: list[str], count: str) -> list[Call]:
+    """Elements of a tile by their offsets in bytes."""
+    if name == "gather":
+        of, index, *start = texts
+        base = f"static_cast<uint32_t>(({start[0]}) * 4)" if start else "0u"
+        first = Call(f"Muls({OFFSET}, {index}, static_cast<int32_t>(4), {count});", OFFSET, (index,))
+    else:
+        of, begin, step, count = texts
+        base = f"static_cast<uint32_t>(({begin}) * 4)"
+        first = Call(f"Muls({OFFSET}, {INDEX}, static_cast<int32_t>({step} * 4), {count});", OFFSET, (INDEX,))
+    return [
+        first,
+        Call(f"Gather({dst}, {of}, {OFFSET}.ReinterpretCast<uint32_t>(), {base}, {count});", dst, (of, OFFSET)),
+    ]
 
 
 def convert(dst: str, src: str, count: str, dtype: DType, source: DType) -> Call:
@@ -140,7 +159,8 @@ def _where(op: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: D
 
 
 def _fill(value: str, count: str, dtype: DType) -> Call:
-    return Call(f"Duplicate({FILL}, {_literal(value, dtype)}, {count});", FILL, ())
+    text = _literal(value, dtype)
+    return Call(f"Duplicate({FILL}, {text}, {count});", FILL, (), "", text)
 
 
 def _literal(text: str, dtype: DType) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..ir import (
@@ -20,22 +22,16 @@ from ..ir import (
     Statement,
     Store,
     Sync,
-    Tensor,
     walk,
     writes,
 )
-from ..layout import Layout, Queue, buffer_bytes, elements, pitch, ranges, store_ranges
+from ..layout import Layout, Queue, elements, pitch, ranges, store_ranges
 from ..scalar import cpp
-from .device_helpers import COPY_IN_PADDED, HELPERS, REDUCE_COLUMNS, REDUCE_ROWS, SCAN_TILE
-from .instructions import API, FILL, INDEX, MASK, OFFSET, SCAN, Call, calls, convert
-from .text import Lines, name_of, pascal
+from .instructions import OFFSET, Call, calls, convert
+from .kernel_frame import COLUMNS, SCALARS, WORK, KernelBody, cpp_text, file_text, has_rows, queue_id
+from .text import Lines, name_of
 
-WORK, COLUMNS = "workTile", "columnsTile"
-_CPP = {"int": "int64_t", "float": "float", "bool": "bool"}
-_SCRATCH = {"reduce": (WORK, "float"), "mask": (MASK, "uint8_t"), "fill": (FILL, ""), "api": (API, "uint8_t"),
-            "index": (INDEX, "int32_t"), "offset": (OFFSET, "int32_t"), "scan": (SCAN, "float"),
-            "columns": (COLUMNS, "float")}  # fmt: skip
-
+_NUMBER = re.compile(r"(static_cast<half>\()?-?\d+\.?\d*(e[-+]?\d+)?f?\)?")
 _KINDS = {"sum": "s", "max": "x", "min": "n", "prod": "p"}
 
 
@@ -43,116 +39,23 @@ def print_kernel(program: Program, layout: Layout, entry: str) -> str:
     """The text of ``op_kernel/<entry>.cpp``."""
     printer = _Printer(program, layout, frozenset())
     printer.process()
-    if printer.needed:  # lengths that are known only while it runs get a variable
-        printer = _Printer(program, layout, frozenset(printer.needed))
+    constant = printer.constant()
+    if printer.needed or constant:  # lengths that are known only while it runs get a variable
+        printer = _Printer(program, layout, frozenset(printer.needed), constant)
         printer.process()
-    return _file(program, layout, entry, printer)
-
-
-def _file(program: Program, layout: Layout, entry: str, printer: _Printer) -> str:
-    name, out = pascal(entry), Lines()
-    _preamble(out, program, layout)
-    with out.block(f"class Kernel{name} {{", "};"):
-        out.add("public:")
-        _init(out, program, layout, name)
-        out.add("")
-        with out.block("__aicore__ inline void Process() {"):
-            out.add(*printer.out.text.splitlines())
-        out.add("", "private:")
-        _members(out, program, layout, printer.lengths)
-    out.add("")
-    _entry(out, program, entry, name)
-    return out.text
-
-
-def _tensors(program: Program) -> dict[str, Tensor]:
-    """The kernel's parameters that are tensors."""
-    return {p: program.tensor_of(p) for p in program.kernel.parameters if p in program.kernel.tensors}
-
-
-def _fields(program: Program) -> list[str]:
-    """The kernel's parameters that are numbers: the tiling data."""
-    return [p for p in program.kernel.parameters if p not in program.kernel.tensors]
-
-
-def _preamble(out: Lines, program: Program, layout: Layout) -> None:
-    """What stands before the class: the helpers that its body calls."""
-    statements = list(walk(program.kernel.body))
-    out.add(f"// {_title(program)} Lowered from {program.file.rpartition('/')[2]} by rules; comments name its lines.")
-    out.add("// Built without the compiler's automatic synchronization.", '#include "kernel_operator.h"', "")
-    out.add("using namespace AscendC;", "")
-    for wanted, helpers in (
-        (True, HELPERS),
-        (any(isinstance(s, Reduce) and s.axis == 1 for s in statements), REDUCE_ROWS),
-        (any(isinstance(s, Load) and s.before is not None for s in statements), COPY_IN_PADDED),
-        ("columns" in layout.scratch, REDUCE_COLUMNS),
-        ("scan" in layout.scratch, SCAN_TILE),
-    ):
-        if wanted:
-            out.add(*helpers.splitlines(), "")
-
-
-def _init(out: Lines, program: Program, layout: Layout, name: str) -> None:
-    tensors = _tensors(program)
-    addresses = ", ".join(f"GM_ADDR {name_of(p)}Address" for p in tensors)
-    with out.block(f"__aicore__ inline void Init({addresses}, const {name}TilingData& tiling, TPipe* pipe) {{"):
-        out.add(*(f"{name_of(f)} = tiling.{name_of(f)};" for f in _fields(program)))
-        for p, tensor in tensors.items():
-            out.add(f"{name_of(p)}Gm.SetGlobalBuffer((__gm__ {tensor.dtype.cpp}*){name_of(p)}Address);")
-        for q in layout.queues:
-            out.add(f"pipe->InitBuffer({_queue(q)}, tiling.bufferNum, {_text(q.bytes)});")
-        for b in layout.kept:
-            out.add(f"pipe->InitBuffer({name_of(b.name)}Buf, {_text(buffer_bytes(b))});")
-            out.add(f"{name_of(b.name)} = {name_of(b.name)}Buf.Get<{b.dtype.cpp}>();")
-        for purpose, size in layout.scratch.items():
-            local, cpp_type = _SCRATCH[purpose]
-            out.add(f"pipe->InitBuffer({local}Buf, {_text(size)});")
-            out.add(f"{local} = {local}Buf.Get<{cpp_type or _fill_type(program)}>();")
-        if "index" in layout.scratch:
-            count = _text(Expr("//", "int", (layout.scratch["index"], Expr("num", "int", (), 4))))
-            out.add(f"CreateVecIndex({INDEX}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));")
-            out.add("PipeBarrier<PIPE_V>();")
-
-
-def _members(out: Lines, program: Program, layout: Layout, lengths: Iterable[str]) -> None:
-    kernel = program.kernel
-    arguments = zip(kernel.parameters, program.host.arguments, strict=True)
-    types = {p: _CPP[a.type] for p, a in arguments if isinstance(a, Expr)}
-    for q in layout.queues:
-        out.add(f"TQue<QuePosition::{'VECIN' if q.into else 'VECOUT'}, 1> {_queue(q)};")
-    kept = [f"{name_of(b.name)}Buf" for b in layout.kept] + [f"{_SCRATCH[p][0]}Buf" for p in layout.scratch]
-    if kept:
-        out.add(f"TBuf<QuePosition::VECCALC> {', '.join(kept)};")
-    out.add(*(f"LocalTensor<{b.dtype.cpp}> {name_of(b.name)};" for b in kernel.buffers.values()))
-    for purpose in layout.scratch:
-        local, cpp_type = _SCRATCH[purpose]
-        out.add(f"LocalTensor<{cpp_type or _fill_type(program)}> {local};")
-    out.add(*(f"GlobalTensor<{t.dtype.cpp}> {name_of(p)}Gm;" for p, t in _tensors(program).items()))
-    out.add(*(f"{types[f]} {name_of(f)} = 0;" for f in _fields(program)))
-    for buffer in sorted(lengths):
-        out.add(f"int64_t {name_of(buffer)}Length = 0;")
-        if _two(kernel, buffer):
-            out.add(f"int64_t {name_of(buffer)}Cols = 0;")
-
-
-def _entry(out: Lines, program: Program, entry: str, name: str) -> None:
-    parameters = [*(t for t in program.of_kind("input")), *(t for t in program.of_kind("output"))]
-    signature = ", ".join(f"GM_ADDR {name_of(t.name)}" for t in parameters)
-    with out.block(f'extern "C" __global__ __aicore__ void {entry}({signature}, GM_ADDR workspace, GM_ADDR tiling) {{'):
-        out.add("GET_TILING_DATA(tilingData, tiling);", "TPipe pipe;", f"Kernel{name} op;")
-        spaces = [t.name for t in program.of_kind("workspace")]
-        given = [
-            f"GetUserWorkspace(workspace) + tilingData.{t.name}Offset" if t.name in spaces else name_of(t.name)
-            for t in _tensors(program).values()
-        ]
-        out.add(f"op.Init({', '.join(given)}, tilingData, &pipe);", "op.Process();")
+    body = KernelBody(printer.out.text, printer.filled, printer.pairs, printer.lengths)
+    return file_text(program, layout, entry, body)
 
 
 class _Printer:
-    """Prints the body of Process(). ``lengths``: buffers whose length has a variable."""
+    """Prints the body of Process(). ``lengths``: buffers whose length has a variable. ``filled``: the one number that
+    the tile for scalars ever holds; Init puts it there."""
 
-    def __init__(self, program: Program, layout: Layout, lengths: frozenset[str]) -> None:
-        self.program, self.layout, self.lengths = program, layout, lengths
+    def __init__(self, program: Program, layout: Layout, lengths: frozenset[str], filled: str = "") -> None:
+        self.program, self.layout, self.lengths, self.filled = program, layout, lengths, filled
+        self._fills: set[str] = set()
+        self._places = ""  # whose offsets the last gather left behind
+        self.pairs: Counter[tuple[str, str]] = Counter()  # tiles that an instruction reads beside each other
         self.kernel: Kernel = program.kernel
         self.needed: set[str] = set()
         self.out = Lines()
@@ -168,6 +71,11 @@ class _Printer:
 
     def process(self) -> None:
         self._body(self.kernel.body)
+
+    def constant(self) -> str:
+        """The number that every fill of the tile for scalars is made of, if there is one."""
+        values = list(self._fills)
+        return values[0] if len(values) == 1 and _NUMBER.fullmatch(values[0]) else ""
 
     def _live_ranges(self) -> None:
         """Which statements take a queue's tensor before them, and give it back behind them."""
@@ -188,13 +96,13 @@ class _Printer:
         for s in body:
             for name in self._before.get(id(s), []):
                 b = self.kernel.buffers[name]
-                self.out.add(f"{name_of(name)} = {_queue(self.layout.direct[name])}.AllocTensor<{b.dtype.cpp}>();")
+                self.out.add(f"{name_of(name)} = {queue_id(self.layout.direct[name])}.AllocTensor<{b.dtype.cpp}>();")
             if s.line != line and not isinstance(s, Let):
                 line = s.line
                 self.out.add(f"// {self._source(line)}")
             self._statement(s)
             for name in self._behind.get(id(s), []):
-                self.out.add(f"{_queue(self.layout.direct[name])}.FreeTensor({name_of(name)});")
+                self.out.add(f"{queue_id(self.layout.direct[name])}.FreeTensor({name_of(name)});")
 
     def _statement(self, s: Statement) -> None:
         if isinstance(s, Let):
@@ -245,25 +153,27 @@ class _Printer:
             self.out.add("WaitPipe<HardEvent::V_S>();")
         known = any(s.name in scope for scope in self._scopes)
         if known:
+            self._places = ""
             for b, length in self._length.items():
                 if length is not None and any(name_of(s.name) in part.split() or s.name in part for part in length):
                     self._length[b] = None
         else:
             self._scopes[-1].add(s.name)
-        head = "" if known else f"{_CPP[s.value.type]} "
+        head = "" if known else f"{SCALARS[s.value.type]} "
         self.out.add(f"{head}{name_of(s.name)} = {self._expr(s.value)};")
 
     def _load(self, s: Load) -> None:
         b = self.kernel.buffers[s.buffer]
+        self._places = ""
         queue = self._queue_of(s.tensor, True)
         if s.tensor in self._both:
             self.out.add("WaitPipe<HardEvent::MTE3_MTE2>();")
         count, rows, stride = self._region(s)
         if s.buffer in self.layout.direct:
             name = name_of(s.buffer)
-            self.out.add(f"{name} = {_queue(queue)}.AllocTensor<{b.dtype.cpp}>();")
-            self.out.add(self._copy_in(s, name, rows, stride, _text(pitch(b))))
-            self.out.add(f"{_queue(queue)}.EnQue({name});", f"{name} = {_queue(queue)}.DeQue<{b.dtype.cpp}>();")
+            self.out.add(f"{name} = {queue_id(queue)}.AllocTensor<{b.dtype.cpp}>();")
+            self.out.add(self._copy_in(s, name, rows, stride, cpp_text(pitch(b))))
+            self.out.add(f"{queue_id(queue)}.EnQue({name});", f"{name} = {queue_id(queue)}.DeQue<{b.dtype.cpp}>();")
             self._written.discard(name)
             self._read.discard(name)
             self._set_length(s.buffer, (rows, count) if rows else (self._loaded(s, count),))
@@ -271,25 +181,25 @@ class _Printer:
         name = name_of(s.buffer)
         count = self._loaded(s, count)
         if s.other is not None and s.before is None:
-            self._calls([Call(f"Duplicate({name}, {self._literal(s.other, b)}, {_text(elements(b))});", name, ())])
+            self._calls([Call(f"Duplicate({name}, {self._literal(s.other, b)}, {cpp_text(elements(b))});", name, ())])
         staged, dtype = f"{name}Staged", queue.dtype
         with self._scope("{", set()):
-            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {_queue(queue)}.AllocTensor<{dtype.cpp}>();")
-            far = _text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
+            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {queue_id(queue)}.AllocTensor<{dtype.cpp}>();")
+            far = cpp_text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
             self.out.add(self._copy_in(s, staged, rows, stride, far))
-            self.out.add(f"{_queue(queue)}.EnQue({staged});", f"{staged} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
+            self.out.add(f"{queue_id(queue)}.EnQue({staged});", f"{staged} = {queue_id(queue)}.DeQue<{dtype.cpp}>();")
             if rows:
                 self._barrier_if_any()
                 with self.out.block(f"for (int64_t row = 0; row < {rows}; row++) {{"):
                     source = f"{staged}[row * {_tight(far)}]"
                     self.out.add(
-                        convert(f"{name}[row * {_tight(_text(pitch(b)))}]", source, count, b.dtype, dtype).text
+                        convert(f"{name}[row * {_tight(cpp_text(pitch(b)))}]", source, count, b.dtype, dtype).text
                     )
                 self._written.add(name)
             else:
                 self._calls([convert(name, staged, count, b.dtype, dtype)])
-            self.out.add(f"{_queue(queue)}.FreeTensor({staged});")
-        whole = (_text(b.shape[0]), _text(b.shape[1])) if rows else (_text(b.shape[0]),)
+            self.out.add(f"{queue_id(queue)}.FreeTensor({staged});")
+        whole = (cpp_text(b.shape[0]), cpp_text(b.shape[1])) if rows else (cpp_text(b.shape[0]),)
         filled = s.other is not None and s.before is None
         self._set_length(s.buffer, whole if filled else (rows, count) if rows else (count,))
 
@@ -312,27 +222,27 @@ class _Printer:
         name, dtype = name_of(s.buffer), queue.dtype
         count, rows, stride = self._region(s)
         if s.buffer in self.layout.direct:
-            self.out.add(f"{_queue(queue)}.EnQue({name});", f"{name} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
-            self._copy_out(s, name, rows, stride, _text(pitch(b)))
-            self.out.add(f"{_queue(queue)}.FreeTensor({name});")
+            self.out.add(f"{queue_id(queue)}.EnQue({name});", f"{name} = {queue_id(queue)}.DeQue<{dtype.cpp}>();")
+            self._copy_out(s, name, rows, stride, cpp_text(pitch(b)))
+            self.out.add(f"{queue_id(queue)}.FreeTensor({name});")
             self._written.discard(name)
             self._read.discard(name)
             return
         staged = f"{name}Staged"
         with self._scope("{", set()):
-            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {_queue(queue)}.AllocTensor<{dtype.cpp}>();")
-            far = _text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
+            self.out.add(f"LocalTensor<{dtype.cpp}> {staged} = {queue_id(queue)}.AllocTensor<{dtype.cpp}>();")
+            far = cpp_text(Expr("align", "int", (b.shape[-1], Expr("num", "int", (), 32 // dtype.size))))
             if rows:
                 self._barrier_if_any()
                 with self.out.block(f"for (int64_t row = 0; row < {rows}; row++) {{"):
-                    source = f"{name}[row * {_tight(_text(pitch(b)))}]"
+                    source = f"{name}[row * {_tight(cpp_text(pitch(b)))}]"
                     self.out.add(convert(f"{staged}[row * {_tight(far)}]", source, count, dtype, b.dtype).text)
                 self._read.add(name)
             else:
                 self._calls([convert(staged, name, count, dtype, b.dtype)])
-            self.out.add(f"{_queue(queue)}.EnQue({staged});", f"{staged} = {_queue(queue)}.DeQue<{dtype.cpp}>();")
+            self.out.add(f"{queue_id(queue)}.EnQue({staged});", f"{staged} = {queue_id(queue)}.DeQue<{dtype.cpp}>();")
             self._copy_out(s, staged, rows, stride, far)
-            self.out.add(f"{_queue(queue)}.FreeTensor({staged});")
+            self.out.add(f"{queue_id(queue)}.FreeTensor({staged});")
         self._written.discard(staged)
         self._read.discard(staged)
 
@@ -358,14 +268,17 @@ class _Printer:
         elif len(s.args) == 2:  # a fill of as many as are in use
             length = (self._int(s.args[1]),)  # type: ignore[arg-type]
         else:
-            length = tuple(_text(e) for e in dst.shape)
-        count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(_text(pitch(source)))}"
+            length = tuple(cpp_text(e) for e in dst.shape)
+        count = length[0] if len(length) == 1 else f"{_tight(length[0])} * {_tight(cpp_text(pitch(source)))}"
         if not tiles and len(s.args) == 1:
-            count = _text(elements(dst))
+            count = cpp_text(elements(dst))
+        if s.name == "iota":
+            length = (self._int(s.args[0]),)  # type: ignore[arg-type]
+            count = length[0]
         if s.name == "gather":
-            length = self._lengths_of(str(s.args[1]))
-            of = [(name_of(str(a)), True) for a in s.args]
-            self._calls(calls("gather", name_of(s.dst), of, length[0], dst.dtype, source.dtype))
+            length = (self._int(s.args[3]),) if len(s.args) == 4 else self._lengths_of(str(s.args[1]))  # type: ignore[arg-type]
+            of = [(name_of(a), True) if isinstance(a, str) else (self._int(a), False) for a in s.args[:3]]
+            self._calls(self._same_places(calls("gather", name_of(s.dst), of, length[0], dst.dtype, source.dtype)))
             self._set_length(s.dst, length)
             return
         if s.name == "take":
@@ -377,14 +290,18 @@ class _Printer:
         self._calls(calls(s.name, name_of(s.dst), args, count, dst.dtype, source.dtype))
         self._set_length(s.dst, length)
 
+    def _same_places(self, of: list[Call]) -> list[Call]:
+        """Without the first call where the offsets of these places are there from the gather before."""
+        places = of[0].text
+        known, self._places = self._places == places, places
+        return of[1:] if known else of
+
     def _reduce(self, s: Reduce) -> None:
         src, dst = name_of(s.src), name_of(s.dst)
         length = self._lengths_of(s.src)
-        api = s.name.capitalize()
-        far = _text(pitch(self.kernel.buffers[s.src]))
+        far = cpp_text(pitch(self.kernel.buffers[s.src]))
         if s.axis is None:
-            last = "" if s.name == "sum" else ", false"
-            text = f"Reduce{api}({dst}, {src}, {WORK}, static_cast<int32_t>({length[0]}){last});"
+            text = f"ReduceTile<'{_KINDS[s.name]}'>({dst}, {src}, {WORK}, {length[0]});"
             self._calls([Call(text, dst, (src,), WORK)])
             self._set_length(s.dst, ("1",))
         elif s.axis == 1:
@@ -400,7 +317,15 @@ class _Printer:
 
     def _calls(self, of: list[Call]) -> None:
         for call in of:
+            if len(call.reads) == 2:
+                self.pairs[call.reads[0], call.reads[1]] += 1
+            if call.value:
+                self._fills.add(call.value)
+                if call.value == self.filled:
+                    continue
             changed = {call.writes, call.scratch} - {""}
+            if any(f", {name}, " in self._places or name == OFFSET for name in changed):
+                self._places = self._places if call.text == self._places else ""
             if changed & (self._written | self._read) or self._written & set(call.reads):
                 self._barrier()
             self.out.add(call.text)
@@ -423,7 +348,7 @@ class _Printer:
             return known
         self.needed.add(buffer)
         name = name_of(buffer)
-        return (f"{name}Length", f"{name}Cols") if _two(self.kernel, buffer) else (f"{name}Length",)
+        return (f"{name}Length", f"{name}Cols") if has_rows(self.kernel, buffer) else (f"{name}Length",)
 
     def _set_length(self, buffer: str, length: tuple[str, ...]) -> None:
         self._length[buffer] = length
@@ -435,6 +360,7 @@ class _Printer:
 
     def _forget(self, body: tuple[Statement, ...]) -> None:
         """Lengths that a body changes are known only while it runs."""
+        self._places = ""
         for s in walk(body):
             written = writes(s)
             if written is not None:
@@ -510,28 +436,5 @@ def _stored_by_data(program: Program) -> set[str]:
     return found
 
 
-def _queue(q: Queue) -> str:
-    return f"{name_of(q.tensor)}{'In' if q.into else 'Out'}"
-
-
-def _text(e: Expr) -> str:
-    return cpp(e, lambda x: name_of(str(x.value)))
-
-
 def _tight(text: str) -> str:
     return text if text.replace("_", "").isalnum() or text.endswith(")") else f"({text})"
-
-
-def _two(kernel: Kernel, buffer: str) -> bool:
-    return len(kernel.buffers[buffer].shape) == 2
-
-
-def _fill_type(program: Program) -> str:
-    """The type of the scratch tile for scalars: operations that need it are of one dtype in a kernel, or float."""
-    kinds = {program.kernel.buffers[s.dst].dtype.cpp for s in walk(program.kernel.body) if isinstance(s, Op)}
-    return "half" if kinds == {"half"} else "float"
-
-
-def _title(program: Program) -> str:
-    first = program.host.doc.strip().splitlines()
-    return (first[0].rstrip(".\\ ") if first else program.host.name) + "."

@@ -88,6 +88,6 @@ def _flat(graph: Graph, writer: Writer, lane: Axis) -> Draft:
             writer.store(i)
     knobs = [
         ProgramKnob("tile", "TILE_LENGTH", 8192, "tiles of inputs, results and what is between them"),
-        ProgramKnob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
+        ProgramKnob("share", "CORE_ELEMENTS", share_of(graph, lane.size), "what a core is worth starting for"),
     ]
     return Draft("map", writer, knobs, f"tl.cores(tl.ceil_div({count}, share))", f"{graph.name}: elementwise.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ...dsl.ir import BUFFERS
 from ..axes import Axis, Normalized
 from ..graph import Graph, NotGenerated, product
 from ..program import Draft, ProgramKnob
@@ -15,6 +16,7 @@ from ..text import Writer
 from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
 
 _WHOLE = 8192  # elements of a row that may be one tile
+_ALONE = 24576  # and of one that nothing else is loaded beside
 
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
@@ -24,11 +26,13 @@ def fits(graph: Graph, normalized: Normalized) -> bool:
 def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
     if normalized.axes and graph.number(normalized.axes[-1].size) <= _WHOLE:
         yield draft(graph, normalized, whole=True)
+    if normalized.axes and _WHOLE < graph.number(normalized.axes[-1].size) <= _ALONE:
+        yield draft(graph, normalized, whole=True, alone=True)
     yield draft(graph, normalized, whole=False)
 
 
-def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
-    """``whole``: rows are tiles, and are loaded once."""
+def draft(graph: Graph, normalized: Normalized, whole: bool, alone: bool = False) -> Draft:
+    """``whole``: rows are tiles, and are loaded once; ``alone``: with one buffer for each tensor."""
     if not normalized.axes:
         raise NotGenerated("a module on single numbers has no schedule.")
     lane = normalized.axes[-1]
@@ -45,10 +49,11 @@ def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
         raise NotGenerated("what follows a reduction over all rows is one number.")
     name_axes(normalized, kept, middle, "cols")
     writer = Writer(graph, normalized, lane)
+    writer.saving = alone
     writer.add("core, cores = tl.program_id(0), tl.num_programs(0)")
     cols = writer.axis(lane)
     rows = writer.size(product([a.size for a in kept]), "rows")
-    loop = loops(writer, middle, "" if whole else f"range(0, {cols}, tile)", cols)
+    loop = loops(writer, middle, "" if whole else "0", cols)
     within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
     across = [i for i in range(len(graph.outputs)) if i not in within]
     names = {}
@@ -57,17 +62,17 @@ def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
         writer.add(f"{names[n]} = {'0.0' if n.op == 'sum' else '-tl.inf' if n.op == 'max' else 'tl.inf'}")
     with writer.block(f"for row in tl.split({rows}, core, cores):"):
         unravel(writer, kept)
-        passes(writer, graph, inner, within, loop)
+        passes(writer, graph, inner, within, loop, once=whole and not middle)
         for n in outer:
             writer.add(f"{names[n]} = {joined(writer, n, names[n])}")
         for i in across if not outer else ():
             writer.store(i)
+    tile = ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")
+    single = ProgramKnob("buffers", BUFFERS, 1, "a row fills the Unified Buffer")
     draft_ = Draft(
         "rows",
         writer,
-        []
-        if whole
-        else [ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")],
+        [] if whole and not alone else [single] if whole else [tile],
         f"tl.cores({rows})",
         f"{graph.name}: {'rows, then all of them' if outer else 'by rows'}.",
     )
@@ -82,8 +87,8 @@ def draft(graph: Graph, normalized: Normalized, whole: bool) -> Draft:
     return draft_
 
 
-def loops(writer: Writer, middle: list[Axis], lanes: str, end: str) -> Callable[[Callable[[], None]], None]:
-    """Loops over reduced axes, the lanes innermost."""
+def loops(writer: Writer, middle: list[Axis], first: str, end: str) -> Callable[[Callable[[], None]], None]:
+    """Loops over reduced axes, the lanes innermost: from ``first`` to ``end`` in tiles, all at once where it is ""."""
 
     def loop(body: Callable[[], None], left: list[Axis] | None = None) -> None:
         remaining = middle if left is None else left
@@ -93,13 +98,26 @@ def loops(writer: Writer, middle: list[Axis], lanes: str, end: str) -> Callable[
             size = writer.axis(axis)
             with writer.block(f"for {variable} in range(0, {size}):"):
                 writer.index[axis] = variable, writer.here
+                if writer.backwards:
+                    writer.index[axis] = f"({size} - 1 - {variable})", writer.here
                 loop(body, remaining[1:])
             return
-        if not lanes:
+        if not first:
             writer.lane_scope, writer.lane_count, writer.lane_at = writer.here, end, "0"
             body()
             return
-        with writer.block(f"for at in {lanes}:"):
+        if writer.backwards:
+            pieces, piece, writer.lane_at = (writer.name(w) for w in ("pieces", "piece", "begin"))
+            writer.add(f"{pieces} = tl.ceil_div({end}{'' if first == '0' else f' - {first}'}, tile)")
+            with writer.block(f"for {piece} in range(0, {pieces}):"):
+                writer.lane_scope = writer.here
+                start = "" if first == "0" else f"{first} + "
+                writer.add(f"{writer.lane_at} = {start}({pieces} - 1 - {piece}) * tile")
+                writer.add(f"n = min(tile, {end} - {writer.lane_at})")
+                body()
+            return
+        writer.lane_at = "at"
+        with writer.block(f"for at in range({first}, {end}, tile):"):
             writer.lane_scope = writer.here
             writer.add(f"n = min(tile, {end} - at)")
             body()

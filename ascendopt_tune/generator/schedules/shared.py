@@ -45,12 +45,12 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
         writer.add("row = core // parts", "part = core % parts")
     unravel(writer, kept)
     writer.add(f"first, last = tl.split({cols}, {'part' if kept else 'core'}, parts, unit=8)")
-    loop = loops(writer, middle, "range(first, last, tile)", "last")
+    loop = loops(writer, middle, "first", "last")
     within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
     across = [i for i in range(len(graph.outputs)) if i not in within]
     passes(
         writer, graph, of, within, loop,
-        lambda mine: together(writer, mine, "row * parts" if kept else "", "slots"),
+        lambda mine, pairs: together(writer, mine, "row * parts" if kept else "", "slots", pairs),
     )  # fmt: skip
     if across:
         with writer.block(f"if {'part' if kept else 'core'} == 0:"):
@@ -62,7 +62,12 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
         writer,
         [
             ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
-            ProgramKnob("share", "CORE_ELEMENTS", share_of(graph), "what a core is worth starting for"),
+            ProgramKnob(
+                "share",
+                "CORE_ELEMENTS",
+                share_of(graph, product([a.size for a in normalized.axes if a in reduced])),
+                "what a core is worth starting for",
+            ),
         ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",

@@ -9,6 +9,7 @@ from ..text import Writer
 from .common import CORES, PLACES, WORDS, join, name_axes, reductions, unravel
 
 _ELEMENTS = 8192  # of a tile
+_PIECE = 512  # lanes that a row is worth being cut into: a shorter piece of a transfer takes as long
 
 
 def fits(graph: Graph, normalized: Normalized) -> bool:
@@ -66,12 +67,16 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
             writer.store(i)
     even = f"tl.align(tl.ceil_div({lanes}, tl.ceil_div(tl.num_cores(), {outer})), 8)"
     rows = graph.number(product([a.size for a in kept]))
-    wanted = min(2048, -(-graph.number(lane.size) // -(-CORES // rows)))
+    wanted = min(2048, max(_PIECE, -(-graph.number(lane.size) // -(-CORES // rows))), graph.number(lane.size))
     height = max(1, min(graph.number(axis.size), _ELEMENTS // wanted))
     knobs = [
         ProgramKnob("height", "TILE_ROWS", height, "rows that are loaded together"),
         ProgramKnob(
-            "tile", "TILE_LENGTH", 2048, "lanes of a piece, or fewer: every core gets some", f"max(64, {even})"
+            "tile",
+            "TILE_LENGTH",
+            2048,
+            "lanes of a piece",
+            f"min(tl.align({lanes}, 8), max({_PIECE}, {even}))",
         ),
     ]
     cores = f"tl.cores({outer} * tl.ceil_div({lanes}, tile))"

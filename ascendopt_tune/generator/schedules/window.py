@@ -1,4 +1,5 @@
-"""Windows (pooling): lines under a window are combined as vectors, then the columns by a strided take.
+"""Windows (pooling) line by line, where blocks of lines (blocks.py) don't fit: lines under a window are combined as
+vectors, then the columns by a strided take.
 
 A piece is one line of the output, or a part of it. Borders come from the load: it puts what changes nothing at the ends
 of a line; lines outside are left out.
@@ -9,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import sympy
-
-from ..axes import Axis, Normalized, Placed
-from ..graph import Graph, Node, NotGenerated, product
+from ..axes import Axis
+from ..graph import Graph, Node, NotGenerated
 from ..program import Draft, ProgramKnob
 from ..text import Writer, number
-
-ZERO = sympy.Integer(0)
-_FIRST = {"sum": 0.0, "max": -float("inf")}
-_MOST = 8  # elements that a load puts at each end
+from . import blocks
+from .pooling import FIRST, MOST, Window, placed
 
 
 def fits(graph: Graph) -> bool:
@@ -29,27 +26,20 @@ def drafts(graph: Graph) -> Iterator[Draft]:
     windows = [n for n in graph.nodes() if n.op == "window"]
     if len(windows) != 1 or len(graph.outputs) != 1:
         raise NotGenerated("several windows have no schedule together.")
+    yield from blocks.drafts(graph, windows[0])
     yield draft(graph, windows[0])
 
 
 def draft(graph: Graph, window: Node) -> Draft:
-    source = window.args[0]
-    while source.op == "reshape":
-        source = source.args[0]
-    if source.op != "input" or source.info.get("start"):
-        raise NotGenerated("a window over what is computed has no schedule.")
-    rank = len(window.info["kernel"])
-    chosen = [i for i in range(rank) if i == rank - 1 or not _trivial(window, i)]
-    spatial_in = [window.args[0].shape[len(window.shape) - rank + i] for i in chosen]
-    spatial_out = [window.shape[len(window.shape) - rank + i] for i in chosen]
-    kernel, stride, padding, dilation = (
-        [window.info[k][i] for i in chosen] for k in ("kernel", "stride", "padding", "dilation")
-    )
-    if padding[-1] > _MOST:
-        raise NotGenerated(f"a window with a padding of {padding[-1]} has no schedule; {_MOST} is the most.")
-    rows = Axis(product(window.shape[: len(window.shape) - rank]), "rows")
+    """A line, or a part of one, at a time."""
+    of = Window(window)
+    source, spatial_in, spatial_out = of.source, of.sizes, of.outs
+    kernel, stride, padding, dilation = of.kernel, of.stride, of.padding, of.dilation
+    if padding[-1] > MOST:
+        raise NotGenerated(f"a window with a padding of {padding[-1]} has no schedule; {MOST} is the most.")
+    rows = Axis(of.rows, "rows")
     outs = [Axis(s, f"out{k}") for k, s in enumerate(spatial_out)]
-    normalized = _placed(graph, window, rows, outs)
+    normalized = placed(graph, window, rows, outs)
     lane = outs[-1]
     writer = Writer(graph, normalized, lane)
     kind = window.info["kind"]
@@ -74,7 +64,7 @@ def draft(graph: Graph, window: Node) -> Draft:
         writer.index[rows] = "row", writer.here
         writer.add(f"begin = at * {stride[-1]} - {padding[-1]}", f"span = min(wide, (n - 1) * {stride[-1]} + {reach})")
         writer.add("first = max(begin, 0)", f"last = min(begin + span, {width})")
-        neutral = number(_FIRST[kind])
+        neutral = number(FIRST[kind])
         writer.add(f"lanes = tl.full(span, {neutral})")
         join = "lanes + line" if kind == "sum" else "tl.maximum(lanes, line)"
         load = (
@@ -100,29 +90,3 @@ def draft(graph: Graph, window: Node) -> Draft:
     steps = {"wide": f"tl.align((tile - 1) * {stride[-1]} + {reach}, 8)"}
     cores = f"tl.cores({lines} * tl.ceil_div({out}, tile))"
     return Draft("window", writer, [knob], cores, f"{graph.name}: windows of {kernel}.", steps)
-
-
-def _trivial(window: Node, i: int) -> bool:
-    of = {k: window.info[k][i] for k in ("kernel", "stride", "padding")}
-    return (
-        of == {"kernel": 1, "stride": 1, "padding": 0}
-        and window.shape[len(window.shape) - len(window.info["kernel"]) + i] == 1
-    )
-
-
-def _placed(graph: Graph, window: Node, rows: Axis, outs: list[Axis]) -> Normalized:
-    """Every node behind the window lies over the output's axes; numbers over none."""
-    of: dict[Node, tuple[Axis, ...]] = {}
-    axes = (rows, *outs)
-    for n in graph.nodes():
-        of[n] = axes if n is window or any(of[a] for a in n.nodes) else ()
-        if n.op == "input" and n not in _sources(window):
-            raise NotGenerated("a window that meets another tensor has no schedule.")
-    whole = Placed(tuple((a, a.size, ZERO) for a in axes))
-    return Normalized(list(axes), of, {}, {}, [whole])
-
-
-def _sources(window: Node) -> list[Node]:
-    from ..graph import ordered
-
-    return list(ordered([window]))
