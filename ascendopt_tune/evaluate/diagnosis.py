@@ -67,7 +67,9 @@ def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
     """
     counters, us = profile.counters, _active(profile)
     moved = {}
-    through_l2 = [counters[f"{pipe}_bytes"] for pipe in ("mte2", "mte3", "fixpipe") if f"{pipe}_bytes" in counters]
+    ways = [f"{pipe}_bytes" for pipe in ("mte2", "mte3", "fixpipe")]
+    parts = [part.counters for part in profile.parts.values()]
+    through_l2 = [of_kind[way] for of_kind in parts for way in ways if way in of_kind]
     if through_l2:
         moved["L2"] = sum(through_l2)
     if "l2_miss_bytes" in counters:
@@ -80,6 +82,8 @@ def bandwidths(profile: Profile, chip: Chip) -> tuple[Bandwidth, ...]:
 
 def _active(profile: Profile) -> float:
     """Microseconds from the first core's first instruction to the last core's end, or what comes nearest to it."""
+    if profile.kind == "mix":
+        return max(_active(part) for part in profile.parts.values())
     counters = profile.counters
     return counters.get("cores_active_us", counters.get("block_time_max_us", profile.core_time_us))
 
@@ -90,12 +94,14 @@ def _busiest_memory(profile: Profile, chip: Chip) -> Bandwidth:
 
 
 def cores_there(profile: Profile, chip: Chip) -> int:
-    """Cores that the chip has of the kind the profile is of."""
+    """Cores that the chip has of the kind the profile is of; of a mixed kernel groups that it runs at once."""
+    if profile.kind == "mix":
+        return min(int(chip.values["core.aic"]), int(chip.values["core.aiv"]) // max(profile.vectors_per_block, 1))
     return int(chip.values[f"core.{profile.kind}"])
 
 
 def cores_used(profile: Profile, chip: Chip) -> int:
-    """Cores that had a block to run."""
+    """Cores, of a mixed kernel groups, that had a block to run."""
     return min(profile.block_dim, cores_there(profile, chip))
 
 
@@ -125,9 +131,13 @@ def stalls(profile: Profile) -> list[tuple[str, float]]:
         "stall_scalar_on_full_queue_us": "scalar unit, for room in an instruction queue",
         "stall_scalar_on_all_pipes_us": "scalar unit, for all pipes (PipeBarrier<PIPE_ALL>)",
         "stall_sync_all_us": "cores, for each other (SyncAll)",
+        "stall_between_cores_us": "cores, for each other (CrossCoreWaitFlag, SyncAll)",
     }
     pipes = {"vec": "V", "scalar": "scalar unit", "mte1": "MTE1", "mte2": "MTE2", "mte3": "MTE3",
              "cube": "matrix unit", "fixpipe": "FIXP"}  # fmt: skip
+    if profile.kind == "mix":
+        both = [(f"{kind.upper()}: {n}", us) for kind, part in profile.parts.items() for n, us in stalls(part)]
+        return sorted(both, key=lambda item: -item[1])
     found = []
     for key, us in profile.counters.items():
         waiting, _, awaited = key.removeprefix("stall_").removesuffix("_us").partition("_on_")
@@ -150,6 +160,8 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
     if not profile.core_time_us or not profile.block_dim:
         text = "Only the task's duration is known, not where it went."
         return Diagnosis((), f"{text} Take the profile on the virtual NPU, or with msprof.")
+    if profile.kind == "mix":
+        return _of_both(profile, chip)
     findings = tuple(_findings(profile, chip)) if working(profile) > 0 else (_empty(profile, chip),)
     if not findings:
         return Diagnosis((), f"Nothing stands out: {_shares(profile)}, and waits are spread over several causes.")
@@ -163,6 +175,15 @@ def diagnose(profile: Profile, chip: Chip) -> Diagnosis:
     return Diagnosis(findings, " ".join(sentences))
 
 
+def _of_both(profile: Profile, chip: Chip) -> Diagnosis:
+    """Of a mixed kernel: what its cube cores do and what its vector cores do, those first that wait less."""
+    names = {"aic": "cube cores", "aiv": "vector cores"}
+    order = sorted(profile.parts.items(), key=lambda item: item[1].counters.get("stall_between_cores_us", 0.0))
+    told = [(names[kind], diagnose(part, chip)) for kind, part in order]
+    findings = tuple(replace(f, text=f"On the {name}: {f.text}") for name, d in told for f in d.findings)
+    return Diagnosis(findings, " ".join(f"On the {name}: {d.paragraph}" for name, d in told))
+
+
 def _shares(profile: Profile) -> str:
     core = working(profile)
     parts = (f"{_PIPES[pipe]} is busy {_percent(_time(profile, pipe) / core)}" for pipe in profile.pipes)
@@ -170,7 +191,9 @@ def _shares(profile: Profile) -> str:
 
 
 def working(profile: Profile) -> float:
-    """Microseconds a core worked: its time without its start. Mean over the cores."""
+    """Microseconds a core worked: its time without its start. Mean over the cores; of two kinds the longer."""
+    if profile.kind == "mix":
+        return max(working(part) for part in profile.parts.values())
     return profile.core_time_us - profile.counters.get("core_start_us", 0.0)
 
 
@@ -179,7 +202,13 @@ def _percent(share: float) -> str:
 
 
 def _time(profile: Profile, pipe: str) -> float:
-    return profile.pipe_us(pipe)
+    """Microseconds a pipe was busy while its core worked.
+
+    A profile counts a core's start as well: to MTE2 while the tiling data come, to the scalar unit otherwise.
+    """
+    start, loading = (profile.counters.get(f"core_{key}_us", 0.0) for key in ("start", "loading"))
+    before = {"scalar": start - loading, "mte2": loading}
+    return max(0.0, profile.pipe_us(pipe) - before.get(pipe, 0.0))
 
 
 def _empty(profile: Profile, chip: Chip) -> Finding:
@@ -217,6 +246,14 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "synchronization",
             f"Bound by meetings of all cores: SyncAll takes {_percent(sync / core)} of a core's time",
             "Meet less often: let each core finish its own part, reduce across cores once",
+        )
+    elif (between := counters.get("stall_between_cores_us", 0.0)) / core > _SYNC:
+        yield Finding(
+            "waits between cores",
+            f"Cores wait for each other: flags of the other cores of its group, or meetings, take "
+            f"{_percent(between / core)} of a core's time",
+            "Let both kinds work at the same time: two or more slots of workspace between them with a flag each, the "
+            "next step's work issued before the wait, steps of equal length, the other ratio of cores",
         )
     elif one_wave and used > 1 and (longest - core) / longest > _IMBALANCE:
         yield Finding(

@@ -47,7 +47,7 @@ class Evaluator:
     Args:
         chip: name of the chip that is modelled, or tuned for.
         workers: evaluations at the same time; default: one per processor core.
-        build_dir: where compiled programs are kept; default: ``build`` in the writable cache.
+        build_dir: where compiled programs are kept; default: ``paths.build_dir()``.
 
     Raises:
         CaseError: no such chip.
@@ -68,7 +68,7 @@ class Evaluator:
         self.modelled_chip = self.chip
         self.limits = limits or ProcessLimits()
         self.workers = workers or os.cpu_count() or 1
-        self.build_dir = build_dir or paths.cache_dir() / "build"
+        self.build_dir = build_dir or paths.build_dir()
         #: A folder of this evaluator's own, for input and output files.
         self._scratch = Scratch(prefix="ascendopt-evaluation-")
         self.folder = self._scratch.folder

@@ -8,6 +8,7 @@ baseline gets right.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from .reference import HUGE, Formula, formula
 _POISON = (0xFF, 0x5A)
 _BYTES = 64 << 20  # of tensors of all trials together; large cases get fewer trials, but at least these
 _LEAST, _MOST = 7, 24
+_COPIES = 3  # of a case's tensors that a trial holds: as they were drawn, on the device, and what is expected
 # Of a leeway: about 2**21 of it is what was added up, and another order may go beyond what float32 holds.
 _NEAR_OVERFLOW = 2.0**100
 _HELD = 1.0 / 64  # of a trial's elements the baseline has to get right, or the trial says nothing
@@ -52,6 +54,17 @@ class Trials:
     steps: tuple[int, ...] = ()
 
 
+def check_memory(size: int) -> None:
+    """Raises CaseError if this machine's memory can't hold a trial of ``size`` bytes of tensors."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if _COPIES * size > there:
+        raise CaseError(
+            f"the tensors of this case take {size / 2**30:.1f} GiB, and a trial holds them {_COPIES} times; this "
+            f"machine has {there / 2**30:.1f} GiB of memory.",
+            "Take a smaller shape.",
+        )
+
+
 @dataclass(frozen=True)
 class TrialMaker:
     """Makes the trials of one operator and case; ``arrays``: the user's own inputs by name, for the first trial."""
@@ -67,9 +80,10 @@ class TrialMaker:
     # -- inputs -------------------------------------------------------------------------------------------------------
 
     def inputs(self, most: int | None = None, steps: Sequence[int] = ()) -> tuple[GateTrial, ...]:
-        """Trials without anything expected; ``most`` of them."""
+        """Trials without anything expected; ``most`` of them. Raises CaseError where no memory can hold one."""
         names = self._names()
         size = sum(t.nbytes for t in flatten((*self.case.inputs, *self.case.outputs)))
+        check_memory(size)
         count = min(_MOST, max(_LEAST, _BYTES // max(size, 1)))
         kinds = self.kinds or schedule(self.case, names, self.operator.settings, count)
         if sum(t.numel for t in flatten((*self.case.inputs, *self.case.outputs))) > HUGE:

@@ -20,8 +20,8 @@ _DEADLOCK_ADVICE = {
     "PipeBarrier": "Wait for a flag once between two settings of it, or use two ids.",
     "SyncAll": "Let every block call it equally often, those without work included, and launch no more blocks than the "
     "chip has cores.",
-    "CrossCoreWaitFlag": "Let every block set the flag as often as it is waited for, those without work included, and "
-    "launch no more blocks than the chip has cores.",
+    "CrossCoreWaitFlag": "Let every block set the flag as often as it is waited for, those without work included (of a "
+    "group: its cube core, or all its vector cores), and launch no more blocks than the chip has cores.",
 }
 _ANY_DEADLOCK = "Every wait needs its signal on a pipe that doesn't itself wait for this one."
 

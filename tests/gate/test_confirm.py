@@ -24,10 +24,8 @@ SPEC = TensorSpec("float32", (11,))
 
 
 @pytest.fixture(scope="module")
-def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
-    with Evaluator(
-        toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=1, build_dir=tmp_path_factory.mktemp("build")
-    ) as evaluator:
+def gate() -> Iterator[Gate]:
+    with Evaluator(toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=1) as evaluator:
         gate = Gate(load_project(DATA / "twice", ["--cce-auto-sync=off"]), Case((SPEC,), (SPEC,)), evaluator)
         assert isinstance(gate.evaluate(gate.operator.baseline).outcome, Timed)
         yield gate

@@ -55,11 +55,8 @@ WRONG_REWRITES = (
 
 
 @pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    folder = tmp_path_factory.mktemp("build")
-    with Evaluator(
-        toolkit.virtual(), "ascend910b3", limits=ProcessLimits(run_s=20), workers=2, build_dir=folder
-    ) as opened:
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator(toolkit.virtual(), "ascend910b3", limits=ProcessLimits(run_s=20), workers=2) as opened:
         yield opened
 
 

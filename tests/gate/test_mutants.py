@@ -137,14 +137,8 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    with Evaluator(
-        toolkit.virtual(),
-        "ascend910b2",
-        limits=ProcessLimits(run_s=10),
-        workers=2,
-        build_dir=tmp_path_factory.mktemp("build"),
-    ) as e:
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator(toolkit.virtual(), "ascend910b2", limits=ProcessLimits(run_s=10), workers=2) as e:
         yield e
 
 

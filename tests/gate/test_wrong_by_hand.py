@@ -57,9 +57,8 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("build")
-    with Evaluator(toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=2, build_dir=folder) as evaluator:
+def bench() -> Iterator[Bench]:
+    with Evaluator(toolkit.virtual(), limits=ProcessLimits(run_s=20), workers=2) as evaluator:
         yield Bench(evaluator)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.inputs import PLAIN, STRESS, make_inputs, schedule
+from ascendopt_tune.evaluate.trials import check_memory
 from ascendopt_tune.nouns.case import DTYPES, Case, TensorSpec
 from ascendopt_tune.sources.arguments import numpy_dtype
 
@@ -198,3 +199,11 @@ def test_domains_that_no_value_is_in_are_refused(domain: dict[str, object], text
     case = Case((TensorSpec("int32", (4,)), TensorSpec("float32", (3, 5))), ())
     with pytest.raises(CaseError, match=text):
         make_inputs(case, ("i", "x"), {"domain": {"i": domain}}, "normal", 0)
+
+
+def test_what_no_memory_holds_is_refused_before_anything_is_drawn() -> None:
+    check_memory(1 << 20)
+    with pytest.raises(
+        CaseError, match=r"take 1048576\.0 GiB, .* 3 times; this machine has \d+\.\d GiB .* smaller shape"
+    ):
+        check_memory(1 << 50)
