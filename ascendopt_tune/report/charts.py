@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from ..nouns.trial import Trial
+from .plot import Scale
 
 GREY, GREEN, RED = "#8a94a6", "#209869", "#c2410c"
 STAGES = {0: "start", 1: "Stage I", 2: "Stage II", 3: "joint"}
 COLOURS = {0: "#8a94a6", 1: "#3b82f6", 2: "#b45309", 3: "#059669"}
 At = Callable[[int, float], tuple[float, float]]
 _SLOWEST = 0.5  # speedup; what is slower lies on the lower edge
-_SPLIT = 20  # characters of a change that fit beside a point
+_WIDTH, _LEFT, _HEAD = 760, 48, 32
+_ROW, _ROWS = 14, 4  # of labels above the plot: height, and how many at most
+_LETTER, _LONGEST = 5.6, 28  # of a label: width of a letter, and how many
 
 
 def _open(width: float, height: float, label: str, ground: str) -> list[str]:
@@ -39,9 +43,13 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
     base = trials[0].time_us or 1.0
     ups = [base / t.time_us if t.time_us else None for t in trials]
     top = max(1.2, *(u for u in ups if u is not None)) * 1.08
-    width, height, left, bottom = 760, 320, 48, 40
+    width, left, bottom = _WIDTH, _LEFT, 40
     low = 0.95 * max(_SLOWEST, min(u for u in ups if u is not None))
-    across, up = (width - left - 16) / max(1, len(trials) - 1), (height - bottom - 28) / (top - low)
+    across = (width - left - 16) / max(1, len(trials) - 1)
+    labels = _labels(trials, ups, across)
+    above = _HEAD + _ROW * (1 + max((label.row for label in labels), default=-1))
+    height = above + 252 + bottom
+    up = 252 / (top - low)
 
     def at(n: int, value: float) -> tuple[float, float]:
         return left + n * across, height - bottom - max(0.0, value - low) * up
@@ -50,12 +58,12 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
     for stage, stretch in itertools.groupby(range(len(trials)), lambda n: trials[n].stage):
         of = list(stretch)
         x, _ = at(of[0], low)
-        shade = f'y="28" height="{(top - low) * up:.1f}" fill="{COLOURS[stage]}" opacity="0.08"'
+        shade = f'y="{above}" height="{(top - low) * up:.1f}" fill="{COLOURS[stage]}" opacity="0.08"'
         parts.append(f'<rect x="{x - across / 2:.1f}" width="{across * len(of):.1f}" {shade}/>')
-    for value in (low + i * (top - low) / 4 for i in range(5)):
+    for value in Scale("", low, top).ticks():
         _, y = at(0, value)
         parts.append(f'<path d="M{left} {y:.1f}H{width - 16}" stroke="{GREY}" opacity="0.35"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}x</text>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}x</text>')
     parts += _best_line(ups, at)
     for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
         x, y = at(n, one or low)
@@ -64,7 +72,7 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
             parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="{RED}">x{title}</text>')
         else:
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[trial.stage]}">{title}</circle>')
-    parts += _accepted(trials, ups, at)
+    parts += _accepted(labels, ups, at)
     names = "".join(
         f'<tspan fill="{COLOURS[s]}" dx="14">{STAGES[s]}</tspan>'
         for s in (1, 2, 3)
@@ -88,20 +96,45 @@ def _best_line(ups: Sequence[float | None], at: At) -> list[str]:
     return [f'<path d="{line}" fill="none" stroke="{GREEN}" stroke-width="2"/>']
 
 
-def _accepted(trials: Sequence[Trial], ups: Sequence[float | None], at: At) -> list[str]:
-    """What each step of the line was, beside it; where there is room."""
-    parts, best, last = [], ups[0] or 0.0, -100.0
+@dataclass(frozen=True)
+class _Label:
+    """The name of an accepted change, in a row above the plot; ``at`` is the place of its evaluation, from 0."""
+
+    at: int
+    x: float  # where the text begins
+    row: int
+    text: str
+    whole: str
+
+
+def _labels(trials: Sequence[Trial], ups: Sequence[float | None], across: float) -> list[_Label]:
+    """A label for every step of the line; below its neighbour where they would touch, so that no line of one goes
+    through another. Without those that no row is left for."""
+    found, best = [], ups[0] or 0.0
+    ends = [0.0] * _ROWS  # of what stands in each row
     for n, (trial, one) in enumerate(zip(trials, ups, strict=True)):
         if n == 0 or one is None or one <= best:
             continue
         best = one
-        x, y = at(n, one)
-        if x - last > 60:
-            anchor = "end" if x > 600 else "start"
-            change = trial.candidate.change
-            text = escape(change if len(change) <= _SPLIT else change[: _SPLIT - 1] + "…")
-            parts.append(f'<text x="{x:.1f}" y="{y - 8:.1f}" font-size="10" text-anchor="{anchor}">{text}</text>')
-            last = x
+        whole = trial.candidate.change
+        text = whole.partition(":")[0][:_LONGEST]
+        x = min(_LEFT + n * across, _WIDTH - _LETTER * len(text))
+        row = 1 + max((i for i, end in enumerate(ends) if end > x), default=-1)
+        if row < _ROWS:
+            ends[row] = x + _LETTER * len(text) + 8
+            found.append(_Label(n, x, row, text, whole))
+    return found
+
+
+def _accepted(labels: Sequence[_Label], ups: Sequence[float | None], at: At) -> list[str]:
+    """The labels, each with a line to its step."""
+    parts = []
+    for label in labels:
+        x, y = at(label.at, ups[label.at] or 0.0)
+        top = _HEAD + _ROW * label.row
+        parts.append(f'<path d="M{x:.1f} {top + 4}V{y - 5:.1f}" stroke="{GREEN}" stroke-dasharray="2 2"/>')
+        title = f"<title>{label.at + 1}: {escape(label.whole)}</title>"
+        parts.append(f'<text x="{label.x:.1f}" y="{top}" font-size="10">{escape(label.text)}{title}</text>')
     return parts
 
 

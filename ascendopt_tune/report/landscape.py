@@ -29,6 +29,32 @@ def write_landscape(path: Path, found: Landscape) -> None:
         Card("clusters", str(len(found.names))),
         Card("variance that the plane shows", f"{100 * found.shown:.0f} %"),
     ]
+    figures = [
+        Figure("The landscape", "A dot is an experience; its text is told where the pointer rests.", _plane(found),
+               [_clusters(found)]),
+        Figure("Every experience", "With what it brought where it was mined, modelled, and where that was.",
+               tables=[_experiences(found)]),
+    ]  # fmt: skip
+    write_figures(path, FigurePage(title, about, cards, figures))
+
+
+def of_bank() -> Figure | None:
+    """The landscape of the bank as it is here (``bank plot`` draws its page); None where there is too little of it."""
+    from ..bank.bank import Bank
+    from ..bank.landscape import landscape  # faiss takes a while to import
+
+    experiences = [e for e in Bank.open() if e.kind == "positive"]
+    if len(experiences) < 2:
+        return None
+    found = landscape(experiences)
+    note = (
+        f"The {len(experiences)} experiences that kernels are refined by, by what their texts say (Figure 3); "
+        f"the plane shows {100 * found.shown:.0f} % of the variance. ascendopt-tune bank plot has each of them."
+    )
+    return Figure("The experience bank", note, _plane(found), [_clusters(found)])
+
+
+def _clusters(found: Landscape) -> DataTable:
     sizes = Counter(found.clusters)
     rows = [
         [
@@ -38,13 +64,7 @@ def write_landscape(path: Path, found: Landscape) -> None:
         ]
         for n, name in enumerate(found.names)
     ]
-    figures = [
-        Figure("The landscape", "A dot is an experience; its text is told where the pointer rests.", _plane(found),
-               [DataTable(["cluster", "experiences", "motifs"], rows, open=True, title="Clusters")]),
-        Figure("Every experience", "With what it brought where it was mined, modelled, and where that was.",
-               tables=[_experiences(found)]),
-    ]  # fmt: skip
-    write_figures(path, FigurePage(title, about, cards, figures))
+    return DataTable(["cluster", "experiences", "motifs"], rows, open=True, title="Clusters")
 
 
 def _motifs(found: Landscape, cluster: int) -> Counter[str]:

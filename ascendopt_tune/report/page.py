@@ -62,6 +62,12 @@ class FigurePage:
     modelled: bool = True
 
 
+def _interval(cell: str) -> tuple[str, str]:
+    """A cell's number, and the interval behind it in brackets, if it has one."""
+    number, bracket, rest = cell.partition(" (")
+    return (number, bracket.strip() + rest) if _NUMBER.fullmatch(cell) else (cell, "")
+
+
 def write_figures(path: Path, page: FigurePage) -> None:
     """Writes the page, whole or not at all. Raises OSError if it can't."""
     write_page(path, "figures.html", page=page)
@@ -73,4 +79,5 @@ def write_page(path: Path, template: str, **about: Any) -> None:
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.tests["numeric"] = lambda text: bool(_NUMBER.fullmatch(text))
+    environment.filters["interval"] = _interval
     write_whole(path, environment.get_template(template).render(**about))

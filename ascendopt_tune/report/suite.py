@@ -13,10 +13,16 @@ from ..bench import peers, runner, summary, table
 from ..bench.record import RunRecord
 from ..bench.report import Results
 from ..errors import CaseError
+from . import landscape
 from . import suite_figures as figures_of
-from .page import Card, FigurePage, write_figures
+from .page import Card, Figure, FigurePage, write_figures
 
 _ABLATION = ("stage-1", "stage-2", "full")
+_FIDELITY = (
+    "Every speedup above is a quotient of two modelled times. How far such times are from published measurements, "
+    "kernel by kernel and with intervals over plausible clocks, is a page of its own, because its kernels have to run "
+    "first: ascendopt-tune fidelity --plot fidelity.html."
+)
 
 
 def write_suite(path: Path, folder: Path) -> None:
@@ -100,6 +106,8 @@ def write_results(path: Path, results: Results) -> None:
         figures_of.anytime(counted, general),
         figures_of.against(results, sample),
         figures_of.outcomes(sample, [m for m in plan.methods if m not in peers.PARAMETRIC]),
+        landscape.of_bank(),
+        Figure("Modelled against measured", _FIDELITY),
         figures_of.cases(counted, general),
         *figures_of.not_run(results),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -69,13 +69,21 @@ def profile_table(target: str, profiles: Mapping[str, Profile]) -> Table:
     return table
 
 
+def _titles(kinds: Iterable[str]) -> dict[str, str]:
+    """What a field of a profile is called, of cores of these kinds."""
+    tables = {"aic": CUBE_PIPES, "aiv": PIPES}
+    found = [kind for kind in tables if kind in kinds]
+    if len(found) == 1:
+        return tables[found[0]]
+    return {f: t if f == _WHOLE[0] else f"{k.upper()} {t}" for k in found for f, t in tables[k].items()}
+
+
 def pipe_rows(profiles: Sequence[Profile]) -> Iterator[tuple[str, list[float]]]:
     """(title, us in every profile): the task, then what is known of its pipes, and by whom."""
     whole = next(iter(PIPES))
     yield PIPES[whole], [p.task_duration_us for p in profiles]
     modelled = any(p.modelled is not None for p in profiles)
-    titles = CUBE_PIPES if any(p.detail.kind == "aic" for p in profiles) else PIPES
-    for field, title in titles.items():
+    for field, title in _titles({kind for p in profiles for kind in p.detail.parts}).items():
         if modelled:
             yield f"{title}, modelled", [getattr(p.detail, field) for p in profiles]
         elif field != whole and any(p.core_time_us for p in profiles):
@@ -90,35 +98,48 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
     paragraph = diagnose(profile, chip).paragraph
     word = "modelled" if profile.modelled is not None else time_word(target)
     profile = profile.detail
-    core, counters = working(profile), profile.counters
-    if core:
-        table = Table(f"{word}, mean over the cores", "us", "of the time a core works")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        titles = CUBE_PIPES if profile.kind == "aic" else PIPES
-        rows = [(f"{title} busy", getattr(profile, field)) for field, title in titles.items() if field not in _WHOLE]
-        rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
-        if conflicts := counters.get("bank_conflict_cycles", 0.0):
-            per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
-            rows.append(("in vector: UB bank conflicts", per_core))
-        if start := counters.get("core_start_us"):
-            table.add_row("start of a core", f"{start:.2f}", "before")
-        for name, us in rows:
-            table.add_row(name, f"{us:.2f}", f"{100 * us / core:.0f} %")
-        console.print(table)
     lines = []
-    for pipe, way in (("mte2", "in"), ("mte3", "out"), ("fixpipe", "out")):
-        if count := counters.get(f"{pipe}_copies"):
-            moved = counters[f"{pipe}_bytes"]
-            lines.append(f"moved {way}: {moved / 1e6:.3f} MB in {count:.0f} copies of {moved / count:.0f} bytes each")
+    for kind, part in profile.parts.items():
+        whose = f" {kind.upper()}" if profile.kind == "mix" else ""
+        if working(part):
+            console.print(_pipe_table(f"{word}, mean over the{whose} cores", part, chip))
+        lines += [f"moved {way}{whose and f' by{whose}'}: {text}" for way, text in _moved(part)]
     for memory in bandwidths(profile, chip):
         lines.append(
             f"bandwidth of {memory.name}: {memory.achieved / 1e3:.1f} GB/s of {memory.peak / 1e3:.0f} at its peak "
             f"({100 * memory.share:.0f} %)"
         )
-    lines.append(f"cores: {cores_used(profile, chip)} of {cores_there(profile, chip)} used, {profile.block_dim} blocks")
+    cores = "cores" if profile.kind != "mix" else f"groups of an AIC and {profile.vectors_per_block} AIV"
+    used = f"{cores_used(profile, chip)} of {cores_there(profile, chip)} used"
+    lines.append(f"{cores}: {used}, {profile.block_dim} blocks")
     lines.append(f"diagnosis: {paragraph}")
     console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _pipe_table(title: str, profile: Profile, chip: Chip) -> Table:
+    """What the pipes of the cores of one kind did, and what they waited for."""
+    table = Table(title, "us", "of the time a core works")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    titles = _titles([profile.kind])
+    rows = [(f"{title} busy", getattr(profile, field)) for field, title in titles.items() if field not in _WHOLE]
+    rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
+    if conflicts := profile.counters.get("bank_conflict_cycles", 0.0):
+        per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
+        rows.append(("in vector: UB bank conflicts", per_core))
+    if start := profile.counters.get("core_start_us"):
+        table.add_row("start of a core", f"{start:.2f}", "before")
+    for name, us in rows:
+        table.add_row(name, f"{us:.2f}", f"{100 * us / working(profile):.0f} %")
+    return table
+
+
+def _moved(profile: Profile) -> Iterator[tuple[str, str]]:
+    """(in or out, what was moved there by cores of one kind)."""
+    for pipe, way in (("mte2", "in"), ("mte3", "out"), ("fixpipe", "out")):
+        if count := profile.counters.get(f"{pipe}_copies"):
+            moved = profile.counters[f"{pipe}_bytes"]
+            yield way, f"{moved / 1e6:.3f} MB in {count:.0f} copies of {moved / count:.0f} bytes each"
 
 
 def print_case(console: Console, name: str, chip: str, target: str, case: Case) -> None:

@@ -30,6 +30,7 @@ FILES = (
     "docs/*.png",
     "docs/*.csv",
     "docs/site/*.css",
+    "docs/site/*.js",
     "examples/*.*",
     "examples/*/*.*",
     "ascendopt_tune/vnpu/core/README.md",

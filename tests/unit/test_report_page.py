@@ -73,7 +73,7 @@ def test_it_shows_candidates_changes_and_where_they_come_from(page: Path) -> Non
     text, record = page.read_text(), test_story.record()
     assert text.count("<tr data-outcome=") == len(record.history)
     for trial in record.history:
-        assert escape(trial.candidate.change) in text
+        assert escape(trial.candidate.change.replace("->", "→")) in text
     assert 'class="tree"' in text
     assert text.count('<table class="diff">') >= 1
     assert "How to repeat it" in text

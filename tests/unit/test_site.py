@@ -38,6 +38,7 @@ def test_the_site(tmp_path: Path) -> None:
     references_have_what_there_is(site)
     if CHROMIUM is not None:
         browsed(site / "docs/concepts.html", 390, tmp_path)
+        is_searched_from_a_folder(site, tmp_path)
 
 
 class Asked(HTMLParser):
@@ -77,6 +78,18 @@ def references_have_what_there_is(site: Path) -> None:
     python = (site / "reference/python.html").read_text()
     assert [name for name in ascendopt_tune.__all__ if f">aot.{name}<" not in python] == []
     assert (site / "docs/walks.html").read_text().count('class="chart"') == 3, "drawn, without a script"
+
+
+def is_searched_from_a_folder(site: Path, folder: Path) -> None:
+    """Without a server: what the search finds is in the page."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'search'}"]
+    address = (site / "docs/gate.html").as_uri() + "?q=survival"
+    done = subprocess.run(
+        [str(CHROMIUM), *options, "--virtual-time-budget=20000", "--dump-dom", address],
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    found = re.findall(r'<li class="md-search-result__item"><a href="([^"]*)"', done.stdout)
+    assert any("CONTRIBUTING.html" in link for link in found), found
 
 
 @needs_mkdocs
