@@ -54,3 +54,14 @@ def cache_layers() -> tuple[Path, ...]:
 def toolkit_dir() -> Path:
     """Where virtual toolkits are built, one folder per content hash: ``$ASCENDOPT_TOOLKIT_DIR``, else in the cache."""
     return settings().toolkit_dir or cache_dir() / "toolkit"
+
+
+def build_dir() -> Path:
+    """Where compiled operators are kept, named by their contents: ``$ASCENDOPT_BUILD_DIR``, else in the cache."""
+    return settings().build_dir or cache_dir() / "build"
+
+
+def built_toolkit() -> Path | None:
+    """A virtual toolkit that was built elsewhere: ``$ASCENDOPT_TOOLKIT_BUILT``, else the installation's, else None."""
+    own = _SHIPPED / "toolkit"
+    return settings().toolkit_built or (own if own.is_dir() else None)

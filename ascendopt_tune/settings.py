@@ -33,6 +33,8 @@ class Settings:
     cache_layers: tuple[Path, ...] = ()
     trust: tuple[str, ...] = ()
     toolkit_dir: Path | None = None
+    build_dir: Path | None = None
+    toolkit_built: Path | None = None
     target: str = "auto"
     chip: str = "ascend910b2"
     screen: str | None = None
@@ -200,6 +202,18 @@ VARIABLES: tuple[Variable, ...] = (
         "no bundle but what is imported",
     ),
     Variable("toolkit_dir", _path, "Where the virtual toolkit is built.", "`toolkit` in the writable cache"),
+    Variable(
+        "build_dir",
+        _path,
+        "Where compiled operators are kept, named by their contents; processes and caches may share it.",
+        "`build` in the writable cache",
+    ),
+    Variable(
+        "toolkit_built",
+        _path,
+        "A virtual toolkit that `ascendopt-tune toolkit --build` made on another machine; taken where it fits.",
+        "the one that the installation ships, if any",
+    ),
     Variable(
         "target", _one_of(*TARGETS), "The device; `auto`: a real NPU's toolkit if there is one, else the virtual NPU."
     ),

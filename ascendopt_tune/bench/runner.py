@@ -90,6 +90,10 @@ class Said:
     error: str = ""
 
 
+Keep = Callable[[str, dict[str, Any]], None]
+Done = dict[tuple[object, ...], RunRecord]
+
+
 @cache
 def code() -> str:
     """Names the version of the search, of this package and of the experience bank, by their files."""
@@ -114,12 +118,13 @@ def read_failures(results: Path) -> dict[tuple[str, str], str]:
     return {(line["operator"], line["size"]): line["error"] for line in lines}
 
 
-def _keep(results: Path, name: str, document: dict[str, Any]) -> None:
-    append_lines(results / f"{name}.jsonl", [json.dumps(document, sort_keys=True)])  # operators end at the same time
+def keep_in(results: Path) -> Keep:
+    """What is told it (``runs`` or ``failures``, and a document) is a line of that file in the folder."""
 
+    def keep(name: str, document: dict[str, Any]) -> None:
+        append_lines(results / f"{name}.jsonl", [json.dumps(document, sort_keys=True)])  # operators end together
 
-def _keep_failure(results: Path, entry: BenchOperator, error: str) -> None:
-    _keep(results, "failures", {"operator": entry.path, "size": entry.size, "error": error})
+    return keep
 
 
 def execute(plan: BenchPlan, say: Callable[[Said], None]) -> None:
@@ -134,7 +139,7 @@ def execute(plan: BenchPlan, say: Callable[[Said], None]) -> None:
     done = {r.identity: r for r in read_runs(plan.results)}
     if plan.jobs == 1:
         for entry in plan.operators:
-            for said in _operator(plan, entry, done, versions):
+            for said in run_operator(plan, entry, done, versions, keep_in(plan.results)):
                 say(said)
         return
     # A fresh interpreter for each: evaluation servers, and peers that take global state, want it.
@@ -180,16 +185,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _tell_all(
-    plan: BenchPlan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
-) -> None:
-    for said in _operator(plan, entry, done, versions):
+def _tell_all(plan: BenchPlan, entry: BenchOperator, done: Done, versions: dict[str, str]) -> None:
+    for said in run_operator(plan, entry, done, versions, keep_in(plan.results)):
         _news.put(said)
 
 
-def _operator(
-    plan: BenchPlan, entry: BenchOperator, done: dict[tuple[object, ...], RunRecord], versions: dict[str, str]
+def run_operator(
+    plan: BenchPlan, entry: BenchOperator, done: Done, versions: dict[str, str], keep: Keep
 ) -> Iterator[Said]:
+    """The runs of one case, each kept before it is told; those in ``done`` are told alone."""
     of = (entry.path, entry.size)
     try:
         with Subject(entry, plan.results, plan.chip) as subject:
@@ -221,13 +225,13 @@ def _operator(
                         if name not in peers.PEERS:
                             raise
                         own = f"{name}, seed {seed}: {error!r}"  # a peer's own trouble
-                        _keep_failure(plan.results, entry, own)
+                        keep("failures", {"operator": entry.path, "size": entry.size, "error": own})
                         yield Said(*of, error=own)
                         continue
-                    _keep(plan.results, "runs", done[identity].to_json())
+                    keep("runs", done[identity].to_json())
                 yield Said(*of, done[identity])
     except AscendOptError as error:  # the other operators may do better
-        _keep_failure(plan.results, entry, str(error))
+        keep("failures", {"operator": entry.path, "size": entry.size, "error": str(error)})
         yield Said(*of, error=str(error))
 
 

@@ -25,14 +25,16 @@ from .. import paths
 from ..errors import ToolchainError
 from ..files import locked
 from ..settings import settings
-from . import headers
+from . import headers, shipped
 
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
+#: What the compiler said of the libraries' sources, a file of the toolkit: nothing, with a compiler that tests have.
+WARNINGS = "warnings.txt"
 
 # Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
 # Nobody looks at floating point exceptions; with them in mind g++ does not vectorize selections between numbers.
-_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                  "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-w")  # fmt: skip
+_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
+                  "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra")  # fmt: skip
 # The libraries as they are tested for errors of their own; see ASCENDOPT_SANITIZE in docs/settings.md.
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 _SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
@@ -166,10 +168,7 @@ def _source_hash() -> str:
 def _machine_hash(compiler: str) -> str:
     """Of what decides whether a built toolkit runs here: a home folder may be shared by machines of other kinds."""
     h = hashlib.sha256(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith(("flags", "Features")):  # -march=native
-            h.update(" ".join(sorted(line.split(":", 1)[1].split())).encode())
-            break
+    h.update(" ".join(sorted(shipped.processor_features())).encode())  # -march=native
     return h.hexdigest()[:8]
 
 
@@ -196,9 +195,10 @@ def virtual(progress: Progress | None = None) -> Toolkit:
         with locked(folder / f"{prefix.name}.lock"):
             if not (prefix / "complete").exists():
                 say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
-                say("building the virtual NPU's toolkit (once; takes up to a minute) ...")
                 with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
-                    _build(compiler, Path(work))
+                    if not _take_built(compiler, version, Path(work), say):
+                        say("building the virtual NPU's toolkit (once; takes a minute or two) ...")
+                        _build(compiler, Path(work), "native")
                     if _source_hash() != version:
                         raise ToolchainError(
                             f"the virtual NPU's sources in {VNPU} changed while they were being compiled.", "Try again."
@@ -216,7 +216,48 @@ def virtual(progress: Progress | None = None) -> Toolkit:
     return toolkit
 
 
-def _run(command: list[str], what: str) -> None:
+def _take_built(compiler: str, version: str, work: Path, say: Progress) -> bool:
+    """Whether a toolkit that was built elsewhere serves here; then it is copied into ``work``."""
+    built = paths.built_toolkit()
+    if built is None or settings().sanitize:
+        return False
+    why = shipped.why_not(built, version, compiler)
+    if why:
+        say(f"the built toolkit in {built} is not used: {why}")
+        return False
+    say("taking the virtual NPU's toolkit, which is built already (once; takes seconds) ...")
+    shipped.take(built, work)
+    return True
+
+
+def build_for_others(out: Path, progress: Progress) -> shipped.Built:
+    """Builds a virtual toolkit into ``out``, an empty or new folder, that machines of this kind can take.
+
+    Args:
+        progress: told in a line what is being built.
+
+    Raises:
+        ToolchainError: no compiler, it fails, an architecture that this isn't prepared for, or a folder with something
+            in it.
+    """
+    compiler = host_compiler()
+    about = shipped.Built.here(_source_hash(), compiler)
+    if about is None:
+        raise ToolchainError(f"there is no built toolkit for {platform.machine()}.", "It is for x86_64 and aarch64.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise ToolchainError(f"{out} is not empty.", "Name a new folder.")
+        progress(f"building the virtual NPU's toolkit for {about.march} (takes a minute or two) ...")
+        _build(compiler, out, about.march)
+        about.write(out)
+    except OSError as e:
+        raise ToolchainError(f"the toolkit can't be written to {out}: {e.strerror or e}.") from e
+    return about
+
+
+def _run(command: list[str], what: str) -> str:
+    """What the command wrote to stderr."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ToolchainError(
@@ -224,9 +265,20 @@ def _run(command: list[str], what: str) -> None:
             f"{done.stderr.strip()[:4000]}\n",
             "A C++17 compiler with _Float16 is needed (g++ >= 12 or clang++ >= 15); see `ascendopt-tune doctor`.",
         )
+    return done.stderr
 
 
-def _build(compiler: str, work: Path) -> None:
+def libraries() -> dict[str, list[Path]]:
+    """The toolkit's own libraries, by name: their sources."""
+    return {
+        "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],
+        "libascendcl.so": [p for p in (VNPU / "runtime").glob("*.cpp") if not p.name.startswith("rtc")],
+        "libacl_rtc.so": list((VNPU / "runtime").glob("rtc*.cpp")),
+        "libvnpu_host.so": [*(VNPU / "host" / "src").glob("*.cpp"), VNPU / "core" / "chip_file.cpp"],
+    }
+
+
+def _build(compiler: str, work: Path, march: str) -> None:
     include, lib64, objects = work / "include", work / "lib64", work / "objects"
     lib64.mkdir()
     objects.mkdir()
@@ -234,34 +286,28 @@ def _build(compiler: str, work: Path) -> None:
         shutil.copytree(folder, include, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.gch"))
     headers.write_forwarding_headers(VNPU / "forwarding.toml", include)
     shutil.copytree(VNPU / "chips", work / "chips")
-    libraries = {
-        "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],
-        "libascendcl.so": [p for p in (VNPU / "runtime").glob("*.cpp") if not p.name.startswith("rtc")],
-        "libacl_rtc.so": list((VNPU / "runtime").glob("rtc*.cpp")),
-        "libvnpu_host.so": list((VNPU / "host" / "src").glob("*.cpp")),
-    }
-
     ccache = shutil.which("ccache")  # for those who develop the virtual NPU and rebuild it often
     launcher = [ccache] if ccache else []
 
-    def compile_one(source: Path) -> None:
+    def compile_one(source: Path) -> str:
         command = [
             *launcher,
             compiler,
             *_LIBRARY_FLAGS,
+            f"-march={march}",
             *(_SANITIZED_FLAGS if settings().sanitize else ()),
             f"-I{VNPU / 'include'}",
             f"-I{VNPU / 'host' / 'include'}",
             f"-I{VNPU}",
         ]
         command += ["-c", str(source)]
-        _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
+        return _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
 
-    sources = sorted({s for group in libraries.values() for s in group}, key=lambda s: -s.stat().st_size)
+    sources = sorted({s for group in libraries().values() for s in group}, key=lambda s: -s.stat().st_size)
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-        list(pool.map(compile_one, sources))
+        (work / WARNINGS).write_text("".join(pool.map(compile_one, sources)))
     (objects / "libvnpu.map").write_text(_version_script(machine_functions()))
-    for name, group in libraries.items():
+    for name, group in libraries().items():
         needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libvnpu.so": ["-pthread", "-ldl"]}.get(name, ["-ldl"])
         inputs = [str(objects / _object(s)) for s in sorted(group)]
         _link(compiler, lib64, name, [*inputs, *needs], objects)

@@ -85,6 +85,7 @@ def search(
     ] = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
+    ray: options.Ray = None,
     results: Results = None,
     docs: Annotated[
         Path | None, typer.Option("--docs", help="Write the results into this page, and pictures beside it.")
@@ -98,7 +99,7 @@ def search(
     All times are modelled: it runs on the virtual NPU, where evaluations don't vary, so an evaluation that one run has
     made is known to the others (it counts in each).
     """
-    from ..bench import report, runner, summary
+    from ..bench import on_ray, report, runner, summary
 
     wanted = _words(methods, runner.METHODS, "methods") if methods else tuple(runner.COMPARED)
     on_sample = _words(sampled, wanted, "methods")
@@ -138,7 +139,10 @@ def search(
         table.check_sources(plan.operators)
         find("virtual")  # built once, before several processes want it
         try:
-            runner.execute(plan, say)
+            if ray is not None:
+                on_ray.execute(plan, ray, say)
+            else:
+                runner.execute(plan, say)
         except KeyboardInterrupt:
             interrupted = True
             print("interrupted; what ended is kept. The same command goes on there.", file=sys.stderr)

@@ -109,6 +109,14 @@ Outputs = Annotated[
     typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Run on a Ray cluster. auto: the one this host is part of; local: one that is started here.",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 _FREE_BYTES = 128 << 20  # a run writes some tens of megabytes of compiled candidates

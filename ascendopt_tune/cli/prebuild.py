@@ -43,14 +43,7 @@ def prebuild_command(
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Results made at the same time. Default: one per core.")
     ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="ADDRESS",
-            help="Run on a Ray cluster. auto: the one this host is part of; local: one that is started here.",
-        ),
-    ] = None,
+    ray: options.Ray = None,
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
     ] = None,

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from ..build.toolkit import find
+from ..build.toolkit import Toolkit, find
 from ..errors import CacheError, CaseError
+from ..evaluate.cluster import on_cluster
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.gate import Gate
 from ..evaluate.joint import WeightedCase
-from ..evaluate.screen import open_evaluator
+from ..evaluate.screen import Say, open_evaluator
 from ..files import write_whole
 from ..nouns.operator import Operator
 from ..nouns.run_options import CASE, RunOptions
@@ -74,6 +76,7 @@ def tune(
     diffs: Annotated[
         bool, typer.Option("--diffs/--no-diffs", help="In the story: the sources' lines that each change touched.")
     ] = True,
+    ray: options.Ray = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -96,7 +99,7 @@ def tune(
     try:
         with (
             Display(time_word(toolkit.target)) as display,
-            open_evaluator(toolkit, run.chip, workers=run.workers, say=display.say) as evaluator,
+            _open(toolkit, run, ray, display.say) as evaluator,
         ):
             display.say(f"reading the definition of {operator.name}")
             if cases is not None:
@@ -147,6 +150,12 @@ def tune(
     for what, file in (("results", flags.outputs), ("JSON record", record), ("HTML report", report), ("story", story)):
         if file is not None:
             print(f"{what}: {file}")
+
+
+def _open(toolkit: Toolkit, run: RunOptions, ray: str | None, say: Say) -> AbstractContextManager[Evaluator]:
+    if ray is None:
+        return open_evaluator(toolkit, run.chip, workers=run.workers, say=say)
+    return on_cluster(ray, toolkit, run.chip, workers=run.workers, say=say)
 
 
 def _save_results(path: Path, subject: CommandSubject, result: TuneRecord, evaluator: Evaluator, seed: int) -> None:

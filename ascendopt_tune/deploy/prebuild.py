@@ -23,6 +23,7 @@ from typing import Any
 from .. import paths
 from ..build.toolkit import find
 from ..errors import AscendOptError
+from ..evaluate.cluster import joined
 from ..evaluate.evaluator import Evaluator
 from ..evaluate.sandbox import die_with_parent
 from ..nouns.case import Argument, AttrValue, Case
@@ -219,20 +220,8 @@ def _serve(cache_dir: str, pipe: Connection) -> None:
 
 
 def _on_ray(address: str, workers: int) -> Runner:
-    try:
-        import ray
-    except ImportError as error:
-        raise AscendOptError("--ray needs the package ray.", "pip install 'ascendopt_tune[ray]'") from error
-
     def run(wishes: Sequence[Wish], started: Callable[[Wish], None]) -> Iterator[tuple[Wish, Mapping[str, Any]]]:
-        own: Any = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours tells nobody
-        ours = not ray.is_initialized()
-        try:
-            ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, **own)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise AscendOptError(f"Ray at {address!r} can't be reached: {error}.", "ray status shows it.") from error
-        try:
+        with joined(address, workers) as ray:
             task = ray.remote(max_retries=ATTEMPTS - 1)(run_job)
             running = {}
             for wish in wishes:
@@ -245,8 +234,5 @@ def _on_ray(address: str, workers: int) -> Runner:
                     yield wish, ray.get(ready[0])
                 except ray.exceptions.RayError as error:
                     yield wish, {"error": f"the Ray task failed: {error}"}
-        finally:
-            if ours:
-                ray.shutdown()  # also ends what is running
 
     return run

@@ -136,7 +136,8 @@ class Battle:
         return lines
 
     def _start(self) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "ASCENDOPT_CACHE_DIR": str(self.cache), "TMPDIR": str(self.tmp)}
+        places = {"CACHE_DIR": self.cache, "BUILD_DIR": self.cache / "build"}
+        env = {**os.environ, **{f"ASCENDOPT_{k}": str(v) for k, v in places.items()}, "TMPDIR": str(self.tmp)}
         with open(self.root / "out", "wb") as out, open(self.root / "err", "wb") as err:
             return subprocess.Popen(
                 [sys.executable, "-m", "ascendopt_tune", *self.command], stdout=out, stderr=err, env=env, cwd=self.root

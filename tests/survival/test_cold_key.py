@@ -23,6 +23,7 @@ from ascendopt_tune.nouns.case import TensorSpec
 from ascendopt_tune.nouns.run_options import RunOptions
 from ascendopt_tune.service.described import CallDescription
 from ascendopt_tune.service.tuning import Request, fulfil
+from ascendopt_tune.settings import override
 from ascendopt_tune.sources.project import load_project
 from ascendopt_tune.store.cache import Cache
 from ascendopt_tune.store.claim import FOLDER
@@ -30,8 +31,16 @@ from ascendopt_tune.store.claim import FOLDER
 PATIENCE_S = 300.0  # a machine may be busy
 
 
-def want(folder: Path, waits: bool, answers: Queue[Any]) -> None:
-    """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again."""
+def want(folder: Path, build: Path, waits: bool, answers: Queue[Any]) -> None:
+    """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again.
+
+    ``build``: nothing is compiled there yet, so that there is time to kill the one that tunes.
+    """
+    with override(build_dir=build):
+        ask(folder, waits, answers)
+
+
+def ask(folder: Path, waits: bool, answers: Queue[Any]) -> None:
     spec = TensorSpec("float32", (8, 32))
     call = CallDescription({"x": spec, "y": spec})
     request = Request(load_project(folder), call, RunOptions(budget=24, workers=1), rules={})
@@ -51,7 +60,9 @@ def test_the_one_that_tunes_is_killed(operator: Path, own_cache: Path, count: in
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ascendopt_tune.service.tuning"])
     answers: Queue[Any] = context.Queue()
-    crowd = [context.Process(target=want, args=(operator, i % 2 == 0, answers)) for i in range(count)]
+    crowd = [
+        context.Process(target=want, args=(operator, own_cache / "build", i % 2 == 0, answers)) for i in range(count)
+    ]
     for process in crowd:
         process.start()
     told = 1  # lines of the journal; the first says which run it is

@@ -48,7 +48,7 @@ def inside(argv: list[str]) -> None:
     disk, operator = Path(argv[0]), Path(argv[1])
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=150m", "tmpfs", str(disk)], check=True)
     cache = disk / "cache"
-    env = {**os.environ, "ASCENDOPT_CACHE_DIR": str(cache)}
+    env = {**os.environ, "ASCENDOPT_CACHE_DIR": str(cache), "ASCENDOPT_BUILD_DIR": str(cache / "build")}
 
     def run(*args: str) -> list[object]:
         done = subprocess.run(args, capture_output=True, text=True, check=False, env=env)

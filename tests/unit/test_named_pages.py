@@ -73,7 +73,7 @@ def test_cases_have_bars_and_a_table(tmp_path: Path) -> None:
     found = named.of_path(written(tmp_path, "p.json", PREBUILD))
     found.write(found.default)
     text = found.default.read_text()
-    assert "2.00x (1.50 to 2.50)" in text
+    assert "2.00x <span>(1.50 to 2.50)</span>" in text
     assert text.count("<svg") == 1
     assert "of 2 asked for" in text
     found = named.of_path(written(tmp_path, "w.json", WARMUP))

@@ -29,6 +29,10 @@ def test_writable_folders_follow_the_settings(tmp_path: Path) -> None:
         assert paths.toolkit_dir() == tmp_path / "toolkit"
         with override(toolkit_dir=tmp_path / "elsewhere"):
             assert paths.toolkit_dir() == tmp_path / "elsewhere"
+    with override(cache_dir=tmp_path, build_dir=None):
+        assert paths.build_dir() == tmp_path / "build"
+        with override(build_dir=tmp_path / "elsewhere"):
+            assert paths.build_dir() == tmp_path / "elsewhere"
     with override(cache_dir=None):
         assert paths.cache_dir().name == "ascendopt_tune"
     assert list(tmp_path.iterdir()) == []
