@@ -1,15 +1,18 @@
-# `make demo` and `make test` need nothing but Python 3.11, pip, git, g++ and cmake.
+# `make demo` and `make test` need nothing but Python 3.11 to 3.13, pip, git, g++ and cmake.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-# One more than processors: a test waits now and then, for a compiler or a process that it has killed. Workers that are
-# done take tests from those that have some left.
+# One worker more than processors: a test waits now and then, for a compiler or a process that it has killed. A file's
+# tests run in one worker: what they share (compiled kernels, servers, torch) is made once. tests/conftest.py says which
+# files come first.
 WORKERS := $(shell expr $$(nproc) + 1)
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-fast test-covered docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
-	bench-dispatch bank calibrate-battery dsl-battery llm-battery mkb-battery check format wheel-check clean site first-hour examples
+	bench-dispatch bank calibrate-battery dsl-battery search-battery llm-battery mkb-battery ray-battery check format wheel-check clean site \
+	first-hour examples changelog wheel-with-toolkit
 
 $(VENV)/installed: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -24,14 +27,14 @@ demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and rep
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-test test-covered  ## All tests.
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/unit tests
+	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/unit tests
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
-	$(BIN)/python -m pytest -n $(WORKERS) tests/unit
+	$(BIN)/python -m pytest $(PARALLEL) tests/unit
 
 # Once in `make check test`, which needs both.
 test-covered: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q -n $(WORKERS) tests/unit --cov=ascendopt_tune --cov-report=
+	$(BIN)/python -m pytest -q $(PARALLEL) tests/unit --cov=ascendopt_tune --cov-report=
 
 opinfo: $(VENV)/installed-test  ## torch's operators on device npu against the CPU, all samples; minutes.
 	mkdir -p build
@@ -55,11 +58,18 @@ calibrate-battery: $(VENV)/installed-test  ## 20 devices that the virtual NPU pl
 dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language, interpreted and lowered; half an hour.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -n 2 tests/dsl/test_dsl_random.py
 
+search-battery: $(VENV)/installed-test  ## The default search on seven operators of the registry; minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/e2e/test_stage1.py
+
 llm-battery: $(VENV)/installed-test  ## Recorded tunings led by hand in a model's place, replayed to the same gains; two minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/llm/test_recorded_tunings.py
 
 mkb-battery: $(VENV)/installed-test  ## Every operator of the registry to MultiKernelBench and back; public solutions, with ASCENDOPT_MKB and ASCENDOPT_MKB_SOLUTIONS; hours.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/mkb
+
+ray-battery: $(VENV)/installed-test  ## Tuning, prebuild and benchmark on a Ray cluster of three nodes, one of which is killed; minutes.
+	$(PIP) install -c constraints.txt -e ".[ray]"
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival/test_ray.py
 
 # Leaks are not looked for: Python's are not ours. Limits on address space and torch don't go with AddressSanitizer, so
 # this runs some that need neither; `make sanitize SANITIZED="tests/vnpu/test_api_*.py"` runs others. The libraries are
@@ -70,7 +80,7 @@ sanitize: $(VENV)/installed-test  ## The virtual NPU built with AddressSanitizer
 	$(BIN)/python -c "from ascendopt_tune.build.toolkit import virtual; virtual()"
 	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	$(BIN)/python -m pytest -q -n $(WORKERS) -p no:cacheprovider $(SANITIZED)
+	$(BIN)/python -m pytest -q $(PARALLEL) -p no:cacheprovider $(SANITIZED)
 
 check: $(VENV)/installed-test test-covered  ## Lint, format, types and complexity, Python and C++.
 	$(BIN)/ruff check .
@@ -113,8 +123,16 @@ format: $(VENV)/installed-test
 	$(BIN)/ruff format .
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format -i
 
-wheel-check: $(VENV)/installed-test  ## Build the wheel, install it outside the tree, tune with it.
-	$(BIN)/python tests/wheel_check.py
+wheel-check: $(VENV)/installed-test  ## Build sdist and wheel, install the wheel outside the tree, tune with it; WITH="python3.13 --toolkit" checks more.
+	$(BIN)/python tests/wheel_check.py $(WITH)
+
+wheel-with-toolkit: $(VENV)/installed-test  ## A wheel for this platform with the virtual NPU's toolkit built, into dist/.
+	rm -rf build/toolkit
+	$(BIN)/ascendopt-tune toolkit --build --out build/toolkit
+	ASCENDOPT_TOOLKIT_BUILT=$(CURDIR)/build/toolkit $(BIN)/python -m build --wheel
+
+changelog: $(VENV)/installed-test  ## What is in changes/ becomes the section of VERSION in CHANGELOG.md.
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo-output

@@ -27,6 +27,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 _KEPT = (
     "ASCENDOPT_TOOLKIT_DIR",
+    "ASCENDOPT_BUILD_DIR",
     "ASCENDOPT_CXX",
     "ASCENDOPT_SANITIZE",
     "ASCENDOPT_CANN_OPS",
@@ -38,6 +39,35 @@ _KEPT = (
     "ASCENDOPT_MEASUREMENTS",
     "ASCENDOPT_TESTFLOAT",
 )
+
+
+# Folders and files that take minutes: a worker that began one of them last would keep the others waiting.
+_LONG = (
+    "tests/e2e/",
+    "tests/vnpu/test_vllm_ascend.py",
+    "tests/torch/",
+    "tests/calibrate/",
+    "tests/gate/",
+    "tests/registry/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; the order is otherwise the collected one."""
+
+    def rank(item: pytest.Item) -> int:
+        return next((i for i, start in enumerate(_LONG) if item.nodeid.startswith(start)), len(_LONG))
+
+    items.sort(key=rank)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all tests of a run keep the operators they compile: what several of them need is compiled once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "programs"
+    os.environ["ASCENDOPT_BUILD_DIR"] = str(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -28,8 +28,14 @@ CASES = {
 }
 
 
+#: Run by every test run; the others by `make search-battery`.
+ALWAYS = {"add", "rms_norm", "softmax", "dynamic_quant"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.battery]) for name in CASES]
+)
 def test_the_default_budget_finds_a_verified_improvement(name: str, tmp_path: Path) -> None:
     operator = load_operator(name)
     with Evaluator(virtual(), workers=1) as evaluator:
