@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing.queues import Queue
+from multiprocessing.queues import Queue, SimpleQueue
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from ascendopt_tune.build.toolkit import find
 from ascendopt_tune.deploy import upkeep
 from ascendopt_tune.nouns.case import TensorSpec
 from ascendopt_tune.nouns.run_options import RunOptions
+from ascendopt_tune.search.engine import Progress
 from ascendopt_tune.service.described import CallDescription
 from ascendopt_tune.service.tuning import Request, fulfil
-from ascendopt_tune.settings import override
 from ascendopt_tune.sources.project import load_project
 from ascendopt_tune.store.cache import Cache
 from ascendopt_tune.store.claim import FOLDER
@@ -31,22 +32,24 @@ from ascendopt_tune.store.claim import FOLDER
 PATIENCE_S = 300.0  # a machine may be busy
 
 
-def want(folder: Path, build: Path, waits: bool, answers: Queue[Any]) -> None:
+def want(folder: Path, waits: bool, fatal: Synchronized[int], victims: SimpleQueue[int], answers: Queue[Any]) -> None:
     """One process: asks until it has the result; ``waits`` for the one that tunes, or comes again.
 
-    ``build``: nothing is compiled there yet, so that there is time to kill the one that tunes.
+    Who tunes stops at evaluation ``fatal`` and says so to the ``victims``: it is killed with its search half done,
+    however fast or busy the machine is.
     """
-    with override(build_dir=build):
-        ask(folder, waits, answers)
 
+    def heard(progress: Progress) -> None:
+        if progress.n == fatal.value:
+            victims.put(os.getpid())
+            signal.pause()
 
-def ask(folder: Path, waits: bool, answers: Queue[Any]) -> None:
     spec = TensorSpec("float32", (8, 32))
     call = CallDescription({"x": spec, "y": spec})
     request = Request(load_project(folder), call, RunOptions(budget=24, workers=1), rules={})
     store, toolkit = Cache(layers=()), find("virtual")
     while True:
-        entry, made = fulfil(request, store, toolkit, wait=waits)
+        entry, made = fulfil(request, store, toolkit, wait=waits, progress=heard)
         if entry is not None:
             answers.put((made, entry.key.hash, entry.best.task_duration_us, entry.binary))
             return
@@ -57,17 +60,22 @@ def ask(folder: Path, waits: bool, answers: Queue[Any]) -> None:
     ("count", "kills"), [(3, 1), pytest.param(8, 3, marks=pytest.mark.battery)], ids=["three", "eight"]
 )
 def test_the_one_that_tunes_is_killed(operator: Path, own_cache: Path, count: int, kills: int) -> None:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ascendopt_tune.service.tuning"])
-    answers: Queue[Any] = context.Queue()
+    context = multiprocessing.get_context("spawn")
+    fatal, victims, answers = context.Value("i", 2), context.SimpleQueue(), context.Queue()
     crowd = [
-        context.Process(target=want, args=(operator, own_cache / "build", i % 2 == 0, answers)) for i in range(count)
+        context.Process(target=want, args=(operator, i % 2 == 0, fatal, victims, answers), daemon=True)
+        for i in range(count)
     ]
     for process in crowd:
         process.start()
-    told = 1  # lines of the journal; the first says which run it is
-    for _ in range(kills):
-        victim, told = until(lambda told=told: one_at_work(own_cache, told), crowd)
+    told = 0
+    for left in reversed(range(kills)):
+        until(lambda: not victims.empty(), crowd)
+        (journal,) = (own_cache / "journals").glob("*.jsonl")
+        lines = len(journal.read_bytes().splitlines())
+        assert lines > max(told, fatal.value)  # the first line says which run it is
+        victim = victims.get()
+        told, fatal.value = lines, fatal.value + 2 if left else 0
         os.kill(victim, signal.SIGKILL)
         (dead,) = (process for process in crowd if process.pid == victim)
         dead.join()
@@ -106,23 +114,6 @@ def until(true: Callable[[], Any], crowd: list[Any]) -> Any:
         assert all(process.exitcode is None for process in crowd)
         time.sleep(0.02)
     return found
-
-
-def one_at_work(root: Path, told: int) -> tuple[int, int] | None:
-    """Who holds the lock, and how many lines the journal has, as soon as that is two more than ``told``."""
-    for journal in (root / "journals").glob("*.jsonl"):
-        lines = len(journal.read_bytes().splitlines())
-        for holder in holders(root / FOLDER):
-            if lines >= told + 2:
-                return holder, lines
-    return None
-
-
-def holders(locks: Path) -> list[int]:
-    """Processes that hold a lock of a case, by /proc/locks (waiting ones have an arrow there)."""
-    inodes = {p.stat().st_ino for p in (locks.iterdir() if locks.exists() else ())}
-    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-    return [int(r[4]) for r in rows if r[1] == "FLOCK" and int(r[5].rpartition(":")[2]) in inodes]
 
 
 SERVER = """
