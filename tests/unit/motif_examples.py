@@ -64,6 +64,11 @@ _EARLY = """    if (0 < total) { uint32_t offset = 0; CopyIn(offset); }
       Compute(tileLength);
       CopyOut(offset);
     }"""
+_IN_LOOP = """    for (uint32_t offset = 0; offset < total; offset += tileLength) {
+      LocalTensor<T> tile = workBuf.Get<T>();
+      DataCopy(tile, xGm[offset], tileLength);
+      DataCopy(yGm[offset], tile, tileLength);
+    }"""
 _HOST = """
 static ge::graphStatus TilingFunc(gert::TilingContext* context) {
   const uint32_t cores = platform.GetCoreNumAiv();
@@ -111,6 +116,8 @@ EXAMPLES = (
         auto_sync=False,
     ),
     Example("flag-pair", r"WaitFlag<HardEvent::V_S>", kernel()),
+    Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel()),
+    Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel(process=_IN_LOOP)),
     Example("double-buffer", r"InitBuffer\(inQueue, 1,", kernel()),
     Example("early-fetch", r"\{\s*CopyIn\(offset\);", kernel(process=_EARLY)),
     Example(

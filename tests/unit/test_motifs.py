@@ -160,3 +160,39 @@ def test_a_cast_of_what_stays_is_moved_in_front_of_the_loop() -> None:
     after = rewrite.kernel(program({"k.cpp": kernel}, {}))["k.cpp"]
     assert after.index("Cast(g") < after.index("for (")
     assert not list(find("loop-invariant").optimize(program({"k.cpp": kernel.replace("Mul(y", "Mul(gamma")}, {})))
+
+
+SERIAL = """
+class Store {
+ public:
+  __aicore__ inline void Process() {
+    for (int i = 0; i < n; i++) {
+      LocalTensor<half> tile = buf.Get<half>();
+      DataCopy(tile, xGm[i * len], len);
+      DataCopy(yGm[i * len], tile, len);
+      %s
+    }
+  }
+  __aicore__ inline void Init() { pipe.InitBuffer(buf, UB_SIZE); }
+  TBuf<TPosition::VECCALC> buf;
+};
+constexpr uint32_t UB_SIZE = 196608;
+"""
+
+
+def test_a_store_is_waited_for_a_turn_later_in_halves_of_its_buffer() -> None:
+    event = "int e = GetTPipePtr()->FetchEventID(HardEvent::MTE3_MTE2);"
+    for waits in (
+        f"{event} SetFlag<HardEvent::MTE3_MTE2>(e); WaitFlag<HardEvent::MTE3_MTE2>(e);",
+        f"{event} set_flag(PIPE_MTE3, PIPE_MTE2, e); wait_flag(PIPE_MTE3, PIPE_MTE2, e);",
+    ):
+        before = program({"k.cpp": SERIAL % waits}, {})
+        same, halves = find("deferred-wait").optimize(before)
+        assert "storeDone[(storesUnderWay + 1) % 2]" in same.kernel(before)["k.cpp"]
+        after = halves.kernel(before)["k.cpp"]
+        assert "tileBoth[storesUnderWay % 2 * (tileBoth.GetSize() / 2 / 32 * 32)]" in after
+        assert "InitBuffer(buf, 2 * (UB_SIZE))" in after
+        assert "UB_SIZE = 98304;" in after
+        assert not list(find("deferred-wait").optimize(program({"k.cpp": after}, {})))
+    other = event.replace("MTE3_MTE2", "V_MTE3") + "SetFlag<HardEvent::V_MTE3>(e); WaitFlag<HardEvent::V_MTE3>(e);"
+    assert not list(find("deferred-wait").optimize(program({"k.cpp": SERIAL % other}, {})))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
 from .kernel_program import KernelProgram
@@ -19,6 +20,7 @@ MOTIFS: tuple[Motif, ...] = (
     FULL_BARRIER,
     VECTOR_BARRIER,
     FLAG_PAIR,
+    DEFERRED_WAIT,
     DOUBLE_BUFFER,
     EARLY_FETCH,
     BUFFER_LIFETIME,

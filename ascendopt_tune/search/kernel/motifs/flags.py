@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tree_sitter import Node
 
 from ....sources.cpp import Edit
 from .api import VECTOR
-from .kernel_program import Block, KernelProgram
+from .kernel_program import ApiCall, Block, KernelProgram
 from .motif import Change, Motif
 
 _EVENT = "HardEvent::V_S"
+_WAITS = {"SetFlag": "WaitFlag", "set_flag": "wait_flag"}
+_PIPES = re.compile(r"PIPE_(\w+)\s*,\s*PIPE_(\w+)")
 
 
-def _pairs(kernel: KernelProgram) -> Iterator[tuple[Block, Node, Node, str]]:
-    """``SetFlag<E>(id); WaitFlag<E>(id);`` one behind the other, in code that runs again and again."""
+def _event(call: ApiCall) -> str:
+    """The event of a flag, as the enumeration spells it; empty where it can't be read from the call."""
+    if call.name in ("SetFlag", "WaitFlag"):
+        return call.template.strip("<> ").removeprefix("AscendC::")
+    pipes = _PIPES.search(", ".join(call.args))
+    return f"HardEvent::{pipes[1]}_{pipes[2]}" if pipes else ""
+
+
+def pairs(kernel: KernelProgram) -> Iterator[tuple[Block, Node, Node, str]]:
+    """A flag set and waited for one behind the other, in code that runs again and again, however it is spelled.
+
+    ``SetFlag<E>(id); WaitFlag<E>(id);`` or ``set_flag(PIPE_A, PIPE_B, id); wait_flag(PIPE_A, PIPE_B, id);``.
+    """
     for block in kernel.blocks:
         if not kernel.repeated(block.function, block.node):
             continue
-        for one, two in zip(block.steps, block.steps[1:], strict=False):
+        steps = [s for s in block.steps if s.node.type != "comment"]
+        for one, two in pairwise(steps):
             a, b = one.call, two.call
-            if a is None or b is None or (a.name, b.name) != ("SetFlag", "WaitFlag"):
+            if a is None or b is None or _WAITS.get(a.name) != b.name:
                 continue
-            if a.template == b.template and a.args == b.args:
-                yield block, one.node, two.node, a.template.strip("<> ")
+            if _event(a) and _event(a) == _event(b) and a.args == b.args:
+                yield block, one.node, two.node, _event(a)
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
-    found = list(_pairs(kernel))
+    found = list(pairs(kernel))
     edits = [
         tuple(kernel.delete(block.function.path, n) for n in (set_flag, wait_flag))
         for block, set_flag, wait_flag, _ in found
@@ -58,7 +74,7 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
         if not kernel.repeated(block.function, block.node):
             continue
         calls = [s.node for s in block.steps if s.call is not None and s.call.name in VECTOR]
-        taken = {n.start_byte for b, n, _, _ in _pairs(kernel) if b.node == block.node}
+        taken = {n.start_byte for b, n, _, _ in pairs(kernel) if b.node == block.node}
         if not calls or taken:
             continue
         path = block.function.path

@@ -221,6 +221,10 @@ class KernelProgram:
     def calls(self) -> tuple[ApiCall, ...]:
         return tuple(c for f in self.functions for c in self._calls_in(f))
 
+    def calls_of(self, f: Function) -> Iterator[ApiCall]:
+        """Those in the body of one live function."""
+        return (c for c in self.calls if where(c.function) == where(f))
+
     def named(self, *names: str) -> Iterator[ApiCall]:
         return (c for c in self.calls if c.name in names)
 
