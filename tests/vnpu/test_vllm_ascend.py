@@ -1,7 +1,8 @@
 """Kernels of vllm-ascend, unmodified, against formulas written here: kernels for direct launch and operator projects.
 
 The sources are found through ``ASCENDOPT_VLLM_ASCEND``, the unpacked source distribution, which
-tests/fetch_vllm_ascend.py fetches; without it these tests are skipped.
+tests/fetch_vllm_ascend.py fetches; without it these tests are skipped. Every operator runs once, with
+``-m "battery or not battery"`` in all its dtypes and shapes.
 
 Of the 25 vector kernels of its csrc folder for these chips one is not among them: get_masked_input_and_mask_kernel
 calls And on int8_t, which the documentation doesn't list for architecture 2201, and which is refused at the launch.
@@ -186,14 +187,15 @@ def test_direct_launch(kernel: Direct, evaluator: Evaluator) -> None:
     run_kernel(kernel, evaluator, sources())
 
 
-@pytest.mark.parametrize(
-    ("row", "case", "dtype"),
-    [
-        pytest.param(r, c, d, id=f"{r.path}-{d.replace('/', '-')}-{c.split()[0]}")
-        for r in (*ROWS, *routing.ROWS, *caching.ROWS, *steps.ROWS)
-        for c, d in r.runs()
-    ],
-)
+def runs() -> Iterator[Any]:
+    """Every operator once; with its other dtypes and shapes in the battery."""
+    for row in ALL_ROWS:
+        for i, (case, dtype) in enumerate(row.runs()):
+            name = f"{row.path}-{dtype.replace('/', '-')}-{case.split()[0]}"
+            yield pytest.param(row, case, dtype, id=name, marks=[pytest.mark.battery] if i else [])
+
+
+@pytest.mark.parametrize(("row", "case", "dtype"), runs())
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     outcome = outcome_of(row, case, dtype, evaluator)
     assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
