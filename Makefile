@@ -47,7 +47,7 @@ gate-battery: $(VENV)/installed-test  ## Wrong and right variants through the ga
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/gate/test_mutants.py tests/gate/test_wrong_by_hand.py tests/gate/test_gate_battery.py
 
 survival-battery: $(VENV)/installed-test  ## 200 kills of tuner, server and workers, 200 interrupts, 80,000 cache operations; many minutes.
-	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/survival tests/torch/test_lazy.py
 
 fuzz-battery: $(VENV)/installed-test  ## 2,500 malformed files, archives and command lines; minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/unit/test_malformed.py
