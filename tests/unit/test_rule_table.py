@@ -18,7 +18,7 @@ from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.mutation import Mutation
 from ascendopt_tune.search.proposer import SearchState
 from ascendopt_tune.search.tiling.context import Context
-from ascendopt_tune.search.tiling.rules import RULES
+from ascendopt_tune.search.tiling.rules import RULES, mutations
 from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.cpp import apply_edits, breaks_syntax
@@ -46,6 +46,15 @@ TAIL = """
 """
 KERNEL = {"op_kernel/k.cpp": "if (TILING_KEY_IS(1)) {} else if (TILING_KEY_IS(20UL)) {}"}
 ADD = "uint64_t x = u / 8; uint64_t q = (m + p - 1) / p; t.set_a(q + x);"
+
+BASE = (
+    "uint64_t baseM = 128, baseN = 256, baseK = 64, stepK = 4; "
+    "t.set_a(m / baseM + n / baseN + n / baseK + n / baseK / stepK);"
+)
+CLASS = (
+    "matmul_tiling::MultiCoreMatmulTiling c; c.SetBType(b); c.SetShape(m, n, n); "
+    "if (c.GetTiling(t) == -1) { return 1; }"
+)
 
 # (rule, body, what the changed program has)
 ROWS = [
@@ -96,6 +105,13 @@ ROWS = [
         "w[0] = (m * TWO > n * TWO ? m * TWO : n * TWO);",
     ),
     ("workspace", "t.set_a(m); size_t* w = context->GetWorkspaceSizes(1); size_t s = n * p; w[0] = s;", "s = n;"),
+    # cube cores: base block and packet at once; what a tiling class is told
+    ("base_blocks", BASE, "baseM = 64, baseN = 192, baseK = 64, stepK = 8;"),
+    ("tiling_class", CLASS, "c.SetFixSplit(-1, -1, -1); if (c.GetTiling(t)"),
+    ("tiling_class", CLASS, "c.SetFixSplit(64, 128, -1); c.SetSingleShape(64, 128, -1); if (c.GetTiling(t)"),
+    ("tiling_class", CLASS, "c.SetTraverse(matmul_tiling::MatrixTraverse::FIRSTN); if (c.GetTiling(t)"),
+    ("tiling_class", CLASS.replace("if", "c.SetDim(20); if"), "c.SetDim(20); c.SetFixSplit(-1, -1, -1); if"),
+    ("tiling_class", CLASS.replace("if", "c.SetDim(20); if"), "; c.SetDim(10); if"),
 ]
 
 # (rule, body): nothing to find
@@ -107,6 +123,8 @@ NOTHING = [
     ("aligned_shares", "uint64_t x = std::min(u / 8, m / p); t.set_a(x);"),  # limited by the Unified Buffer: no share
     ("even_shares", "uint64_t x = u / 8; t.set_a(m / x);"),
     ("workspace", "t.set_a(m); size_t* w = context->GetWorkspaceSizes(1); w[0] = 16 * 1024 * 1024;"),
+    ("base_blocks", "uint64_t baseM = 128; uint64_t baseN = 256; t.set_a(m / baseM + n / baseN);"),
+    ("tiling_class", "Other c; c.GetTiling(t); t.set_a(m);"),
     ("branches", "uint64_t q = m < p ? m : p; t.set_a(q);"),  # the smaller of two is no decision
 ]
 
@@ -165,6 +183,7 @@ void Common::Run() {
 SAMPLE = [
     "foreach/foreach_pow_scalar_and_tensor", "activation/swi_glu", "norm/deep_norm", "math/icamax",
     "math/add_sigmoid_mul_reduce_sum_d", "conversion/circular_pad", "loss/cross_entropy_loss", "norm/batch_norm_v3",
+    "math/matmul_leakyrelu",
 ]  # fmt: skip
 
 
@@ -181,4 +200,14 @@ def test_rules_apply_to_operators_of_others() -> None:
             if made:
                 applied[rule].append(name)
                 assert not breaks_syntax(files, made[0][1]), (name, rule)
-    assert [rule for rule, names in applied.items() if not names] == []
+    # None of them has the numbers of a base block itself.
+    assert [rule for rule, names in applied.items() if not names] == ["base_blocks"]
+
+
+def test_one_number_of_a_base_block_is_not_changed_beyond_what_fits() -> None:
+    files = {PATH: HEAD + "  " + BASE + TAIL}
+    context = Context.of(state(files, KERNEL))
+    told = [m.change for m in mutations(synthesize(files), context) if m.moves[0].family == "tile_length"]
+    assert "tile length: baseM 128 -> 64" in told
+    assert "tile length: baseN 256 -> 512" not in told  # 512 x 64 halves, twice, are more than L0B
+    assert "tile length: baseK 64 -> 128" not in told

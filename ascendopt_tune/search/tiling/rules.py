@@ -21,7 +21,7 @@ from ...sources.cpp import apply_edits, breaks_syntax
 from ..learning import FASTER, Boundaries, verdict
 from ..mutation import Mutation
 from ..proposer import SearchState
-from . import logic_rules, parameter_rules, split_rules
+from . import cube_rules, logic_rules, parameter_rules, split_rules
 from .context import Context
 from .leaning import Leaning
 from .marked import on_template
@@ -43,6 +43,8 @@ RULES = (
     split_rules.swapped_axes,
     split_rules.tiling_keys,
     split_rules.workspace,
+    cube_rules.base_blocks,
+    cube_rules.tiling_class,
 )
 Files = Mapping[str, str]
 
@@ -53,8 +55,9 @@ _OTHERS = 0.2  # share of proposals whose parent is another elite than the incum
 
 @lru_cache(maxsize=128)
 def mutations(template: Template, context: Context) -> tuple[Mutation, ...]:
-    """Every mutation the rules know for the program, in a fixed order."""
-    return tuple(m for rule in RULES for m in rule(template, context))
+    """Every mutation the rules know for the program, in a fixed order; none that asks too much of L1 or L0."""
+    found = (m for rule in RULES for m in rule(template, context))
+    return tuple(m for m in found if not cube_rules.overfull(template, context, m))
 
 
 class TilingRules:
