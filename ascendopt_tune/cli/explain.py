@@ -19,7 +19,7 @@ from ..nouns.operator import Operator
 from ..nouns.run_options import RunOptions
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
-from ..search.tiling.context import Context, Cube, Product, keys_of
+from ..search.tiling.context import Context, CubeCores, ProductShape, keys_of
 from ..search.tiling.rules import mutations
 from ..search.tiling.slice import Template, synthesize
 from ..settings import settings
@@ -119,8 +119,8 @@ def _context(operator: Operator, chip: str) -> Context:
         elements_per_core=-(-(1 << 20) // cores),
         even_cores=(),
         tiling_keys=keys_of(operator.baseline.kernel),
-        product=Product(1, 1024, 1024, 1024),
-        cube=Cube.of(values),
+        product=ProductShape(1, 1024, 1024, 1024),
+        cube=CubeCores.of(values),
     )
 
 

@@ -28,6 +28,7 @@ def _random(*shape: int, dtype: Any = None) -> Any:
 CALLS: dict[str, Callable[[], Arguments]] = {
     "add": lambda: (_random(4, 64), _random(4, 64)),
     "dynamic_quant": lambda: (_random(4, 64, dtype=torch.float16),),
+    "flash_attention": lambda: (*(_random(2, n, 32, dtype=torch.float16) for n in (40, 70, 70)), 0.2, True),
     "foreach_mul_scalar": lambda: ([_random(4, 16), _random(40)], torch.tensor([1.5])),
     "grouped_matmul": lambda: (
         _random(40, 64, dtype=torch.float16),

@@ -14,7 +14,7 @@ from .slice import EvolvableSite
 
 
 @dataclass(frozen=True)
-class Cube:
+class CubeCores:
     """Cube cores of a chip, and bytes of the memories of each."""
 
     cores: int
@@ -24,14 +24,14 @@ class Cube:
     l0c: int
 
     @staticmethod
-    def of(chip: Mapping[str, str | int | float]) -> Cube:
+    def of(chip: Mapping[str, str | int | float]) -> CubeCores:
         """``chip``: the chip's values by name."""
         names = ("core.aic", "memory.l1_bytes", "memory.l0a_bytes", "memory.l0b_bytes", "memory.l0c_bytes")
-        return Cube(*(int(chip[name]) for name in names))
+        return CubeCores(*(int(chip[name]) for name in names))
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductShape:
     """The case taken for ``count`` products of matrices, m x k by k x n. Means nothing for other operators."""
 
     count: int
@@ -40,15 +40,15 @@ class Product:
     k: int
 
     @staticmethod
-    def of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> Product:
+    def of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> ProductShape:
         """The first output is m x n, the first input ends in k; a second one with more axes has a matrix a group."""
         out = outputs[0].shape if outputs else ()
         rows, columns = (1, 1, *out)[-2:]
         batches, k = math.prod(out[:-2]), inputs[0].shape[-1] if inputs and inputs[0].shape else 1
         if len(inputs) > 1 and len(inputs[1].shape) == len(out) + 1:
             groups = max(1, inputs[1].shape[0])
-            return Product(groups, max(1, math.ceil(rows / groups)), max(1, columns), max(1, k))
-        return Product(max(1, batches), max(1, rows), max(1, columns), max(1, k))
+            return ProductShape(groups, max(1, math.ceil(rows / groups)), max(1, columns), max(1, k))
+        return ProductShape(max(1, batches), max(1, rows), max(1, columns), max(1, k))
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Context:
     elements_per_core: int  # of the largest tensor, when all cores share it
     even_cores: tuple[int, ...]  # core counts below ``cores`` that need no more rows a core than ``cores`` do
     tiling_keys: tuple[int, ...]  # keys the kernel tests for
-    product: Product
-    cube: Cube
+    product: ProductShape
+    cube: CubeCores
 
     @staticmethod
     def of(state: SearchState) -> Context:
@@ -78,8 +78,8 @@ class Context:
             elements_per_core=math.ceil(max((t.numel for t in tensors), default=1) / state.cores),
             even_cores=tuple(sorted(n for n in even if 1 <= n < state.cores)),
             tiling_keys=keys_of(state.incumbent.candidate.pair.kernel),
-            product=Product.of(flatten(state.case.inputs), flatten(state.case.outputs)),
-            cube=Cube.of(state.chip.values),
+            product=ProductShape.of(flatten(state.case.inputs), flatten(state.case.outputs)),
+            cube=CubeCores.of(state.chip.values),
         )
 
 

@@ -45,7 +45,7 @@ _MACS = 8192  # products a cycle, times the bytes of an element
 
 
 @dataclass(frozen=True)
-class Block:
+class BaseBlock:
     """A base block: ``m``, ``n``, ``k`` in elements, ``step`` of them along k brought to L1 at a time."""
 
     m: int
@@ -83,13 +83,13 @@ def _aligned(length: int) -> int:
     return max(_SIDE, _ceil(length, _SIDE) * _SIDE)
 
 
-def _blocks(context: Context, l1: int, l0: int, steps: tuple[int, ...]) -> list[Block]:
+def _blocks(context: Context, l1: int, l0: int, steps: tuple[int, ...]) -> list[BaseBlock]:
     """Every block that fits, the most promising first; of each m x n the best first of all."""
     p, size = context.product, context.element_bytes
     depths = [d // size for d in _DEPTHS]
     rows = [m for m in _ROWS if m <= _aligned(p.m)] or [_SIDE]
     columns = [n for n in _COLUMNS if n <= _aligned(p.n)] or [_SIDE]
-    found = [Block(m, n, k, s) for m, n, k, s in every(rows, columns, depths, steps)]
+    found = [BaseBlock(m, n, k, s) for m, n, k, s in every(rows, columns, depths, steps)]
     found = sorted((b for b in found if b.fits(context, l1, l0)), key=lambda b: (b.cycles(context), -b.m, -b.n))
     best = list({(b.m, b.n): b for b in reversed(found)}.values())
     best.sort(key=lambda b: b.cycles(context))
@@ -127,7 +127,7 @@ def base_blocks(template: Template, context: Context) -> Iterator[Mutation]:
         yield Mutation(edits, f"base block: {told}", (move,), _PROMISE / (1 + 0.15 * place))
 
 
-def _packed(b: Block) -> int:
+def _packed(b: BaseBlock) -> int:
     return ((b.m * 1024 + b.n) * 1024 + b.k) * 32 + b.step
 
 
@@ -140,7 +140,9 @@ def overfull(template: Template, context: Context, mutation: Mutation) -> bool:
         return False
     v = {role: site.value or 1 for role, site in roles.items()} | moved
     p = context.product
-    block = Block(min(v["m"], _aligned(p.m)), min(v["n"], _aligned(p.n)), min(v["k"], _aligned(p.k)), v.get("step", 1))
+    block = BaseBlock(
+        min(v["m"], _aligned(p.m)), min(v["n"], _aligned(p.n)), min(v["k"], _aligned(p.k)), v.get("step", 1)
+    )
     return not block.fits(context, v.get("l1", 2), v.get("l0", 2))
 
 
