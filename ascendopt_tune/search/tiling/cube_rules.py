@@ -230,5 +230,5 @@ def tiling_class(template: Template, context: Context) -> Iterator[Mutation]:
         for value, name in enumerate(order):
             calls = {"SetTraverse": f"matmul_tiling::MatrixTraverse::{name}"}
             yield mutation("traverse", calls, value, 0.8)
-        for count in sorted({2 * cores, cores, cores // 2, cores // 4} - {0}, reverse=True):
+        for count in sorted({cores, cores // 2, cores // 4} - {0}, reverse=True):
             yield mutation("core_count", {"SetDim": str(count)}, count, 1.0)
