@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import stat
 import tomllib
@@ -170,6 +171,8 @@ def parse_json(text: str | bytes) -> Any:
 #: What people and programs write by hand or line by line: settings, tables, journals.
 TEXT_BYTES = 1 << 30
 _TOML_BYTES = 4 << 20
+_KEY_PARTS = 64
+_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*)+""")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -179,7 +182,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         OSError: as :func:`read_plain`.
         ValueError: it is no TOML, or nested too deeply to be read.
     """
+    text = read_plain(path, _TOML_BYTES).decode()
+    # The library reads a key in time that grows with the square of its parts.
+    if any(found[0].count(".") >= _KEY_PARTS for found in _KEY.finditer(text)):
+        raise ValueError(f"a key in it has more than {_KEY_PARTS} parts")
     try:
-        return tomllib.loads(read_plain(path, _TOML_BYTES).decode())
+        return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

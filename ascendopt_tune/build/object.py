@@ -26,9 +26,10 @@ _LIBM = (
 _PLAIN = frozenset(("__cxa_pure_virtual", *GUARD_FUNCTIONS, *_LIBM, *(f"{name}f" for name in _LIBM)))
 #: The unwinder asks it what a frame wants to be done. Calling it is another thing.
 _PERSONALITY = "__gxx_personality_v0"
-#: libgcc's arithmetic: conversions between types of numbers, wide products and quotients.
+#: libgcc's arithmetic: conversions between types of numbers, comparisons of halves, wide products and quotients.
 _ARITHMETIC = re.compile(
     r"__(?:(?:extend|trunc|float|floatun|fix|fixuns)[hsdtxbi][fi][hsdtxbi][if]2?|(?:float|floatun)[dt]i[hsdtxb]f"
+    r"|(?:eq|ne|lt|le|gt|ge|unord)[hdst]f2"
     r"|u?(?:div|mod|mul|divmod)[dt]i[34]|(?:popcount|clz|ctz|ffs|parity|clrsb|bswap)[sdt]i2)"
 )
 _VNPU = re.compile(r"_ZN4vnpu(\d+)(\w+)")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -160,13 +161,17 @@ def _is_placeholder(value: object, chosen: Mapping[str, Any]) -> bool:
 
 
 def _filled(path: Path, where: str, tensors: Mapping[str, str], chosen: Mapping[str, Any]) -> dict[str, str]:
-    try:
-        return {name: text.format(**chosen) for name, text in tensors.items()}
-    except (KeyError, IndexError, ValueError, AttributeError) as error:
-        names = ", ".join(chosen) or "nothing"
-        raise CaseError(
-            f"{path}: {where}can't fill {dict(tensors)!r}: {error!r}.", f"The grid has {names}; write {{name}}."
-        ) from error
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in chosen:
+            raise CaseError(
+                f"{path}: {where}can't fill {dict(tensors)!r:.200}: {found[0]:.80} names nothing.",
+                f"The grid has {', '.join(chosen) or 'nothing'}; write {{name}}.",
+            )
+        return str(chosen[found[1]])
+
+    if not all(isinstance(text, str) for text in tensors.values()):
+        raise CaseError(f"{path}: {where}a tensor is a text: {dict(tensors)!r:.200}.", 'x = "float16[64,4096]"')
+    return {name: re.sub(r"\{([^{}]*)\}", value, text) for name, text in tensors.items()}
 
 
 def _recorded(path: Path) -> Iterator[tuple[str, ManifestCall]]:

@@ -229,16 +229,16 @@ class Gate:
             return
         fixed = dict(self.case.attrs)
         for attr in self.signature.attrs:
-            other = other_value(attr)
-            if attr.name in fixed or other is None:
+            if attr.name in fixed:
                 continue
-            attrs = tuple(sorted({**fixed, attr.name: other}.items()))
-            try:
-                outputs = self._evaluator.infer_outputs(self.operator, self.case.inputs, attrs)
-            except AscendOptError:
-                outputs = self.case.outputs
-            case = replace(self.case, attrs=attrs, outputs=(*outputs, *self.case.outputs[len(outputs) :]))
-            yield f"with {attr.name}={other}, which the case doesn't fix", case, self.seed
+            for other in other_values(attr):
+                attrs = tuple(sorted({**fixed, attr.name: other}.items()))
+                try:
+                    outputs = self._evaluator.infer_outputs(self.operator, self.case.inputs, attrs)
+                except AscendOptError:
+                    outputs = self.case.outputs
+                case = replace(self.case, attrs=attrs, outputs=(*outputs, *self.case.outputs[len(outputs) :]))
+                yield f"with {attr.name}={other}, which the case doesn't fix", case, self.seed
         if any(p.value_depend for p in self.signature.inputs):
             yield "with other values of what the tiling function reads", self.case, self.seed + _OTHER_VALUES
 
@@ -356,10 +356,13 @@ def _reason(outcome: Outcome) -> str:
     return "" if isinstance(outcome, Timed) else outcome.reason
 
 
-def other_value(attr: AttrDef) -> AttrValue | None:
-    """Another value than the attribute's default: a thousandfold for a small number; None where none is at hand."""
+def other_values(attr: AttrDef) -> tuple[AttrValue, ...]:
+    """Other values than the attribute's default: a thousandfold for a small number, else one on either side of it,
+    because who drops a sign is right on one side; none where none is at hand."""
     if isinstance(attr.default, bool):
-        return not attr.default
+        return (not attr.default,)
     if isinstance(attr.default, float):
-        return attr.default * 1e3 if 0 < abs(attr.default) < 1e-2 else attr.default * 0.75 + 0.5
-    return attr.default + 1 if isinstance(attr.default, int) else None
+        if 0 < abs(attr.default) < 1e-2:
+            return (attr.default * 1e3,)
+        return attr.default * 0.75 + 0.5, -attr.default * 0.75 - 0.625
+    return (attr.default + 1, attr.default - 1) if isinstance(attr.default, int) else ()

@@ -27,7 +27,7 @@ from .patterns import LARGE, PATTERNS, pattern
 PLAIN = ("normal", "uniform", "zeros")
 #: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
 #: may be outside of what an operator is defined for.
-STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "specials", "beyond")
+STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "ones others", "specials", "beyond")
 
 _SMALL_INT = 100  # magnitude of integers but in "large"
 
@@ -42,7 +42,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     again = max(0, min(_LINES, -(-_LINES * _ENOUGH_ROWS // max(rows, 1))) - 1)  # few lines: more trials of them
     order = ["normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative"]
     several = len([a for a in case.inputs if a is not None]) > 1
-    order += ["sparse others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
+    order += ["sparse others", "ones others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
     chosen = order[:most]
     if any("index" in settings.get("domain", {}).get(n, {}) for n in names):
         chosen.append("beyond")
@@ -120,11 +120,12 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     Where every line has its own pattern, most of them for all inputs of that size.
     """
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
-    patterned = distribution in PATTERNS or distribution in ("lines", "columns", "sparse others")
+    others = distribution.endswith(" others")
+    patterned = others or distribution in PATTERNS or distribution in ("lines", "columns")
     if not patterned or not sizes:
         return set(sizes)
     largest = [i for i, n in sizes.items() if n == max(sizes.values())]
-    if distribution == "sparse others":
+    if others:
         return set(sizes) - {largest[seed % len(largest)]}
     if distribution in PATTERNS and seed % 4 == 3:  # a gain, a bias
         return {sorted(sizes)[seed // 4 % len(sizes)]}
@@ -152,7 +153,15 @@ def _bounds(
 
 
 def _given(name: str, values: Any, spec: TensorSpec) -> Array:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        array = np.asarray("")
+    if array.dtype.kind not in "biuf":
+        raise CaseError(
+            f"the domain of input {name} gives values that are no numbers: {values!r:.80}.",
+            "Give a list of numbers, in row-major order.",
+        )
     if array.size != spec.numel:
         raise CaseError(
             f"the domain of input {name} gives {array.size} values; the case has {spec}.",
@@ -175,7 +184,7 @@ def _tensor(
         return _folded(np.full(spec.shape, number, np.float32), *domain).astype(dtype)
     distribution = distribution.removesuffix(" others")
     values: Array
-    if distribution in PATTERNS or distribution in ("lines", "columns"):
+    if distribution in PATTERNS or distribution in ("lines", "columns", "ones"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
         if dtype.kind in "iub" or spec.dtype == "int4":
             return values.astype(dtype)

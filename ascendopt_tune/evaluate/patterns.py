@@ -16,7 +16,8 @@ from ..sources.arguments import Array, numpy_dtype
 
 #: Of a whole tensor, or of a line.
 PATTERNS = (
-    "outlier", "negative", "equal", "tiny", "sparse", "tails", "ascending", "descending", "positive", "offset", "edges"
+    "outlier", "negative", "equal", "tiny", "sparse", "tails", "ascending", "descending", "positive", "offset",
+    "levels", "edges",
 )  # fmt: skip
 
 # Magnitude of the distribution "large", per dtype: leaves room to add a few, not to square (float16: 65504). Rows end
@@ -48,12 +49,12 @@ def pattern(
         turned = pattern((*shape[1:], shape[0]), dtype, "lines", domain, steps, rng)
         return np.ascontiguousarray(np.moveaxis(turned, -1, 0))
     make = _Floats(dtype) if numpy_dtype(dtype).kind not in "iub" and dtype != "int4" else _Integers(dtype, domain)
-    length = shape[-1] if name in ("lines", "columns") and shape else int(np.prod(shape))
+    length = shape[-1] if name in ("lines", "columns", "levels") and shape else int(np.prod(shape))
     rows = int(np.prod(shape)) // max(length, 1)
     if rows * length == 0:
         return np.zeros(shape)
     if name not in ("lines", "columns"):
-        return make(name, 1, length, steps, rng).reshape(shape)
+        return make(name, rows, length, steps, rng).reshape(shape)
     out = np.empty((rows, length), np.float64 if isinstance(make, _Floats) else np.int64)
     kinds = np.array(_line_kinds(rows, rng), dtype=object)
     for kind in dict.fromkeys(kinds):
@@ -131,6 +132,10 @@ class _Floats:
             return np.asarray(normal * np.where(extreme, scale(self.least, -24), scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
+        if name == "ones":  # the same, of a gain that looks like none
+            return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5), 1.0)
+        if name == "levels":
+            return self._levels(normal, steps, rng)
         if name == "sparse":  # mostly 0, or the same number: samples of it look like all of it
             most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
             return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5) + most, most)
@@ -144,6 +149,22 @@ class _Floats:
             some = np.array([largest, normal_most, least, 3 * least, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
             return np.asarray(rng.choice(some, shape) * rng.choice((-1.0, 1.0), shape))
         return np.zeros(shape) if name == "zeros" else normal
+
+    def _levels(self, normal: Array, steps: Sequence[int], rng: np.random.Generator) -> Array:
+        """Parts of a line, as long as a tile may be, each somewhere else or of another magnitude: who lets one part
+        stand for all, or leaves out those that seem small, is wrong."""
+        rows, length = normal.shape
+        own, usual = [s for s in steps if 1 < s < length], [1 << k for k in range(3, 14) if 1 << k < length]
+        values = normal.copy()
+        for row in range(rows):
+            step = int(rng.choice(own if own and rng.random() < 0.5 else usual or [1]))
+            part = np.arange(length) // step
+            count = int(part[-1]) + 1
+            if rng.random() < 0.5:
+                values[row] = values[row] / 4 + rng.uniform(-16, 0, count)[part]
+            else:
+                values[row] *= np.exp2(rng.uniform(-10, 4, count))[part]
+        return values
 
 
 class _Integers:

@@ -185,7 +185,11 @@ def load_arrays(path: Path) -> dict[str, Array]:
     try:
         if path.suffix == ".npz":
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                return {k: archive[k] for k in archive.files}
+                arrays = {k: archive[k] for k in archive.files}
+            strange = [k for k, v in arrays.items() if not isinstance(v, np.ndarray)]
+            if strange:
+                raise ValueError(f"{strange[0]} is no array")
+            return arrays
         if path.suffix == ".safetensors":
             from safetensors.numpy import load_file
 

@@ -18,6 +18,7 @@ dynamic parameter, None for an absent one); it returns a tensor or a tuple. It i
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ _KEYS = {
 }
 #: What the tables and the list hold.
 _INNER = {"tolerance": dict, "domain": dict, "options": list, "in_place": str, "initial": int | float, "case": dict}
+_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,199}", re.ASCII)
+_TOLERANCE = ("rtol", "atol", "ratio")
 
 
 def operator_names() -> list[str]:
@@ -89,7 +92,7 @@ def read_settings(file: Path) -> Mapping[str, Any]:
     """op.toml as read.
 
     Raises:
-        OperatorError: no TOML, or a key this version doesn't know.
+        OperatorError: no TOML, a key this version doesn't know, or a value that it doesn't hold.
     """
     try:
         settings = read_toml(file)
@@ -110,7 +113,24 @@ def read_settings(file: Path) -> Mapping[str, Any]:
             raise OperatorError(
                 f"{file}: {name} = {value!r:.80} is not what this key holds.", "The registry's own op.toml show it."
             )
+    if not _NAME.fullmatch(settings.get("name", "x")):
+        raise OperatorError(
+            f"{file}: name = {settings['name']!r:.80} is no name of an operator.",
+            "Letters, digits, _, - and . are; results are kept in a folder of that name.",
+        )
+    for dtype, given in settings.get("tolerance", {}).items():
+        _check_tolerance(file, dtype, given)
     return settings
+
+
+def _check_tolerance(file: Path, dtype: str, given: Mapping[str, Any]) -> None:
+    for field, value in given.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if field not in _TOLERANCE or not number or not 0 <= value < float("inf"):
+            raise OperatorError(
+                f"{file}: {field} = {value!r:.80} of tolerance.{dtype} is no tolerance.",
+                f"It holds {', '.join(_TOLERANCE)}: numbers, 0 or more.",
+            )
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,12 @@ def _running(folder: Path) -> list[str]:
             CaseError,
             "n.*The grid has",
         ),
+        (
+            '[[operator]]\nsource = "add"\n[[operator.case]]\ngrid = {n = [1]}\n'
+            'inputs = {x = "float32[{n.__class__}]", y = "float32[1]"}',
+            CaseError,
+            "{n.__class__} names nothing. The grid has n",
+        ),
         (CASE + "grid = {n = 1}", CaseError, "a list of values"),
         (CASE + "grid = 1", OperatorError, "grid = 1 is not a table"),
         ('recorded = ["gone.json"]', CaseError, "gone.json"),

@@ -23,7 +23,9 @@ from ascendopt_tune.sources.registry import load_operator
 
 ALL = list(faults())
 # CI runs those that one check alone finds, and every tenth of the others.
-_ALWAYS_OF_IDEAS = re.compile(r"^add-(addresses of 64|what local memory|a tile of which|a workspace)")
+_ALWAYS_OF_IDEAS = re.compile(
+    r"^add-(addresses of 64|what local memory|a tile of which|a workspace)|ends are 1 is 1|five-thousandth|of halves"
+)
 _ALWAYS = re.compile(r"a static|clock|behind [xz]|tiling data|workspace|uninitialized|no clamp$|no epsilon$")
 
 
@@ -76,6 +78,19 @@ def test_a_value_that_the_case_leaves_open_is_not_baked_in(bench: Bench) -> None
     assert isinstance(outcome, WrongResult), outcome
     assert "with epsilon=0.001" in outcome.reason
     assert isinstance(Gate(operator, open_, bench.evaluator).evaluate(operator.baseline).outcome, Timed)
+
+
+def test_a_sign_that_the_case_leaves_open_is_not_dropped(bench: Bench) -> None:
+    operator = load_operator("masked_fill")
+    x, mask = TensorSpec("float16", (25, 33)), TensorSpec("bool", (25, 33))
+    text = operator.baseline.kernel[operator.kernel_main]
+    assert "static_cast<T>(tiling.value);" in text
+    wrong = text.replace("static_cast<T>(tiling.value);", "static_cast<T>(tiling.value < 0 ? 0 : tiling.value);")
+    gate = Gate(operator, Case((x, mask), (x,)), bench.evaluator)
+    outcome = gate.evaluate(operator.baseline.with_kernel(operator.kernel_main, wrong)).outcome
+    assert isinstance(outcome, WrongResult), outcome
+    assert "with value=-0.625" in outcome.reason
+    assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
 
 
 def test_outliers_are_put_where_the_candidates_own_tiles_end(bench: Bench) -> None:

@@ -53,6 +53,10 @@ _SOFTMAX = {
            "        const bool far = Maximum(TileCols(col)) < maximum - 30.0f;\n        ExpMinus(maximum, TileCols(col));\n"
            "        if (far) { Muls(rowFloat, rowFloat, 0.0f, TileCols(col)); PipeBarrier<PIPE_V>(); }\n        LocalTensor<T> yLocal"),
     ),
+    "tiles that add less than a five-thousandth are left out": (
+        "x=float32[4,20001]",
+        _k("        sum += Sum(TileCols(col));\n", "        const float part = Sum(TileCols(col));\n        if (col == 0 || part > 2e-4f * sum) { sum += part; }\n"),
+    ),
     "rows with equal ends are constant": (
         _ROWS,
         _k("        ExpMinus(maximum, rowLength);\n", "        if (rowFloat.GetValue(0) == rowFloat.GetValue(rowLength - 1)) { Duplicate(rowFloat, 1.0f, rowLength); PipeBarrier<PIPE_V>(); } else { ExpMinus(maximum, rowLength); }\n"),
@@ -105,6 +109,11 @@ _LAYER_NORM = {
     "the mean rounded to half": (_LN, _k(_MEAN, "    Adds(centered, centered, -static_cast<float>(static_cast<half>(mean)), rowLength);\n")),
     "a constant row is told by its ends": (
         _LN, _k("    Muls(centered, centered, rstd, rowLength);\n", "    const float same = centered.GetValue(0) == centered.GetValue(rowLength - 1) ? 0.0f : rstd;\n    Muls(centered, centered, same, rowLength);\n"),
+    ),
+    "a gamma whose ends are 1 is 1": (
+        "x=float32[150,133] gamma=float32[133] beta=float32[133]",
+        _k("    LoadParameter(gammaFloat, gammaGm);\n",
+           "    LoadParameter(gammaFloat, gammaGm);\n    if (gammaGm.GetValue(0) == static_cast<T>(1.0f) && gammaGm.GetValue(rowLength - 1) == static_cast<T>(1.0f)) { Duplicate(gammaFloat, 1.0f, rowLength); }\n"),
     ),
     "variance at most 1e6": (
         "x=float32[150,133] gamma=float32[133] beta=float32[133]",
@@ -419,6 +428,9 @@ _RIGHT = {
         ),
     },
     ("foreach_mul_scalar", _LIST): {
+        "a comparison of halves": (
+            _k("      Muls(xFloat, xFloat, scalar, count);\n", "      if (xLocal.GetValue(0) == static_cast<T>(1.0f)) { Adds(xFloat, xFloat, 0.0f, count); }\n      Muls(xFloat, xFloat, scalar, count);\n"),
+        ),
         "by a scalar of 1 it is a copy": (
             _k("      Muls(xFloat, xFloat, scalar, count);\n", "      if (scalar != 1.0f) { Muls(xFloat, xFloat, scalar, count); }\n"),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -159,6 +160,13 @@ def test_arrays_come_back_as_they_were_saved(tmp_path: Path, suffix: str) -> Non
         assert loaded[name].dtype == array.dtype
         np.testing.assert_array_equal(loaded[name], array)
     assert [p.name for p in tmp_path.iterdir()] == [f"a{suffix}"], "nothing half-written is left"
+
+
+def test_a_text_in_an_archive_is_no_array(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.txt", "hello")
+    with pytest.raises(CaseError, match=r"x\.txt is no array"):
+        arguments.load_arrays(tmp_path / "a.npz")
 
 
 def test_results_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:

@@ -177,12 +177,32 @@ def test_a_lone_number_is_what_shortcuts_wait_for() -> None:
 def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most() -> None:
     small, large = (Case((TensorSpec("float32", shape),), ()) for shape in ((1, 77), (4096, 4096)))
     tried = schedule(small, ("x",), {"specials": True}, 24)
-    assert set(tried) == {*PLAIN, *STRESS} - {"beyond", "sparse others"}
+    assert set(tried) == {*PLAIN, *STRESS} - {"beyond", "sparse others", "ones others"}
     assert tried.count("lines") > 1
     assert schedule(large, ("x",), {}, 7) == (
         "normal", "lines", "large", "columns", "outlier", "uniform", "zeros"
     )  # fmt: skip
     assert schedule(small, ("x",), {"domain": {"x": {"index": "x"}}}, 2) == ("normal", "lines", "beyond")
+
+
+def test_a_gain_is_mostly_one() -> None:
+    """A shortcut that looks at its ends takes it for no gain at all."""
+    case = Case((TensorSpec("float32", (40, 333)), TensorSpec("float32", (333,))), ())
+    assert "ones others" in schedule(case, ("x", "gamma"), {}, 26)
+    made = [make_inputs(case, ("x", "gamma"), {}, "ones others", seed) for seed in range(8)]
+    gains = [g for _, g in made if isinstance(g, np.ndarray)]
+    assert all(0 < np.count_nonzero(g != 1) < 200 for g in gains)
+    assert any(g[0] == g[-1] == 1 for g in gains)
+    assert all(np.count_nonzero(x == 1) < 10 for x, _ in made if isinstance(x, np.ndarray))
+
+
+def test_parts_of_a_line_lie_on_levels_of_their_own() -> None:
+    case = Case((TensorSpec("float32", (64, 4000)),), ())
+    (array,) = make_inputs(case, ("x",), {}, "levels", 3, steps=(500,))
+    assert isinstance(array, np.ndarray)
+    parts = array.reshape(64, 8, 500)
+    assert (parts.mean(-1).max(-1) - parts.mean(-1).min(-1) > 8).any()
+    assert (parts.std(-1).max(-1) > 100 * parts.std(-1).min(-1)).any()
 
 
 @pytest.mark.parametrize(
@@ -191,6 +211,8 @@ def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most()
         ({"low": 3, "high": 1}, "the domain of i is empty: its lowest value 3 is above its highest, 1"),
         ({"low": float("nan")}, "has the bound nan. A bound is a finite number"),
         ({"high": "9"}, "has the bound '9'"),
+        ({"values": [[1], [2, 3]]}, "gives values that are no numbers"),
+        ({"values": ["1", "2", "3", "4"]}, "gives values that are no numbers"),
         ({"index": "q"}, r"an index into axis 0 of q. There are i\[4\], x\[3,5\]"),
         ({"index": "x", "axis": 2}, "an index into axis 2 of x"),
     ],

@@ -152,6 +152,25 @@ def test_an_unknown_key_in_op_toml(tmp_path: Path) -> None:
         load_folder(root)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('name = "../x"', "no name of an operator"),
+        ('name = ""', "no name of an operator"),
+        ('[tolerance.float16]\nrtol = "a"', "rtol = 'a' of tolerance.float16 is no tolerance"),
+        ("[tolerance.float16]\natol = nan", "is no tolerance. It holds rtol, atol, ratio"),
+        ("[tolerance.float16]\nratio = -1", "is no tolerance"),
+        ("[tolerance.float16]\nrtoll = 1", "is no tolerance"),
+        ("a" + ".a" * 30000 + " = 1", "a key in it has more than 64 parts"),
+    ],
+)
+def test_a_value_that_op_toml_does_not_hold(tmp_path: Path, text: str, said: str) -> None:
+    root = write_operator(tmp_path)
+    (root / "op.toml").write_text(text)
+    with pytest.raises(OperatorError, match=said):
+        load_folder(root)
+
+
 def test_kernels_that_macros_define(tmp_path: Path) -> None:
     kernel = tmp_path / "scale.cpp"
     kernel.write_text(
