@@ -62,6 +62,18 @@ def test_two_devices_are_refused(call: Callable[[], Any]) -> None:
 @pytest.mark.parametrize(
     "call",
     [
+        lambda: cpu(4)[torch.tensor([0, 1]).npu()],
+        lambda: cpu(4).index_put_((torch.tensor([0]).npu(),), cpu(1)),
+    ],
+)
+def test_indices_of_the_device_are_refused_by_the_host(call: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match="indices should be either on cpu or on the same device as the indexed"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
         lambda: npu(4) + torch.tensor(2.0),
         lambda: npu(4).masked_fill(npu(4) > 0, torch.tensor(2.0)),
         lambda: npu(4)[torch.tensor([0, 1])],
@@ -89,6 +101,10 @@ def test_what_torch_takes_from_the_host_it_takes(call: Callable[[], Any]) -> Non
 def test_empty_tensors_give_empty_ones(call: Callable[[], Any], shape: tuple[int, ...]) -> None:
     result = call()
     assert (result.device.type, tuple(result.shape)) == ("npu", shape)
+
+
+def test_a_list_of_nothing_gives_a_list_of_nothing() -> None:
+    assert list(torch.ops.ascendopt.foreach_mul_scalar([], npu(1).float())) == []
 
 
 def test_a_sum_over_nothing_is_zero() -> None:

@@ -64,11 +64,23 @@ def same_device(
                 f"{first} and {second}! (when checking the arguments of {operator})"
             )
         device = at
+    if device is None or device.type != "cpu" or "indices" not in hosts.names:
+        return
+    for tensor in _tensors((*args, *kwargs.values())):
+        if tensor.device != device:
+            raise RuntimeError(
+                "indices should be either on cpu or on the same device as the indexed tensor (cpu), "
+                f"but there are tensors on {tensor.device}! (when checking the arguments of {operator})"
+            )
 
 
 def _looked_at(args: Sequence[Any], kwargs: Mapping[str, Any], hosts: Hosts) -> Iterable[torch.Tensor]:
     values = [value for i, value in enumerate(args) if i not in hosts.places]
     values += [value for name, value in kwargs.items() if name not in hosts.names]
+    return _tensors(values)
+
+
+def _tensors(values: Iterable[Any]) -> Iterable[torch.Tensor]:
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value

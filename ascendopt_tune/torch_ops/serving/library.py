@@ -101,7 +101,9 @@ class Stock:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         same_device(self._schema.name, args, kwargs, numbers=False)
-        if any(tensor.numel() == 0 for tensor in tensors_in((*args, *kwargs.values()))):
+        values = (*args, *kwargs.values())
+        none = any(isinstance(value, (list, tuple)) and not value for value in values)
+        if none or any(tensor.numel() == 0 for tensor in tensors_in(values)):
             return self._formula(*args, **kwargs)  # there is nothing to launch a kernel on
         args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.contiguous, (args, kwargs))
         key = self._key(args, kwargs)
