@@ -52,14 +52,16 @@ class TilesCase(ctypes.Structure):
                                                "c0_stride", "n_stride", "tiled_stride", "bytes")]  # fmt: skip
 
 
-def launch(name: str, arrays: Sequence[Array], out: Array, *scalars: Any, blocks: int = 1) -> dict[str, Any]:
+def launch(
+    name: str, arrays: Sequence[Array], out: Array, *scalars: Any, blocks: int = 1, binary: Binary | None = None
+) -> dict[str, Any]:
     """Runs a kernel on the arrays, ``out`` and the scalars, in this order; ``out`` gets what it wrote."""
     acl = device()
     pointers = [acl.malloc(max(32, x.nbytes)) for x in (*arrays, out)]
     try:
         for p, x in zip(pointers, (*arrays, out), strict=True):
             acl.memcpy_h2d(p, x.view(np.uint8))
-        acl.launch(kernels().function(name), blocks, [*pointers, *scalars])
+        acl.launch((binary or kernels()).function(name), blocks, [*pointers, *scalars])
         acl.synchronize()
         acl.memcpy_d2h(out.view(np.uint8), pointers[-1])
         return acl.report()
@@ -274,6 +276,24 @@ def test_infinities_and_nan_go_through_a_product() -> None:
         np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
 
 
+def shortened(x: Array, ties_to_zero: bool) -> Array:
+    """Rounded to 11 bits of fraction."""
+    fraction, exponent = np.frexp(x.astype(np.float64))
+    scaled = np.abs(fraction) * 2**12
+    whole = np.ceil(scaled - 0.5) if ties_to_zero else np.rint(scaled)
+    return np.ldexp(np.sign(fraction) * whole, exponent - 12)
+
+
+@pytest.mark.parametrize("mode", [1, 2, 3])
+def test_floats_are_rounded_before_they_are_multiplied(mode: int) -> None:
+    rng = np.random.default_rng(mode)
+    a = (rng.integers(-(2**14), 2**14, (16, 16)) / 2**10).astype(np.float32)  # of 14 bits: many lie halfway
+    eye, bias, out = np.eye(16, dtype=np.float32), np.zeros(16, np.float32), np.zeros((16, 16), np.float32)
+    case = ProductCase(16, 16, 16, 0, 1, 0, 0, 0, 16, 0, 0)
+    clean(launch("rounded_first", [a, eye, bias], out, ctypes.c_uint32(mode), case))
+    np.testing.assert_array_equal(out, a if mode == 3 else shortened(a, mode == 2))
+
+
 KERNEL = (
     '#include "kernel_operator.h"\nusing namespace AscendC;\nextern "C" __global__ __aicore__ void k(GM_ADDR x) {%s}\n'
 )
@@ -285,9 +305,9 @@ TENSORS = (
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (TENSORS % "half" + "LoadData(a, b, LoadData3DParamsV2<half>());", "LoadData3DParamsV2 is not covered"),
+        (TENSORS % "half" + "LoadData(a, b, LoadData3DParamsV1<half>());", "LoadData3DParamsV1 does not exist on"),
         (TENSORS % "int4b_t" + "Mmad(c, a, b, MmadParams());", "AscendC::Mmad of these types is not covered"),
-        ("SetHF32Mode(true);", "AscendC::SetHF32Mode: not covered"),
+        ("LocalTensor<half> a; MmadWithSparse(a, a, a, 1);", "AscendC::MmadWithSparse: not covered"),
         ("LocalTensor<half> a; LoadDataWithSparse(a, a, a, 1);", "AscendC::LoadDataWithSparse: not covered"),
     ],
 )

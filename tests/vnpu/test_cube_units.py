@@ -63,6 +63,8 @@ class Sample:
     output: int
     steps: float = 0.0  # by how much the output may be off
     hazard: str = ""
+    values: str = ""  # of the template's parameters, where the sample's own take too long
+    blocks: int = 1
 
 
 def operands(dtype: Any, m: int, n: int, k: int) -> tuple[Array, Array, Array]:
@@ -98,6 +100,18 @@ def outgoing(
     return make
 
 
+def wrapped() -> tuple[list[Array], Array]:
+    """Of the left matrix, 2 KB in columns of 16, the second KB is read as the first one."""
+    a, b, _ = operands(np.float16, 32, 32, 32)
+    left = np.concatenate([a[:, :16], a[:, :16]], 1).astype(np.float64)
+    return [a, b, np.zeros((32, 32), np.float32)], left @ b.astype(np.float64)
+
+
+def large() -> tuple[list[Array], Array]:
+    a, b, _ = operands(np.float16, 512, 512, 512)
+    return [a, np.ascontiguousarray(b.T), np.zeros((512, 512), np.float16)], a.astype(np.float64) @ b
+
+
 def columns(x: Array, width: int) -> Array:
     return x.reshape(x.shape[0], -1, width).transpose(1, 0, 2)
 
@@ -107,6 +121,7 @@ def quantized(x: Array) -> Array:
 
 
 LOADS = "load_data_l12l0", "KernelLoadDataL12L0"
+WINDOWS = "mmad_load3dv2", "mmad_custom"
 OUT = "fixpipe_l0c2gm", "fixpipe_l0c2gm"
 TABLE = [
     Sample("mmad", "mmad_custom", 1, plain(np.int8, 30, 40, 70, bias=True), 3),
@@ -116,11 +131,26 @@ TABLE = [
     Sample("mmad_unitflag", "mmad_with_unitflag_custom", 0, plain(np.float16, 128, 256, 512, slices=8), 2, 1e-2),
     Sample("mmad_gemv", "mmad_custom", 0, plain(np.float16, 1, 32, 256, "b"), 2, 1e-2),
     Sample(*LOADS, 3, plain(np.int8, 40, 50, 70, "b"), 2),
+    Sample(*LOADS, 4, plain(np.int8, 40, 50, 70, "b"), 2),
     Sample(*LOADS, 5, plain(np.int8, 40, 50, 70, "a"), 2),
     Sample(*LOADS, 6, plain(np.float16, 40, 50, 70, "b"), 2, 1e-3),
+    Sample(*LOADS, 7, plain(np.float16, 40, 50, 70, "b"), 2, 1e-3),
     Sample(*LOADS, 8, plain(np.float16, 40, 50, 70, "a"), 2, 1e-3),
     Sample(*LOADS, 9, plain(np.float16, 40, 50, 70, "a"), 2, 1e-3),
+    Sample(*LOADS, 10, plain(np.float16, 40, 50, 70, "a"), 2, 1e-3),
     Sample(*LOADS, 11, plain(np.float32, 40, 50, 70, "b"), 2, 1e-3),
+    Sample(*LOADS, 12, plain(np.float32, 40, 50, 70, "b"), 2, 1e-3),
+    Sample(*LOADS, 13, plain(np.float32, 40, 50, 70, "a"), 2, 1e-3),
+    Sample(*WINDOWS, 1, plain(np.float16, 30, 70, 40), 2, 1e-3),
+    Sample(*WINDOWS, 2, plain(np.float16, 30, 70, 40, "a"), 2, 1e-3),
+    Sample(*WINDOWS, 3, plain(np.float32, 30, 70, 40), 2, 1e-3),
+    Sample(*WINDOWS, 4, plain(np.float32, 30, 70, 40, "a"), 2, 1e-3),
+    Sample(*WINDOWS, 5, plain(np.int8, 30, 70, 40, "b"), 2),
+    Sample("../../06_compatibility_guide/set_loaddata_boundary", "set_loaddata_boundary", 0, wrapped, 2, 1e-3),
+    Sample("../../05_best_practices/01_matrix_compute/matmul_basic_api_high_performance", "mmad_custom", 1, large, 2,
+           2.0, values="512, 512, 512, 128, 64, 256, 256, 512, 256, 8, 4", blocks=4),
+    Sample("../../05_best_practices/01_matrix_compute/matmul_basic_api_high_performance", "mmad_custom", 2, large, 2,
+           2.0, values="512, 512, 512, 128, 64, 256, 256, 512, 256, 8, 4", blocks=4),
     Sample(*OUT, 1, outgoing(lambda x: columns(x, 16), np.float32), 2, 1e-3),
     Sample(*OUT, 2, outgoing(lambda x: x, np.float32), 2, 1e-3),
     Sample(*OUT, 5, outgoing(quantized, np.int8), 2, 1.0),  # a float sum may round the other way
@@ -129,18 +159,18 @@ TABLE = [
 ]  # fmt: skip
 
 
-def instance(text: str, kernel: str, parameters: int) -> str:
-    """A kernel that calls the sample's template with the constants of the sample's own host code."""
+def instance(text: str, kernel: str, parameters: int, values: str) -> str:
+    """A kernel that calls the sample's template with the constants of the sample's own host code, or others."""
     template = re.search(rf"template <([^>]*)>\s*__global__ __cube__ void {kernel}", text)
     assert template is not None
-    constants = dict(re.findall(r"constexpr\s+uint\d+_t\s+(\w+)\s*=\s*(\d+);", text))
-    values = ", ".join(constants[p.split()[-1]] for p in template[1].split(","))
+    constants = {n.lower(): v for n, v in re.findall(r"constexpr\s+u?int\d+_t\s+(\w+)\s*=\s*(\d+);", text)}
+    values = values or ", ".join(constants[p.split()[-1].lower()] for p in template[1].split(","))
     names = [f"p{i}" for i in range(parameters)]
     declared = ", ".join(f"GM_ADDR {n}" for n in names)
     return f'extern "C" __global__ __cube__ void probe({declared}) {{ {kernel}<{values}>({", ".join(names)}); }}\n'
 
 
-@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{s.folder}-{s.scenario}")
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
 def test_samples_of_asc_devkit(sample: Sample) -> None:
     checkout = settings().asc_devkit
     if checkout is None or not (checkout / SAMPLES).is_dir():
@@ -150,13 +180,13 @@ def test_samples_of_asc_devkit(sample: Sample) -> None:
     arrays, expected = sample.make()
     text = source.read_text()
     unit = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n#include <vector>\n"
-    unit += without_launches(text) + "\n" + instance(text, sample.kernel, len(arrays))
+    unit += without_launches(text) + "\n" + instance(text, sample.kernel, len(arrays), sample.values)
     options = ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
     function = acl.load(acl.compile(unit, source.name, options)).function("probe")
     pointers = [acl.malloc(max(32, x.nbytes)) for x in arrays]
     for p, x in zip(pointers, arrays, strict=True):
         acl.memcpy_h2d(p, x.view(np.uint8))
-    acl.launch(function, 1, pointers)
+    acl.launch(function, sample.blocks, pointers)
     acl.synchronize()
     got = arrays[sample.output]
     acl.memcpy_d2h(got.view(np.uint8), pointers[sample.output])

@@ -1,6 +1,7 @@
-"""Mixed kernels of others, unmodified: asc-devkit's samples of fusion and of flags between cores.
+"""Mixed kernels of others, unmodified: asc-devkit's samples of fusion and of flags between cores, and operators of
+vllm-ascend.
 
-The sources are found through ``ASCENDOPT_ASC_DEVKIT``; without it these tests are skipped.
+The sources are found through ``ASCENDOPT_ASC_DEVKIT`` and ``ASCENDOPT_VLLM_ASCEND``; without them tests are skipped.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cann_ops.table import Row
 from test_mixed import default_options, device
+from test_vllm_ascend import evaluator, outcome_of
+from vllm_ops import cubes
 
 from ascendopt_tune.build.kernel import without_launches
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.settings import settings
 
-__all__ = ["default_options"]
+__all__ = ["default_options", "evaluator"]
 Array = np.ndarray[Any, Any]
 FUSION = "examples/01_simd_cpp_api/00_introduction/03_fusion_operation/matmul_leakyrelu_basic_api"
 SIMULATED = "examples/01_simd_cpp_api/01_utilities/08_simulator"
@@ -30,7 +36,7 @@ HOST = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#inc
 class Sample:
     """A scenario of a sample. ``make``: what is handed to the kernel, and what its last tensor has to be.
 
-    ``hazard``: what the sample forgot to order, which has to be reported.
+    ``hazards``: what the sample forgot to order, which has to be reported.
     ``instance``: of a template, the arguments that the sample's host code gives it, and how many parameters it has.
     """
 
@@ -41,7 +47,7 @@ class Sample:
     scenario: int = 0
     instance: str = ""
     steps: float = 0.0  # by how much the output may be off
-    hazard: str = ""
+    hazards: tuple[str, ...] = ()
 
 
 def leaky(x: Array) -> Array:
@@ -52,6 +58,15 @@ def fused() -> tuple[list[Any], Array]:
     rng = np.random.default_rng(0)
     a, b = (rng.uniform(-1, 1, s).astype(np.float16) for s in ((512, 128), (128, 128)))
     return [a, b, np.zeros((512, 128), np.float16)], leaky(a.astype(np.float64) @ b.astype(np.float64))
+
+
+def gelu() -> tuple[list[Any], Array]:
+    rng = np.random.default_rng(1)
+    a, b = (rng.uniform(-1, 1, (512, 512)).astype(np.float16) for _ in range(2))
+    x = a.astype(np.float64) @ b.astype(np.float64).T
+    with np.errstate(over="ignore"):
+        expected = x / (1 + np.exp(-1.595769 * (x + 0.044715 * x**3)))
+    return [a, b, np.zeros((512, 512), np.float32)], expected
 
 
 def summed(factor: int) -> Callable[[], tuple[list[Any], Array]]:
@@ -67,17 +82,25 @@ def nothing_but_zeros() -> tuple[list[Any], Array]:
     return [a, b, *casts, np.zeros((32, 64), np.float32)], np.zeros((32, 64))
 
 
+GELU = "examples/01_simd_cpp_api/05_best_practices/03_fusion_compute/matmul_gelu_high_performance"
 SIZES = "512, 128, 128, 256, 128, 128, 256, 128, 128"
 TABLE = [
     Sample(FUSION, "mmad_vec_custom", 2, fused, instance=SIZES, steps=2e-2),
     Sample(SIMULATED, "mmad_vec_custom", 2, fused, instance=SIZES, steps=2e-2),
+    Sample(GELU, "mmad_vector_custom", 8, gelu, scenario=1, steps=2e-3,
+           instance="512, 512, 512, 128, 64, 256, 128, 512, 256, 8, 4"),
+    # Two blocks a core: its vector cores never wait for the first one's copies before they begin the second.
+    Sample(GELU, "mmad_vector_custom", 4, gelu, scenario=1, steps=2e-3,
+           instance="512, 512, 512, 128, 64, 256, 256, 512, 256, 8, 4",
+           hazards=(*(f"SetFlag<HardEvent::{e}> / WaitFlag<HardEvent::{e}> (or a queue's EnQue / DeQue)"
+                      for e in ("V_MTE2", "MTE3_V")), "PipeBarrier<PIPE_MTE2>", "PipeBarrier<PIPE_V>")),
     Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(120)),
     Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(5), scenario=1),
-    Sample(FLAGS, "mmad_custom", 8, nothing_but_zeros, scenario=2, hazard="PipeBarrier<PIPE_MTE2>"),
-]
+    Sample(FLAGS, "mmad_custom", 8, nothing_but_zeros, scenario=2, hazards=("PipeBarrier<PIPE_MTE2>",)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}-{s.blocks}")
 def test_samples_of_asc_devkit(sample: Sample) -> None:
     checkout = settings().asc_devkit
     if checkout is None or not (checkout / sample.folder).is_dir():
@@ -105,6 +128,21 @@ def test_samples_of_asc_devkit(sample: Sample) -> None:
     for place in places.values():
         acl.free(place)
     np.testing.assert_allclose(got.astype(np.float64), expected, rtol=0, atol=sample.steps)
-    assert {h["missing"] for h in report["hazards"]} == ({sample.hazard} if sample.hazard else set())
+    assert {h["missing"] for h in report["hazards"]} == set(sample.hazards)
     assert not report["unwritten"]
     assert report["profile"]["vectors_per_block"] == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "case", "dtype"),
+    [
+        pytest.param(r, c, d, id=f"{Path(r.path).name}-{d}", marks=[pytest.mark.battery] if i else [])
+        for r in cubes.ROWS
+        for i, (c, d) in enumerate(r.runs())
+    ],
+)
+def test_operators_of_vllm_ascend(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
+    """Tiling, kernel and launch as they are, through the gate: right, clean, on cores of both kinds."""
+    outcome = outcome_of(row, case, dtype, evaluator)
+    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
+    assert outcome.profile.kind == "mix"

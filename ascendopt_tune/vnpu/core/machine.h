@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "vnpu/cube.h"
+#include "vnpu/cube_windows.h"
 #include "vnpu/matmul.h"
 
 #include "access_log.h"
@@ -183,7 +184,10 @@ class Core {
   uint64_t extreme = 0;               // bits of the last per-repeat maximum or minimum; its index in the high half
   uint16_t merged[4] = {};            // elements the last MrgSort took from each of its lists
   uint64_t va[8][8] = {};             // address registers of the transposing instructions (set_va_reg_sb)
-  // Cube cores': the outgoing pipe's registers, where its words lie (null: at the table's begin), and unit flags.
+  // Cube cores': registers of loads from windows, of products and of the outgoing pipe, where its words lie (null: at
+  // the table's begin), and unit flags.
+  WindowRegisters windows;
+  ShortFloats short_floats;
   OutgoingRegisters outgoing;
   const void* outgoing_words = nullptr;
   UnitFlags unit_flags;

@@ -24,6 +24,7 @@
 #include "ascendc/adv_compose.h"
 #include "ascendc/adv_rows.h"
 #include "ascendc/cube_load.h"
+#include "ascendc/cube_load3d.h"
 #include "ascendc/cube_mmad.h"
 #include "ascendc/cube_fixpipe.h"
 #include "ascendc/matmul.h"

@@ -72,6 +72,20 @@ struct Unpacked {
   }
 };
 
+// asc-devkit, HF32: which of the fraction's bits are kept on this architecture is in a picture; taken for 11.
+void round_all(std::vector<float>& values, bool ties_to_zero) {
+  constexpr uint32_t kDropped = 12, kUnit = 1u << kDropped, kHalfway = kUnit / 2;
+  for (float& x : values) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7f800000) == 0x7f800000) continue;  // infinities stay, and what is no number
+    const uint32_t rest = bits & (kUnit - 1);
+    const bool up = rest > kHalfway || (rest == kHalfway && !ties_to_zero && (bits >> kDropped & 1) != 0);
+    bits = bits - rest + (up ? kUnit : 0);
+    std::memcpy(&x, &bits, sizeof bits);
+  }
+}
+
 // `rows` rows of a tile of sums: sums += a x b.
 template <uint32_t rows, typename S>
 void add_products(S* sums, const S* a, size_t a_stride, const S* b, uint32_t k) {
@@ -111,7 +125,12 @@ void tile_product(S* out, const S* start, const S* a, const S* b, uint32_t k, ui
 
 template <typename T, typename S>
 void product(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e) {
-  const Unpacked<T, S> in(static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), p, e);
+  Unpacked<T, S> in(static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), p, e);
+  if constexpr (std::is_same_v<T, float>)
+    if (const ShortFloats& s = core().short_floats; s.on) {
+      round_all(in.a, s.ties_to_zero);
+      round_all(in.b, s.ties_to_zero);
+    }
   S* out = static_cast<S*>(c);
   for (uint32_t n = 0; n < e.n1; n++) {
     const uint32_t columns = std::min(kSide, p.n - n * kSide);
@@ -265,11 +284,21 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   Follower(on, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, start);
   compute(c, a, b, start, p, e, input, api, pc);
   const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
-  const Work work{on.chip.instruction("Mmad", input), 1, units, 0};
+  const bool rounds = input == DType::F32 && on.short_floats.on;
+  const Work work{on.chip.instruction(rounds ? "MmadHF32" : "Mmad", input), 1, units, 0};
   on.issue(Pipe::M, api, pc, work, touched.accesses, touched.n);
   if (p.unit_flag == 3) on.unit_flags.change(begin, end, true, on.hazards.epoch());
   // The device orders products itself when the next one can't get to a tile before the last one has left it.
   if (e.m1 * e.n1 >= kHeldByItself) on.hazards.held_back(Pipe::M);
+}
+
+void set_short_floats(bool on) {
+  core().short_floats.on = on;
+  core().scalar(ScalarKind::Cycle);
+}
+void set_short_ties_to_zero(bool on) {
+  core().short_floats.ties_to_zero = on;
+  core().scalar(ScalarKind::Cycle);
 }
 
 }  // namespace vnpu

@@ -166,6 +166,14 @@ void Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, const ProductCase&
   extern "C" __global__ __cube__ void NAME(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, ProductCase p) { \
     Product<T, C, O>(a, b, bias, out, p);                                                                      \
   }
+// Floats rounded first: mode 1 ties to even, 2 towards zero, 3 switched off again.
+extern "C" __global__ __cube__ void rounded_first(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, uint32_t mode,
+                                                  ProductCase p) {
+  SetHF32Mode(HF32Mode::ENABLE);
+  SetHF32TransMode(mode == 2 ? HF32TransMode::NEAREST_ZERO : HF32TransMode::NEAREST_EVEN);
+  if (mode == 3) SetHF32Mode(false);
+  Product<float, float, float>(a, b, bias, out, p);
+}
 PRODUCT(float16_float32, half, float, float)
 PRODUCT(float16_float16, half, float, half)
 PRODUCT(bfloat16_float32, bfloat16_t, float, float)

@@ -58,11 +58,6 @@ struct InitConstValueParams {
   uint16_t repeatTimes = 0, blockNum = 0, dstGap = 0;
   T initValue{};
 };
-// Names of forms that are refused below.
-template <typename T>
-struct LoadData3DParamsV2 {
-  static_assert(!std::is_same_v<T, T>, "AscendC::LoadData with LoadData3DParamsV2 is not covered by the virtual NPU");
-};
 
 namespace detail {
 template <typename T>
@@ -97,7 +92,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   vnpu::copy_rows_to_tiles(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopy");
 }
 
-// Limit of LoadData: 2D forms; not LoadData3DParamsV2, not int4b_t (nor is LoadDataWithTranspose).
+// Limit of LoadData: not int4b_t (nor is LoadDataWithTranspose); 3D: channels that fill whole blocks.
 
 // ---- L1 -> L0A, L0B; GM -> L1, L0A, L0B ----
 template <typename T>

@@ -78,5 +78,16 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
 // In which order the tiles of C are produced: values are the same, and so is the modelled time.
 ASCENDC_INLINE void SetMMRowMajor() { vnpu::scalar_cost(1); }
 ASCENDC_INLINE void SetMMColumnMajor() { vnpu::scalar_cost(1); }
+ASCENDC_INLINE void SetMMLayoutTransform(bool) { vnpu::scalar_cost(1); }  // their older name: true is by columns
+
+// ---- HF32: float inputs are rounded before they are multiplied ----
+enum class HF32Mode { ENABLE, DISABLE };
+enum class HF32TransMode { NEAREST_ZERO, NEAREST_EVEN };
+ASCENDC_INLINE void SetHF32Mode(bool hf32Mode) { vnpu::set_short_floats(hf32Mode); }
+ASCENDC_INLINE void SetHF32Mode(HF32Mode mode) { vnpu::set_short_floats(mode == HF32Mode::ENABLE); }
+ASCENDC_INLINE void SetHF32TransMode(bool hf32TransMode) { vnpu::set_short_ties_to_zero(hf32TransMode); }
+ASCENDC_INLINE void SetHF32TransMode(HF32TransMode mode) {
+  vnpu::set_short_ties_to_zero(mode == HF32TransMode::NEAREST_ZERO);
+}
 
 }  // namespace AscendC

@@ -140,3 +140,6 @@ ASCENDC_INLINE T ReadGmByPassDCache(T* addr) {
 }
 
 }  // namespace AscendC
+
+// The device compiler's own name of it.
+ASCENDC_INLINE int64_t clz(uint64_t x) { return AscendC::CountLeadingZero(x); }

@@ -5,6 +5,11 @@
 
 namespace AscendC {
 using namespace matmul_api;
+// Kernels take these from CANN's inner headers, which count with 16 bits.
+inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) {
+  return num2 == 0 ? 0 : static_cast<uint16_t>((num1 + num2 - 1) / num2);
+}
+inline uint16_t CeilAlign(uint16_t num1, uint16_t num2) { return static_cast<uint16_t>(CeilDiv(num1, num2) * num2); }
 namespace Impl {
 constexpr int32_t QUEUE_DEPTH = 1;
 namespace Detail {

@@ -58,6 +58,14 @@ struct Product {
 void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,
               const char* api);
 
+// Registers: whether float inputs are rounded to 11 bits of fraction first, and where those go that are halfway: to the
+// even neighbour, or towards zero.
+void set_short_floats(bool on);
+void set_short_ties_to_zero(bool on);
+struct ShortFloats {
+  bool on = false, ties_to_zero = false;
+};
+
 // How results become what they leave as. The `Each` kinds take a word per column from the table, the others one for
 // all.
 enum class Requantize : uint8_t {

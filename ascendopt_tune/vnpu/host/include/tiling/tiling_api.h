@@ -18,5 +18,9 @@
 #include "tiling/row_tiling.h"
 #include "tiling/temporary_sizes.h"
 
+namespace AscendC {
+constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
+}
+
 // CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.
 using namespace std;
