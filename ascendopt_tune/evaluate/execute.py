@@ -86,36 +86,51 @@ def execute(plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> dict[st
         The event measurement on a real NPU, else None.
     """
     acl = Acl(plan.toolkit)
+    try:
+        loaded = acl.load(Path(plan.launchable.binary_path).read_bytes())
+    except DeviceError as error:  # more than the process may hold
+        tell(_unlaunched(error))
+        return None
+    with loaded as binary:
+        passed = _every(acl, binary.function(plan.launchable.entry), plan, tell)
+    return measure(plan, tell) if passed and plan.measure and not acl.virtual and plan.trials else None
+
+
+def _unlaunched(error: DeviceError) -> dict[str, Any]:
+    """What is told of a trial that came to no launch."""
+    return {"report": {}, "error": str(error), "damage": [], "launch_s": (0.0, 0.0)}
+
+
+def _every(acl: Acl, function: int, plan: LaunchPlan, tell: Callable[[dict[str, Any]], None]) -> bool:
+    """Every trial, up to the first that fails; whether none did."""
     chip = load_chip(plan.chip).option
     candidate = plan.launchable
-    with acl.load(Path(candidate.binary_path).read_bytes()) as binary:
-        function = binary.function(candidate.entry)
-        with ExitStack() as spacers:
-            for i, trial in enumerate(plan.trials):
-                options = LaunchOptions(
-                    chip=chip,
-                    timing=plan.measure and i == 0,
-                    trace=plan.trace and i == 0,
-                    fill=_AGAIN_FILL if trial.again else _FILL,
-                    stack=_AGAIN_STACK if trial.again else 0,
-                )
-                inputs = [load_arrays(a) for a in trial.inputs]
-                clocks = plan.clocks if i == 0 else ()
-                try:
-                    opened = _launch(acl, plan, candidate, _SHIFT if trial.again else 0)
-                except DeviceError as error:  # a workspace that there is no memory for
-                    tell({"report": {}, "error": str(error), "damage": [], "launch_s": (0.0, 0.0)})
-                    return None
-                with opened as launch:
-                    run = partial(launch.run, function, candidate.block_dim)
-                    done = _one(acl, launch, run, options, inputs, trial, plan.outputs, clocks)
-                spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))
-                if plan.trace and i == 0:
-                    acl.write_trace(plan.timeline)
-                tell(done)
-                if done["error"] or done["damage"]:
-                    return None
-    return measure(plan, tell) if plan.measure and not acl.virtual and plan.trials else None
+    with ExitStack() as spacers:
+        for i, trial in enumerate(plan.trials):
+            options = LaunchOptions(
+                chip=chip,
+                timing=plan.measure and i == 0,
+                trace=plan.trace and i == 0,
+                fill=_AGAIN_FILL if trial.again else _FILL,
+                stack=_AGAIN_STACK if trial.again else 0,
+            )
+            inputs = [load_arrays(a) for a in trial.inputs]
+            clocks = plan.clocks if i == 0 else ()
+            try:
+                opened = _launch(acl, plan, candidate, _SHIFT if trial.again else 0)
+            except DeviceError as error:  # a workspace that there is no memory for
+                tell(_unlaunched(error))
+                return False
+            with opened as launch:
+                run = partial(launch.run, function, candidate.block_dim)
+                done = _one(acl, launch, run, options, inputs, trial, plan.outputs, clocks)
+            spacers.callback(acl.free, acl.malloc(_SPACER << i % 8))
+            if plan.trace and i == 0:
+                acl.write_trace(plan.timeline)
+            tell(done)
+            if done["error"] or done["damage"]:
+                return False
+    return True
 
 
 def _one(

@@ -182,6 +182,9 @@ REFUSED_AT_RUN: dict[str, tuple[str, str, type[Outcome], str]] = {
     "stores by modf": (
         "modf(2.0, (double*)(void*)static_cast<double (*)(double)>(&sqrt));", "#include <cmath>",
         OutOfBounds, "through a pointer"),
+    "is too large to be loaded": (
+        "volatile char c = large[GetBlockIdx()];", "static const char large[1 << 28] = {1};",
+        LaunchFailed, "can't be loaded"),
     "stores by frexp": (
         "volatile double n = 2.0; frexp(n, (int*)(void*)static_cast<double (*)(double)>(&sqrt));",
         "#include <cmath>", OutOfBounds, "through a pointer"),
