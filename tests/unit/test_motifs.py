@@ -196,3 +196,38 @@ def test_a_store_is_waited_for_a_turn_later_in_halves_of_its_buffer() -> None:
         assert not list(find("deferred-wait").optimize(program({"k.cpp": after}, {})))
     other = event.replace("MTE3_MTE2", "V_MTE3") + "SetFlag<HardEvent::V_MTE3>(e); WaitFlag<HardEvent::V_MTE3>(e);"
     assert not list(find("deferred-wait").optimize(program({"k.cpp": SERIAL % other}, {})))
+
+
+ROWS = """
+class Quant {
+ public:
+  __aicore__ inline void Compute(LocalTensor<float>& x, LocalTensor<half>& y, LocalTensor<float>& scale) {
+    for (int64_t i = 0; i < rows; ++i) {
+      %s
+    }
+  }
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "contains"),
+    [
+        (
+            "int64_t at = i * len;\n Mul(x[at], x[at], scale, n);\n PipeBarrier<PIPE_V>();\n"
+            "if (hasOffset) { Adds(x[at], x[at], 1.0f, n); }\n Cast(y[i * half], x[at], RoundMode::CAST_RINT, n);\n"
+            "Round(y, at);",
+            ["if (hasOffset) {", "for (int64_t i = 0; i < rows; ++i) { int64_t at = i * len; Round(y, at);"],
+        ),
+        ("Cast(y[i * half], x[i * len], RoundMode::CAST_RINT, n);", ["UnaryRepeatParams(1, 1,", "sizeof(half)"]),
+        ("Cast(y, x[i * len], RoundMode::CAST_RINT, n);", []),  # every row in the same place
+        ("if (i > 0) { Muls(x[i * len], x[i * len], 2.0f, n); }", []),  # not for every row
+        ("Muls(x[i * len], x[i * len], 2.0f, n);\n n = n - 1;", []),  # another length each row
+        ("Muls(x[i * len], x[i * len], 2.0f, n);\n if (stop) { break; }", []),
+    ],
+)
+def test_rows_are_repeats_with_what_is_the_same_for_all_around_them(turn: str, contains: list[str]) -> None:
+    before = program({"k.cpp": ROWS % turn}, {})
+    found = [r.kernel(before)["k.cpp"] for r in find("merged-rows").optimize(before)]
+    assert len(found) == bool(contains)
+    assert all(text in found[0] for text in contains)
