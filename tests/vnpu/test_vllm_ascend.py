@@ -195,7 +195,7 @@ def runs() -> Iterator[Any]:
             yield pytest.param(row, case, dtype, id=name, marks=[pytest.mark.battery] if i else [])
 
 
-@pytest.mark.parametrize(("row", "case", "dtype"), runs())
+@pytest.mark.parametrize(("row", "case", "dtype"), tuple(runs()))
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
     outcome = outcome_of(row, case, dtype, evaluator)
     assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
