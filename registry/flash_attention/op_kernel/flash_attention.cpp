@@ -6,7 +6,6 @@ using namespace AscendC;
 
 constexpr uint32_t SIDE = 16;                              // rows of a tile, and elements in one of its rows
 constexpr uint32_t TILE = SIDE * SIDE;                     // elements
-constexpr uint32_t SUMS_IN_ORDER = 10;                     // tiles from which on the core itself orders sums of a block
 constexpr uint32_t REPEAT = 64;                            // floats of a vector instruction's turn
 constexpr uint32_t FLOATS = 8;                             // of 32 bytes
 constexpr uint32_t SLOTS = 2;                              // of scores and weights

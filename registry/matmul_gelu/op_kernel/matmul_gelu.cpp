@@ -6,6 +6,7 @@
 using namespace AscendC;
 
 constexpr uint32_t REPEAT = 64;  // floats of a vector instruction's turn
+constexpr uint32_t ROWS = 128;   // turns of one
 constexpr uint32_t FLOATS = 8;   // of a block of 32 bytes
 constexpr uint32_t HALVES = 16;
 constexpr float CUBED = 0.044715f;
@@ -89,7 +90,10 @@ class KernelMatmulGelu {
     // Rows of floats begin at multiples of 32 bytes, and those of the result have to as well.
     const UnaryRepeatParams params(1, 1, Align(wide, HALVES) / HALVES, pitch / FLOATS);
     for (uint32_t column = 0; column < wide; column += REPEAT) {
-      Cast(y[column], x[column], RoundMode::CAST_RINT, Min(REPEAT, wide - column), high, params);
+      for (uint32_t row = 0; row < high; row += ROWS) {
+        Cast(y[row * Align(wide, HALVES) + column], x[row * pitch + column], RoundMode::CAST_RINT,
+             Min(REPEAT, wide - column), Min(ROWS, high - row), params);
+      }
     }
     results.EnQue(y);
     sums.FreeTensor(x);
