@@ -38,6 +38,7 @@
 #include "vnpu_export.h"
 
 // CANN's header makes these visible without their namespace.
+using AscendC::core_type_of_pass;  // g_coreType
 using AscendC::GetBlockIdx;
 using AscendC::GetBlockNum;
 using AscendC::GetTPipePtr;

@@ -9,11 +9,13 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include "acl/acl_rt_compile.h"
 #include "rtc.h"
+#include "rtc_specialize.h"
 
 extern char** environ;
 
@@ -305,6 +307,7 @@ class Compilation {
     if (!attribute.empty())
       return refuse(ACL_ERROR_RTC_COMPILATION,
                     program_->name + ": error: the attribute " + attribute + " is not for kernels\n");
+    if (with_partial_specializations(expanded_) != expanded_) specialized_.insert(pass);
     *kernels = find_kernels(expanded_);
     kernels->insert(kernels->end(), program_->expressions.begin(), program_->expressions.end());
     return ACL_SUCCESS;
@@ -317,9 +320,9 @@ class Compilation {
     if (!write_file(visible_, "{ global: __vnpu_kernel_*; local: *; };\n")) return full();
     if (kernels_.size() > 1) return build_both();
     const Pass pass = kernels_.empty() ? Pass::Vector : kernels_.begin()->first;  // without any, for what is wrong
-    if (!write_file(source_, text_ + exports(pass))) return full();
+    if (const int code = write_for(pass); code != ACL_SUCCESS) return code;
     std::vector<std::string> command = compiling(pass, options_.listing);
-    command.push_back(source_.string());
+    command.push_back(text_of(pass).string());
     return finish(linking(std::move(command)));
   }
 
@@ -328,10 +331,10 @@ class Compilation {
     std::vector<std::string> command = {compiler_};
     for (const auto& [pass, kernels] : kernels_) {
       const fs::path object = folder_.path() / (pass == Pass::Cube ? "aclrtc_cube.o" : "aclrtc_vector.o");
-      if (!write_file(source_, text_ + exports(pass))) return full();
+      if (const int code = write_for(pass); code != ACL_SUCCESS) return code;
       std::vector<std::string> one = compiling(pass, options_.listing.empty() ? "" : listing_.string());
       one.insert(one.end(),
-                 {source_.string(), "-o", object.string(), "-r", "-nostdlib", "-Wl,--force-group-allocation"});
+                 {text_of(pass).string(), "-o", object.string(), "-r", "-nostdlib", "-Wl,--force-group-allocation"});
       int code = finish(one);
       if (code == ACL_SUCCESS) code = finish({"objcopy", "--localize-hidden", object.string()});
       if (code != ACL_SUCCESS) return code;
@@ -339,6 +342,22 @@ class Compilation {
       command.push_back(object.string());
     }
     return finish(linking(std::move(command)));
+  }
+
+  // What a pass compiles: the program, or what is left of it when members of its classes are specialized in a way that
+  // g++ takes.
+  fs::path text_of(Pass pass) const { return specialized_.count(pass) != 0 ? rewritten_ : source_; }
+  int write_for(Pass pass) {
+    if (!write_file(source_, text_ + exports(pass))) return full();
+    if (specialized_.count(pass) == 0) return ACL_SUCCESS;
+    std::vector<std::string> command = base(pass);
+    command.insert(command.end(), {"-E", "-fpch-preprocess", source_.string(), "-o", rewritten_.string()});
+    if (const int code = finish(command); code != ACL_SUCCESS) return code;
+    std::string text = read_file(rewritten_);
+    // Reserved words have been looked for: what macros made of them since is no word of the program.
+    static const std::string poison = "#pragma GCC poison";
+    for (size_t at = text.find(poison); at != std::string::npos; at = text.find(poison, at)) text.replace(at, 2, "//");
+    return write_file(rewritten_, with_partial_specializations(text)) ? ACL_SUCCESS : full();
   }
 
   std::string exports(Pass pass) const {
@@ -430,6 +449,7 @@ class Compilation {
   const std::string text_;
   const WorkFolder folder_;
   const fs::path source_ = folder_.path() / "aclrtc_source.cpp";
+  const fs::path rewritten_ = folder_.path() / "aclrtc_rewritten.ii";
   const fs::path log_ = folder_.path() / "aclrtc_log";
   const fs::path binary_ = folder_.path() / "aclrtc_kernel.so";
   const fs::path prefix_ = toolkit_prefix();
@@ -437,6 +457,7 @@ class Compilation {
   const fs::path visible_ = folder_.path() / "aclrtc_exports";
   const fs::path listing_ = folder_.path() / "aclrtc_listing";
   std::string expanded_;                         // the program, preprocessed
+  std::set<Pass> specialized_;                   // whose text has specializations inside of classes
   std::map<Pass, std::vector<Kernel>> kernels_;  // those that a pass compiles; none is empty
   const bool guarded_ = fs::path(compiler_).filename().string().find("clang") == std::string::npos;
 };

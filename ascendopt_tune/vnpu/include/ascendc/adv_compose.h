@@ -22,7 +22,7 @@ ASCENDC_INLINE void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<
       vnpu::misuse("Broadcast", "srcShape differs from dstShape elsewhere than in a 1 on the broadcast axis");
   }
   // One dimension: a single element to a row.
-  vnpu::broadcast(dstLocal.GetPhyAddr(), srcLocal.GetPhyAddr(), vnpu::dtype_of<T>(), rows, columns, dim == 1 ? 1 : axis,
+  vnpu::broadcast(dstLocal.pointer(), srcLocal.pointer(), vnpu::dtype_of<T>(), rows, columns, dim == 1 ? 1 : axis,
                   copies);
 }
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
@@ -59,26 +59,26 @@ struct MeanParams {
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
 ASCENDC_INLINE void Sum(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,
                         const LocalTensor<uint8_t>& sharedTmpBuffer, const SumParams& p) {
-  vnpu::row_sum(dstTensor.GetPhyAddr(), srcTensor.GetPhyAddr(), sharedTmpBuffer.GetPhyAddr(), vnpu::dtype_of<T>(),
-                p.outter, p.inner, p.n, false, false, "Sum");
+  vnpu::row_sum(dstTensor.pointer(), srcTensor.pointer(), sharedTmpBuffer.pointer(), vnpu::dtype_of<T>(), p.outter,
+                p.inner, p.n, false, false, "Sum");
 }
 template <typename T, int32_t reduceDim = -1, bool isReuseSource = false, bool isBasicBlock = false>
 ASCENDC_INLINE void Sum(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, const SumParams& p) {
-  vnpu::row_sum(dstTensor.GetPhyAddr(), srcTensor.GetPhyAddr(), nullptr, vnpu::dtype_of<T>(), p.outter, p.inner, p.n,
-                false, false, "Sum");
+  vnpu::row_sum(dstTensor.pointer(), srcTensor.pointer(), nullptr, vnpu::dtype_of<T>(), p.outter, p.inner, p.n, false,
+                false, "Sum");
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
           int32_t reduceDim = -1>
 ASCENDC_INLINE void Mean(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,
                          const LocalTensor<uint8_t>& sharedTmpBuffer, const MeanParams& p) {
-  vnpu::row_sum(dstTensor.GetPhyAddr(), srcTensor.GetPhyAddr(), sharedTmpBuffer.GetPhyAddr(), vnpu::dtype_of<T>(),
-                p.outter, p.inner, p.n, true, sizeof(accType) > sizeof(T), "Mean");
+  vnpu::row_sum(dstTensor.pointer(), srcTensor.pointer(), sharedTmpBuffer.pointer(), vnpu::dtype_of<T>(), p.outter,
+                p.inner, p.n, true, sizeof(accType) > sizeof(T), "Mean");
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false,
           int32_t reduceDim = -1>
 ASCENDC_INLINE void Mean(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, const MeanParams& p) {
-  vnpu::row_sum(dstTensor.GetPhyAddr(), srcTensor.GetPhyAddr(), nullptr, vnpu::dtype_of<T>(), p.outter, p.inner, p.n,
-                true, sizeof(accType) > sizeof(T), "Mean");
+  vnpu::row_sum(dstTensor.pointer(), srcTensor.pointer(), nullptr, vnpu::dtype_of<T>(), p.outter, p.inner, p.n, true,
+                sizeof(accType) > sizeof(T), "Mean");
 }
 
 // ---- SoftMax ----
@@ -116,10 +116,10 @@ ASCENDC_INLINE void softmax(const LocalTensor<T>& dst, const LocalTensor<S>* sum
                             const LocalTensor<T>& src, void* work, const SoftMaxShapeInfo& given, bool log10 = false) {
   SoftMaxShapeInfo shape = softmax_shape(src, given);
   vnpu::Softmax s;
-  s.dst = dst.GetPhyAddr();
-  s.src = src.GetPhyAddr();
-  s.sum = sum ? sum->GetPhyAddr() : nullptr;
-  s.max = max ? max->GetPhyAddr() : nullptr;
+  s.dst = dst.pointer();
+  s.src = src.pointer();
+  s.sum = sum ? sum->pointer() : nullptr;
+  s.max = max ? max->pointer() : nullptr;
   s.work = work;
   s.dtype = vnpu::dtype_of<T>();
   s.statistics = vnpu::dtype_of<S>();
@@ -156,7 +156,7 @@ ASCENDC_INLINE void SoftMax(const LocalTensor<T>& dstTensor, const LocalTensor<T
                             const LocalTensor<uint8_t>& sharedTmpBuffer, const Tiling&,
                             const SoftMaxShapeInfo& softmaxShapeInfo = {}) {
   static_assert(!isDataFormatNZ, "SoftMax in NZ format is not covered by the virtual NPU");
-  detail::softmax(dstTensor, &sumTensor, &maxTensor, srcTensor, sharedTmpBuffer.GetPhyAddr(), softmaxShapeInfo);
+  detail::softmax(dstTensor, &sumTensor, &maxTensor, srcTensor, sharedTmpBuffer.pointer(), softmaxShapeInfo);
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename Tiling>
@@ -171,7 +171,7 @@ ASCENDC_INLINE void SoftMax(const LocalTensor<T>& dstTensor, const LocalTensor<T
                             const LocalTensor<uint8_t>& sharedTmpBuffer, const Tiling&,
                             const SoftMaxShapeInfo& softmaxShapeInfo = {}) {
   const LocalTensor<T>* none = nullptr;
-  detail::softmax(dstTensor, none, none, srcTensor, sharedTmpBuffer.GetPhyAddr(), softmaxShapeInfo);
+  detail::softmax(dstTensor, none, none, srcTensor, sharedTmpBuffer.pointer(), softmaxShapeInfo);
 }
 
 }  // namespace AscendC

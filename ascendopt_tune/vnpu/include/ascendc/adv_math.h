@@ -23,7 +23,7 @@ ASCENDC_INLINE vnpu::MathArguments math_arguments(const LocalTensor<T>& src0, co
   return a;
 }
 ASCENDC_INLINE vnpu::MathArguments with_shared(vnpu::MathArguments a, const LocalTensor<uint8_t>& shared) {
-  a.shared = shared.GetPhyAddr();
+  a.shared = shared.pointer();
   a.shared_bytes = shared.GetSize();
   return a;
 }

@@ -25,8 +25,8 @@ ASCENDC_INLINE void reduce_axis(vnpu::Fold fold, const LocalTensor<T>& dst, cons
   if (!inner_pad) vnpu::misuse(api, "srcInnerPad has to be true on architecture 2201");
   constexpr uint32_t per_block = 32 / sizeof(T);
   vnpu::AxisReduction r;
-  r.dst = dst.GetPhyAddr();
-  r.src = src.GetPhyAddr();
+  r.dst = dst.pointer();
+  r.src = src.pointer();
   r.work = work;
   r.dtype = vnpu::dtype_of<T>();
   r.rows = shape[0];
@@ -43,8 +43,8 @@ ASCENDC_INLINE void reduce_axis(vnpu::Fold fold, const LocalTensor<T>& dst, cons
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                           \
                            const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t srcShape[], bool srcInnerPad) { \
     static_assert(TYPES, MESSAGE);                                                                                     \
-    detail::reduce_axis<T, pattern, isReuseSource>(vnpu::Fold::FOLD, dstTensor, srcTensor,                             \
-                                                   sharedTmpBuffer.GetPhyAddr(), srcShape, srcInnerPad, #NAME);        \
+    detail::reduce_axis<T, pattern, isReuseSource>(vnpu::Fold::FOLD, dstTensor, srcTensor, sharedTmpBuffer.pointer(),  \
+                                                   srcShape, srcInnerPad, #NAME);                                      \
   }                                                                                                                    \
   template <class T, class pattern, bool isReuseSource = false>                                                        \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor,                           \
@@ -68,7 +68,7 @@ ASCENDC_INLINE void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<T>& 
                                const LocalTensor<T>& src, const LocalTensor<uint8_t>& sharedTmpBuffer, const Tiling&,
                                const SoftMaxShapeInfo& softmaxShapeInfo = {}) {
   static_assert(!isDataFormatNZ, "LogSoftMax in NZ format is not covered by the virtual NPU");
-  detail::softmax(dst, &sum, &max, src, sharedTmpBuffer.GetPhyAddr(), softmaxShapeInfo, true);
+  detail::softmax(dst, &sum, &max, src, sharedTmpBuffer.pointer(), softmaxShapeInfo, true);
 }
 
 // ---- RmsNorm ----
@@ -78,9 +78,9 @@ template <typename T, typename Tiling>
 ASCENDC_INLINE void rms_norm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,
                              void* work, T epsilon, const Tiling& tiling) {
   vnpu::RmsNorm n;
-  n.dst = dst.GetPhyAddr();
-  n.src = src.GetPhyAddr();
-  n.gamma = gamma.GetPhyAddr();
+  n.dst = dst.pointer();
+  n.src = src.pointer();
+  n.gamma = gamma.pointer();
   n.work = work;
   n.dtype = vnpu::dtype_of<T>();
   n.rows = tiling.bLength * tiling.sLength;
@@ -97,7 +97,7 @@ template <typename T, bool isBasicBlock = false, typename Tiling>
 ASCENDC_INLINE void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                             const LocalTensor<T>& gammaLocal, const LocalTensor<uint8_t>& sharedTmpBuffer,
                             const T epsilon, const Tiling& tiling) {
-  detail::rms_norm(dstLocal, srcLocal, gammaLocal, sharedTmpBuffer.GetPhyAddr(), epsilon, tiling);
+  detail::rms_norm(dstLocal, srcLocal, gammaLocal, sharedTmpBuffer.pointer(), epsilon, tiling);
 }
 template <typename T, bool isBasicBlock = false, typename Tiling>
 ASCENDC_INLINE void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
@@ -126,9 +126,9 @@ ASCENDC_INLINE void CumSum(LocalTensor<T>& dstTensor, LocalTensor<T>& lastRowTen
   static_assert(config.algorithm == CumSumAlgorithm::CUMSUM_ALGORITHM_LINEBYLINE,
                 "CumSum by Sklansky's algorithm does not exist on architecture 2201");
   vnpu::CumSum c;
-  c.dst = dstTensor.GetPhyAddr();
-  c.last = config.outputLastRow ? lastRowTensor.GetPhyAddr() : nullptr;
-  c.src = srcTensor.GetPhyAddr();
+  c.dst = dstTensor.pointer();
+  c.last = config.outputLastRow ? lastRowTensor.pointer() : nullptr;
+  c.src = srcTensor.pointer();
   c.dtype = vnpu::dtype_of<T>();
   c.outer = cumSumInfo.outter;
   c.inner = cumSumInfo.inner;

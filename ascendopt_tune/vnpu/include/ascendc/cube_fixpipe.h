@@ -124,7 +124,7 @@ ASCENDC_INLINE void bring_words(const LocalTensor<uint64_t>& words, uint32_t col
   vnpu::TableCopy t;
   t.bytes = (uint64_t(columns) * 8 + 127) / 128 * 128;
   void* table = vnpu::local_base(vnpu::Memory::FB);
-  vnpu::copy_to_table(vnpu::Memory::FB, table, words.GetPhyAddr(), t, vnpu::DType::U64, vnpu::DType::U64, "Fixpipe");
+  vnpu::copy_to_table(vnpu::Memory::FB, table, words.pointer(), t, vnpu::DType::U64, vnpu::DType::U64, "Fixpipe");
   vnpu::set_outgoing_words(table);
   vnpu::barrier(vnpu::Pipe::FIX);
 }
@@ -138,7 +138,7 @@ ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& sr
                 "AscendC::Fixpipe: NZ2DN does not exist on architecture 2201");
   vnpu::Outgoing o = detail::outgoing_of<T>(params, config.format == CO2Layout::ROW_MAJOR);
   o.cached = dst.IsCached();
-  vnpu::bring_out(dst.GetPhyAddr(), src.GetPhyAddr(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
+  vnpu::bring_out(dst.pointer(), src.pointer(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
@@ -151,14 +151,14 @@ ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& s
                              const DataCopyCO12DstParams& params) {
   vnpu::Outgoing o = detail::outgoing_of<T>(params);
   o.cached = dst.IsCached();
-  vnpu::bring_out(dst.GetPhyAddr(), src.GetPhyAddr(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "DataCopy");
+  vnpu::bring_out(dst.pointer(), src.pointer(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "DataCopy");
 }
 
 // ---- L0C -> L1 ----
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& params) {
   static_assert(config.format == CO2Layout::NZ, "AscendC::Fixpipe to L1: only CFG_NZ on architecture 2201");
-  vnpu::bring_to_l1(dst.GetPhyAddr(), src.GetPhyAddr(), detail::outgoing_of<T>(params, false), vnpu::dtype_of<U>(),
+  vnpu::bring_to_l1(dst.pointer(), src.pointer(), detail::outgoing_of<T>(params, false), vnpu::dtype_of<U>(),
                     vnpu::dtype_of<T>(), "Fixpipe");
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
@@ -170,7 +170,7 @@ ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src
 template <typename T, typename U>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                              const DataCopyCO12DstParams& params) {
-  vnpu::bring_to_l1(dst.GetPhyAddr(), src.GetPhyAddr(), detail::outgoing_of<T>(params), vnpu::dtype_of<U>(),
+  vnpu::bring_to_l1(dst.pointer(), src.pointer(), detail::outgoing_of<T>(params), vnpu::dtype_of<U>(),
                     vnpu::dtype_of<T>(), "DataCopy");
 }
 
@@ -178,13 +178,13 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& sr
 template <typename T>
 ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false) {
   if (isUnitFlag) vnpu::clear_unit_flags();
-  vnpu::set_outgoing_words(quantPre.GetPhyAddr());
+  vnpu::set_outgoing_words(quantPre.pointer());
 }
 template <typename T, bool setRelu = false>
 ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false) {
   static_assert(!setRelu, "AscendC::SetFixPipeConfig: setRelu has to be false on architecture 2201");
   if (isUnitFlag) vnpu::clear_unit_flags();
-  if (preData.GetPosition() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.GetPhyAddr());
+  if (preData.GetPosition() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.pointer());
 }
 ASCENDC_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
   vnpu::set_outgoing_matrices(ndNum, srcNdStride, dstNdStride);

@@ -20,6 +20,21 @@ struct Nd2NzParams {
   uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0, dstNzC0Stride = 0, dstNzNStride = 0,
            dstNzMatrixStride = 0;
 };
+// Of other architectures: kernels name it where they are compiled for those alone.
+struct LoadData2DParamsV2 {
+  uint32_t mStartPosition = 0, kStartPosition = 0;
+  uint16_t mStep = 0, kStep = 0;
+  int32_t srcStride = 0;
+  uint16_t dstStride = 0;
+  bool ifTranspose = false;
+  uint8_t sid = 0;
+};
+template <typename T>
+ASCENDC_INLINE void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2DParamsV2&) {
+  static_assert(!std::is_same_v<T, T>,
+                "AscendC::LoadData with LoadData2DParamsV2 does not exist on architecture 2201 (Atlas A2 and A3), "
+                "which the virtual NPU models");
+}
 // Counted in tiles of 512 bytes; dstGap from the end of one to the start of the next.
 struct LoadData2DParams {
   LoadData2DParams() = default;
@@ -89,7 +104,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   s.cached = src.IsCached();
   if (detail::memory_of(dst.GetPosition()) != vnpu::Memory::L1)
     vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1");
-  vnpu::copy_rows_to_tiles(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopy");
+  vnpu::copy_rows_to_tiles(dst.pointer(), src.pointer(), s, "DataCopy");
 }
 
 // Limit of LoadData: not int4b_t (nor is LoadDataWithTranspose); 3D: channels that fill whole blocks.
@@ -98,14 +113,14 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
   static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
-  vnpu::load_tiles(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(), detail::tile_load(params),
+  vnpu::load_tiles(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), detail::tile_load(params),
                    vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
   static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   if (params.ifTranspose) vnpu::misuse("LoadData", "tiles from global memory can't be transposed on the way");
-  vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(),
+  vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
                            detail::tile_load(params), "LoadData");
 }
 template <typename T>
@@ -113,7 +128,7 @@ ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const Local
                                           const LoadData2dTransposeParams& p) {
   static_assert(detail::is_tile_type<T>(),
                 "AscendC::LoadDataWithTranspose of this type is not covered by the virtual NPU");
-  vnpu::load_squares(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(),
+  vnpu::load_squares(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
                      {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.addrMode != 0},
                      vnpu::dtype_of<T>(), "LoadDataWithTranspose");
 }
@@ -124,7 +139,7 @@ ASCENDC_INLINE void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T
   static_assert(detail::is_tile_type<T>() && sizeof(T) >= 2, "AscendC::Fill takes types of 2 or 4 bytes");
   uint32_t value = 0;
   std::memcpy(&value, &p.initValue, sizeof(T));
-  vnpu::fill_blocks(detail::memory_of(dst.GetPosition()), dst.GetPhyAddr(), p.repeatTimes, p.blockNum, p.dstGap, value,
+  vnpu::fill_blocks(detail::memory_of(dst.GetPosition()), dst.pointer(), p.repeatTimes, p.blockNum, p.dstGap, value,
                     sizeof(T), "Fill");
 }
 // Its older name.

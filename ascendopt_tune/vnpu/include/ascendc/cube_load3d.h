@@ -81,6 +81,7 @@ struct IsResetLoad3dConfig {
   bool isSetFMatrix = true, isSetPadding = true;
 };
 inline constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
+inline constexpr IsResetLoad3dConfig CONV3D_LOAD3DV2_DEFAULT_CONFIG = {true, true};
 
 namespace detail {
 template <typename T>
@@ -89,8 +90,7 @@ ASCENDC_INLINE void load_windows(const LocalTensor<T>& dst, const LocalTensor<T>
   static_assert(is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   if (small) vnpu::misuse("LoadData", "enSmallK does not exist on architecture 2201");
   if (right) vnpu::misuse("LoadData", "fMatrixCtrl has to be false");
-  vnpu::load_windows(memory_of(dst.GetPosition()), dst.GetPhyAddr(), src.GetPhyAddr(), load, vnpu::dtype_of<T>(),
-                     "LoadData");
+  vnpu::load_windows(memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), load, vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 uint32_t padding_bits(T value) {
@@ -110,6 +110,10 @@ ASCENDC_INLINE void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList
   if (fmatrixMode != FmatrixMode::FMATRIX_LEFT)
     vnpu::misuse("SetFmatrix", "FMATRIX_LEFT is the only mode of architecture 2201");
   vnpu::set_window_image({l1H, l1W, padList[0], padList[1], padList[2], padList[3]});
+}
+// Its name in the toolkit's inner headers.
+ASCENDC_INLINE void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
+  SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT);
 }
 template <typename T>
 ASCENDC_INLINE void SetLoadDataPaddingValue(const T padValue) {

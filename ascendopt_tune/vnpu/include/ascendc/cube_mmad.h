@@ -57,7 +57,7 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
   using Start = vnpu::Product::Start;
   const bool zero = params.cmatrixInitVal && !params.isBias;
   const Start start = zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old;
-  vnpu::multiply(dst.GetPhyAddr(), fm.GetPhyAddr(), filter.GetPhyAddr(), nullptr, detail::product_of(params, start),
+  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), nullptr, detail::product_of(params, start),
                  vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
 }
 // The bias decides by its position where C begins: in the table of biases, or at what C held.
@@ -68,10 +68,10 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
                 "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
   using Start = vnpu::Product::Start;
   const bool table = bias.GetPosition() == TPosition::C2;
-  if (!table && bias.GetPhyAddr() != dst.GetPhyAddr())
+  if (!table && bias.pointer() != dst.pointer())
     vnpu::misuse("Mmad", "a bias has to be in the table of biases (TPosition::C2)");
   const Start start = params.cmatrixInitVal ? Start::Zero : table ? Start::Bias : Start::Old;
-  vnpu::multiply(dst.GetPhyAddr(), fm.GetPhyAddr(), filter.GetPhyAddr(), table ? bias.GetPhyAddr() : nullptr,
+  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), table ? bias.pointer() : nullptr,
                  detail::product_of(params, start), vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
 }
 

@@ -103,50 +103,48 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
 // ---- GM -> UB ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(src, detail::shape_of_count<T>(count)),
+  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), detail::cached_as(src, detail::shape_of_count<T>(count)),
                          "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(src, detail::shape_of(params)),
-                         "DataCopy");
+  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), detail::cached_as(src, detail::shape_of(params)), "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
                                 const DataCopyPadParams& pad) {
   vnpu::CopyShape s = detail::cached_as(src, detail::shape_of_pad(params, true));
   detail::add_padding<T>(s, pad, params.dstStride);
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
+  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), s, "DataCopyPad");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& params,
                                 const DataCopyPadExtParams<T>& pad) {
   vnpu::CopyShape s = detail::cached_as(src, detail::shape_of_pad(params, true));
   detail::add_padding<T>(s, pad, params.dstStride);
-  vnpu::copy_gm_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), s, "DataCopyPad");
+  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), s, "DataCopyPad");
 }
 
 // ---- UB -> GM ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(dst, detail::shape_of_count<T>(count)),
+  vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of_count<T>(count)),
                          "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(), detail::cached_as(dst, detail::shape_of(params)),
-                         "DataCopy");
+  vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of(params)), "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(),
-                         detail::cached_as(dst, detail::shape_of_pad(params, false)), "DataCopyPad");
+  vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of_pad(params, false)),
+                         "DataCopyPad");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                                 const DataCopyExtParams& params) {
-  vnpu::copy_local_to_gm(dst.GetPhyAddr(), src.GetPhyAddr(),
-                         detail::cached_as(dst, detail::shape_of_pad(params, false)), "DataCopyPad");
+  vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of_pad(params, false)),
+                         "DataCopyPad");
 }
 
 // ---- UB -> UB, and on cube cores L1 -> table of biases or of the outgoing pipe ----
@@ -171,25 +169,25 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
   if (detail::is_table(to)) {
     vnpu::TableCopy t;
     t.bytes = uint64_t(count) * sizeof(T) / 32 * 32;
-    return vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), t, vnpu::dtype_of<T>(), vnpu::dtype_of<T>(),
+    return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), t, vnpu::dtype_of<T>(), vnpu::dtype_of<T>(),
                                "DataCopy");
   }
-  vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of_count<T>(count), "DataCopy");
+  vnpu::copy_local_to_local(dst.pointer(), src.pointer(), detail::shape_of_count<T>(count), "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
   const vnpu::Memory to = detail::memory_of(dst.GetPosition());
   if (detail::is_table(to))
-    return vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), detail::table_copy(to, params, false),
+    return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), detail::table_copy(to, params, false),
                                vnpu::dtype_of<T>(), vnpu::dtype_of<T>(), "DataCopy");
-  vnpu::copy_local_to_local(dst.GetPhyAddr(), src.GetPhyAddr(), detail::shape_of(params), "DataCopy");
+  vnpu::copy_local_to_local(dst.pointer(), src.pointer(), detail::shape_of(params), "DataCopy");
 }
 
 // Biases that become wider on the way.
 template <typename T, typename U, std::enable_if_t<!std::is_same_v<T, U>, int> = 0>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& params) {
   const vnpu::Memory to = detail::memory_of(dst.GetPosition());
-  vnpu::copy_to_table(to, dst.GetPhyAddr(), src.GetPhyAddr(), detail::table_copy(to, params, sizeof(T) > sizeof(U)),
+  vnpu::copy_to_table(to, dst.pointer(), src.pointer(), detail::table_copy(to, params, sizeof(T) > sizeof(U)),
                       vnpu::dtype_of<T>(), vnpu::dtype_of<U>(), "DataCopy");
 }
 

@@ -71,7 +71,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
                              const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
   detail::copy_slices<T>(dstSliceInfo, dst.GetShapeInfo(), srcSliceInfo, src.GetShapeInfo(), dimValue,
                          [&](uint64_t d, uint64_t s, const vnpu::CopyShape& shape) __attribute__((always_inline)) {
-                           vnpu::copy_gm_to_local(dst.GetPhyAddr(d), src.GetPhyAddr(s), shape, "DataCopy");
+                           vnpu::copy_gm_to_local(dst.pointer() + d, src.pointer() + s, shape, "DataCopy");
                          });
 }
 template <typename T>
@@ -79,7 +79,7 @@ ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& s
                              const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
   detail::copy_slices<T>(dstSliceInfo, dst.GetShapeInfo(), srcSliceInfo, src.GetShapeInfo(), dimValue,
                          [&](uint64_t d, uint64_t s, const vnpu::CopyShape& shape) __attribute__((always_inline)) {
-                           vnpu::copy_local_to_gm(dst.GetPhyAddr(d), src.GetPhyAddr(s), shape, "DataCopy");
+                           vnpu::copy_local_to_gm(dst.pointer() + d, src.pointer() + s, shape, "DataCopy");
                          });
 }
 

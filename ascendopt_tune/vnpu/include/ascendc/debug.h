@@ -28,13 +28,13 @@ ASCENDC_INLINE void PRINTF(const char* fmt, Args... args) {
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
   vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.pointer()[i]));
   vnpu::print("\n");
 }
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
   vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.GetPhyAddr()[i]));
+  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.pointer()[i]));
   vnpu::print("\n");
 }
 [[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
@@ -46,6 +46,7 @@ ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uin
 #define ASSERT(...) VNPU_ASSERT("ASSERT", __VA_ARGS__, );
 #define ASSERT_MSG(...) VNPU_ASSERT("ASSERT_MSG", __VA_ARGS__, );
 #define ASCENDC_ASSERT(...) VNPU_ASSERT("ASCENDC_ASSERT", __VA_ARGS__, );
+#define ascendc_assert(...) VNPU_ASSERT("ascendc_assert", __VA_ARGS__, )
 #define KERNEL_LOG(LEVEL, ...)
 #undef assert
 #define assert(...) VNPU_ASSERT("assert", __VA_ARGS__, )

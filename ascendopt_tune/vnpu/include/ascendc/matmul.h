@@ -212,24 +212,24 @@ class MatmulImpl {
   }
   ASCENDC_INLINE void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false) {
     static_assert(A_TYPE::pos == TPosition::GM, "AscendC::Matmul::SetTensorA: A's position is not GM");
-    take(state_.a, gm.GetPhyAddr(), isTransposeA, "Matmul::SetTensorA");
+    take(state_.a, gm.pointer(), isTransposeA, "Matmul::SetTensorA");
     state_.a.cached = gm.IsCached();
     changed(true, false);
   }
   ASCENDC_INLINE void SetTensorB(const GlobalTensor<SrcBT>& gm, bool isTransposeB = false) {
     static_assert(B_TYPE::pos == TPosition::GM, "AscendC::Matmul::SetTensorB: B's position is not GM");
-    take(state_.b, gm.GetPhyAddr(), isTransposeB, "Matmul::SetTensorB");
+    take(state_.b, gm.pointer(), isTransposeB, "Matmul::SetTensorB");
     state_.b.cached = gm.IsCached();
     changed(false, true);
   }
   ASCENDC_INLINE void SetTensorA(const LocalTensor<SrcAT>& leftMatrix, bool isTransposeA = false) {
     static_assert(matmul_inner::may_be_local(A_TYPE::pos), "AscendC::Matmul::SetTensorA: A's position is not local");
-    take(state_.a, leftMatrix.GetPhyAddr(), isTransposeA, "Matmul::SetTensorA");
+    take(state_.a, leftMatrix.pointer(), isTransposeA, "Matmul::SetTensorA");
     changed(true, false);
   }
   ASCENDC_INLINE void SetTensorB(const LocalTensor<SrcBT>& rightMatrix, bool isTransposeB = false) {
     static_assert(matmul_inner::may_be_local(B_TYPE::pos), "AscendC::Matmul::SetTensorB: B's position is not local");
-    take(state_.b, rightMatrix.GetPhyAddr(), isTransposeB, "Matmul::SetTensorB");
+    take(state_.b, rightMatrix.pointer(), isTransposeB, "Matmul::SetTensorB");
     changed(false, true);
   }
   ASCENDC_INLINE void SetTensorA(SrcAT) {
@@ -237,7 +237,7 @@ class MatmulImpl {
                   "AscendC::Matmul::SetTensorA with a scalar is not covered by the virtual NPU");
   }
   ASCENDC_INLINE void SetBias(const GlobalTensor<BiasT>& biasGlobal) {
-    state_.bias.data = biasGlobal.GetPhyAddr();
+    state_.bias.data = biasGlobal.pointer();
     state_.bias.cached = biasGlobal.IsCached();
     state_.with_bias = true;
   }
@@ -248,7 +248,7 @@ class MatmulImpl {
     state_.words = nullptr;
   }
   ASCENDC_INLINE void SetQuantVector(const GlobalTensor<uint64_t>& quantTensor) {
-    state_.words = quantTensor.GetPhyAddr();
+    state_.words = quantTensor.pointer();
   }
   ASCENDC_INLINE void SetUserDefInfo(const uint64_t tilingPtr) { state_.user_tiling = tilingPtr; }
   template <typename T>
@@ -262,7 +262,7 @@ class MatmulImpl {
   ASCENDC_INLINE void SetLocalWorkspace(const LocalTensor<uint8_t>&) {}
   template <typename T>
   ASCENDC_INLINE void SetWorkspace(GlobalTensor<T>& addr) {
-    state_.workspace = addr.GetPhyAddr();
+    state_.workspace = addr.pointer();
   }
   template <typename T>
   ASCENDC_INLINE void SetWorkspace(const T* addr, int) {
@@ -285,19 +285,19 @@ class MatmulImpl {
   template <bool sync = true, typename T>
   ASCENDC_INLINE bool Iterate(bool enPartialSum, const LocalTensor<T>& localCmatrix) {
     static_assert(C_TYPE::pos == TPosition::CO1, "AscendC::Matmul::Iterate: a tensor of L0C is for C in CO1");
-    return vnpu::matmul_next(state_, enPartialSum, localCmatrix.GetPhyAddr(), "Matmul::Iterate");
+    return vnpu::matmul_next(state_, enPartialSum, localCmatrix.pointer(), "Matmul::Iterate");
   }
   template <bool sync = true>
   ASCENDC_INLINE void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false,
                                  bool waitIterateAll = false, bool /*fakeMsg*/ = false) {
     if (enSequentialWrite) vnpu::misuse("Matmul::IterateAll", "enSequentialWrite is not supported (AscendC reference)");
     goes_to(gm, enAtomic);
-    vnpu::matmul_all(state_, gm.GetPhyAddr(), sync, waitIterateAll, "Matmul::IterateAll");
+    vnpu::matmul_all(state_, gm.pointer(), sync, waitIterateAll, "Matmul::IterateAll");
   }
   template <bool sync = true>
   ASCENDC_INLINE void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false) {
     goes_to(gm, enAtomic);
-    vnpu::matmul_out(state_, gm.GetPhyAddr(), enSequentialWrite, "Matmul::GetTensorC");
+    vnpu::matmul_out(state_, gm.pointer(), enSequentialWrite, "Matmul::GetTensorC");
   }
   // A block by itself, whatever enSequentialWrite says.
   template <bool sync = true, bool doPad = false>
@@ -306,9 +306,9 @@ class MatmulImpl {
     if (enAtomic != 0) vnpu::misuse("Matmul::GetTensorC", "enAtomic is for global memory");
     state_.atomic = 0;
     if constexpr (sync)
-      vnpu::matmul_out_local(state_, co2Local.GetPhyAddr(), "Matmul::GetTensorC");
+      vnpu::matmul_out_local(state_, co2Local.pointer(), "Matmul::GetTensorC");
     else
-      vnpu::matmul_take_local(state_, co2Local.GetPhyAddr(), "Matmul::GetTensorC");
+      vnpu::matmul_take_local(state_, co2Local.pointer(), "Matmul::GetTensorC");
   }
   // Where in the workspace the next of the blocks lies that Iterate<false> has asked for.
   template <bool sync = true>

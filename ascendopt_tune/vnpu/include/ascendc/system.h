@@ -21,6 +21,8 @@ ASCENDC_INLINE void SetSysWorkspace(GM_ADDR workspace) {
 }
 constexpr uint32_t GetDataBlockSizeInBytes() { return 32; }
 ASCENDC_INLINE uint32_t GetUBSizeInBytes() { return vnpu::local_bytes(); }
+// Where flags between cores lie on the device; here they lie nowhere.
+ASCENDC_INLINE void SetSyncBaseAddr(uint64_t) {}
 // Modelled time in ticks of 50 MHz, of this core as if it were alone.
 ASCENDC_INLINE int64_t GetSystemCycle() { return vnpu::system_counter(); }
 // Scalar stores to GM are visible at once here; on the device this writes the cache line back.
@@ -34,15 +36,15 @@ ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 // Fills `size` elements of GM with `value` (InitGlobalMemory, Fill; InitOutput is its older name).
 template <typename T>
 ASCENDC_INLINE void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const T value) {
-  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "InitGlobalMemory");
+  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "InitGlobalMemory");
 }
 template <typename T>
 ASCENDC_INLINE void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value) {
-  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "Fill");
+  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "Fill");
 }
 template <typename T>
 ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
-  vnpu::fill_gm(gm.GetPhyAddr(), size, sizeof(T), &value, "InitOutput");
+  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "InitOutput");
 }
 
 }  // namespace AscendC

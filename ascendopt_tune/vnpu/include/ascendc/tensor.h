@@ -77,13 +77,20 @@ class LocalTensor {
   ASCENDC_INLINE void operator=(const detail::TensorComparison<U>& e) {
     Compare(*this, e.a, e.b, e.mode, e.a.GetSize());
   }
-  T* GetPhyAddr() const { return ptr_; }
-  T* GetPhyAddr(uint32_t offset) const { return ptr_ + offset; }
+  // A number, as on the device.
+  uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(ptr_); }
+  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(ptr_ + offset); }
+  T* pointer() const { return ptr_; }  // for the headers of this folder
   TPosition GetPosition() const { return position_; }
   uint32_t GetSize() const { return size_; }                                       // elements
   uint32_t GetLength() const { return static_cast<uint32_t>(size_ * sizeof(T)); }  // bytes
   void SetSize(uint32_t size) { size_ = size; }
   void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(bytes / sizeof(T)); }
+  // What its argument is, address_ of another tensor, is no part of a tensor here.
+  template <typename A>
+  void SetAddr(const A&) {
+    static_assert(!std::is_same_v<A, A>, "AscendC::LocalTensor::SetAddr is not covered by the virtual NPU");
+  }
   void SetAddrWithOffset(LocalTensor& src, uint32_t offset) { *this = src[offset]; }
   void SetUserTag(int32_t tag) { tag_ = tag; }
   int32_t GetUserTag() const { return tag_; }
@@ -147,6 +154,7 @@ class GlobalTensor {
   }
   void SetGlobalBuffer(T* buffer) { SetGlobalBuffer(buffer, 0); }
   T* GetPhyAddr() const { return ptr_; }
+  T* pointer() const { return ptr_; }
   T* GetPhyAddr(uint64_t offset) const { return ptr_ + offset; }
   ASCENDC_INLINE T GetValue(uint64_t index) const {
     vnpu::scalar_access(ptr_ + index, sizeof(T), false, "GlobalTensor::GetValue");

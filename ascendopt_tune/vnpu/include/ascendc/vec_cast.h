@@ -68,7 +68,7 @@ ASCENDC_INLINE void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& vdeq
   for (uint32_t i = 0; i < 16; i++)
     vdeq.SetValue(i, static_cast<T>(detail::dequant_word(vdeqInfo.vdeqScale[i], vdeqInfo.vdeqOffset[i],
                                                          vdeqInfo.vdeqSignMode[i])));
-  vnpu::set_dequant(reinterpret_cast<uint64_t>(vdeq.GetPhyAddr()));
+  vnpu::set_dequant(reinterpret_cast<uint64_t>(vdeq.pointer()));
 }
 
 #define VNPU_CAST_DEQUANT(NAME)                                                                                  \

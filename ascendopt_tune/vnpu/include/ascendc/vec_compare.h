@@ -12,14 +12,14 @@ constexpr vnpu::CompareMode to_compare(CMPMODE m) { return static_cast<vnpu::Com
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
                             CMPMODE cmpMode, const uint64_t mask[], uint8_t repeatTime, const BinaryRepeatParams& p) {
-  vnpu::compare(dst.GetPhyAddr(), src0.operand(p.src0BlkStride, p.src0RepStride),
+  vnpu::compare(dst.pointer(), src0.operand(p.src0BlkStride, p.src0RepStride),
                 src1.operand(p.src1BlkStride, p.src1RepStride), detail::to_compare(cmpMode),
                 detail::lanes_of(mask, repeatTime, isSetMask), "Compare");
 }
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
                             CMPMODE cmpMode, const uint64_t mask, uint8_t repeatTime, const BinaryRepeatParams& p) {
-  vnpu::compare(dst.GetPhyAddr(), src0.operand(p.src0BlkStride, p.src0RepStride),
+  vnpu::compare(dst.pointer(), src0.operand(p.src0BlkStride, p.src0RepStride),
                 src1.operand(p.src1BlkStride, p.src1RepStride), detail::to_compare(cmpMode),
                 detail::lanes_of(mask, repeatTime, isSetMask), "Compare");
 }
@@ -41,17 +41,17 @@ template <typename T, typename U>
 ASCENDC_INLINE void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
                             CMPMODE cmpMode, uint32_t count) {
   if (count == 0) return;
-  vnpu::compare(dst.GetPhyAddr(), src0.operand(), src1.operand(), detail::to_compare(cmpMode),
+  vnpu::compare(dst.pointer(), src0.operand(), src1.operand(), detail::to_compare(cmpMode),
                 detail::lanes_of_count(count), "Compare");
 }
 
 template <typename T>
 ASCENDC_INLINE void GetCmpMask(const LocalTensor<T>& dst) {
-  vnpu::read_compare_mask(dst.GetPhyAddr());
+  vnpu::read_compare_mask(dst.pointer());
 }
 template <typename T>
 ASCENDC_INLINE void SetCmpMask(const LocalTensor<T>& src) {
-  vnpu::write_compare_mask(src.GetPhyAddr());
+  vnpu::write_compare_mask(src.pointer());
 }
 
 // CompareScalar is the older name of Compares.
@@ -59,20 +59,20 @@ ASCENDC_INLINE void SetCmpMask(const LocalTensor<T>& src) {
   template <typename T, typename U, bool isSetMask = true>                                                             \
   ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
                            const uint64_t mask[], uint8_t repeatTime, const UnaryRepeatParams& p) {                    \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),  \
+    vnpu::compare_scalar(dst.pointer(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),     \
                          detail::to_compare(cmpMode), detail::lanes_of(mask, repeatTime, isSetMask), #NAME);           \
   }                                                                                                                    \
   template <typename T, typename U, bool isSetMask = true>                                                             \
   ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
                            const uint64_t mask, uint8_t repeatTime, const UnaryRepeatParams& p) {                      \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),  \
+    vnpu::compare_scalar(dst.pointer(), src0.operand(p.srcBlkStride, p.srcRepStride), vnpu::to_scalar(src1Scalar),     \
                          detail::to_compare(cmpMode), detail::lanes_of(mask, repeatTime, isSetMask), #NAME);           \
   }                                                                                                                    \
   template <typename T, typename U>                                                                                    \
   ASCENDC_INLINE void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode, \
                            uint32_t count) {                                                                           \
     if (count == 0) return;                                                                                            \
-    vnpu::compare_scalar(dst.GetPhyAddr(), src0.operand(), vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),   \
+    vnpu::compare_scalar(dst.pointer(), src0.operand(), vnpu::to_scalar(src1Scalar), detail::to_compare(cmpMode),      \
                          detail::lanes_of_count(count), #NAME);                                                        \
   }
 VNPU_COMPARES(Compares)
@@ -88,8 +88,8 @@ ASCENDC_INLINE void select_tensors(const LocalTensor<T>& dst, const LocalTensor<
   if (mode == SELMODE::VSEL_TENSOR_SCALAR_MODE)
     vnpu::misuse("Select", "VSEL_TENSOR_SCALAR_MODE takes a scalar as its second source");
   const bool in_register = mode == SELMODE::VSEL_CMPMASK_SPR;
-  if (in_register) vnpu::write_compare_mask(selMask.GetPhyAddr());
-  vnpu::select(dst.operand(p.dstBlkStride, p.dstRepStride), in_register ? nullptr : selMask.GetPhyAddr(),
+  if (in_register) vnpu::write_compare_mask(selMask.pointer());
+  vnpu::select(dst.operand(p.dstBlkStride, p.dstRepStride), in_register ? nullptr : selMask.pointer(),
                src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride), lanes);
 }
 template <typename T, typename U>
@@ -97,7 +97,7 @@ ASCENDC_INLINE void select_scalar(const LocalTensor<T>& dst, const LocalTensor<U
                                   T src1, SELMODE mode, const vnpu::Lanes& lanes, const BinaryRepeatParams& p) {
   if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE)
     vnpu::misuse("Select", "a scalar as the second source needs VSEL_TENSOR_SCALAR_MODE");
-  vnpu::select_scalar(dst.operand(p.dstBlkStride, p.dstRepStride), selMask.GetPhyAddr(),
+  vnpu::select_scalar(dst.operand(p.dstBlkStride, p.dstRepStride), selMask.pointer(),
                       src0.operand(p.src0BlkStride, p.src0RepStride), vnpu::to_scalar(src1), lanes);
 }
 }  // namespace detail
@@ -151,7 +151,7 @@ ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0
 template <typename T, typename U>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
                            uint8_t repeatTime, const BinaryRepeatParams& p) {
-  vnpu::select_register(dst.operand(p.dstBlkStride, p.dstRepStride), selMask.GetPhyAddr(),
+  vnpu::select_register(dst.operand(p.dstBlkStride, p.dstRepStride), selMask.pointer(),
                         src0.operand(p.src0BlkStride, p.src0RepStride),
                         detail::lanes_of(uint64_t{0}, repeatTime, false));
 }
@@ -170,8 +170,8 @@ ASCENDC_INLINE void select_bytes(const LocalTensor<T>& dst, const LocalTensor<T>
                                  const LocalTensor<U>& mask, const LocalTensor<uint8_t>& shared,
                                  const SelectWithBytesMaskShapeInfo& info, bool scalar_where_zero) {
   vnpu::select_bytes(dst.operand(), src.operand(), vnpu::to_scalar(scalar),
-                     {mask.GetPhyAddr(), vnpu::dtype_of<U>(), info.firstAxis, info.srcLastAxis, info.maskLastAxis,
-                      scalar_where_zero, shared.GetPhyAddr(), shared.GetSize()});
+                     {mask.pointer(), vnpu::dtype_of<U>(), info.firstAxis, info.srcLastAxis, info.maskLastAxis,
+                      scalar_where_zero, shared.pointer(), shared.GetSize()});
 }
 }  // namespace detail
 

@@ -33,27 +33,27 @@ template <typename T>
 ASCENDC_INLINE void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
                            const uint32_t srcBaseOffset, const uint32_t count) {
   if (count == 0) return;
-  vnpu::gather(dst.operand(), src.GetPhyAddr(), srcOffset.GetPhyAddr(), srcBaseOffset, detail::lanes_of_count(count));
+  vnpu::gather(dst.operand(), src.pointer(), srcOffset.pointer(), srcBaseOffset, detail::lanes_of_count(count));
 }
 template <typename T>
 ASCENDC_INLINE void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
                            const uint32_t srcBaseOffset, const uint64_t mask, const uint8_t repeatTime,
                            const uint16_t dstRepStride) {
-  vnpu::gather(dst.operand(1, dstRepStride), src.GetPhyAddr(), srcOffset.GetPhyAddr(), srcBaseOffset,
+  vnpu::gather(dst.operand(1, dstRepStride), src.pointer(), srcOffset.pointer(), srcBaseOffset,
                detail::lanes_of(mask, repeatTime, true));
 }
 template <typename T>
 ASCENDC_INLINE void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
                            const uint32_t srcBaseOffset, const uint64_t mask[], const uint8_t repeatTime,
                            const uint16_t dstRepStride) {
-  vnpu::gather(dst.operand(1, dstRepStride), src.GetPhyAddr(), srcOffset.GetPhyAddr(), srcBaseOffset,
+  vnpu::gather(dst.operand(1, dstRepStride), src.pointer(), srcOffset.pointer(), srcBaseOffset,
                detail::lanes_of(mask, repeatTime, true));
 }
 template <typename T>
 ASCENDC_INLINE void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& offset,
                             const uint8_t repeatTime, const GatherRepeatParams& repeatParams) {
-  vnpu::gather_blocks(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride), src.GetPhyAddr(),
-                      offset.GetPhyAddr(), repeatTime);
+  vnpu::gather_blocks(dst.operand(repeatParams.dstBlkStride, repeatParams.dstRepStride), src.pointer(),
+                      offset.pointer(), repeatTime);
 }
 
 namespace detail {
@@ -61,8 +61,8 @@ template <typename T>
 ASCENDC_INLINE vnpu::GatherMaskCall gather_mask_call(const LocalTensor<T>& dst, const LocalTensor<T>& src, bool counter,
                                                      uint32_t mask, const GatherMaskParams& p) {
   vnpu::GatherMaskCall c;
-  c.dst = dst.GetPhyAddr();
-  c.src = src.GetPhyAddr();
+  c.dst = dst.pointer();
+  c.src = src.pointer();
   c.dtype = vnpu::dtype_of<T>();
   c.counter = counter;
   c.count = mask;
@@ -83,7 +83,7 @@ ASCENDC_INLINE void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& 
   // No static_assert: kernels compile calls for types they never run with.
   if constexpr (sizeof(T) != sizeof(U)) vnpu::misuse("GatherMask", "src1Pattern needs elements as wide as the data's");
   vnpu::GatherMaskCall c = detail::gather_mask_call(dst, src0, reduceMode, mask, gatherMaskParams);
-  c.pattern = src1Pattern.GetPhyAddr();
+  c.pattern = src1Pattern.pointer();
   rsvdCnt = vnpu::gather_mask(c);
 }
 template <typename T, GatherMaskMode mode = defaultGatherMaskMode>

@@ -40,8 +40,8 @@ template <typename T>
 ASCENDC_INLINE vnpu::Reduction reduction(const LocalTensor<T>& dst, const LocalTensor<T>& src, int32_t dst_rep,
                                          int32_t src_blk, int32_t src_rep) {
   vnpu::Reduction r;
-  r.dst = dst.GetPhyAddr();
-  r.src = src.GetPhyAddr();
+  r.dst = dst.pointer();
+  r.src = src.pointer();
   r.dtype = vnpu::dtype_of<T>();
   r.dst_rep_stride = dst_rep;
   r.src_blk_stride = src_blk;
@@ -149,32 +149,32 @@ template <typename T, bool isSetMask = true>
 ASCENDC_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                               const LocalTensor<T>& sharedTmpBuffer, const int32_t count) {
   if (count <= 0) return;
-  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.GetPhyAddr(),
+  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.pointer(),
                    detail::reduce_count(count, isSetMask), "ReduceSum");
 }
-#define VNPU_REDUCE_EXTREME(NAME, OP)                                                                                  \
-  template <typename T>                                                                                                \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
-                           const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = 0) {            \
-    if (count <= 0) return;                                                                                            \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.GetPhyAddr(),       \
-                         detail::reduce_count(count, true), calIndex, #NAME);                                          \
-  }                                                                                                                    \
-  template <typename T>                                                                                                \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
-                           const LocalTensor<T>& sharedTmpBuffer, const int32_t mask, const int32_t repeatTime,        \
-                           const int32_t srcRepStride, bool calIndex = 0) {                                            \
-    if (repeatTime <= 0) return;                                                                                       \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                          \
-                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
-  }                                                                                                                    \
-  template <typename T>                                                                                                \
-  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                       \
-                           const LocalTensor<T>& sharedTmpBuffer, const uint64_t mask[], const int32_t repeatTime,     \
-                           const int32_t srcRepStride, bool calIndex = 0) {                                            \
-    if (repeatTime <= 0) return;                                                                                       \
-    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                          \
-                         sharedTmpBuffer.GetPhyAddr(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
+#define VNPU_REDUCE_EXTREME(NAME, OP)                                                                               \
+  template <typename T>                                                                                             \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                    \
+                           const LocalTensor<T>& sharedTmpBuffer, const int32_t count, bool calIndex = 0) {         \
+    if (count <= 0) return;                                                                                         \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, 8), sharedTmpBuffer.pointer(),       \
+                         detail::reduce_count(count, true), calIndex, #NAME);                                       \
+  }                                                                                                                 \
+  template <typename T>                                                                                             \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                    \
+                           const LocalTensor<T>& sharedTmpBuffer, const int32_t mask, const int32_t repeatTime,     \
+                           const int32_t srcRepStride, bool calIndex = 0) {                                         \
+    if (repeatTime <= 0) return;                                                                                    \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                       \
+                         sharedTmpBuffer.pointer(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
+  }                                                                                                                 \
+  template <typename T>                                                                                             \
+  ASCENDC_INLINE void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                                    \
+                           const LocalTensor<T>& sharedTmpBuffer, const uint64_t mask[], const int32_t repeatTime,  \
+                           const int32_t srcRepStride, bool calIndex = 0) {                                         \
+    if (repeatTime <= 0) return;                                                                                    \
+    vnpu::reduce_extreme(vnpu::ReduceOp::OP, detail::reduction(dst, src, 1, 1, srcRepStride),                       \
+                         sharedTmpBuffer.pointer(), detail::reduce_lanes(mask, repeatTime, true), calIndex, #NAME); \
   }
 VNPU_REDUCE_EXTREME(ReduceMax, Max)
 VNPU_REDUCE_EXTREME(ReduceMin, Min)
@@ -185,7 +185,7 @@ ASCENDC_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& s
                               const LocalTensor<T>& sharedTmpBuffer, const int32_t mask, const int32_t repeatTime,
                               const int32_t srcRepStride) {
   if (repeatTime <= 0) return;
-  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, srcRepStride), sharedTmpBuffer.GetPhyAddr(),
+  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, srcRepStride), sharedTmpBuffer.pointer(),
                    detail::reduce_lanes(mask, repeatTime, true), "ReduceSum");
 }
 template <typename T>
@@ -193,7 +193,7 @@ ASCENDC_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& s
                               const LocalTensor<T>& sharedTmpBuffer, const uint64_t mask[], const int32_t repeatTime,
                               const int32_t srcRepStride) {
   if (repeatTime <= 0) return;
-  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, srcRepStride), sharedTmpBuffer.GetPhyAddr(),
+  vnpu::reduce_sum(detail::reduction(dst, src, 1, 1, srcRepStride), sharedTmpBuffer.pointer(),
                    detail::reduce_lanes(mask, repeatTime, true), "ReduceSum");
 }
 

@@ -32,21 +32,20 @@ struct MrgSortSrcList {
 template <typename T>
 ASCENDC_INLINE void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<uint32_t>& src1,
                            const int32_t repeatTime) {
-  vnpu::sort32(dst.GetPhyAddr(), src0.GetPhyAddr(), src1.GetPhyAddr(), vnpu::dtype_of<T>(),
-               static_cast<uint32_t>(repeatTime));
+  vnpu::sort32(dst.pointer(), src0.pointer(), src1.pointer(), vnpu::dtype_of<T>(), static_cast<uint32_t>(repeatTime));
 }
 template <typename T>
 ASCENDC_INLINE void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& params) {
   vnpu::MergeLists m;
-  m.list[0] = src.src1.GetPhyAddr();
-  m.list[1] = src.src2.GetPhyAddr();
-  m.list[2] = src.src3.GetPhyAddr();
-  m.list[3] = src.src4.GetPhyAddr();
+  m.list[0] = src.src1.pointer();
+  m.list[1] = src.src2.pointer();
+  m.list[2] = src.src3.pointer();
+  m.list[3] = src.src4.pointer();
   for (int32_t i = 0; i < MRG_SORT_ELEMENT_LEN; i++) m.length[i] = params.elementLengths[i];
   m.valid = params.validBit;
   m.stop_when_exhausted = params.ifExhaustedSuspension;
   m.repeat = params.repeatTimes;
-  vnpu::merge_sort(dst.GetPhyAddr(), m, vnpu::dtype_of<T>());
+  vnpu::merge_sort(dst.pointer(), m, vnpu::dtype_of<T>());
 }
 ASCENDC_INLINE void GetMrgSortResult(uint16_t& mrgSortList1, uint16_t& mrgSortList2, uint16_t& mrgSortList3,
                                      uint16_t& mrgSortList4) {
@@ -87,7 +86,7 @@ template <typename T, bool isFullSort>
 ASCENDC_INLINE void Sort(const LocalTensor<T>& dst, const LocalTensor<T>& concat, const LocalTensor<uint32_t>& index,
                          LocalTensor<T>& tmp, const int32_t repeatTime) {
   if constexpr (isFullSort)
-    vnpu::sort_all(dst.GetPhyAddr(), concat.GetPhyAddr(), index.GetPhyAddr(), tmp.GetPhyAddr(), vnpu::dtype_of<T>(),
+    vnpu::sort_all(dst.pointer(), concat.pointer(), index.pointer(), tmp.pointer(), vnpu::dtype_of<T>(),
                    static_cast<uint32_t>(repeatTime));
   else
     Sort32(dst, concat, index, repeatTime);

@@ -71,8 +71,8 @@ ASCENDC_INLINE void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADD
                                    const TransDataTo5HDParams& nchwconvParams) {
   uint64_t dst[NCHW_CONV_ADDR_LIST_SIZE], src[NCHW_CONV_ADDR_LIST_SIZE];
   for (int32_t i = 0; i < NCHW_CONV_ADDR_LIST_SIZE; i++) {
-    dst[i] = reinterpret_cast<uint64_t>(dstList[i].GetPhyAddr());
-    src[i] = reinterpret_cast<uint64_t>(srcList[i].GetPhyAddr());
+    dst[i] = reinterpret_cast<uint64_t>(dstList[i].pointer());
+    src[i] = reinterpret_cast<uint64_t>(srcList[i].pointer());
   }
   detail::transpose_rows<T>(dst, src, nchwconvParams);
 }
@@ -106,7 +106,7 @@ ASCENDC_INLINE void TransDataTo5HDImpl(uint64_t dstList[16], uint64_t srcList[16
 // Limit of Transpose: not the kinds for NZ and BNSD layouts of the high-level form.
 template <typename T>
 ASCENDC_INLINE void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src) {
-  vnpu::transpose_16x16(dst.GetPhyAddr(), src.GetPhyAddr(), vnpu::dtype_of<T>(), "Transpose");
+  vnpu::transpose_16x16(dst.pointer(), src.pointer(), vnpu::dtype_of<T>(), "Transpose");
 }
 template <typename T>
 ASCENDC_INLINE void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
@@ -116,11 +116,11 @@ ASCENDC_INLINE void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& s
       return;
     case TransposeType::TRANSPOSE_ND2ND_B16:
       if (p.hSize != 16 || p.wSize != 16) vnpu::misuse("Transpose", "TRANSPOSE_ND2ND_B16 needs hSize = wSize = 16");
-      return vnpu::transpose_16x16(dst.GetPhyAddr(), src.GetPhyAddr(), vnpu::dtype_of<T>(), "Transpose");
+      return vnpu::transpose_16x16(dst.pointer(), src.pointer(), vnpu::dtype_of<T>(), "Transpose");
     case TransposeType::TRANSPOSE_NCHW2NHWC:
     case TransposeType::TRANSPOSE_NHWC2NCHW:
-      return vnpu::transpose_channels(dst.GetPhyAddr(), src.GetPhyAddr(), sharedTmpBuffer.GetPhyAddr(),
-                                      vnpu::dtype_of<T>(), p.nSize, p.cSize, uint32_t(p.hSize) * p.wSize,
+      return vnpu::transpose_channels(dst.pointer(), src.pointer(), sharedTmpBuffer.pointer(), vnpu::dtype_of<T>(),
+                                      p.nSize, p.cSize, uint32_t(p.hSize) * p.wSize,
                                       p.transposeType == TransposeType::TRANSPOSE_NCHW2NHWC);
     default:
       vnpu::unsupported("Transpose", "this transposeType is not supported (AscendC reference, Transpose)");
