@@ -70,6 +70,7 @@ class Settings:
     cann_ops: Path | None = None
     mkb: Path | None = None
     asc_devkit: Path | None = None
+    catlass: Path | None = None
     vllm_ascend: Path | None = None
     mkb_solutions: Path | None = None
     reference: Path | None = None
@@ -320,6 +321,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("cann_ops", _path, "A checkout of cann-ops: the operators of `bench search`.", "its tests are skipped"),
     Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
+    Variable("catlass", _path, "A checkout of catlass.", "its tests are skipped", tests_only=True),
     Variable(
         "vllm_ascend",
         _path,

@@ -1,15 +1,18 @@
 // How a program with <<<>>> launches runs on the virtual NPU: the launch goes through the runtime, to the kernel of the
-// binary that AOT_BINARY names.
+// binary that AOT_BINARY names. What the virtual NPU tells of every launch goes to the file AOT_REPORTS, a line each.
 #pragma once
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "acl/acl.h"
 #include "acl/acl_rt.h"
+
+extern "C" const char* vnpu_last_report();
 
 struct DirectLaunch {
   const char* name;
@@ -29,6 +32,8 @@ struct DirectLaunch {
     check(aclrtBinaryGetFunction(binary, name, &function));
     check(aclrtLaunchKernel(function, blocks, block.data(), block.size(), stream));
     check(aclrtSynchronizeStream(stream));
+    if (const char* reports = std::getenv("AOT_REPORTS"))
+      std::ofstream(reports, std::ios::app) << vnpu_last_report() << "\n";
   }
 
  private:

@@ -154,45 +154,49 @@ class Rewriter {
     return head.end + 1;
   }
 
+  bool is_one_of(size_t i, const std::set<std::string>& words) const { return words.count(at(i)) != 0; }
+
+  // What the declaration from `i` on declares; no name where it is of no interest.
   Declared declared(size_t i) const {
-    Declared found;
-    for (; i < tokens_.size() && tokens_[i] != ";" && tokens_[i] != "{" && tokens_[i] != "="; ++i) {
-      const std::string& token = tokens_[i];
-      if (token == "using" || token == "friend" || token == "template") return {};
-      if (token == "struct" || token == "class" || token == "union") {
-        found.is_class = true;
-        found.name = at(i + 1);
-        if (at(i + 2) == "<") found.arguments = {i + 3, behind(i + 2) - 1};
-        return found;
-      }
-      size_t name = i;
-      if (token == "operator") {
-        name = i + 1;
-        while (at(name) != "(" || at(name + 1) == ")") name += at(name) == "(" ? 2 : 1;
-        found.name = words({i, std::min(name, i + 3)});
-        if (at(i + 1) == "(") name = i + 3;
-      } else if (token == "__attribute__" || token == "alignas" || token == "decltype") {
-        i = behind(i + 1) - 1;
-        continue;
-      } else if (at(i + 1) == "(" || at(i + 1) == "<") {
-        found.name = token;
-        name = i + 1;
-      } else {
+    while (i < tokens_.size() && !is_one_of(i, {";", "{", "=", "using", "friend", "template"})) {
+      if (is_one_of(i, {"struct", "class", "union"})) return declared_class(i);
+      if (is_one_of(i, {"__attribute__", "alignas", "decltype"})) {
+        i = behind(i + 1);
         continue;
       }
-      found.arguments = {};
-      if (at(name) == "<") {
-        found.arguments = {name + 1, behind(name) - 1};
-        name = behind(name);
+      const size_t name = behind_name(i);
+      if (!is_one_of(name, {"(", "<"})) {
+        i = name;
+        continue;
       }
-      if (at(name) == "(") {
-        found.parameters = parts({name + 1, behind(name) - 1}).size();
-        return found;
-      }
-      i = name - 1;  // a type with arguments
+      const size_t list = at(name) == "<" ? behind(name) : name;
+      if (at(list) == "(") return declared_function({i, name}, list);
+      i = list;  // a type with arguments
     }
     return {};
   }
+
+  Declared declared_class(size_t i) const {
+    Declared found{at(i + 1), true, {}, 0};
+    if (at(i + 2) == "<") found.arguments = {i + 3, behind(i + 2) - 1};
+    return found;
+  }
+
+  Declared declared_function(Range name, size_t list) const {
+    Declared found{words(name), false, {}, parts({list + 1, behind(list) - 1}).size()};
+    if (list != name.end) found.arguments = {name.end + 1, list - 1};
+    return found;
+  }
+
+  // The token behind a word, or behind `operator` and what it is of.
+  size_t behind_name(size_t i) const {
+    if (at(i) != "operator") return i + 1;
+    if (at(i + 1) == "(") return i + 3;
+    size_t end = i + 2;
+    while (end < tokens_.size() && tokens_[end] != "(" && !(tokens_[end] == "<" && word(end - 1))) ++end;
+    return end;
+  }
+  bool word(size_t i) const { return std::isalnum(static_cast<unsigned char>(at(i)[0])) != 0; }
 
   // The name of a template's parameter; "" where it has none, or is a pack.
   std::string name_of(Range parameter) const {

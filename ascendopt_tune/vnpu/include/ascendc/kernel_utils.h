@@ -26,7 +26,10 @@ constexpr uint8_t B32_DATA_NUM_PER_BLOCK = 8, B16_DATA_NUM_PER_BLOCK = 16;
 constexpr int32_t B32_DATA_NUM_PER_REPEAT = 64, B16_DATA_NUM_PER_REPEAT = 128;
 constexpr uint32_t ONE_BLK_HALF_NUM = 16, ONE_BLK_FLOAT_NUM = 8;
 constexpr uint32_t BRCB_BROADCAST_NUMBER = 8;
+#ifndef VNPU_BLOCK_CUBE  // both sides have it, and some files are for both
+#define VNPU_BLOCK_CUBE
 constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
+#endif
 
 // Bits of a float. Kernels take the number through the address, and a constant of that has to be one when the kernel is
 // compiled: nothing runs when it is loaded.

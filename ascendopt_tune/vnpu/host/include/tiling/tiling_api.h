@@ -19,7 +19,10 @@
 #include "tiling/temporary_sizes.h"
 
 namespace AscendC {
+#ifndef VNPU_BLOCK_CUBE  // both sides have it, and some files are for both
+#define VNPU_BLOCK_CUBE
 constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
+#endif
 }
 
 // CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.

@@ -1,0 +1,101 @@
+"""Samples of asc-devkit as they are, host and kernel: ``<<<>>>`` is a call, their own scripts make inputs and judge."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from test_cube import device
+
+from ascendopt_tune.build import toolkit
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = "examples/01_simd_cpp_api"
+LAUNCH = re.compile(
+    r"\b(?P<kernel>\w+)(?:\s*<(?P<values>[\w\s,]+)>)?\s*<<<(?P<blocks>[^;{}]*?),[^,;{}]*,\s*(?P<stream>\w+)\s*>>>\s*"
+    r"\((?P<given>[^;]*?)\);"
+)
+CONSTANT = re.compile(r"constexpr\s+(?:static\s+)?u?int\d+_t\s+(\w+)\s*=\s*(\d+);")
+HEAD = "#define main aot_host_main\n#define AOT_HOST_LAUNCH(...) ((void)0)\n#include <string>\n#include <vector>\n"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """``scenario``: its SCENARIO_NUM; ``make``, ``check``: for its scripts. ``hazards``: what it forgot to order."""
+
+    folder: str
+    scenario: int = 0
+    make: tuple[str, ...] = ()
+    check: tuple[str, ...] = ()
+    hazards: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.folder.rsplit("/", 1)[1] + (f"-{self.scenario}" if self.scenario else "")
+
+
+def instances(text: str) -> str:
+    """Functions that call the templates which are launched, with the constants of the sample's own host code."""
+    constants, added = dict(CONSTANT.findall(text)), ""
+    for launch in LAUNCH.finditer(text):
+        if launch["values"] is None:
+            continue
+        cores = re.search(rf"(__cube__|__vector__|__mix__\([^)]*\)) void {launch['kernel']}\b", text)
+        assert cores is not None
+        values = ", ".join(constants.get(v.strip(), v.strip()) for v in launch["values"].split(","))
+        names = [f"p{i}" for i in range(launch["given"].count(",") + 1)]
+        added += f'extern "C" __global__ {cores[1]} void aot_{launch["kernel"]}('
+        added += ", ".join(f"GM_ADDR {n}" for n in names) + ") { "
+        added += f"{launch['kernel']}<{values}>({', '.join(names)}); }}\n"
+    return added
+
+
+def _call(launch: re.Match[str]) -> str:
+    name = ("aot_" if launch["values"] else "") + launch["kernel"]
+    made = f'DirectLaunch{{"{name}", static_cast<uint32_t>({launch["blocks"]}), {launch["stream"]}}}'
+    return f"({made})({launch['given']});"
+
+
+def build(folder: Path, work: Path, defines: tuple[str, ...] = ()) -> None:
+    """The kernels as a binary, and the program around them (direct_program.h)."""
+    source, prefix = next(folder.glob("*.asc")), toolkit.virtual().prefix
+    text = source.read_text()
+    options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{folder}", *defines]
+    kernels = HEAD + LAUNCH.sub("AOT_HOST_LAUNCH();", text) + "\n" + instances(text)
+    (work / "kernels.o").write_bytes(device().compile(kernels, source.name, options))
+    head = '#include "direct_program.h"\n#include "kernel_operator.h"\n'
+    (work / "program.cpp").write_text(head + LAUNCH.sub(_call, text))
+    command = ["g++", "-std=c++17", "-O0", "-w", "-DTILING_KEY_VAR=0", "-DVNPU_AUTO_SYNC=0", *defines,
+               f"-I{prefix}/include", f"-I{folder}", f"-I{HERE}", str(work / "program.cpp"), f"-L{prefix}/lib64",
+               "-lascendcl", "-lvnpu", "-lvnpu_host", f"-Wl,-rpath,{prefix}/lib64",
+               "-o", str(work / "program")]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def run(sample: Sample, checkout: Path, work: Path) -> list[dict[str, Any]]:
+    """Builds, feeds, runs and checks the sample; what the virtual NPU tells of its launches.
+
+    Raises:
+        AssertionError: the sample's own check doesn't pass.
+    """
+    folder = checkout / EXAMPLES / sample.folder
+    for name in ("input", "output"):
+        (work / name).mkdir()
+    build(folder, work, (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else ())
+    fill = [sys.executable, str(folder / "scripts/gen_data.py"), *sample.make]
+    subprocess.run(fill, cwd=work, check=True, capture_output=True)
+    environment = {**os.environ, "AOT_BINARY": str(work / "kernels.o"), "AOT_REPORTS": str(work / "reports")}
+    done = subprocess.run([str(work / "program")], cwd=work, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (work / "output/output.bin").stat().st_size == (work / "output/golden.bin").stat().st_size
+    verify = next((folder / "scripts").glob("verify*.py"))
+    command = [sys.executable, str(verify), *(sample.check or ("output/output.bin", "output/golden.bin"))]
+    told = subprocess.run(command, cwd=work, capture_output=True, text=True)
+    assert "pass" in told.stdout.lower(), told.stdout[-400:]
+    return [json.loads(line) for line in (work / "reports").read_text().splitlines()]

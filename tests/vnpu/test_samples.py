@@ -1,0 +1,42 @@
+"""Samples of single instructions and copies of cube cores, of asc-devkit: whole programs, as they are.
+
+The sources are found through ``ASCENDOPT_ASC_DEVKIT``; without it these tests are skipped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sample_programs import EXAMPLES, Sample, run
+
+from ascendopt_tune.settings import settings
+
+FILES = ("output/output.bin", "output/golden.bin")
+MOVES, OUT = "03_basic_api/00_data_movement/data_copy_gm2l1", "03_basic_api/00_data_movement/data_copy_l0c2gm"
+#: The words of a requantization go to the Fixpipe buffer and are read there by the same pipe.
+WORDS = ("PipeBarrier<PIPE_FIX>",)
+TABLE = [
+    Sample("00_introduction/02_matrix/matmul_basic_api"),
+    Sample("01_utilities/00_printf/simple_printf"),
+    Sample("01_utilities/01_assert"),
+    *(Sample(f"06_compatibility_guide/{name}") for name in ("fill", "data_copy_l1togm")),
+    *(Sample("06_compatibility_guide/pattern_transformation", n) for n in (1, 2)),
+    *(Sample(MOVES, n, (f"-scenarioNum={n}",)) for n in (1, 2, 4, 5)),
+    *(
+        Sample(OUT, n, (f"-scenarioNum={n}",), (f"-scenarioNum={n}", *FILES), WORDS if n in (2, 4, 6) else ())
+        for n in range(1, 7)
+    ),
+]
+
+
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: s.name)
+def test_samples_of_asc_devkit(sample: Sample, tmp_path: Path) -> None:
+    checkout = settings().asc_devkit
+    if checkout is None or not (checkout / EXAMPLES / sample.folder).is_dir():
+        pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no such sample")
+    reports = run(sample, checkout, tmp_path)
+    assert reports
+    for report in reports:
+        assert {h["missing"] for h in report["hazards"]} == set(sample.hazards)
+        assert not report["unwritten"]
