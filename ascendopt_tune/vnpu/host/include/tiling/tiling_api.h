@@ -23,7 +23,7 @@ namespace AscendC {
 #define VNPU_BLOCK_CUBE
 constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
 #endif
-}
+}  // namespace AscendC
 
 // CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.
 using namespace std;
