@@ -36,6 +36,7 @@ from ascendopt_tune.sources.registry import load_operator, operator_names
 NOMINAL = "ascend910b2"
 WITHIN = 0.10  # of a constant; of half its interval, if it may be 0 and that is more
 SHARE = 0.90  # of the constants that the benchmarks see
+OF_CUBE_CORES = ("cube_instructions", "nd2nz", "mte1", "mac", "fixpipe", "mixed")  # no benchmark sees these sections
 MEDIAN, WORST = 0.05, 0.15  # of the operators' times
 
 EFFORT = Effort(100, 50.0, 10)  # smaller batches than on a device: noise is of every time, however long
@@ -124,7 +125,8 @@ def test_a_device_is_calibrated(seed: int, bench: Bench, tmp_path: Path) -> None
     print(f"  {inside:.0%} of the 90 % intervals hold the device's constant")
     assert len(missed) <= (1 - SHARE) * len(off)
     assert inside >= 0.75
-    assert len(off) >= 0.8 * len(bench.chip.constants)
+    visible = [key for key in bench.chip.constants if key.partition(".")[0] not in OF_CUBE_CORES]
+    assert len(off) >= 0.9 * len(visible)
 
     held = max((r.percent for r in result.held), key=abs)
     print(f"  microbenchmarks held out: worst {held:+.2f} %")
