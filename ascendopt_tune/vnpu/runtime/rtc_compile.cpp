@@ -380,10 +380,9 @@ class Compilation {
 
   // What a pass's compilation lists goes behind what those before have listed.
   void collect_listing() const {
-    for (const char* part : {"", "0"}) {
-      std::ofstream all(options_.listing + part, std::ios::binary | std::ios::app);
-      if (!options_.listing.empty()) all << read_file(listing_.string() + part);
-    }
+    if (options_.listing.empty()) return;
+    for (const char* part : {"", "0"})
+      std::ofstream(options_.listing + part, std::ios::binary | std::ios::app) << read_file(listing_.string() + part);
   }
 
   // Runs a step of building.
