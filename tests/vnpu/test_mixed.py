@@ -48,6 +48,12 @@ def default_options() -> Iterator[None]:
     device().options = LaunchOptions()
 
 
+def test_compiling_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    device().compile(SOURCE.read_text(), SOURCE.name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def launch(
     name: str, arrays: Sequence[Array], *numbers: int, blocks: int = 1, output: int = -1, scratch: int = -1
 ) -> dict[str, Any]:
