@@ -120,6 +120,8 @@ class Connection:
     def _listen(self) -> None:
         """Hands answers to their futures until the server ends; then whatever it owes is lost."""
         for line in self._out:
+            if not line.endswith(b"\n"):  # it was killed while it wrote this
+                break
             answer = protocol.loads(line)
             with self._lock:
                 future = self._pending.pop(answer["id"])

@@ -75,6 +75,19 @@ def test_rewrites_parse_repeat_and_are_not_found_twice(name: str, finder: tuple[
         assert rewrite.site not in {r.site for r in motif.optimize(after)}
 
 
+def test_bank_groups_are_those_of_the_unified_buffer() -> None:
+    """Queues of a cube core's memories have none, in whatever file and way they are declared."""
+    motif = find("bank-groups")
+    ours = kernel("    Exp(yLocal, xLocal, n);")
+    cube = {path: re.sub(r"QuePosition::(VECIN|VECOUT)", "TPosition::A1", code) for path, code in ours.items()}
+    (all_of_them,) = (r for r in motif.optimize(program(ours, {})) if r.site == "shift/each")
+    (one,) = (r for r in motif.optimize(program(cube, {})) if r.site == "shift/each")
+    assert (all_of_them.change, one.change) == (
+        "3 of 3 buffers 32 bytes longer",
+        "1 of 1 buffers 32 bytes longer",
+    )
+
+
 # No motif knows cube cores yet.
 @pytest.mark.parametrize("name", sorted(vector_operators()))
 def test_the_registry_has_something_to_take_away(name: str) -> None:

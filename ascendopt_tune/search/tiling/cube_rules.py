@@ -11,14 +11,14 @@ assumed, and only put proposals in order; the evaluation decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product as every
 
 from tree_sitter import Node
 
 from ...nouns.trial import Move
-from ...sources.cpp import Edit, walk
+from ...sources.cpp import Edit, SourceFile, walk
 from ..mutation import Mutation
 from .context import Context, number
 from .slice import EvolvableSite, Template
@@ -42,6 +42,7 @@ _PROMISE = 6.0  # of the best one; a single number has at most about 4
 _SHARE, _PACKET, _STEP, _LOAD = 1500, 300, 350, 12
 _ROW, _BYTES = 4, 64  # cycles a row that is copied at least takes, bytes a cycle
 _MACS = 8192  # products a cycle, times the bytes of an element
+_VECTORS = 2  # vector cores beside a cube core
 
 
 @dataclass(frozen=True)
@@ -156,31 +157,62 @@ class Asked:
     path: str
     function: str
     way: str
-    at: int  # of the statement
-    told: str  # what these rules told it before, directly in front of the statement
+    start: int  # of what these rules told it before, directly in front of the statement that asks
+    at: int  # of that statement
+    told: tuple[tuple[str, str], ...]  # what they told it: setter, arguments
     to_vectors: bool  # blocks of C go to the Unified Buffer
+    on_vectors: bool  # vector cores own the objects: the function counts those
+
+
+@dataclass(frozen=True)
+class _Call:
+    """``way`` ``name`` ``(arguments)``: a call of a member of an object that has a name."""
+
+    way: str
+    name: str
+    arguments: str
+    node: Node
+
+
+def _member_calls(source: SourceFile, root: Node) -> Iterator[_Call]:
+    for node in walk(root):
+        member = node.child_by_field_name("function") if node.type == "call_expression" else None
+        arguments = node.child_by_field_name("arguments")
+        if member is None or member.type != "field_expression" or arguments is None:
+            continue
+        owner, name = member.child_by_field_name("argument"), member.child_by_field_name("field")
+        if owner is not None and name is not None and owner.type == "identifier":
+            way = source.data[owner.start_byte : name.start_byte].decode("utf-8", "replace")
+            yield _Call(way, source.text(name), source.text(arguments)[1:-1], node)
 
 
 def _asked(template: Template) -> Iterator[Asked]:
-    text = template.flow.program.text
     for function in template.program.functions:
-        body = text(function.path, function.body)
-        for node in walk(function.body):
-            found = _object_of(text(function.path, node)) if node.type == "call_expression" else None
-            statement = _statement(node) if found else None
-            if not found or statement is None or f"{found}SetBType(" not in body:
+        source = template.program.files[function.path]
+        calls = list(_member_calls(source, function.body))
+        on_vectors = any(c.name == "GetCoreNumAiv" for c in calls)
+        for call in calls:
+            own = [c for c in calls if c.way == call.way]
+            statement = _statement(call.node) if call.name == "GetTiling" else None
+            if statement is None or not any(c.name == "SetBType" for c in own):
                 continue
-            before = template.program.files[function.path].data[: statement.start_byte].decode("utf-8", "replace")
-            told = re.search(rf"(?:{re.escape(found)}Set\w+\([^;]*\); )+$", before)
-            to_vectors = re.search(rf"{re.escape(found)}SetCType\([^;]*\bVECIN\b", body) is not None
-            yield Asked(
-                function.path, function.name, found, statement.start_byte, told.group() if told else "", to_vectors
-            )
+            start, told = _told_before(statement, own)
+            to_vectors = any(c.name == "SetCType" and re.search(r"\bVECIN\b", c.arguments) for c in own)
+            at = statement.start_byte
+            yield Asked(function.path, function.name, call.way, start, at, told, to_vectors, on_vectors)
 
 
-def _object_of(call: str) -> str | None:
-    found = re.match(r"(\w+(?:\.|->))GetTiling\(", call)
-    return found[1] if found else None
+def _told_before(statement: Node, own: Sequence[_Call]) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """The setters directly in front of ``statement``, on its line, and where the first of them starts."""
+    told: list[tuple[str, str]] = []
+    first = statement
+    while (before := first.prev_named_sibling) is not None and before.end_point.row == statement.start_point.row:
+        setter = next((c for c in own if c.node.parent == before and c.name.startswith("Set")), None)
+        if setter is None:
+            break
+        told.insert(0, (setter.name, setter.arguments))
+        first = before
+    return first.start_byte, tuple(told)
 
 
 def _statement(node: Node) -> Node | None:
@@ -194,16 +226,15 @@ def _statement(node: Node) -> Node | None:
 
 def _telling(asked: Asked, calls: Mapping[str, str]) -> Edit:
     """``calls``: setter -> arguments; what was told before by other setters stays."""
-    earlier: list[tuple[str, str]] = re.findall(rf"{re.escape(asked.way)}(Set\w+)\(([^;]*)\); ", asked.told)
-    told = dict(earlier) | dict(calls)
-    code = "".join(f"{asked.way}{setter}({arguments}); " for setter, arguments in told.items())
-    return Edit(asked.path, asked.at - len(asked.told.encode()), asked.at, code)
+    code = "".join(f"{asked.way}{setter}({given}); " for setter, given in (dict(asked.told) | dict(calls)).items())
+    return Edit(asked.path, asked.start, asked.at, code)
 
 
 def tiling_class(template: Template, context: Context) -> Iterator[Mutation]:
     """What ``MatmulApiTiling`` or ``MultiCoreMatmulTiling`` is told last: base block, share of a core, order, cores."""
-    p, cores = context.product, 2 * context.cube.cores  # vector cores, where those own the objects
+    p = context.product
     for asked in _asked(template):
+        cores = context.cube.cores * (_VECTORS if asked.on_vectors else 1)
         site = f"{asked.path}:{asked.function}:{asked.way}"
 
         def mutation(

@@ -13,13 +13,27 @@ from .motif import Change, Motif
 
 _ROUND = re.compile(r"\(\((.*)\) \+ 511\) / 512 \* 512", re.DOTALL)
 _SHIFT = " + 32"  # bytes: the next bank group
+_CUBE = re.compile(r"\bT(?:Que|QueBind|Buf)\s*<[^>]*\b(?:A1|A2|B1|B2|C1|C2|CO1|CO2|TSCM)\b")
 
 
 # -- bank groups -------------------------------------------------------------------------------------------------------
 
 
 def _buffers(kernel: KernelProgram) -> list[ApiCall]:
-    return [c for c in kernel.named("InitBuffer") if len(c.args) in (2, 3)]
+    """Calls that give a queue or a buffer its bytes in the Unified Buffer."""
+    elsewhere = _of_cube_cores(kernel)
+    return [c for c in kernel.named("InitBuffer") if len(c.args) in (2, 3) and c.args[0] not in elsewhere]
+
+
+def _of_cube_cores(kernel: KernelProgram) -> set[str]:
+    """Names of queues and buffers that are declared at a position of a cube core: ``TQue<TPosition::A1, 2> a1``."""
+    names = set()
+    for source in kernel.program.files.values():
+        for node in walk(source.tree.root_node):
+            kind = node.child_by_field_name("type") if node.type in ("field_declaration", "declaration") else None
+            if kind is not None and _CUBE.search(source.text(kind)):
+                names |= {source.text(n) for n in node.children_by_field_name("declarator")}
+    return names
 
 
 def _sized(kernel: KernelProgram, call: ApiCall, text: str) -> Edit:

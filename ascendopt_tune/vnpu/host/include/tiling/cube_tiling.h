@@ -20,6 +20,7 @@ END_TILING_DATA_DEF
 
 namespace matmul_tiling {
 
+// Programs name these as matmul_tiling's own, which CANN keeps apart from a kernel's positions and from ge's types.
 enum class TPosition : int32_t {
   GM,
   A1,
