@@ -41,6 +41,7 @@ from .scalar import evaluate
 
 Array = npt.NDArray[Any]
 _LIMIT = 50_000_000  # statements of one run
+_BLOCK = 8  # elements of float32 in 32 bytes: rows of a tile begin at multiples
 
 
 @dataclass(frozen=True)
@@ -408,7 +409,10 @@ class _Core:
     def _op(self, s: Op) -> None:
         dst = self._tiles[s.dst]
         tiles = [a for a in s.args if isinstance(a, str)]
-        own = {"take": self._take, "gather": self._gather, "iota": self._iota, "fill": self._fill}.get(s.name)
+        own = {
+            "take": self._take, "take_rows": self._take_rows, "gather": self._gather, "iota": self._iota,
+            "fill": self._fill,
+        }.get(s.name)  # fmt: skip
         if own is not None:
             own(s, dst)
             return
@@ -443,20 +447,23 @@ class _Core:
 
     def _gather(self, s: Op, dst: _Tile) -> None:
         source, index = (self._tiles[str(a)] for a in s.args[:2])
-        (length,), (count,) = (self._used(str(a)) for a in s.args[:2])
+        used, (count,) = (self._used(str(a)) for a in s.args[:2])
         part = [int(self._value(a)) for a in s.args[2:] if isinstance(a, Expr)]
         start, taken = part or (0, count)
         if taken > count:
             raise self._error(f"{taken} places of {s.args[1]}, of which {count} are in use.", "Take fewer.")
-        self._all_written(str(s.args[0]), source.written[:length])
+        self._all_written(str(s.args[0]), source.written[tuple(slice(n) for n in used)])
         self._all_written(str(s.args[1]), index.written[:taken])
         wanted = index.data[:taken] + start
-        if taken and (wanted.min() < 0 or wanted.max() >= length):
-            bad = int(wanted.min() if wanted.min() < 0 else wanted.max())
-            raise self._error(f"element {bad} of {s.args[0]}, of which {length} are in use.", "Load the whole row.")
+        far = -(-source.data.shape[-1] // _BLOCK) * _BLOCK  # from one row to the next
+        place: tuple[Array, ...] = (wanted,) if len(used) == 1 else (wanted // far, wanted % far)
+        outside = np.any([(p < 0) | (p >= n) for p, n in zip(place, used, strict=True)], axis=0)
+        if outside.any():
+            bad, inside = int(wanted[outside][0]), " by ".join(map(str, used))
+            raise self._error(f"element {bad} of {s.args[0]}, of which {inside} are in use.", "Load the whole row.")
         self._fits(s.dst, (taken,))
         dst.written[...] = False
-        dst.data[:taken], dst.written[:taken], dst.used = source.data[wanted], True, (taken,)
+        dst.data[:taken], dst.written[:taken], dst.used = source.data[place], True, (taken,)
 
     def _iota(self, s: Op, dst: _Tile) -> None:
         (count,) = (int(self._value(a)) for a in s.args if isinstance(a, Expr))
@@ -478,6 +485,24 @@ class _Core:
         dst.written[...] = False
         taken = OPS["take"].numpy(source.data, start, step, count)
         dst.data[:count], dst.written[:count], dst.used = taken, True, (count,)
+
+    def _take_rows(self, s: Op, dst: _Tile) -> None:
+        name = str(s.args[0])
+        start, step, count, other = (self._value(a) for a in s.args[1:] if isinstance(a, Expr))
+        used = self._used(name)
+        if count < 0 or step < 1 or 0 in used:
+            text = f"{count} rows of {name} from {start} on in steps of {step}; {used} are in use."
+            raise self._error(text, "Steps count upwards from 1, and the tile has rows.")
+        part = tuple(slice(n) for n in used)
+        source = self._tiles[name]
+        self._all_written(name, source.written[part])
+        shape = (int(count), used[1])
+        self._fits(s.dst, shape)
+        into = tuple(slice(n) for n in shape)
+        dst.written[...] = False
+        if count:
+            dst.data[into] = OPS["take_rows"].numpy(source.data[part], int(start), int(step), int(count), other)
+        dst.written[into], dst.used = True, shape
 
     def _reduce(self, s: Reduce) -> None:
         used = self._used(s.src)

@@ -76,6 +76,14 @@ OPS: dict[str, OpRule] = {
     "take": OpRule(
         "tsss", lambda x, start, step, n: x[start + step * np.arange(n)], in_place=False, dtypes=("float32",)
     ),
+    "take_rows": OpRule(
+        "tssss",
+        lambda x, start, step, n, other: np.stack(
+            [x[r] if 0 <= r < len(x) else np.full_like(x[0], other) for r in start + step * np.arange(n)]
+        ),
+        in_place=False,
+        dtypes=("float32",),
+    ),
     "gather": OpRule("tt", lambda x, index: x[index], in_place=False, dtypes=("float32",)),
     "iota": OpRule("s", lambda n: np.arange(n, dtype=np.int32), dtypes=("int32",)),
     "copy": OpRule("t", lambda x: x.copy(), dtypes=("float32", "float16", "int32")),

@@ -11,6 +11,7 @@ from .read_names import Names
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _COMPARE = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
 _LOAD = {"other", "dtype", "before", "after"}
+_MAKE = {"load", "zeros", "full", "where", "take", "take_rows", "gather", "iota"}  # make tiles whatever they are given
 Value = str | Expr  # a buffer, or a scalar
 
 
@@ -195,6 +196,8 @@ class Tiles(Names):
             return self._scan(call, called)
         if called == "take":
             return self._take(call, name)
+        if called == "take_rows":
+            return self._take_rows(call, name)
         if called == "gather":
             return self._gather(call)
         if called == "iota":
@@ -256,6 +259,22 @@ class Tiles(Names):
         dst = name if name and name != tile else self._temporary(call, source.dtype, shape)
         return self._operation(call, "take", [tile, start, step, count], dst)
 
+    def _take_rows(self, call: ast.Call, name: str) -> str:
+        if len(call.args) != 5 or call.keywords:
+            text = "tl.take_rows takes a tile, a start, a step, a count, and what stands where there are no rows."
+            raise self._error(call, text, "tl.take_rows(v, 0, 2, n, 0.0).")
+        tile = self._operand_tile(call.args[0])
+        numbers = [self._integer(a, "an argument of tl.take_rows") for a in call.args[1:4]]
+        source = self._buffers[tile]
+        if len(source.shape) != 2:
+            raise self._error(call, f"{tile!r} has one axis; tl.take_rows is for two.", "Single elements: tl.take.")
+        shape = (self._bound(call, numbers[2]), source.shape[1])
+        own = bool(name) and name != tile
+        if own:
+            self._own(call, name, source.dtype, shape)
+        dst = name if own else self._temporary(call, source.dtype, shape)
+        return self._operation(call, "take_rows", [tile, *numbers, self._scalar(call.args[4])], dst)
+
     def _gather(self, call: ast.Call) -> str:
         self._within(call, "compute")
         if len(call.args) not in (2, 4) or call.keywords:
@@ -264,9 +283,9 @@ class Tiles(Names):
         tile, index = (self._operand_tile(a) for a in call.args[:2])
         part = tuple(self._integer(a, "an argument of tl.gather") for a in call.args[2:])
         source, where = self._buffers[tile], self._buffers[index]
-        if source.dtype.name != "float32" or where.dtype.name != "int32" or len(source.shape) + len(where.shape) != 2:
+        if source.dtype.name != "float32" or where.dtype.name != "int32" or len(where.shape) != 1:
             text = f"tl.gather of {tile!r} ({source.dtype.name}) by {index!r} ({where.dtype.name})."
-            raise self._error(call, text, "It takes a float32 tile and an int32 tile of one axis each.")
+            raise self._error(call, text, "It takes a float32 tile, and an int32 tile of one axis.")
         dst = self._temporary(call, source.dtype, where.shape)
         self._body.out.append(Op(call.lineno, "gather", dst, (tile, index, *part)))
         return dst
@@ -316,7 +335,7 @@ class Tiles(Names):
                 return False
             if called in REDUCTIONS and len(node.args) == 1 and not any(k.arg == "axis" for k in node.keywords):
                 return False
-            if called in ("load", "zeros", "full", "where", "take", "gather", "iota") or called.startswith("reduce_"):
+            if called in _MAKE or called.startswith("reduce_"):
                 return True
         return any(self._has_tile(n) for n in ast.iter_child_nodes(node))
 

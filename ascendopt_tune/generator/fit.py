@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from ..dsl import DslError, Program, launch_of, read_text
 from ..dsl.ir import BUFFERS
 from .graph import Graph, NotGenerated
-from .program import Draft, text_of
+from .program import LINES, Draft, text_of
 
 _SIZES = (16384, 12288, 8192, 6144, 4096, 3072, 2048, 1536, 1024, 768, 512, 384, 256, 128, 64, 32, 16, 8)
+_LINES = tuple(range(64, 0, -1))  # of a block
 
 
 def fitted(graph: Graph, drafts: Iterable[Draft]) -> tuple[str, Program]:
@@ -23,7 +24,8 @@ def fitted(graph: Graph, drafts: Iterable[Draft]) -> tuple[str, Program]:
     first: DslError | None = None
     for draft in drafts:
         knobs = [k for k in draft.knobs[:1] if k.name != BUFFERS]
-        for size in [s for s in _SIZES if s <= knobs[0].default] if knobs else [0]:
+        sizes = _LINES if knobs and knobs[0].name == LINES else _SIZES
+        for size in [s for s in sizes if s <= knobs[0].default] if knobs else [0]:
             program = read_text(text_of(graph, draft, {k.name: size for k in knobs}), f"{graph.name}.dsl.py")
             try:
                 launch_of(program, shapes)

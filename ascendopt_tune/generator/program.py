@@ -14,6 +14,10 @@ from .text import HostText, Writer, size_text
 _HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\ndef {name}_kernel({parameters}):\n'
 
 
+#: The knob that says how many lines of a plane a block has.
+LINES = "TILE_LINES"
+
+
 @dataclass(frozen=True)
 class ProgramKnob:
     """``limit``: a size (text of the kernel's name) that the number needn't exceed."""

@@ -80,6 +80,41 @@ def test_gather_takes_what_the_index_says() -> None:
     assert "Gather(" in lower(program).files["op_kernel/f.cpp"]
 
 
+def rows_taken(start: int, step: int) -> str:
+    """Rows of x, ``step`` apart, and the first columns of these from places that begin with the second row."""
+    text = KERNEL.replace("(x, y, n)", "(x, y, n, rows, cols, out)")
+    sizes = "    rows, cols = x.shape\n    out = tl.ceil_div(rows, 2)\n    n = out * cols\n"
+    text = text.replace("    n = x.numel\n", sizes + "    tl.output(y, (out, cols), tl.float32)\n")
+    text = text.replace("    line = tl.alloc_ub(n, tl.float32)\n", "")
+    text = text.replace("tl.arange(0, n))", "tl.arange(0, rows)[:, None] * cols + tl.arange(0, cols)[None, :])", 1)
+    text = text.replace("w = tl.cumsum(v)", f"taken = tl.take_rows(v, {start}, {step}, out, 7.0)\n"
+        "    place = tl.iota(cols)\n    w = tl.gather(taken, place) + 1.0")  # fmt: skip
+    return text.replace("tl.arange(0, n), w)", "tl.arange(0, cols), w)\n    tl.store(y + cols + "
+        "tl.arange(0, out - 1)[:, None] * cols + tl.arange(0, cols)[None, :], taken)")  # fmt: skip
+
+
+def test_rows_are_taken_a_step_apart() -> None:
+    x = RNG.standard_normal((5, 12)).astype(np.float32)
+    found = interpret(read_text(rows_taken(-2, 2)), {"x": x})["y"]
+    np.testing.assert_array_equal(found[0], np.full(12, 8.0))
+    np.testing.assert_array_equal(found[1:], [[7.0] * 12, x[0]])
+    with pytest.raises(DslError, match="in steps of 0"):
+        interpret(read_text(rows_taken(0, 0)), {"x": x})
+    with pytest.raises(DslError, match="element 12 of taken, of which 3 by 12 are in use"):
+        interpret(read_text(rows_taken(0, 1).replace("iota(cols)", "iota(cols + 4)")), {"x": x})
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "shape"), [(-1, 3, "7,70"), (1, 1, "9,13"), (-9, 2, "8,8"), (2, 6, "11,404")]
+)
+def test_taken_rows_on_the_device(start: int, step: int, shape: str, evaluator: Evaluator, tmp_path: Path) -> None:
+    """With masks, tails, nothing inside, and rows too far apart for a stride of an instruction."""
+    operator = lowered.project(read_text(rows_taken(start, step), "program.py"), tmp_path / "op")
+    result = lowered.checked(evaluator, operator, f"x=float32[{shape}]")
+    assert isinstance(result.outcome, Timed), result.outcome
+    assert not result.hazards
+
+
 PART = "index = tl.iota(n)\n    {more}w = tl.gather(v, index, 2, n - 2) + tl.gather(v, index, 1, n - 2)"
 
 
@@ -129,11 +164,13 @@ def test_names_and_texts_don_t_meet_those_of_the_printed_text() -> None:
 
 
 READ = [
-    ("tl.cumsum(v)", "tl.gather(v, v)", "a float32 tile and an int32 tile"),
+    ("tl.cumsum(v)", "tl.gather(v, v)", "a float32 tile, and an int32 tile"),
     ("tl.cumsum(v)", "tl.gather(v, v, 1)", "a start and a count"),
     ("tl.cumsum(v)", "tl.iota(n, 2)", "takes a length"),
     ("tl.cumsum(v)", "tl.cumsum(v, v)", "takes a tile, and reverse"),
     ("tl.cumsum(v)", "tl.take(v, 0, 2)", "a start, a step and a count"),
+    ("tl.cumsum(v)", "tl.take_rows(v, 0, 2, n)", "what stands where there are no rows"),
+    ("tl.cumsum(v)", "tl.take_rows(v, 0, 2, n, 0.0)", "has one axis"),
     ("w = tl.cumsum(v)", "tl.load(x + tl.arange(0, n), line, before=1)", "need a buffer and other="),
     ("w = tl.cumsum(v)", "w = tl.reduce_prod(v)", "a product is taken over the rows"),
 ]

@@ -249,3 +249,34 @@ __aicore__ inline void ScanTile(const LocalTensor<float>& dst, const LocalTensor
   }
 }
 """
+
+TAKE_ROWS = """\
+// dst = `count` rows of src from `start` on, `step` apart; `value` where src, which has `rows` of them, has none.
+__aicore__ inline void TakeRows(const LocalTensor<float>& dst, const LocalTensor<float>& src, int64_t start,
+                                int64_t step, int64_t count, float value, int64_t rows, int64_t cols, int64_t pitch) {
+  constexpr int64_t lanes = 64, repeatsMax = 248, strideMax = 255;
+  const int64_t first = start < 0 ? MinOf<int64_t>(count, CeilDiv(-start, step)) : 0;
+  const int64_t last = start < rows ? MaxOf<int64_t>(first, MinOf<int64_t>(count, CeilDiv(rows - start, step))) : first;
+  if (first > 0) {
+    Duplicate(dst, value, static_cast<int32_t>(first * pitch));
+  }
+  if (last < count) {
+    Duplicate(dst[last * pitch], value, static_cast<int32_t>((count - last) * pitch));
+  }
+  const int64_t far = step * pitch / 8;
+  if (far > strideMax) {
+    for (int64_t row = first; row < last; row++) {
+      Muls(dst[row * pitch], src[(start + row * step) * pitch], 1.0f, static_cast<int32_t>(cols));
+    }
+    return;
+  }
+  const UnaryRepeatParams strides{1, 1, static_cast<uint8_t>(pitch / 8), static_cast<uint8_t>(far)};
+  for (int64_t at = 0; at < cols; at += lanes) {  // rows are repeats
+    const uint64_t mask = static_cast<uint64_t>(MinOf<int64_t>(lanes, cols - at));
+    for (int64_t row = first; row < last; row += repeatsMax) {
+      const uint8_t repeats = static_cast<uint8_t>(MinOf<int64_t>(repeatsMax, last - row));
+      Muls(dst[row * pitch + at], src[(start + row * step) * pitch + at], 1.0f, mask, repeats, strides);
+    }
+  }
+}
+"""

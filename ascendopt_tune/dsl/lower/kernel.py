@@ -281,6 +281,13 @@ class _Printer:
             self._calls(self._same_places(calls("gather", name_of(s.dst), of, length[0], dst.dtype, source.dtype)))
             self._set_length(s.dst, length)
             return
+        if s.name == "take_rows":
+            numbers = [self._int(a) for a in s.args[1:4] if isinstance(a, Expr)]
+            other = self._literal(s.args[4], source)  # type: ignore[arg-type]
+            texts = [name_of(str(s.args[0])), *numbers, other, *length, cpp_text(pitch(source))]
+            self._calls([Call(f"TakeRows({', '.join([name_of(s.dst), *texts])});", name_of(s.dst), (texts[0],))])
+            self._set_length(s.dst, (numbers[2], length[1]))
+            return
         if s.name == "take":
             of = [(name_of(a), True) if isinstance(a, str) else (self._int(a), False) for a in s.args]
             self._calls(calls("take", name_of(s.dst), of, count, dst.dtype, source.dtype))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..ir import Expr, Kernel, Load, Op, Program, Reduce, Tensor, walk
 from ..layout import GAP, Layout, Queue, buffer_bytes
 from ..scalar import cpp
-from .device_helpers import COPY_IN_PADDED, HELPERS, REDUCE_COLUMNS, REDUCE_ROWS, REDUCE_TILE, SCAN_TILE
+from .device_helpers import COPY_IN_PADDED, HELPERS, REDUCE_COLUMNS, REDUCE_ROWS, REDUCE_TILE, SCAN_TILE, TAKE_ROWS
 from .instructions import API, FILL, INDEX, MASK, OFFSET, SCAN
 from .text import Lines, name_of, pascal
 
@@ -73,6 +73,7 @@ def _preamble(out: Lines, program: Program, layout: Layout) -> None:
         (any(isinstance(s, Load) and s.before is not None for s in statements), COPY_IN_PADDED),
         ("columns" in layout.scratch, REDUCE_COLUMNS),
         ("scan" in layout.scratch, SCAN_TILE),
+        (any(isinstance(s, Op) and s.name == "take_rows" for s in statements), TAKE_ROWS),
     ):
         if wanted:
             out.add(*helpers.splitlines(), "")

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import sympy
 
 from ..axes import Axis, Normalized, Placed
 from ..graph import Graph, Node, NotGenerated, ordered, product
+from ..text import Writer
 
 FIRST = {"sum": 0.0, "max": -float("inf")}
 MOST = 8  # elements that a load puts at each end
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis under a window: ``size``, ``out`` as text."""
+
+    size: str
+    out: str
+    kernel: int
+    stride: int
+    padding: int
+    dilation: int
+
+    @property
+    def reach(self) -> int:
+        return (self.kernel - 1) * self.dilation + 1
+
+    def outside(self, tap: int) -> tuple[bool, bool]:
+        """Whether places of this element of the window may lie before the first, or behind the last."""
+        return self.padding > tap * self.dilation, self.padding > (self.kernel - 1 - tap) * self.dilation
 
 
 class Window:
@@ -37,6 +60,13 @@ class Window:
         )
         self.rows = product(window.shape[:lead])
 
+    def sides(self, writer: Writer, outs: list[Axis]) -> list[Side]:
+        """The axes as the kernel knows them; ``outs``: the output's."""
+        last = len(self.sizes) - 1
+        names = [writer.size(s, "width" if k == last else f"in{k}") for k, s in enumerate(self.sizes)]
+        given = zip(names, outs, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return [Side(name, writer.axis(out), *numbers) for name, out, *numbers in given]
+
 
 def placed(graph: Graph, window: Node, rows: Axis, outs: list[Axis]) -> Normalized:
     """Every node behind the window lies over the output's axes; numbers over none. Raises NotGenerated."""
@@ -55,3 +85,15 @@ def _trivial(window: Node, i: int) -> bool:
     of = {k: window.info[k][i] for k in ("kernel", "stride", "padding")}
     at = len(window.shape) - len(window.info["kernel"]) + i
     return of == {"kernel": 1, "stride": 1, "padding": 0} and bool(window.shape[at] == 1)
+
+
+def times(a: str, b: str | int) -> str:
+    """A product of whole numbers, as text."""
+    return "0" if "0" in (a, str(b)) else str(b) if a == "1" else a if str(b) == "1" else f"{a} * {b}"
+
+
+def added(a: str, b: int, suffix: str = "") -> str:
+    """A sum, as text; ``suffix``: of the number."""
+    if b == 0:
+        return a
+    return f"{b}{suffix}" if a == "0" else f"{a} {'+' if b > 0 else '-'} {abs(b)}{suffix}"

@@ -1,5 +1,5 @@
-"""Windows (pooling) line by line, where blocks of lines (blocks.py) don't fit: lines under a window are combined as
-vectors, then the columns by a strided take.
+"""Windows (pooling) line by line, where blocks of lines (planes.py, blocks.py) don't fit: lines under a window are
+combined as vectors, then the columns by a strided take.
 
 A piece is one line of the output, or a part of it. Borders come from the load: it puts what changes nothing at the ends
 of a line; lines outside are left out.
@@ -14,7 +14,7 @@ from ..axes import Axis
 from ..graph import Graph, Node, NotGenerated
 from ..program import Draft, ProgramKnob
 from ..text import Writer, number
-from . import blocks
+from . import blocks, planes
 from .pooling import FIRST, MOST, Window, placed
 
 
@@ -26,6 +26,7 @@ def drafts(graph: Graph) -> Iterator[Draft]:
     windows = [n for n in graph.nodes() if n.op == "window"]
     if len(windows) != 1 or len(graph.outputs) != 1:
         raise NotGenerated("several windows have no schedule together.")
+    yield from planes.drafts(graph, windows[0])
     yield from blocks.drafts(graph, windows[0])
     yield draft(graph, windows[0])
 
