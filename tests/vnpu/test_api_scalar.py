@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import platform
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from ascendopt_tune.errors import DeviceError, KernelCompileError
 
 Array = npt.NDArray[Any]
 FEW = settings(max_examples=60, deadline=None)
-CASTS, BITS, LIST, ASSERTIONS = range(4)
+CASTS, BITS, LIST, ASSERTIONS, DIVISIONS = range(5)
 HEADERS = Path(__file__).resolve().parents[2] / "ascendopt_tune" / "vnpu" / "include" / "ascendc"
 
 
@@ -134,3 +135,18 @@ def test_nothing_is_covered_and_refused() -> None:
         text = re.sub(r"//.*", "", header.read_text())
         both = {name for name in refused if re.search(rf"\b{name}\(", text)}
         assert not both, f"{header.name} covers {sorted(both)}: remove them from not_covered.h"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors give 0 and tell nobody")
+@pytest.mark.parametrize("stack", [0, 0xA5])
+def test_a_division_by_zero_goes_on_and_is_told(kernel: ApiKernel, stack: int) -> None:
+    """What it gives is what the stack holds where nobody has written: launches with two fills tell who uses it."""
+    y = np.zeros(8, np.int32)
+    right = kernel.run([DIVISIONS, 3, 1, 100, 7, 50], np.zeros(8, np.int32), y)
+    assert list(right[:8]) == [33, 1, 33, np.int64((100 << 33) // 3).astype(np.int32), 1, 33, 2, 2]
+    assert "integer divisions by zero" not in device().report()["relies_on"]
+    with device().with_options(stack=stack):
+        got = kernel.run([DIVISIONS, 0, 1, 100, 0], np.zeros(8, np.int32), y)
+    assert set(got[:5]) == {np.array([stack * 0x01010101], np.uint32).view(np.int32)[0]}
+    assert (got[6], got[7]) == (100, got[0])
+    assert "integer divisions by zero" in device().report()["relies_on"]

@@ -29,6 +29,14 @@ TABLE = [
     Example("02_grouped_matmul_slice_m", "4 256 256 512", "c++20"),
     Example("03_matmul_add", "256 300 256"),
     Example("09_splitk_matmul", "256 512 1024"),
+    Example("06_optimized_matmul", "256 512 1024"),
+    Example("18_gemv_aic", "256 512"),
+    Example("20_matmul_bias", "256 512 1024"),
+    Example("26_matmul_relu", "256 300 256"),
+    Example("08_grouped_matmul", "3 256 256 256", "c++20"),
+    Example("13_basic_matmul_tla", "256 512 1024"),
+    Example("14_optimized_matmul_tla", "256 512 1024"),
+    Example("21_basic_matmul_preload_zN", "256 512 1024"),
     Example("31_small_matmul", "200 300 200"),
 ]
 

@@ -136,9 +136,10 @@ def product(
                        more.get("word", 0))  # fmt: skip
     in_a = np.ascontiguousarray(a.T) if a_columns else a
     in_b = np.ascontiguousarray(b.T) if b_columns else b
+    bias = bias.astype(np.float16) if start == 3 else bias
     clean(launch(f"{dtype}_{out}", [in_a, in_b, bias], result, case))
     exact = a.astype(np.float64) @ b.astype(np.float64)
-    return result, exact * (2 if start == 1 else 1) + (bias if start == 2 else 0)
+    return result, exact * (2 if start == 1 else 1) + (bias.astype(np.float64) if start >= 2 else 0)
 
 
 def near(got: Array, exact: Array, k: int, step: float = 0.0) -> None:
@@ -148,6 +149,13 @@ def near(got: Array, exact: Array, k: int, step: float = 0.0) -> None:
 
 
 SHAPES = [(16, 16, 16), (32, 48, 64), (17, 33, 40), (1, 24, 70), (100, 7, 3)]
+
+
+@pytest.mark.parametrize("n", [16, 33, 100])
+def test_a_bias_that_becomes_wider(n: int) -> None:
+    """Its copy counts blocks of half: those that lie in L1."""
+    got, exact = product("float16", "float32", 16, n, 32, b_columns=1, start=3)
+    near(got, exact, 32)
 
 
 @pytest.mark.parametrize("start", [0, 1, 2], ids=["zero", "added", "bias"])

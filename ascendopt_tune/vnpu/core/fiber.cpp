@@ -10,6 +10,8 @@
 #include <new>
 #include <vector>
 
+#include "division.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -145,12 +147,14 @@ void Fiber::resume(const Task& task) {
   Turn here{*this, task};
   turn = &here;
   set_current_core(core.get());
-  if (task.image.bytes != 0) guard_enter({reinterpret_cast<uintptr_t>(seat->stack), kStackBytes}, task.image);
+  if (task.guarded) guard_enter({reinterpret_cast<uintptr_t>(seat->stack), kStackBytes}, task.code);
+  divisions_of(task.code, task.options.stack);
   void* kept = nullptr;
   leave_stack(&kept, seat->stack, kStackBytes);
   swapcontext(&here.scheduler, &context);
   enter_stack(kept, nullptr, nullptr);
   guard_enter({}, {});
+  divisions_of({}, 0);
   set_current_core(nullptr);
   turn = nullptr;
 }

@@ -21,7 +21,8 @@ struct Task {
   const Options& options;
   Crossing& crossing;
   bool keep_writes = false;
-  Reach image;  // the binary's segments; none: the kernel's own loads and stores are not looked at
+  Reach code;            // the binary's segments
+  bool guarded = false;  // the kernel's own loads and stores are looked at
 };
 
 // What a core occupies while its kernel runs. Kept for the next one: fresh memory costs more than running a short

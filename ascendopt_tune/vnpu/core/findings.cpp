@@ -15,6 +15,7 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
   std::set<std::string> all;
   for (Core* c : cores) {
     for (std::string& what : c->hazards.relies_on()) all.insert(std::move(what));
+    if (c->divided_by_zero) all.insert("integer divisions by zero");
     if (c->asked_clock) all.insert(std::string("what time it is (") + kWords.clock + ")");
   }
   return {all.begin(), all.end()};

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "division.h"
 #include "findings.h"
 #include "machine.h"
 #include "replay.h"
@@ -90,7 +91,7 @@ Options core_options(const KernelInfo& kernel, const LaunchOptions& o) {
 // Cores may only run beside each other where every store is seen; logs and kept writes look into memory meanwhile.
 // Those of a group hand each other what they have done: their order matters.
 bool may_run_beside(const LaunchOptions& o, const Task& task, bool variables) {
-  const bool seen = task.kernel.guarded && task.image.bytes != 0 && guard_answers() && !variables;
+  const bool seen = task.kernel.guarded && task.guarded && guard_answers() && !variables;
   return task.groups.blocks > 1 && !task.groups.mixed() && !o.log && !o.writes && seen;
 }
 
@@ -153,8 +154,9 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   Crossing crossing(groups);
   Fibers fibers;
   for (int i = 0; i < groups.cores(); i++) fibers.push_back(std::make_unique<Fiber>());
-  const Reach image = o.guard ? image_of(reinterpret_cast<const void*>(kernel.entry)) : Reach{};
-  const Task task{kernel, groups, args, chip, options, crossing, o.writes != 0, image};
+  const Reach code = image_of(reinterpret_cast<const void*>(kernel.entry));
+  const Task task{kernel, groups, args, chip, options, crossing, o.writes != 0, code, o.guard != 0 && code.bytes != 0};
+  divisions_go_on();
   const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
   last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);

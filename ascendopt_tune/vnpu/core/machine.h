@@ -202,6 +202,7 @@ class Core {
   // How far past a tensor, in bytes, but inside its allocation, the core has read [0] and written [1].
   std::map<const Allocation*, std::array<uint64_t, 2>> slack;
   bool asked_clock = false;      // the kernel has read the system counter
+  bool divided_by_zero = false;  // see division.h
   Detached* detached = nullptr;  // while it runs beside other cores
 
   Trace trace;

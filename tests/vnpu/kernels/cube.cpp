@@ -32,8 +32,9 @@ void Tiles(GM_ADDR src, GM_ADDR dst, const TilesCase& p) {
   Fill(all, InitConstValueParams<half>(1, static_cast<uint16_t>(p.bytes / 32), 0, half(7)));
   PipeBarrier<PIPE_MTE2>();
   LocalTensor<T> l1(TPosition::A1, 0, p.bytes / sizeof(T));
-  DataCopy(l1, global<T>(src),
-           Nd2NzParams(p.matrices, p.rows, p.columns, p.matrixStride, p.rowStride, p.c0Stride, p.nStride, p.tiledStride));
+  DataCopy(
+      l1, global<T>(src),
+      Nd2NzParams(p.matrices, p.rows, p.columns, p.matrixStride, p.rowStride, p.c0Stride, p.nStride, p.tiledStride));
   Order<HardEvent::MTE2_MTE3>();
   DataCopy(global<half>(dst), all, p.bytes / 2);
 }
@@ -108,7 +109,8 @@ void LoadB(LocalTensor<T> b2, LocalTensor<T> b1, const ProductCase& p) {
 
 template <typename T, typename C>
 void Multiply(LocalTensor<C> c, GM_ADDR a, GM_ADDR b, GM_ADDR bias, const ProductCase& p) {
-  LocalTensor<T> a1(TPosition::A1, 0, kHalfOfL1 / sizeof(T) / 2), b1(TPosition::B1, kHalfOfL1 / 2, 65536 / sizeof(T) * 2);
+  LocalTensor<T> a1(TPosition::A1, 0, kHalfOfL1 / sizeof(T) / 2),
+      b1(TPosition::B1, kHalfOfL1 / 2, 65536 / sizeof(T) * 2);
   LocalTensor<C> c1(TPosition::C1, kHalfOfL1, 256), bt(TPosition::C2, 0, 256);
   LocalTensor<T> a2(TPosition::A2, 0, 65536 / sizeof(T)), b2(TPosition::B2, 0, 65536 / sizeof(T));
   const uint32_t high = sizeof(T) == 1 ? 32 : 16;  // squares are as high
@@ -119,17 +121,22 @@ void Multiply(LocalTensor<C> c, GM_ADDR a, GM_ADDR b, GM_ADDR bias, const Produc
   else
     BringIn(a1, a, p.m, p.k, 16);
   p.bColumns ? BringIn(b1, b, p.n, p.k, 16) : BringIn(b1, b, p.k, p.n, high);
-  DataCopy(c1, global<C>(bias), Nd2NzParams(1, 1, p.n, 0, p.n, 1, 1, 0));
+  const Nd2NzParams row(1, 1, p.n, 0, p.n, 1, 1, 0);
+  LocalTensor<half> narrow(TPosition::C1, kHalfOfL1, 256);
+  p.start == 3 ? DataCopy(narrow, global<half>(bias), row) : DataCopy(c1, global<C>(bias), row);
   Order<HardEvent::MTE2_MTE1>();
   LoadA(a2, a1, p);
   LoadB(b2, b1, p);
-  DataCopy(bt, c1, DataCopyParams(1, CeilDiv(p.n * sizeof(C), 64), 0, 0));
+  const uint16_t blocks = CeilDiv(p.n * (p.start == 3 ? sizeof(half) : sizeof(C)), 64);  // of what is copied
+  if constexpr (std::is_same_v<C, float>)
+    if (p.start == 3) DataCopy(bt, narrow, DataCopyParams(1, blocks, 0, 0));
+  if (p.start != 3) DataCopy(bt, c1, DataCopyParams(1, blocks, 0, 0));
   Order<HardEvent::MTE1_M>();
   MmadParams params;
   params.m = p.m;
   params.n = !p.bColumns && sizeof(T) == 1 ? CeilDiv(p.n, 32) * 32 : p.n;
   params.k = p.k;
-  if (p.start == 2) {
+  if (p.start >= 2) {
     params.cmatrixInitVal = false;
     Mmad(c, a2, b2, bt, params);
   } else {
@@ -162,9 +169,9 @@ void Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, const ProductCase&
   Multiply<T>(c, a, b, bias, p);
   BringOut<C, O>(out, c, p);
 }
-#define PRODUCT(NAME, T, C, O)                                                                                 \
+#define PRODUCT(NAME, T, C, O)                                                                               \
   extern "C" __global__ __cube__ void NAME(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, ProductCase p) { \
-    Product<T, C, O>(a, b, bias, out, p);                                                                      \
+    Product<T, C, O>(a, b, bias, out, p);                                                                    \
   }
 // Floats rounded first: mode 1 ties to even, 2 towards zero, 3 switched off again.
 extern "C" __global__ __cube__ void rounded_first(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR out, uint32_t mode,

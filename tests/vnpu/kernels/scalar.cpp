@@ -53,6 +53,20 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
         assert(p[3] == 1);
         if (p[4]) Trap();
         return;
+      case 4: {  // divisions of every width, of numbers in registers and in memory
+        const int64_t wide = p[1];
+        const int32_t word = p[1];
+        const int16_t shorter = static_cast<int16_t>(p[1]);
+        d.SetValue(0, p[3] / word);
+        d.SetValue(1, p[3] % word);
+        d.SetValue(2, static_cast<int32_t>(uint32_t(p[3]) / uint32_t(p[1])));
+        d.SetValue(3, static_cast<int32_t>((int64_t(p[3]) << 33) / wide));
+        d.SetValue(4, static_cast<int32_t>(uint64_t(p[3]) % uint64_t(wide)));
+        d.SetValue(5, static_cast<int16_t>(p[3]) / shorter);
+        d.SetValue(6, p[3] / p[2 + p[1]]);
+        if (p[2]) d.SetValue(7, p[3] % p[4]);  // not used otherwise
+        return;
+      }
     }
   });
 }

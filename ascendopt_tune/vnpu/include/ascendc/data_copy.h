@@ -150,14 +150,16 @@ ASCENDC_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>
 // ---- UB -> UB, and on cube cores L1 -> table of biases or of the outgoing pipe ----
 namespace detail {
 constexpr bool is_table(vnpu::Memory m) { return m == vnpu::Memory::BT || m == vnpu::Memory::FB; }
-// Lengths and gaps of the table's side are in 64 bytes for biases, and in 128 for the other, whose strides are from
-// start to start.
+// Biases: lengths in 64 bytes of the source, so that those that widen fill twice as much of the table (as asc-devkit's
+// Matmul, load_bias_to_c2.h, and catlass' CopyL1ToBT reckon); gaps of the table's side in 64 bytes. The other table:
+// lengths in 128 bytes, strides from start to start.
 ASCENDC_INLINE vnpu::TableCopy table_copy(vnpu::Memory to, const DataCopyParams& p, bool widens) {
   vnpu::TableCopy t;
   const bool bias = to == vnpu::Memory::BT;
   t.pieces = p.blockCount;
-  t.bytes = uint64_t(p.blockLen) * (bias ? 64 : 128);
-  t.src_stride = (bias ? t.bytes / (widens ? 2 : 1) : 0) + uint64_t(p.srcStride) * 32;
+  const uint64_t source = uint64_t(p.blockLen) * (bias ? 64 : 128);
+  t.bytes = source * (widens ? 2 : 1);
+  t.src_stride = (bias ? source : 0) + uint64_t(p.srcStride) * 32;
   t.dst_stride = bias ? t.bytes + uint64_t(p.dstStride) * 64 : uint64_t(p.dstStride) * 128;
   return t;
 }
