@@ -91,6 +91,7 @@ check: $(VENV)/installed-test test-covered  ## Lint, format, types and complexit
 	found=$$($(BIN)/vulture ascendopt_tune tests benchmarks examples docs); test $$? -eq 0 -o $$? -eq 3 || exit 1; \
 	! echo "$$found" | grep "^ascendopt_tune/"
 	$(BIN)/lizard -l cpp -C 15 -w ascendopt_tune registry
+	$(BIN)/lizard -l python -C 25 -w ascendopt_tune
 	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.

@@ -73,8 +73,7 @@ def write(page: Path, results: Results) -> None:
 
 
 def _results(results: Results, picture: str) -> Iterator[str]:
-    plan, counted, general = results.plan, results.counted, results.general
-    known = summary.best_known(results.runs)
+    plan, counted = results.plan, results.counted
     versions = {p: v for r in results.runs for p, v in r.versions.items()}
     yield (
         f"{_coverage(results)}: {plan.seeds} seed(s), {plan.budget} evaluations each, on the virtual NPU "
@@ -84,37 +83,46 @@ def _results(results: Results, picture: str) -> Iterator[str]:
         f"{', '.join(f'{p} {v}' for p, v in sorted(versions.items())) or '-'}."
     )
     yield ""
-    if not counted:
-        yield "No case has every method and seed yet."
-    else:
+    if counted:
         yield f"![Modelled speedup by evaluation, geometric mean]({picture})\n"
-        yield from _gains(results)
-        sampled = results.having(plan.sampled) if plan.sampled else counted
-        methods = [m for m in plan.methods if m not in peers.PARAMETRIC]
-        found = summary.lines(sampled, methods, known)
-        if len(methods) > 1 and found:
-            where = "the sample, all sizes" if plan.sampled else "all sizes"
-            yield from _table(f"The methods on {where}", found)
-            yield from _against(results, sampled, found)
-        for level, meaning in LEVELS.items():
-            of = [r for r in counted if r.level == level]
-            if of:
-                yield from _table(f"Level {level} ({meaning})", summary.lines(of, general, known))
-        numeric = results.having(plan.methods) if set(plan.methods) & set(peers.PARAMETRIC) else []
-        if numeric:
-            title = "Operators with numbers to tune: the methods that change nothing else, beside the others"
-            yield from _table(title, summary.lines(numeric, plan.methods, known))
-        yield from _outcomes(sampled or counted, methods if sampled else general)
-        yield from _kinds(counted, general[0])
-        yield from _operators(counted, general, known)
-        yield from _left_behind(results, general[0], known)
-    if results.failed:
-        yield "### Not run\n\n| operator | size | why |\n|---|---|---|"
-        yield from (f"| {path} | {size} | {_cell(reason)} |" for (path, size), reason in results.failed)
-        yield ""
-    if results.left_out:
-        yield "### Sizes that an operator does not have\n\n| operator | size | why |\n|---|---|---|"
-        yield from (f"| {one.path} | {one.size} | {_cell(one.reason)} |" for one in results.left_out)
+        yield from _tables(results, summary.best_known(results.runs))
+    else:
+        yield "No case has every method and seed yet."
+    yield from _missing("Not run", [(path, size, why) for (path, size), why in results.failed])
+    without = [(one.path, one.size, one.reason) for one in results.left_out]
+    yield from _missing("Sizes that an operator does not have", without)
+
+
+def _tables(results: Results, known: dict[summary.CaseName, float]) -> Iterator[str]:
+    """Everything that is counted; ``known``: summary.best_known."""
+    plan, counted, general = results.plan, results.counted, results.general
+    yield from _gains(results)
+    sampled = results.having(plan.sampled) if plan.sampled else counted
+    methods = [m for m in plan.methods if m not in peers.PARAMETRIC]
+    found = summary.lines(sampled, methods, known)
+    if len(methods) > 1 and found:
+        where = "the sample, all sizes" if plan.sampled else "all sizes"
+        yield from _table(f"The methods on {where}", found)
+        yield from _against(results, sampled, found)
+    for level, meaning in LEVELS.items():
+        of = [r for r in counted if r.level == level]
+        if of:
+            yield from _table(f"Level {level} ({meaning})", summary.lines(of, general, known))
+    numeric = results.having(plan.methods) if set(plan.methods) & set(peers.PARAMETRIC) else []
+    if numeric:
+        title = "Operators with numbers to tune: the methods that change nothing else, beside the others"
+        yield from _table(title, summary.lines(numeric, plan.methods, known))
+    yield from _outcomes(sampled or counted, methods if sampled else general)
+    yield from _kinds(counted, general[0])
+    yield from _operators(counted, general, known)
+    yield from _left_behind(results, general[0], known)
+
+
+def _missing(title: str, cases: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Cases without a result: operator, size, why."""
+    if cases:
+        yield f"### {title}\n\n| operator | size | why |\n|---|---|---|"
+        yield from (f"| {path} | {size} | {_cell(reason)} |" for path, size, reason in cases)
         yield ""
 
 

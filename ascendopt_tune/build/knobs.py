@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -94,26 +94,8 @@ def lift(files: Mapping[str, str], inline: frozenset[Place] = frozenset()) -> Li
         inline: literals that stay where they are.
     """
     read = [_read(path, files[path]) for path in sorted(files)]
-    constants = [c for f in read for c in f.constants]
-    wanted = {name for f in read for name in f.wanted}
-    # A constant that stays one needs what it is made of to be constant, and so on.
-    kept: set[_Constant] = set()
-    while True:
-        more = [
-            c for c in constants if c not in kept and (c.names & wanted or any(x.place in inline for x in c.literals))
-        ]
-        if not more:
-            break
-        kept.update(more)
-        wanted.update(name for c in more for name in c.uses)
-    # constexpr goes where a number is lifted, and where a value is made of such a constant.
-    loose = {c for c in constants if c not in kept and c.literals}
-    while True:
-        names = {name for c in loose for name in c.names}
-        more = [c for c in constants if c not in kept and c not in loose and c.uses & names]
-        if not more:
-            break
-        loose.update(more)
+    kept = _kept(read, inline)
+    loose = _loose([c for f in read for c in f.constants if c not in kept])
     table: list[int] = []
     out = {}
     for i, f in enumerate(read):
@@ -125,6 +107,32 @@ def lift(files: Mapping[str, str], inline: frozenset[Place] = frozenset()) -> Li
             table += [0] * (index - len(table)) + [x.bits]
         out[f.source.path] = _edited(f.source.data, edits)
     return Lifted(out, tuple(table))
+
+
+def _kept(read: Sequence[_File], inline: frozenset[Place]) -> set[_Constant]:
+    """Constants that stay: those wanted as such, or with a literal that stays, and what these are made of."""
+    constants = [c for f in read for c in f.constants]
+    wanted = {name for f in read for name in f.wanted}
+    kept: set[_Constant] = set()
+    while True:
+        more = [
+            c for c in constants if c not in kept and (c.names & wanted or any(x.place in inline for x in c.literals))
+        ]
+        if not more:
+            return kept
+        kept.update(more)
+        wanted.update(name for c in more for name in c.uses)
+
+
+def _loose(constants: Sequence[_Constant]) -> set[_Constant]:
+    """Those that lose their constexpr: a number of theirs is lifted, or they are made of such a one."""
+    loose = {c for c in constants if c.literals}
+    while True:
+        names = {name for c in loose for name in c.names}
+        more = [c for c in constants if c not in loose and c.uses & names]
+        if not more:
+            return loose
+        loose.update(more)
 
 
 def blamed(files: Mapping[str, str], lines: Iterable[tuple[str, int]], names: Iterable[str]) -> frozenset[Place]:

@@ -75,24 +75,19 @@ def buffer_bytes(b: Buffer, dtype: DType | None = None) -> Expr:
 
 def plan(kernel: Kernel, dtypes: dict[str, DType]) -> Layout:
     """The layout of a kernel; ``dtypes`` are those of its tensors."""
-    loaded = {s.buffer for s in walk(kernel.body) if isinstance(s, Load)}
-    stored = {s.buffer for s in walk(kernel.body) if isinstance(s, Store)}
     into: dict[str, list[Buffer]] = {}
     out: dict[str, list[Buffer]] = {}
     chosen: dict[str, tuple[str, bool]] = {}
     for b in kernel.buffers.values():
-        tensors = {s.tensor for s in walk(kernel.body) if isinstance(s, Load) and s.buffer == b.name}
-        targets = {s.tensor for s in walk(kernel.body) if isinstance(s, Store) and s.buffer == b.name}
-        for t in tensors:
+        loads = [s for s in walk(kernel.body) if isinstance(s, Load) and s.buffer == b.name]
+        stores = [s for s in walk(kernel.body) if isinstance(s, Store) and s.buffer == b.name]
+        for t in {s.tensor for s in loads}:
             into.setdefault(t, []).append(b)
-        for t in targets:
+        for t in {s.tensor for s in stores}:
             out.setdefault(t, []).append(b)
-        if len(tensors) == 1 and dtypes[next(iter(tensors))] == b.dtype and _only_loaded(kernel, b.name):
-            chosen[b.name] = (next(iter(tensors)), True)
-        elif b.name not in loaded and len(targets) == 1 and b.name in stored:
-            atomic = any(isinstance(s, Store) and s.buffer == b.name and s.atomic for s in walk(kernel.body))
-            if dtypes[next(iter(targets))] == b.dtype and not atomic and _computed_and_stored(kernel, b.name):
-                chosen[b.name] = (next(iter(targets)), False)
+        of_queue = _queue_of(kernel, b, dtypes, loads, stores)
+        if of_queue is not None:
+            chosen[b.name] = of_queue
     queues = {}
     for way, of in ((True, into), (False, out)):
         for t, buffers in of.items():
@@ -101,6 +96,19 @@ def plan(kernel: Kernel, dtypes: dict[str, DType]) -> Layout:
     direct = {b: queues[key] for b, key in chosen.items()}
     kept = tuple(b for b in kernel.buffers.values() if b.name not in direct)
     return Layout(tuple(queues.values()), direct, kept, _scratch(kernel))
+
+
+def _queue_of(
+    kernel: Kernel, b: Buffer, dtypes: dict[str, DType], loads: list[Load], stores: list[Store]
+) -> tuple[str, bool] | None:
+    """The queue in which a buffer can lie: its tensor, and whether it comes in; None: it needs a place of its own."""
+    tensors, targets = {s.tensor for s in loads}, {s.tensor for s in stores}
+    if len(tensors) == 1 and dtypes[next(iter(tensors))] == b.dtype and _only_loaded(kernel, b.name):
+        return next(iter(tensors)), True
+    if loads or len(targets) != 1 or any(s.atomic for s in stores):
+        return None
+    target = next(iter(targets))
+    return (target, False) if dtypes[target] == b.dtype and _computed_and_stored(kernel, b.name) else None
 
 
 def ranges(kernel: Kernel, buffer: str) -> Iterator[tuple[tuple[Statement, ...], int, int]]:

@@ -111,13 +111,7 @@ class Names(ABC):
         if len(tensors) != 1 or not 1 <= len(lanes) <= 2 or any(s < 0 for t, s in terms if t in [*tensors, *lanes]):
             hint = "Write tensor + offset + tl.arange(0, n); irregular indices need tl.gather, which isn't there yet."
             raise self._error(node, f"{ast.unparse(node)!r} is no pointer.", hint)
-        offset: Expr | None = None
-        for t, sign in terms:
-            if t not in tensors and t not in lanes:
-                e = self._integer(t, "an offset")
-                first = e if sign > 0 else Expr("neg", "int", (e,))
-                offset = first if offset is None else Expr("+" if sign > 0 else "-", "int", (offset, e))
-        offset = offset or num(0)
+        offset = self._offset([(t, sign) for t, sign in terms if t not in tensors and t not in lanes])
         found = {axis: (count, stride) for axis, count, stride in filter(None, map(self._arange, lanes))}
         if len(lanes) == 1 and set(found) == {None}:
             count, stride = found[None]
@@ -132,6 +126,15 @@ class Names(ABC):
             hint = "Write tl.arange(0, R)[:, None] * stride + tl.arange(0, C)[None, :]."
             raise self._error(node, text, hint)
         return tensors[0].id, Region(offset, found[1][0], found[0][0], found[0][1] or num(1))
+
+    def _offset(self, terms: list[tuple[ast.expr, int]]) -> Expr:
+        """The sum of (term, sign)."""
+        offset: Expr | None = None
+        for t, sign in terms:
+            e = self._integer(t, "an offset")
+            first = e if sign > 0 else Expr("neg", "int", (e,))
+            offset = first if offset is None else Expr("+" if sign > 0 else "-", "int", (offset, e))
+        return offset or num(0)
 
     def _arange(self, node: ast.expr) -> tuple[int | None, Expr, Expr | None] | None:
         """(axis, count, stride) of ``tl.arange(0, n)``, with ``[:, None]`` or ``[None, :]``, times a stride."""

@@ -44,25 +44,9 @@ def failure_of(
         allowed: see protocol.EvaluateRequest.
     """
     report: Mapping[str, Any] = trial["report"]
-    errors: list[dict[str, Any]] = [dict(e) for e in report.get("errors", ())]
-    hazards: list[dict[str, Any]] = [dict(h) for h in report.get("hazards", ())]
-    unwritten: list[dict[str, Any]] = [dict(u) for u in report.get("unwritten", ())]
-    sites = [*errors, *(h[side] for h in hazards for side in ("first", "second"))]
-    sites += [u[side] for u in unwritten for side in ("first", "sink")]
-    places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
-    for e in errors:
-        e["place"] = places.get(e.get("pc") or -1, "")
-    for h in (*hazards, *unwritten):
-        for side in [s for s in ("first", "second", "sink") if s in h]:
-            h[side] = {**h[side], "place": places.get(h[side].get("pc") or -1, "")}
+    errors, hazards, unwritten = _placed(report, binary, foreign)
     if errors:
-        text = f"{errors[0]['message']}{_at(errors[0]['place'])} [{label}]"
-        if errors[0]["kind"] == "out_of_bounds":
-            return OutOfBounds(text, tuple(errors))
-        if errors[0]["kind"] == "deadlock":
-            advice = _DEADLOCK_ADVICE.get(errors[0]["api"], _ANY_DEADLOCK)
-            return Deadlock(f"{errors[0]['message']}{_at(errors[0]['place'])}. {advice} [{label}]", advice)
-        return LaunchFailed(text)
+        return _error(errors, label)
     if trial["error"]:
         return LaunchFailed(f"{trial['error']} [{label}]")
     if trial["damage"]:
@@ -72,9 +56,42 @@ def failure_of(
         return Hazard(_text(list(map(hazard_text, hazards)), label), tuple(hazards))
     if unwritten:
         return Hazard(_text(list(map(unwritten_text, unwritten)), label), tuple(unwritten))
-    if allowed is None:
-        return None
-    for place, slack in slack_of(report, trial.get("names", ())).items():
+    return _new_habit(report, trial.get("names", ()), allowed, label) if allowed is not None else None
+
+
+_Reports = list[dict[str, Any]]
+
+
+def _placed(report: Mapping[str, Any], binary: Path, foreign: Sequence[Path]) -> tuple[_Reports, _Reports, _Reports]:
+    """Errors, hazards and reads of what nobody wrote, each with the source line it happened at."""
+    errors: _Reports = [dict(e) for e in report.get("errors", ())]
+    hazards: _Reports = [dict(h) for h in report.get("hazards", ())]
+    unwritten: _Reports = [dict(u) for u in report.get("unwritten", ())]
+    sites = [*errors, *(h[side] for h in hazards for side in ("first", "second"))]
+    sites += [u[side] for u in unwritten for side in ("first", "sink")]
+    places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
+    for e in errors:
+        e["place"] = places.get(e.get("pc") or -1, "")
+    for h in (*hazards, *unwritten):
+        for side in [s for s in ("first", "second", "sink") if s in h]:
+            h[side] = {**h[side], "place": places.get(h[side].get("pc") or -1, "")}
+    return errors, hazards, unwritten
+
+
+def _error(errors: _Reports, label: str) -> Failure:
+    first = errors[0]
+    told = f"{first['message']}{_at(first['place'])}"
+    if first["kind"] == "out_of_bounds":
+        return OutOfBounds(f"{told} [{label}]", tuple(errors))
+    if first["kind"] == "deadlock":
+        advice = _DEADLOCK_ADVICE.get(first["api"], _ANY_DEADLOCK)
+        return Deadlock(f"{told}. {advice} [{label}]", advice)
+    return LaunchFailed(f"{told} [{label}]")
+
+
+def _new_habit(report: Mapping[str, Any], names: Sequence[str], allowed: Habits, label: str) -> Failure | None:
+    """What the kernel does that the original doesn't and no rule allows."""
+    for place, slack in slack_of(report, names).items():
         usual = allowed.slack.get(place, 0)
         if slack > usual:
             text = f"the kernel {place}, up to byte {slack} past its end, inside the blocks its memory is rounded up to"

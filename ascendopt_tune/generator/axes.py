@@ -174,15 +174,7 @@ class _Normalizing:
         def axes(atoms: Sequence[Atom]) -> tuple[Axis, ...]:
             return tuple(axis[a] for a in atoms if a in axis)
 
-        placed = {}
-        for n, layout in inputs.items():
-            found = []
-            for g in groups:
-                if g[0] in [a for a, _, _ in layout]:
-                    part = [e for e in layout if e[0] in g]
-                    found.append((axis[g[0]], product([full for _, full, _ in part]), part[0][2]))
-            position = {axis[a]: i for i, (a, _, _) in enumerate(layout) if a in axis}
-            placed[n] = Placed(tuple(sorted(found, key=lambda e: position[e[0]])))
+        placed = {n: _placed(layout, groups, axis) for n, layout in inputs.items()}
         used = {a for n in self._ran_over() for a in axes(of[n])}
         return Normalized(
             [axis[g[0]] for g in groups if axis[g[0]] in used],
@@ -256,6 +248,17 @@ def _resolve(dim: Sequence[Atom]) -> list[Atom]:
     for a in dim:
         found += _resolve(a.become) if a.become is not None else [a]
     return found
+
+
+def _placed(layout: list[tuple[Atom, Size, Size]], groups: Sequence[Sequence[Atom]], axis: dict[Atom, Axis]) -> Placed:
+    """An input's axes in its own order, each with its full size and where it begins."""
+    found = []
+    for g in groups:
+        if g[0] in [a for a, _, _ in layout]:
+            part = [e for e in layout if e[0] in g]
+            found.append((axis[g[0]], product([full for _, full, _ in part]), part[0][2]))
+    position = {axis[a]: i for i, (a, _, _) in enumerate(layout) if a in axis}
+    return Placed(tuple(sorted(found, key=lambda e: position[e[0]])))
 
 
 def _order(sequences: list[list[Atom]]) -> list[Atom]:

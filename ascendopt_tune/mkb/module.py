@@ -316,20 +316,13 @@ class Module:
     def _library_call(self, function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
         """A function of Python or torch: constructors, views of tensors, and arithmetic of numbers."""
         name = getattr(function, "__name__", "")
-        if function is isinstance:
-            return _is_instance(args[0], args[1])
-        if function is hasattr:
-            return False
-        if function is torch.nn.Parameter or function is torch.nn.parameter.Parameter:
-            return args[0]
+        for known, answer in _ANSWERS:
+            if function is known:
+                return answer(args)
         if isinstance(function, type) and issubclass(function, torch.nn.Module):
             if function.__module__.startswith("torch.nn."):
                 return function(*args, **keywords)
             raise Unknown(f"the module {name}")
-        if function in (torch.no_grad, torch.inference_mode):
-            return None
-        if function is torch.broadcast_tensors:
-            return broadcast(args)
         if getattr(torch, name, None) is function and name in _MAKERS:
             keywords = {k: v for k, v in keywords.items() if k != "device"}
             tensor = function(*(_bare(a) for a in args), **{k: _bare(v) for k, v in keywords.items()})
@@ -499,3 +492,15 @@ def _operation(symbol: ast.operator) -> Callable[..., Any]:
     if type(symbol) not in _OPERATIONS:
         raise Unknown(f"the operator {type(symbol).__name__}")
     return _OPERATIONS[type(symbol)]
+
+
+# What these answer, given their arguments, without being called.
+_ANSWERS: tuple[tuple[object, Callable[[list[Any]], Any]], ...] = (
+    (isinstance, lambda args: _is_instance(args[0], args[1])),
+    (hasattr, lambda args: False),
+    (torch.nn.Parameter, lambda args: args[0]),
+    (torch.nn.parameter.Parameter, lambda args: args[0]),
+    (torch.no_grad, lambda args: None),
+    (torch.inference_mode, lambda args: None),
+    (torch.broadcast_tensors, broadcast),
+)

@@ -8,8 +8,8 @@ is no CMake interpreter: of variables it knows the folders below, ``set`` and ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..files import read_plain
@@ -33,26 +33,57 @@ class BuildRules:
 def read_build_rules(folder: Path) -> BuildRules:
     """What ``folder/CMakeLists.txt`` says; nothing where there is no such file."""
     folder = folder.resolve()
-    variables = _variables(folder)
-    sources: dict[Path, None] = {}
-    includes: dict[Path, None] = {}
-    options: list[str] = []
+    read = _Reading(folder, _variables(folder))
     for name, words in _statements(folder / "CMakeLists.txt"):
-        if name == "set" and words:
-            variables[words[0]] = ";".join(_resolve(w, variables) for w in words[1:])
-        elif name == "file" and words[:1] in (["GLOB"], ["GLOB_RECURSE"]) and len(words) > 2:
-            found = [str(f) for w in words[2:] for f in _glob(folder, _resolve(w, variables))]
-            variables[words[1]] = ";".join(found)
-        elif name == "target_sources" and words and words[0] in _HOST_TARGETS:
-            sources.update(dict.fromkeys(p for p in _paths(words[1:], folder, variables) if p.is_file()))
-        elif name == "target_include_directories" and words and words[0] in _HOST_TARGETS:
-            includes.update(dict.fromkeys(p for p in _paths(words[1:], folder, variables) if p.is_dir()))
-        elif name == "add_ops_compile_options" and "OPTIONS" in words:
-            options += [_resolve(w, variables) for w in words[words.index("OPTIONS") + 1 :]]
-    common = variables.get("OP_COMMON_DIR")
+        statement = _READ.get(name)
+        if statement is not None and words:
+            statement(read, words)
+    common = read.variables.get("OP_COMMON_DIR")
     if common and (Path(common) / "inc").is_dir():
-        includes[Path(common) / "inc"] = None  # the repository adds it to every host library
-    return BuildRules(tuple(sources), tuple(includes), tuple(o for o in options if "${" not in o))
+        read.includes[Path(common) / "inc"] = None  # the repository adds it to every host library
+    options = tuple(o for o in read.options if "${" not in o)
+    return BuildRules(tuple(read.sources), tuple(read.includes), options)
+
+
+@dataclass
+class _Reading:
+    """What the statements read so far say; a method for each kind, given its words."""
+
+    folder: Path
+    variables: dict[str, str]
+    sources: dict[Path, None] = field(default_factory=dict)
+    includes: dict[Path, None] = field(default_factory=dict)
+    options: list[str] = field(default_factory=list)
+
+    def set(self, words: list[str]) -> None:
+        self.variables[words[0]] = ";".join(_resolve(w, self.variables) for w in words[1:])
+
+    def file(self, words: list[str]) -> None:
+        if words[0] in ("GLOB", "GLOB_RECURSE") and len(words) > 2:
+            found = [str(f) for w in words[2:] for f in _glob(self.folder, _resolve(w, self.variables))]
+            self.variables[words[1]] = ";".join(found)
+
+    def target_sources(self, words: list[str]) -> None:
+        self.sources.update(dict.fromkeys(p for p in self._of_host(words) if p.is_file()))
+
+    def target_include_directories(self, words: list[str]) -> None:
+        self.includes.update(dict.fromkeys(p for p in self._of_host(words) if p.is_dir()))
+
+    def add_ops_compile_options(self, words: list[str]) -> None:
+        if "OPTIONS" in words:
+            self.options += [_resolve(w, self.variables) for w in words[words.index("OPTIONS") + 1 :]]
+
+    def _of_host(self, words: list[str]) -> Iterable[Path]:
+        return _paths(words[1:], self.folder, self.variables) if words[0] in _HOST_TARGETS else ()
+
+
+_READ = {
+    "set": _Reading.set,
+    "file": _Reading.file,
+    "target_sources": _Reading.target_sources,
+    "target_include_directories": _Reading.target_include_directories,
+    "add_ops_compile_options": _Reading.add_ops_compile_options,
+}
 
 
 def shared_include_dirs(folder: Path) -> tuple[Path, ...]:

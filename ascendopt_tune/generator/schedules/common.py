@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ..axes import Axis, Normalized
 from ..graph import COMPARISONS, POINTWISE, REDUCTIONS, Graph, Node, NotGenerated, Size
@@ -81,35 +82,10 @@ def passes(
         stored = [i for i in outputs if level[graph.outputs[i]] == k - 1]
         if not mine and not stored:
             continue
-        pairs = {n: Moments(writer, joint[n], n) for n in mine if n in joint}
-        names = {n: writer.name(WORDS[n.op]) for n in mine if n not in pairs and n not in _means(pairs)}
-        kept = {n: writer.name(f"{names[n]}_tile") for n in names if not once and _one_number(writer, n)}
-        for n in names:
-            _begin(writer, n, names[n], kept.get(n, ""))
-        for pair in pairs.values():
-            pair.begin()
+        names, kept, pairs = _begun(writer, mine, joint, once)
         scope = writer.here
 
-        def body(
-            stored: Sequence[int] = stored,
-            names: Mapping[Node, str] = names,
-            kept: Mapping[Node, str] = kept,
-            pairs: Mapping[Node, Moments] = pairs,
-        ) -> None:
-            for n, name in names.items():
-                if n.op in PLACES:
-                    _place(writer, n, name)
-                elif n in kept:
-                    part = f"tl.reduce_{n.op}({writer.value(n.args[0])})"
-                    writer.add(f"{kept[n]} = {join(n.op, kept[n], part, tiles=True)}")
-                else:
-                    writer.add(f"{name} = {joined(writer, n, name)}")
-            for pair in pairs.values():
-                pair.step()
-            for i in stored:
-                writer.store(i)
-
-        loop(body)
+        loop(partial(_body, writer, stored, names, kept, pairs))
         writer.backwards = not writer.backwards
         for n, tile in kept.items():
             writer.add(f"{names[n]} = tl.extract_scalar({tile}, 0)")
@@ -119,6 +95,42 @@ def passes(
             finish(list(names), pairs)
         for pair in pairs.values():
             pair.end(scope)
+
+
+def _begun(
+    writer: Writer, mine: Sequence[Node], joint: Mapping[Node, Node], once: bool
+) -> tuple[dict[Node, str], dict[Node, str], dict[Node, Moments]]:
+    """What a pass's reductions begin with: their names, the tiles of those kept as one, the pairs found together."""
+    pairs = {n: Moments(writer, joint[n], n) for n in mine if n in joint}
+    names = {n: writer.name(WORDS[n.op]) for n in mine if n not in pairs and n not in _means(pairs)}
+    kept = {n: writer.name(f"{names[n]}_tile") for n in names if not once and _one_number(writer, n)}
+    for n in names:
+        _begin(writer, n, names[n], kept.get(n, ""))
+    for pair in pairs.values():
+        pair.begin()
+    return names, kept, pairs
+
+
+def _body(
+    writer: Writer,
+    stored: Sequence[int],
+    names: Mapping[Node, str],
+    kept: Mapping[Node, str],
+    pairs: Mapping[Node, Moments],
+) -> None:
+    """What one pass does with a tile: takes it into its reductions, stores the outputs that are known."""
+    for n, name in names.items():
+        if n.op in PLACES:
+            _place(writer, n, name)
+        elif n in kept:
+            part = f"tl.reduce_{n.op}({writer.value(n.args[0])})"
+            writer.add(f"{kept[n]} = {join(n.op, kept[n], part, tiles=True)}")
+        else:
+            writer.add(f"{name} = {joined(writer, n, name)}")
+    for pair in pairs.values():
+        pair.step()
+    for i in stored:
+        writer.store(i)
 
 
 def _one_number(writer: Writer, n: Node) -> bool:

@@ -6,7 +6,7 @@ step of the reduced axes after the other; nothing crosses lanes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..axes import Axis, Normalized
 from ..graph import Graph, product
@@ -44,18 +44,6 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
     outer = writer.size(product([a.size for a in kept]), "rows")
     lanes = writer.axis(lane)
 
-    def loop(body: object, left: list[Axis] | None = None) -> None:
-        remaining = reduced if left is None else left
-        if not remaining:
-            body()  # type: ignore[operator]
-            return
-        axis = remaining[0]
-        variable = writer.name("r" if len(reduced) == 1 else "i")
-        size = writer.axis(axis)
-        with writer.block(f"for {variable} in range(0, {size}):"):
-            writer.index[axis] = variable, writer.here
-            loop(body, remaining[1:])
-
     pieces = f"{outer} * chunks" if outer != "1" else "chunks"
     writer.add(f"chunks = tl.ceil_div({lanes}, tile)")
     with writer.block(f"for piece in tl.split({pieces}, core, cores):"):
@@ -64,17 +52,39 @@ def draft(graph: Graph, normalized: Normalized) -> Draft:
             writer.add("row = piece // chunks")
         unravel(writer, kept)
         writer.add(f"at = piece {'% chunks ' if outer != '1' else ''}* tile", f"n = min(tile, {lanes} - at)")
-        passes(writer, graph, inner, within, loop)
+        passes(writer, graph, inner, within, _loops(writer, reduced))
         for i in across:
             writer.store(i)
-    wanted = 8192
-    rows = graph.number(product([a.size for a in kept]))
-    while wanted > 64 and rows * -(-graph.number(lane.size) // wanted) < CORES:
-        wanted //= 2
+    wanted = _tile(graph, lane, kept)
     knob = ProgramKnob("tile", "TILE_LENGTH", wanted, "lanes of a piece: every core gets some", f"tl.align({lanes}, 8)")
     what = "reduces over a middle axis" if reduced else "elementwise with broadcasting"
     text = f"{outer} * tl.ceil_div({lanes}, tile)" if outer != "1" else f"tl.ceil_div({lanes}, tile)"
     return Draft("middle" if reduced else "map", writer, [knob], f"tl.cores({text})", f"{graph.name}: {what}.")
+
+
+def _loops(writer: Writer, reduced: Sequence[Axis]) -> Callable[[Callable[[], None]], None]:
+    """Writes the loops over reduced axes around a body, the first one outermost."""
+
+    def loop(body: Callable[[], None], left: Sequence[Axis] = reduced) -> None:
+        if not left:
+            body()
+            return
+        variable = writer.name("r" if len(reduced) == 1 else "i")
+        size = writer.axis(left[0])
+        with writer.block(f"for {variable} in range(0, {size}):"):
+            writer.index[left[0]] = variable, writer.here
+            loop(body, left[1:])
+
+    return loop
+
+
+def _tile(graph: Graph, lane: Axis, kept: Sequence[Axis]) -> int:
+    """Lanes of a piece: as many as still give every core one, at least 64."""
+    wanted = 8192
+    rows = graph.number(product([a.size for a in kept]))
+    while wanted > 64 and rows * -(-graph.number(lane.size) // wanted) < CORES:
+        wanted //= 2
+    return wanted
 
 
 def _flat(graph: Graph, writer: Writer, lane: Axis) -> Draft:

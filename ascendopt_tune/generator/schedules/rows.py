@@ -6,16 +6,17 @@ average a value per row: those are added up per core and then over the cores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ...dsl.ir import BUFFERS
 from ..axes import Axis, Normalized
-from ..graph import Graph, NotGenerated, product
+from ..graph import Graph, Node, NotGenerated, product
 from ..program import Draft, ProgramKnob
 from ..text import Writer
 from .common import WORDS, joined, name_axes, passes, reductions, together, unravel
 
 _WHOLE = 8192  # elements of a row that may be one tile
+_FIRST = {"sum": "0.0", "max": "-tl.inf"}  # what a reduction over all rows begins with; else with inf
 _ALONE = 24576  # and of one that nothing else is loaded beside
 
 
@@ -36,17 +37,9 @@ def draft(graph: Graph, normalized: Normalized, whole: bool, alone: bool = False
     if not normalized.axes:
         raise NotGenerated("a module on single numbers has no schedule.")
     lane = normalized.axes[-1]
-    inner = [n for n in reductions(graph) if lane in normalized.reduced[n]]
-    outer = [n for n in reductions(graph) if n not in inner]
-    reduced = set().union(*(normalized.reduced[n] for n in inner))
+    inner, outer, reduced = _reduced(graph, normalized)
     middle = [a for a in normalized.axes if a in reduced and a is not lane]
     kept = [a for a in normalized.axes if a not in reduced]
-    if any(normalized.reduced[n] != reduced for n in inner):
-        raise NotGenerated("reductions over different axes have no schedule together.")
-    if any(normalized.reduced[n] != set(kept) for n in outer):
-        raise NotGenerated("a second reduction that keeps an axis has no schedule.")
-    if outer and any(p.names for p in normalized.outputs):
-        raise NotGenerated("what follows a reduction over all rows is one number.")
     name_axes(normalized, kept, middle, "cols")
     writer = Writer(graph, normalized, lane)
     writer.saving = alone
@@ -56,17 +49,16 @@ def draft(graph: Graph, normalized: Normalized, whole: bool, alone: bool = False
     loop = loops(writer, middle, "" if whole else "0", cols)
     within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
     across = [i for i in range(len(graph.outputs)) if i not in within]
-    names = {}
-    for n in outer:
-        names[n] = writer.name(f"all_{WORDS[n.op]}")
-        writer.add(f"{names[n]} = {'0.0' if n.op == 'sum' else '-tl.inf' if n.op == 'max' else 'tl.inf'}")
+    names = {n: writer.name(f"all_{WORDS[n.op]}") for n in outer}
+    for n, name in names.items():
+        writer.add(f"{name} = {_FIRST.get(n.op, 'tl.inf')}")
     with writer.block(f"for row in tl.split({rows}, core, cores):"):
         unravel(writer, kept)
         passes(writer, graph, inner, within, loop, once=whole and not middle)
-        for n in outer:
-            writer.add(f"{names[n]} = {joined(writer, n, names[n])}")
-        for i in across if not outer else ():
-            writer.store(i)
+        for n, name in names.items():
+            writer.add(f"{name} = {joined(writer, n, name)}")
+        if not outer:
+            _stored(writer, across)
     tile = ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a row and what is between", f"tl.align({cols}, 8)")
     single = ProgramKnob("buffers", BUFFERS, 1, "a row fills the Unified Buffer")
     draft_ = Draft(
@@ -77,14 +69,35 @@ def draft(graph: Graph, normalized: Normalized, whole: bool, alone: bool = False
         f"{graph.name}: {'rows, then all of them' if outer else 'by rows'}.",
     )
     if outer:
-        for n in outer:
-            writer.done[n] = names[n], 0
+        writer.done.update({n: (name, 0) for n, name in names.items()})
         draft_.steps["slots"] = f"tl.cores({rows}) * 8"
         together(writer, outer, "", "slots")
         with writer.block("if core == 0:"):
-            for i in across:
-                writer.store(i)
+            _stored(writer, across)
     return draft_
+
+
+def _reduced(graph: Graph, normalized: Normalized) -> tuple[list[Node], list[Node], set[Axis]]:
+    """Reductions of rows, those over all rows, and the axes of the first kind.
+
+    Raises:
+        NotGenerated: there is no schedule for them together.
+    """
+    inner = [n for n in reductions(graph) if normalized.axes[-1] in normalized.reduced[n]]
+    outer = [n for n in reductions(graph) if n not in inner]
+    reduced = set().union(*(normalized.reduced[n] for n in inner))
+    if any(normalized.reduced[n] != reduced for n in inner):
+        raise NotGenerated("reductions over different axes have no schedule together.")
+    if any(normalized.reduced[n] != set(normalized.axes) - reduced for n in outer):
+        raise NotGenerated("a second reduction that keeps an axis has no schedule.")
+    if outer and any(p.names for p in normalized.outputs):
+        raise NotGenerated("what follows a reduction over all rows is one number.")
+    return inner, outer, reduced
+
+
+def _stored(writer: Writer, outputs: Sequence[int]) -> None:
+    for i in outputs:
+        writer.store(i)
 
 
 def loops(writer: Writer, middle: list[Axis], first: str, end: str) -> Callable[[Callable[[], None]], None]:

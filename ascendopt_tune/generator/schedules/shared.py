@@ -38,36 +38,33 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
     kept = [a for a in normalized.axes if a not in reduced]
     name_axes(normalized, kept, middle, "cols" if kept else "count")
     writer = Writer(graph, normalized, lane)
+    part, first_of_row = ("part", "row * parts") if kept else ("core", "")
     writer.add("core = tl.program_id(0)")
     cols = writer.axis(lane)
     rows = writer.size(product([a.size for a in kept]), "rows")
     if kept:
         writer.add("row = core // parts", "part = core % parts")
     unravel(writer, kept)
-    writer.add(f"first, last = tl.split({cols}, {'part' if kept else 'core'}, parts, unit=8)")
+    writer.add(f"first, last = tl.split({cols}, {part}, parts, unit=8)")
     loop = loops(writer, middle, "first", "last")
     within = [i for i, p in enumerate(normalized.outputs) if any(a in p.names for a in reduced)]
     across = [i for i in range(len(graph.outputs)) if i not in within]
     passes(
         writer, graph, of, within, loop,
-        lambda mine, pairs: together(writer, mine, "row * parts" if kept else "", "slots", pairs),
+        lambda mine, pairs: together(writer, mine, first_of_row, "slots", pairs),
     )  # fmt: skip
     if across:
-        with writer.block(f"if {'part' if kept else 'core'} == 0:"):
+        with writer.block(f"if {part} == 0:"):
             for i in across:
                 writer.store(i)
     share = f"tl.num_cores() // {rows}" if kept else "tl.num_cores()"
+    length = product([a.size for a in normalized.axes if a in reduced])
     found = Draft(
         "shared",
         writer,
         [
             ProgramKnob("tile", "TILE_LENGTH", 8192, "a part of a core's share and what is between"),
-            ProgramKnob(
-                "share",
-                "CORE_ELEMENTS",
-                share_of(graph, product([a.size for a in normalized.axes if a in reduced])),
-                "what a core is worth starting for",
-            ),
+            ProgramKnob("share", "CORE_ELEMENTS", share_of(graph, length), "what a core is worth starting for"),
         ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",
