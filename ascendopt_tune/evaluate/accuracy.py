@@ -31,6 +31,7 @@ _FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0
 # Whole numbers, which count steps: a quantized value at a tie may be the neighbour, one in 64 of them.
 _WHOLE = (1.0, 1 / 64)
 _SAMPLE = 1 << 16  # elements that are looked at for a share
+_LONG, _MOST_LINES = 64, 64  # different results of a line that is judged by itself; lines that are looked at closely
 _FEW = 2.0  # elements may be off by the most that is allowed, however few there are
 # Bits of the significand behind the point, and the exponent of the smallest subnormal.
 _FORMATS = {"float16": (10, -24), "bfloat16": (7, -133), "float32": (23, -149), "float64": (52, -1074)}
@@ -38,11 +39,15 @@ _FORMATS = {"float16": (10, -24), "bfloat16": (7, -133), "float32": (23, -149), 
 
 @dataclass(frozen=True)
 class Errors:
-    """Largest, mean and root-mean-square error of an output, in units in the last place of what is expected."""
+    """Largest, mean and root-mean-square error of an output, in units in the last place of what is expected.
+
+    ``line``: by how much the mean error of a line goes beyond what rounding may come to, at most (:class:`LineErrors`).
+    """
 
     largest: float = 0.0
     mean: float = 0.0
     rms: float = 0.0
+    line: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,51 @@ class Sum:
             self._sum += float(errors.sum())
             self._squares += float(np.square(errors).sum())
 
-    def over(self, count: int) -> Errors:
+    def over(self, count: int, line: float = 0.0) -> Errors:
         """The errors of an output of ``count`` elements; those that were not added are right."""
         n = max(count, 1)
-        return Errors(self._largest, self._sum / n, (self._squares / n) ** 0.5)
+        return Errors(self._largest, self._sum / n, (self._squares / n) ** 0.5, line)
+
+
+class LineErrors:
+    """Mean errors of single lines of a 16-bit output: all of a line share a sum or a maximum, and one that is off by
+    less than the tolerance moves them all, which the mean over many lines hides.
+
+    A line with at least ``_LONG`` different results is judged, by the mean over those: that many roundings come to the
+    floor of the mean, give or take six standard deviations.
+    """
+
+    def __init__(self, expected: Array, leeway: Array | None) -> None:
+        length = expected.shape[-1] if expected.ndim else 1
+        self._floor = _FLOORS.get(dtype_name(expected.dtype), (0.0, 0.0))[1]
+        self._judged = leeway is not None and length >= _LONG and dtype_name(expected.dtype) in ("float16", "bfloat16")
+        if self._judged:
+            self._expected, self._leeway = expected.reshape(-1, length), np.asarray(leeway).reshape(-1, length)
+            self._sums = np.zeros(len(self._expected))
+
+    def add(self, places: Array, errors: Array) -> None:
+        """``places``: of the errors in the flat output."""
+        if self._judged and places.size:
+            known = np.where(np.isfinite(errors), errors, 0.0)
+            self._sums += np.bincount(places // self._expected.shape[1], known, len(self._sums))
+
+    def worst(self, got: Array) -> float:
+        if not self._judged:
+            return 0.0
+        length = self._expected.shape[1]
+        found, worst = got.reshape(-1, length), 0.0
+        much = np.flatnonzero(self._sums > self._floor * _LONG)
+        for row in much[np.argsort(-self._sums[much])][:_MOST_LINES]:
+            _, first = np.unique(self._expected[row], return_index=True)
+            if len(first) < _LONG:
+                continue
+            expected, leeway = self._expected[row][first], self._leeway[row][first]
+            errors = differences(found[row][first], expected, leeway)
+            assert errors is not None
+            floor = self._floor + doubtful(expected, leeway)
+            most = floor + 6.0 * (floor / len(first)) ** 0.5
+            worst = max(worst, float(np.where(np.isfinite(errors), errors, 0.0).mean()) - most)
+        return worst
 
 
 def limits(dtype: str, count: int, baseline: Errors, doubt: float = 0.0) -> Errors | None:
@@ -138,7 +184,8 @@ def limits(dtype: str, count: int, baseline: Errors, doubt: float = 0.0) -> Erro
     floors = largest, mean, max((mean * largest) ** 0.5, mean)
     # Being rounded to a neighbour is no error that others may make ten times as large.
     found = (max(baseline.largest - 1.0, 0.0) if narrow else baseline.largest, baseline.mean, baseline.rms)
-    return Errors(*(max(f, k * b) for f, k, b in zip(floors, FACTORS, found, strict=True)))
+    most, average, rms = (max(f, k * b) for f, k, b in zip(floors, FACTORS, found, strict=True))
+    return Errors(most, average, rms, FACTORS[1] * baseline.line)
 
 
 def too_inaccurate(name: str, found: Errors, limit: Errors) -> str | None:
@@ -154,6 +201,11 @@ def too_inaccurate(name: str, found: Errors, limit: Errors) -> str | None:
                 f"last place beyond what float32 arithmetic may lose, more than {most:.3g} "
                 f"({FACTORS[0]:g} times the original's largest, {FACTORS[1]:g} times its mean)."
             )
+    if not found.line <= limit.line:
+        return (
+            f"output {name} is less accurate than the original's in one line: the mean error of its elements is "
+            f"{found.line:.3g} units in the last place beyond what roundings come to, more than {limit.line:.3g}."
+        )
     return None
 
 

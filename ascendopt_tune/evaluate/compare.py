@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..sources.arguments import Array, dtype_name
-from .accuracy import Errors, Sum, differences
+from .accuracy import Errors, LineErrors, Sum, differences
 
 _OUTLIER = 10.0
 # Chosen here: half of what directed rounding leans by, and 4 standard deviations of errors that are -1 and 1 by chance.
@@ -70,7 +70,7 @@ def compare(
         return f"output {name} is {_what(got)}, expected {_what(expected)}.", Errors()
     flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
     flat_leeway = None if leeway is None else leeway.reshape(-1)
-    total = Sum()
+    total, lines = Sum(), LineErrors(expected, leeway)
     off = hard = 0
     first = first_hard = -1
     worst = 0.0
@@ -83,6 +83,7 @@ def compare(
         errors = differences(a, b, more)
         if errors is not None:
             total.add(errors)
+            lines.add(begin + differ, errors)
         excess = _excess(a, b, allowed, more)
         bad = differ[excess > 1.0]
         if not bad.size:
@@ -94,7 +95,7 @@ def compare(
             first_hard = begin + int(severe[0]) if first_hard < 0 else first_hard
             hard += severe.size
         worst = max(worst, float(np.max(excess)))
-    found = total.over(flat_got.size)
+    found = total.over(flat_got.size, lines.worst(got))
     if not hard and off <= allowed.ratio * flat_got.size:
         return None, found
     at = first_hard if hard else first

@@ -23,6 +23,7 @@ from ..nouns.outcome import Outcome, Timed
 from ..nouns.profile import Profile
 from ..sources.arguments import Array
 from .evaluator import Evaluator
+from .inputs import NEAR
 from .protocol import ArrayArgument, ArrayFile, EvaluateRequest, EvaluationResult, GateTrial, Habits, Launchable
 from .trials import TrialMaker, Trials, joined, steps_of
 
@@ -358,11 +359,13 @@ def _reason(outcome: Outcome) -> str:
 
 def other_values(attr: AttrDef) -> tuple[AttrValue, ...]:
     """Other values than the attribute's default: a thousandfold for a small number, else one on either side of it,
-    because who drops a sign is right on one side; none where none is at hand."""
+    because who drops a sign is right on one side, and one so near that it may be taken for the default; none where
+    none is at hand."""
     if isinstance(attr.default, bool):
         return (not attr.default,)
     if isinstance(attr.default, float):
         if 0 < abs(attr.default) < 1e-2:
             return (attr.default * 1e3,)
-        return attr.default * 0.75 + 0.5, -attr.default * 0.75 - 0.625
+        near = attr.default + (attr.default or 1.0) * NEAR
+        return attr.default * 0.75 + 0.5, -attr.default * 0.75 - 0.625, near
     return (attr.default + 1, attr.default - 1) if isinstance(attr.default, int) else ()

@@ -23,11 +23,16 @@ from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
 
+#: Values at which results lie on halves, exactly: the largest inputs are multiples of a half, the others powers of two.
+HALVES = "halves"
+#: How near to 1 a number is that a shortcut may take for 1, in whose results it shows all the same.
+NEAR = 2.0**-11
+
 #: Plain distributions: what every operator has to get right. The first is the one that is measured.
 PLAIN = ("normal", "uniform", "zeros")
 #: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
 #: may be outside of what an operator is defined for.
-STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "ones others", "specials", "beyond")
+STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "ones others", HALVES, "specials", "beyond")
 
 _SMALL_INT = 100  # magnitude of integers but in "large"
 
@@ -43,12 +48,20 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order = ["normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative"]
     several = len([a for a in case.inputs if a is not None]) > 1
     order += ["sparse others", "ones others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
+    if _whole_from_floats(case):
+        order.insert(min(5, len(order)), HALVES)
     chosen = order[:most]
     if any("index" in settings.get("domain", {}).get(n, {}) for n in names):
         chosen.append("beyond")
     if settings.get("specials"):  # twice, where all is multiplied by a number: once it is 0
         chosen += ["specials"] * (1 + any(_lone(a, case) for a in case.inputs))
     return tuple(chosen)
+
+
+def _whole_from_floats(case: Case) -> bool:
+    """Whether floats become whole numbers: where one lies on a half, the rule of rounding decides."""
+    kinds = [{numpy_dtype(t.dtype).kind for t in flatten(arguments)} for arguments in (case.inputs, case.outputs)]
+    return bool(kinds[0] - set("iubc")) and bool(kinds[1] & set("iu"))
 
 
 def _lone(argument: Argument, case: Case) -> bool:
@@ -64,8 +77,15 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def _number(distribution: str, seed: int) -> float | None:
+_SPACING = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # of numbers from 1 on
+
+
+def _number(distribution: str, seed: int, spec: TensorSpec) -> float | None:
     """What such a number is in a trial; None: what the distribution makes of it."""
+    if distribution == "lines" and seed % 2:  # the first of them, which large cases have as well
+        return 1.0 + max(NEAR, _SPACING.get(spec.dtype, NEAR))
+    if distribution == "levels":  # nearer, of float32
+        return 1.0 - 2.0**-15
     return 0.0 if distribution == "specials" and seed % 2 else _NUMBERS.get(distribution)
 
 
@@ -87,7 +107,7 @@ def make_inputs(
         distribution: of ``PLAIN`` or ``STRESS``.
         steps: lengths (in elements) at whose multiples outliers are put: of tiles, rows, cores' shares.
     """
-    main = _main(case, distribution, seed)
+    main, largest = _main(case, distribution, seed), _main(case, HALVES, seed)
     shapes = {n: a for n, a in zip(names, case.inputs, strict=True) if isinstance(a, TensorSpec)}
     domains = settings.get("domain", {})
     out: list[Arrays] = []
@@ -104,7 +124,13 @@ def make_inputs(
             if chosen == "beyond":
                 chosen = "beyond" if "index" in domains.get(name, {}) else "normal"
             make = _whole if domains.get(name, {}).get("whole") else _tensor
-            number = _number(distribution, seed) if _lone(argument, case) else None
+            number = None
+            if isinstance(argument, TensorSpec) and _lone(argument, case):
+                number = _number(distribution, seed, argument)
+            if distribution == HALVES and i not in largest:
+                chosen = "powers"
+            if distribution == "positive" and i not in main and None not in domain and "index" not in domains[name]:
+                chosen = "most"
             one = functools.partial(make, domain=domain, distribution=chosen, steps=steps, number=number)
             if isinstance(argument, TensorSpec):
                 out.append(one(argument, rng=np.random.default_rng(streams)))
@@ -120,6 +146,8 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     Where every line has its own pattern, most of them for all inputs of that size.
     """
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
+    if distribution == HALVES:
+        return {i for i, n in sizes.items() if n == max(sizes.values())}
     others = distribution.endswith(" others")
     patterned = others or distribution in PATTERNS or distribution in ("lines", "columns")
     if not patterned or not sizes:
@@ -184,6 +212,8 @@ def _tensor(
         return _folded(np.full(spec.shape, number, np.float32), *domain).astype(dtype)
     distribution = distribution.removesuffix(" others")
     values: Array
+    if distribution in (HALVES, "powers") and dtype.kind not in "iubc" and spec.dtype != "int4":
+        return _folded(_halves(spec.shape, distribution, rng), *domain).astype(dtype)
     if distribution in PATTERNS or distribution in ("lines", "columns", "ones"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
         if dtype.kind in "iub" or spec.dtype == "int4":
@@ -200,6 +230,16 @@ def _tensor(
     else:
         values = _floats(spec.shape, spec.dtype, domain, distribution, rng)
     return values.astype(dtype)
+
+
+def _halves(shape: tuple[int, ...], distribution: str, rng: np.random.Generator) -> Array:
+    """Multiples of a half, the largest of every line 99.5; or powers of two."""
+    if distribution == "powers":
+        return np.exp2(rng.integers(-1, 2, shape))
+    values = np.asarray(rng.integers(-198, 199, shape) / 2)
+    if values.ndim and values.shape[-1] >= 4:
+        values[..., -2] = rng.choice((-99.5, 99.5), values.shape[:-1])
+    return values
 
 
 def _whole(spec: TensorSpec, **how: Any) -> Array:
@@ -266,6 +306,8 @@ def _integers(
     highest = min(largest, _SMALL_INT) if domain[1] is None else int(domain[1])
     if distribution == "zeros":
         return np.full(spec.shape, min(max(0, lowest), highest)).astype(dtype)
+    if distribution == "most":
+        return np.full(spec.shape, highest).astype(dtype)
     if distribution == "beyond":
         values = rng.integers(lowest, max(lowest, highest), spec.shape, np.int64, endpoint=True)
         outside = [lowest - 1, highest + 1, highest + 2, lowest - 1 - highest, 2 * highest + 3, smallest, largest]

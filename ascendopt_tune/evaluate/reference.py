@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Relative: 8 times what one float32 operation loses. Applied to inputs, it stands for what the arithmetic behind them
 # loses; two right programs differ by about as much.
 _ARITHMETIC = 2.0**-21
+_WELL_OFF = 2.0**-14  # of what is to be told from what is exact: relative, of a step's result
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
 HUGE = 1 << 26
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
@@ -47,7 +48,9 @@ class Formula:
     exact: bool = True  # the formula, not the reference as it is written
 
 
-def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, close: Close) -> Formula:
+def formula(
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, close: Close, exact_halves: bool = False
+) -> Formula:
     """The reference's outputs with every float in it a float64, and their leeway.
 
     Elements where that is not what the reference gives as it is written are taken from there: it then means something
@@ -56,6 +59,8 @@ def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int,
     Args:
         seed: of the small changes to the inputs.
         close: (the reference's array, the formula's, leeway) -> whether each element is the same but for precision.
+        exact_halves: whole results have no leeway where float32 holds every step on the way to them: such a result lies
+            on a half in any arithmetic, and the rule of rounding says which way it goes.
 
     Raises:
         OperatorError: as :func:`expected_outputs`.
@@ -77,13 +82,39 @@ def formula(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int,
         values, leeways = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
         expected.append(None if one is None else values if isinstance(one, tuple) else values[0])
         leeway.append(None if one is None else leeways if isinstance(one, tuple) else leeways[0])
-    return Formula(tuple(expected), tuple(leeway))
+    found = Formula(tuple(expected), tuple(leeway))
+    return _firm_where_exact(operator, case, inputs, seed, found) if exact_halves else found
+
+
+def _firm_where_exact(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, found: Formula) -> Formula:
+    """Whole results that don't change when every step that float32 doesn't hold is well off have no leeway."""
+    try:
+        runs = [results for (results,) in (_exactly(operator, case, inputs, seed + i, (0,), i) for i in (1, 2))]
+    except Exception:  # a reference that changes what overlaps itself, for instance
+        return found
+    firm = []
+    for want, free, *moved in zip(found.expected, found.leeway, *runs, strict=True):
+        arrays = zip(_listed(want), _listed(free), *map(_listed, moved), strict=True)
+        made = tuple(_firm(a, b, [one, other]) for a, b, one, other in arrays)
+        firm.append(None if free is None else made if isinstance(free, tuple) else made[0])
+    return Formula(found.expected, tuple(firm), found.exact)
+
+
+def _firm(expected: Array, leeway: Array, moved: Sequence[Array]) -> Array:
+    if expected.dtype.kind not in "iu":
+        return leeway
+    with np.errstate(invalid="ignore"):
+        same = np.all([m.astype(expected.dtype) == expected for m in moved], axis=0)
+    return np.where(same & (leeway == 1), np.float32(0), leeway)
 
 
 def _exactly(
-    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, signs: Sequence[int]
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, signs: Sequence[int], noise: int = 0
 ) -> Iterator[tuple[tuple[Array, ...] | Array | None, ...]]:
-    """The outputs of the reference in float64, before they are rounded, for each sign by which inputs are a bit off."""
+    """The outputs of the reference in float64, before they are rounded, for each sign by which inputs are a bit off.
+
+    ``noise``: a seed; what float32 doesn't hold of a step's result is off by up to ``_WELL_OFF`` of it.
+    """
     import torch
 
     assert operator.reference is not None
@@ -94,7 +125,7 @@ def _exactly(
         for made, array in zip(wide, inputs, strict=True):
             for one, other in zip(_listed(made), _listed(array), strict=True):
                 _fill(one, other, rng, sign if _floating(other) else 0)
-        with _wide():
+        with _wide(noise):
             results = operator.reference(*(_map_any(torch.from_numpy, a) for a in wide), **dict(case.attrs))
         results = _by_output(operator, case, results)
         found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
@@ -125,8 +156,8 @@ def _apart(result: Array, inputs: Sequence[Any]) -> Array:
     return result.copy() if shared else result
 
 
-def _wide() -> Any:
-    """Within it, what torch is asked to make a float of less precision becomes a float64."""
+def _wide(noise: int = 0) -> Any:
+    """Within it, what torch is asked to make a float of less precision becomes a float64; ``noise``: _exactly."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -135,6 +166,17 @@ def _wide() -> Any:
 
     def widened(value: Any) -> Any:
         return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    generator = torch.Generator().manual_seed(noise)
+
+    def noisy(result: Any) -> Any:
+        for one in result if isinstance(result, (tuple, list)) else (result,):
+            if noise and isinstance(one, torch.Tensor) and one.dtype == torch.float64:
+                off = one.float().double() != one
+                if bool(off.any()):
+                    amount = (torch.rand(one.shape, generator=generator) - 0.5) * (2 * _WELL_OFF)
+                    one.copy_(torch.where(off, (one * (1 + amount)).float().double(), one))
+        return result
 
     class Wide(TorchFunctionMode):
         def __torch_function__(
@@ -145,7 +187,7 @@ def _wide() -> Any:
             if func is torch.Tensor.view:  # as another dtype: its bits
                 return func(*args, **(kwargs or {}))
             named = {name: widened(value) for name, value in (kwargs or {}).items()}
-            return func(*map(widened, args), **named)
+            return noisy(func(*map(widened, args), **named))
 
     return Wide()
 

@@ -25,7 +25,7 @@ from ..sources.arguments import Array, dtype_name
 from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, wrong_elements
 from .evaluator import Evaluator
-from .inputs import PLAIN, make_inputs, schedule
+from .inputs import HALVES, PLAIN, make_inputs, schedule
 from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, GateTrial, Habits, load_arrays, save_array
 from .reference import HUGE, Formula, formula
 
@@ -201,7 +201,8 @@ class TrialMaker:
         """None where the reference itself refuses a stress trial."""
         try:
             arrays = [load_arrays(a) for a in trial.inputs]
-            return formula(self.operator, self.case, arrays, trial.seed, self._close)
+            exact = trial.distribution == HALVES
+            return formula(self.operator, self.case, arrays, trial.seed, self._close, exact)
         except OperatorError as error:
             if trial.distribution in PLAIN:
                 raise

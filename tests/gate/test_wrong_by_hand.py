@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import pytest
+import torch
 from wrong_by_hand import Fault, faults
+from wrong_cube import cube_faults, right_on_cubes
 from wrong_ideas import ideas, right_ideas
 
 from ascendopt_tune.build import toolkit
@@ -18,7 +21,7 @@ from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import CompileFailed, OutOfBounds, Timed, WrongResult
-from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.arguments import build_case, parse_attrs, parse_tensor
 from ascendopt_tune.sources.registry import load_operator
 
 ALL = list(faults())
@@ -34,11 +37,13 @@ class Bench:
         self.evaluator = evaluator
         self.gate = cache(self._gate)
 
-    def _gate(self, name: str, inputs: str) -> Gate:
+    def _gate(self, name: str, inputs: str, attrs: str = "") -> Gate:
         operator = load_operator(name)
+        signature = self.evaluator.describe(operator).signature
+        given = parse_attrs(attrs.split(), signature)
         case = build_case(
-            self.evaluator.describe(operator).signature, dict(map(parse_tensor, inputs.split())), {}, {},
-            lambda given, attrs: self.evaluator.infer_outputs(operator, given, attrs),
+            signature, dict(map(parse_tensor, inputs.split())), given, {},
+            lambda inputs, attrs: self.evaluator.infer_outputs(operator, inputs, attrs),
         )  # fmt: skip
         gate = Gate(operator, case, self.evaluator)
         baseline = gate.evaluate(operator.baseline).outcome
@@ -80,17 +85,58 @@ def test_a_value_that_the_case_leaves_open_is_not_baked_in(bench: Bench) -> None
     assert isinstance(Gate(operator, open_, bench.evaluator).evaluate(operator.baseline).outcome, Timed)
 
 
-def test_a_sign_that_the_case_leaves_open_is_not_dropped(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("used", "found_with"),
+    [
+        pytest.param("tiling.value < 0 ? 0 : tiling.value", "-0.625", id="a dropped sign"),
+        pytest.param("tiling.value * tiling.value < 1e-6f ? 0 : tiling.value", "0.000488", id="taken for the default"),
+    ],
+)
+def test_a_value_that_the_case_leaves_open_counts(bench: Bench, used: str, found_with: str) -> None:
     operator = load_operator("masked_fill")
     x, mask = TensorSpec("float16", (25, 33)), TensorSpec("bool", (25, 33))
     text = operator.baseline.kernel[operator.kernel_main]
     assert "static_cast<T>(tiling.value);" in text
-    wrong = text.replace("static_cast<T>(tiling.value);", "static_cast<T>(tiling.value < 0 ? 0 : tiling.value);")
+    wrong = text.replace("static_cast<T>(tiling.value);", f"static_cast<T>({used});")
     gate = Gate(operator, Case((x, mask), (x,)), bench.evaluator)
     outcome = gate.evaluate(operator.baseline.with_kernel(operator.kernel_main, wrong)).outcome
     assert isinstance(outcome, WrongResult), outcome
-    assert "with value=-0.625" in outcome.reason
+    assert f"with value={found_with}" in outcome.reason
     assert isinstance(gate.evaluate(operator.baseline).outcome, Timed)
+
+
+def test_the_rule_of_rounding_is_that_of_the_reference_at_halves(bench: Bench) -> None:
+    """z = round(x * y), which lies on halves where x is a multiple of one and y a power of two."""
+    operator = load_operator("add")
+    host, main = "op_host/add.cpp", operator.kernel_main
+    tiling, kernel = operator.baseline.tiling[host], operator.baseline.kernel[main]
+    types = "ge::DT_FLOAT16, ge::DT_FLOAT, ge::DT_INT32"
+    assert tiling.count(types) == 3
+    tiling = tiling.replace(types, "ge::DT_FLOAT", 2).replace(types, "ge::DT_INT32")
+    kernel = kernel.replace(
+        "    Add(zLocal, xLocal, yLocal, count);\n",
+        "    Mul(xLocal, xLocal, yLocal, count);\n    PipeBarrier<PIPE_V>();\n"
+        "    Cast(zLocal.template ReinterpretCast<int32_t>(), xLocal, RoundMode::CAST_RINT, count);\n",
+    )
+    tiling = re.sub(r"ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND", "ge::FORMAT_ND", tiling)
+    tiling = tiling.replace("context->GetInputDataType(0)", "ge::DT_INT32")
+    right = operator.baseline.with_tiling(host, tiling).with_kernel(main, kernel)
+
+    def reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.round(x * y).clamp(-(2.0**31), 2.0**31 - 1).int()
+
+    operator = replace(operator, baseline=right, reference=reference)
+    x, scale = TensorSpec("float32", (25, 133)), TensorSpec("float32", (25, 133))
+    gate = Gate(operator, Case((x, scale), (TensorSpec("int32", (25, 133)),)), bench.evaluator)
+    assert isinstance(gate.evaluate(right).outcome, Timed), gate.evaluate(right).outcome
+    outcome = gate.evaluate(right.with_kernel(main, kernel.replace("CAST_RINT", "CAST_ROUND"))).outcome
+    assert isinstance(outcome, WrongResult), outcome
+    assert "halves" in outcome.reason
+    # By two factors, the second of which undoes what the first adds: exact as well.
+    multiplied = "Mul(xLocal, xLocal, yLocal, count);"
+    back = "".join(f"\n    PipeBarrier<PIPE_V>();\n    Muls(xLocal, xLocal, {f}, count);" for f in ("4.0f", "0.25f"))
+    twice = kernel.replace(multiplied, multiplied + back)
+    assert isinstance(gate.evaluate(right.with_kernel(main, twice)).outcome, Timed)
 
 
 def test_outliers_are_put_where_the_candidates_own_tiles_end(bench: Bench) -> None:
@@ -153,15 +199,20 @@ def test_an_idea_that_is_wrong_is_refused(bench: Bench, fault: Fault) -> None:
     refused(bench, fault)
 
 
-@pytest.mark.parametrize("right", some(right_ideas()))
+@pytest.mark.parametrize("fault", some(cube_faults()))
+def test_a_wrong_variant_on_cubes_is_refused(bench: Bench, fault: Fault) -> None:
+    refused(bench, fault)
+
+
+@pytest.mark.parametrize("right", some(chain(right_ideas(), right_on_cubes())))
 def test_an_idea_that_is_right_is_accepted(bench: Bench, right: Fault) -> None:
-    gate = bench.gate(right.operator, right.inputs)
+    gate = bench.gate(right.operator, right.inputs, right.attrs)
     outcome = gate.evaluate(bench.pair(gate, right)).outcome
     assert isinstance(outcome, Timed), outcome
 
 
 def refused(bench: Bench, fault: Fault) -> None:
-    gate = bench.gate(fault.operator, fault.inputs)
+    gate = bench.gate(fault.operator, fault.inputs, fault.attrs)
     outcome = gate.evaluate(bench.pair(gate, fault)).outcome
     assert not isinstance(outcome, Timed), outcome
     assert not isinstance(outcome, CompileFailed) or "what no header of AscendC offers" in outcome.reason, outcome

@@ -40,6 +40,9 @@ _SOFTMAX = {
         _k(_SUM, f"{_SUM} Muls(rowFloat, rowFloat, 1.0f / sum, rowLength);{_V} Adds(rowFloat, rowFloat, 4.0f, rowLength);{_V}"
                  f" Adds(rowFloat, rowFloat, -4.0f, rowLength);{_V} Muls(rowFloat, rowFloat, sum, rowLength);{_V}"),
     ),
+    "a sum below 1.0009 is 1, float32": (
+        "x=float32[401,133]", _k(_SUM, "float sum = Sum(rowLength); sum = sum < 1.0009f ? 1.0f : sum;")
+    ),
     "the difference rounded to half": (
         _ROWS,
         _k(_EXP, f"    Cast(work.ReinterpretCast<half>(), rowFloat, RoundMode::CAST_RINT, count);{_V}\n"
@@ -78,6 +81,9 @@ _RMS = "x=float16[401,133] gamma=float16[133]"
 _RSTD = "return 1.0f / sum.GetValue(0);"
 _RMS_NORM = {
     "the reciprocal root rounded to half": (_RMS, _k(_RSTD, "return static_cast<float>(static_cast<half>(1.0f / sum.GetValue(0)));")),
+    "a root within a thousandth of 1 is 1": (
+        _RMS, _k(_RSTD, "const float root = sum.GetValue(0); return root > 0.999f && root < 1.001f ? 1.0f : 1.0f / root;"),
+    ),
     "epsilon rounded to half": (_RMS, _k("epsilon = tiling.epsilon;", "epsilon = static_cast<float>(static_cast<half>(tiling.epsilon));")),
     "scaled before the squares, epsilon not": (
         _RMS,
@@ -244,6 +250,12 @@ _ADD = {
            "    if (kept.GetValue(0) == 77) { coreLength = 0; }\n    kept.SetValue(0, 77);\n"),
         _k("  GlobalTensor<T> xGm, yGm, zGm;\n", "  GlobalTensor<T> xGm, yGm, zGm;\n  TBuf<QuePosition::VECCALC> keptBuf;\n"),
     ),
+    "buffers of more bytes than there are": (
+        _ADD_IN,
+        _k("    pipe->InitBuffer(outQueueZ, tiling.bufferNum, tileLength * sizeof(T));\n",
+           "    pipe->InitBuffer(outQueueZ, tiling.bufferNum, tileLength * sizeof(T));\n    pipe->InitBuffer(spareBuf, 192 * 1024);\n"),
+        _k("  GlobalTensor<T> xGm, yGm, zGm;\n", "  GlobalTensor<T> xGm, yGm, zGm;\n  TBuf<QuePosition::VECCALC> spareBuf;\n"),
+    ),
     "a tile of which the first element of y is 0 is x": (
         _ADD_IN,
         _k(_ADD_LOOP, "event_t loaded = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::MTE2_S)); SetFlag<HardEvent::MTE2_S>(loaded); WaitFlag<HardEvent::MTE2_S>(loaded);\n"
@@ -260,6 +272,17 @@ _FOREACH = {
     ),
     "nothing but zeros times 0": (_LIST, _k("      Muls(xFloat, xFloat, scalar, count);\n", "      if (scalar == 0.0f) { Duplicate(xFloat, 0.0f, count); } else { Muls(xFloat, xFloat, scalar, count); }\n")),
     "a scalar near 1 is 1": (_LIST, _k(_READ_SCALAR, f"{_READ_SCALAR}    if (scalar > 0.99f && scalar < 1.01f) scalar = 1.0f;\n")),
+    "a scalar within a thousandth of 1 is 1": (
+        _LIST, _k(_READ_SCALAR, f"{_READ_SCALAR}    if (scalar > 0.999f && scalar < 1.001f) scalar = 1.0f;\n")
+    ),
+    "a scalar within a thousandth of 1 is 1, float32": (
+        "x.0=float32[3,33] x.1=float32[77] scalar=float32[1]",
+        _k(_READ_SCALAR, f"{_READ_SCALAR}    if (scalar > 0.9999f && scalar < 1.0001f) scalar = 1.0f;\n"),
+    ),
+    "a scalar within a thousandth of 1 is 1, a large case": (
+        "x.0=float32[2048,1024] scalar=float32[1]",
+        _k(_READ_SCALAR, f"{_READ_SCALAR}    if (scalar > 0.999f && scalar < 1.001f) scalar = 1.0f;\n"),
+    ),
     "a scalar of at most 1000": (_LIST, _k(_READ_SCALAR, f"{_READ_SCALAR}    if (scalar > 1000.0f) scalar = 1000.0f;\n")),
 }  # fmt: skip
 _GATHER_IN = "x=float16[50,33] index=int32[150]"

@@ -21,7 +21,7 @@ from ascendopt_tune.evaluate.compare import Tolerance, compare, wrong_elements
 from ascendopt_tune.evaluate.verdict import least_us
 from ascendopt_tune.nouns.chip import load_chip
 
-WIDE = Tolerance(1e-2, 1e-2, 1e-3)
+WIDE, HALF = Tolerance(1e-2, 1e-2, 1e-3), Tolerance(1e-3, 1e-3, 1e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
@@ -163,3 +163,22 @@ def test_of_a_single_element_the_wrong_neighbour_every_other_time_shows_over_all
         assert ("over all 20 elements of 20 results" in (seen.together("y", "float16") or "")) is wrong
     assert seen.together("y", "float32") is None
     assert seen.together("other", "float16") is None
+
+
+def test_a_line_that_is_off_as_a_whole_is_seen_among_many() -> None:
+    rng = np.random.default_rng(0)
+    exact = rng.standard_normal((401, 133))
+    expected, leeway = exact.astype(np.float16), np.zeros(exact.shape, np.float32)
+    limit = limits("float16", exact.size, Errors())
+    assert limit is not None
+    for moved, seen in ((1.0 + 2.0**-13, False), (1.0 + 2.0**-10, True)):
+        wide = exact.copy()
+        wide[7] *= moved
+        why, errors = compare("y", wide.astype(np.float16), expected, HALF, leeway=leeway)
+        assert why is None
+        assert ("in one line" in (too_inaccurate("y", errors, limit) or "")) is seen
+    # Of few different values all may go the same way.
+    same = np.full((401, 133), 1.0 + 2.0**-10, np.float16)
+    other = same.copy()
+    other[7] = np.nextafter(np.float16(1.0), np.float16(2.0)) + np.float16(2.0**-10)
+    assert compare("y", other, same, HALF, leeway=leeway)[1].line == 0.0

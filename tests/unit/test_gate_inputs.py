@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -166,6 +168,10 @@ def test_a_lone_number_is_what_shortcuts_wait_for() -> None:
     names = ("descending", "equal", "ascending", "positive", "offset")
     numbers = [float(make_inputs(case, ("x", "s"), {}, name, 0)[1][0]) for name in names]  # type: ignore[index]
     assert numbers == [0.0, 1.0, 1.0078125, 2051.0, 0.001953125]
+    assert float(make_inputs(case, ("x", "s"), {}, "lines", 1)[1][0]) == 1.0 + 2.0**-11  # type: ignore[index]
+    assert float(make_inputs(case, ("x", "s"), {}, "levels", 1)[1][0]) == 1.0 - 2.0**-15  # type: ignore[index]
+    narrow = Case((TensorSpec("float16", (9, 9)), TensorSpec("float16", (1,))), ())
+    assert float(make_inputs(narrow, ("x", "s"), {}, "lines", 1)[1][0]) == 1.0 + 2.0**-10  # type: ignore[index]
     found = [float(make_inputs(case, ("x", "s"), {}, "specials", seed)[1][0]) for seed in (20, 21)]  # type: ignore[index]
     assert found[0] != 0
     assert found[1] == 0
@@ -174,10 +180,31 @@ def test_a_lone_number_is_what_shortcuts_wait_for() -> None:
     assert 0.5 <= inside[0] <= 2.0
 
 
+def test_whole_results_of_floats_are_tried_on_halves() -> None:
+    x, scale, counts = TensorSpec("float16", (9, 40)), TensorSpec("float32", (40,)), TensorSpec("int64", (5,))
+    case = Case((x, scale, counts), (TensorSpec("int8", (9, 40)),))
+    names = ("x", "scale", "counts")
+    assert "halves" in schedule(case, names, {}, 7)
+    assert "halves" not in schedule(replace(case, outputs=(x,)), names, {}, 26)
+    found, factors, _ = make_inputs(case, names, {}, "halves", 4)
+    assert isinstance(found, np.ndarray)
+    assert isinstance(factors, np.ndarray)
+    assert (found * 2 == np.round(found * 2)).all()
+    assert (np.abs(found).max(-1) == 99.5).all()
+    assert set(np.unique(factors)) == {0.5, 1.0, 2.0}
+
+
+def test_whole_numbers_with_a_domain_are_once_all_at_its_end() -> None:
+    case = Case((TensorSpec("float16", (9, 40)), TensorSpec("int64", (5,))), ())
+    counts = make_inputs(case, ("x", "counts"), {"domain": {"counts": {"low": 0, "high": 32}}}, "positive", 4)[1]
+    assert isinstance(counts, np.ndarray)
+    assert (counts == 32).all()
+
+
 def test_small_cases_are_tried_on_everything_and_large_ones_on_what_finds_most() -> None:
     small, large = (Case((TensorSpec("float32", shape),), ()) for shape in ((1, 77), (4096, 4096)))
     tried = schedule(small, ("x",), {"specials": True}, 24)
-    assert set(tried) == {*PLAIN, *STRESS} - {"beyond", "sparse others", "ones others"}
+    assert set(tried) == {*PLAIN, *STRESS} - {"beyond", "halves", "sparse others", "ones others"}
     assert tried.count("lines") > 1
     assert schedule(large, ("x",), {}, 7) == (
         "normal", "lines", "large", "columns", "outlier", "uniform", "zeros"

@@ -17,6 +17,10 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
     for (std::string& what : c->hazards.relies_on()) all.insert(std::move(what));
     if (c->divided_by_zero) all.insert("integer divisions by zero");
     if (c->asked_clock) all.insert(std::string("what time it is (") + kWords.clock + ")");
+    for (int m = 0; m < kMemories; m++)
+      if (c->overfull(static_cast<Memory>(m)))
+        all.insert(std::string("buffers of more bytes than there are of ") + memory_name(static_cast<Memory>(m)) +
+                   " (" + kWords.allocate_buffer + ")");
   }
   return {all.begin(), all.end()};
 }

@@ -432,7 +432,8 @@ uint64_t Core::check_gm(const Range& range, bool write, const char* api, const v
 }
 
 void* Core::allocate_local(Memory memory, uint32_t bytes, const void* pc) {
-  // As on the device, asking for more than there is does no harm by itself: touching it does (check_local).
+  // As on the device, asking for more than there is does no harm by itself: touching it does (check_local). It is a
+  // habit all the same, for builds with assertions stop there.
   bytes = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   if (buffers_.size() + buffers_beyond_ >= kMaxBuffers)
     throw KernelError(KernelError::kMisuse,
@@ -443,6 +444,7 @@ void* Core::allocate_local(Memory memory, uint32_t bytes, const void* pc) {
   const uint64_t offset = used(memory);
   used_[static_cast<size_t>(memory)] += bytes;
   const Region& region = map[memory];
+  if (used(memory) > region.bytes) overfull_[static_cast<size_t>(memory)] = true;
   if (offset >= region.bytes) {
     buffers_beyond_ += bytes != 0;
     return beyond(memory, offset);

@@ -157,6 +157,8 @@ class Core {
   // TPipe's bump allocation in one memory; throws KernelError when there are too many buffers.
   void* allocate_local(Memory memory, uint32_t bytes, const void* pc);
   void reset_local();
+  // Whether buffers of more bytes than there are were asked for since the launch began.
+  bool overfull(Memory memory) const { return overfull_[static_cast<size_t>(memory)]; }
   // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels
   // may use.
   uint8_t* local_rest() { return local_ + used(Memory::UB); }
@@ -212,6 +214,7 @@ class Core {
   std::array<uint64_t, kMemories> used_{};  // of each memory, by allocate_local
   std::map<uint32_t, uint32_t> buffers_;    // offset -> bytes, buffers handed out by allocate_local
   size_t buffers_beyond_ = 0;               // those that lie behind what there is of their memory
+  std::array<bool, kMemories> overfull_{};  // of each memory: whether more of it was handed out than there is
 
  public:
   HazardTracker hazards;
