@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..files import write_between
 from .mkb import CATEGORIES, Record
+from .stand_ins import Baseline
 
 _BEGIN, _END = "<!-- results -->", "<!-- end of results -->"
 _SLOW = 1.5  # times baseline R
@@ -49,34 +50,44 @@ def _counts(of: Sequence[Record]) -> list[str]:
     return [str(c) for c in counts]
 
 
-def tasks_table(records: Sequence[Record]) -> list[str]:
-    """A row per task."""
-    rows = []
+def baseline_line(of: Baseline) -> str:
+    """A task's baseline S or C in a line."""
+    if of.us is None:
+        return f"{of.task}: none ({of.missing})"
+    return f"{of.task}: {of.kind} {of.us:g} us modelled ({', '.join(of.operators) or 'launches alone'})"
+
+
+def tasks_table(records: Sequence[Record], baselines: Iterable[Baseline] = ()) -> list[str]:
+    """A row per task; ``baselines``: S or C, where measured."""
+    rows, others = [], {b.task: b for b in baselines}
     for r in records:
         best = r.tuned_us or r.time_us
         ratio = f"{best / r.roofline_us:.2f}" if best and r.roofline_us else ""
         shapes = r.shapes if len(r.shapes) < 60 else r.shapes[:57] + "..."
         odd = f"{sum(v == 'passed' for v in r.odd.values())}/{len(r.odd)}"
+        other = others.get(r.task)
         rows.append(
             [
                 r.task, r.schedule, shapes, " ".join(k for k, v in r.mkb.items() if v), r.gate, odd,
-                _us(r.time_us), _us(r.tuned_us), _us(r.roofline_us), ratio, f"{r.seconds:.0f}",
+                _us(r.time_us), _us(r.tuned_us), _us(r.roofline_us), ratio,
+                "" if other is None or other.us is None else f"{other.kind} {other.us:.1f}", f"{r.seconds:.0f}",
             ]
         )  # fmt: skip
     heads = ["task", "schedule", "inputs", "MKB's check passes at", "gate", "odd", "as generated (us)", "tuned (us)",
-             "R (us)", "best / R", "s"]  # fmt: skip
+             "R (us)", "best / R", "S or C (us)", "s"]  # fmt: skip
     return _table(heads, rows)
 
 
-def write(path: Path, records: Sequence[Record], chip: str) -> None:
+def write(path: Path, records: Sequence[Record], chip: str, baselines: Iterable[Baseline] = ()) -> None:
     """Puts the results between the page's marks; a new page gets only them. Raises OSError."""
     failed = [f"* `{r.task}`: {r.reason}" for r in records if r.reason]
     trivial = [f"* `{r.task}`: {', '.join(r.trivial)}" for r in records if r.trivial]
     skipped = [f"* `{r.task}`: {len(r.skipped)}, the first: {r.skipped[0]}" for r in records if r.skipped]
     large = [r.task for r in records if r.mkb_trials == 1]
     text = [
-        f"Modelled for {chip}, shapes of MultiKernelBench's 667f7ec.", "", *summary(records), "", *tasks_table(records),
-        "", "What failed, first reason:" if failed else "Nothing failed.", "", *failed, "",
+        f"Modelled for {chip}, shapes of MultiKernelBench's 667f7ec.", "", *summary(records), "",
+        *tasks_table(records, baselines), "",
+        "What failed, first reason:" if failed else "Nothing failed.", "", *failed, "",
         "Outputs without work that all trials of the gate would let pass:" if trivial else
         "Zeros, a copy of the first input, a constant and another trial's result are refused for every task that the"
         " gate passes.", "", *trivial, "",

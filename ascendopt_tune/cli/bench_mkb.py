@@ -46,12 +46,17 @@ def mkb(
         Path | None, typer.Option("--results", help="The file of records. Default: below the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Time S and C, operators of cann-ops (ASCENDOPT_CANN_OPS), and nothing else."),
+    ] = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Generate, compile, check and time an operator for every task; print a line for each. All times are modelled."""
     from ..bench import mkb as runner
     from ..bench import mkb_page as page
+    from ..bench import stand_ins
 
     folder = tasks or settings().mkb
     if folder is None:
@@ -59,13 +64,18 @@ def mkb(
     options.check_cache_folder()
     files = runner.task_files(folder, names or [])
     find("virtual")  # built once, before several processes want it
+    results = results or paths.cache_dir() / "mkb" / "records.jsonl"
+    timed = results.with_name(f"{results.stem}.baselines.jsonl")
+    if baselines:
+        _baselines(files, timed, how.chip, limit, json)
+        return
 
     def say(record: runner.Record) -> None:
         print(page.line(record), file=sys.stderr)
 
     found = runner.execute(
         files,
-        results or paths.cache_dir() / "mkb" / "records.jsonl",
+        results,
         jobs=jobs,
         evaluations=evaluations,
         chip=how.chip,
@@ -73,8 +83,25 @@ def mkb(
         say=say,
     )
     if docs is not None:
-        page.write(docs, found, how.chip)
+        page.write(docs, found, how.chip, stand_ins.baselines(timed))
     if json:
         print(json_text({"time": "modelled", "chip": how.chip, "tasks": [asdict(r) for r in found]}))
     else:
         print("\n".join(page.summary(found)))
+
+
+def _baselines(files: list[Path], results: Path, chip: str, seconds: float, json: bool) -> None:
+    """Prints S or C of each task."""
+    from ..bench import mkb_page as page
+    from ..bench import stand_ins
+
+    sources = settings().cann_ops
+    if sources is None:
+        raise CaseError("ASCENDOPT_CANN_OPS is not set.", "Baselines S and C are operators of a checkout of cann-ops.")
+    found = []
+    for one in stand_ins.measured(files, results, sources, chip, seconds):
+        found.append(one)
+        if not json:
+            print(page.baseline_line(one), flush=True)
+    if json:
+        print(json_text({"time": "modelled", "chip": chip, "baselines": [asdict(b) for b in found]}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..nouns.chip import Chip, load_chip
@@ -22,12 +23,28 @@ _NUMBERS = (
 _FREE = ("empty", "scalar_tensor", "lift_fresh", "detach", "_local_scalar_dense")  # no kernel
 
 
-def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str, int]]:
-    """The calls of a forward pass that launch something: name, and bytes of its tensors. Nothing is computed."""
+@dataclass(frozen=True)
+class AtenCall:
+    """A call that launches something: its tensors and results as (dtype, shape), every other argument in order, and
+    the bytes that it moves at the least."""
+
+    name: str
+    tensors: tuple[tuple[str, tuple[int, ...]], ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    numbers: tuple[Any, ...] = ()
+    bytes: int = 0
+
+
+def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[AtenCall]:
+    """The calls of a forward pass that launch something. Nothing is computed."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    found: list[tuple[str, int]] = []
+    found: list[AtenCall] = []
+
+    def specs(value: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        tensors = [t for t in _flat(value) if isinstance(t, torch.Tensor)]
+        return tuple((str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors)
 
     class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(
@@ -38,7 +55,9 @@ def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str
             if not func.is_view and name not in _FREE:
                 tensors = [t for t in _flat([args, kwargs, result]) if isinstance(t, torch.Tensor)]
                 distinct = {id(t): t for t in tensors}
-                found.append((name, sum(t.numel() * t.element_size() for t in distinct.values())))
+                count = sum(t.numel() * t.element_size() for t in distinct.values())
+                rest = tuple(a for a in args if not isinstance(a, torch.Tensor))
+                found.append(AtenCall(name, specs([args, kwargs]), specs(result), rest, count))
             return result
 
     meta = copy.deepcopy(module).to("meta")
@@ -51,7 +70,7 @@ def aten_calls(module: torch.nn.Module, inputs: Sequence[Any]) -> list[tuple[str
 def roofline_us(module: torch.nn.Module, inputs: Sequence[Any], chip: str) -> float:
     """The sum over the module's calls, in us of the chip's modelled bandwidth and launch."""
     part = load_chip(chip)
-    return sum(call_us(part, count) for _, count in aten_calls(module, inputs))
+    return sum(call_us(part, call.bytes) for call in aten_calls(module, inputs))
 
 
 def call_us(chip: Chip, count: int) -> float:
