@@ -318,7 +318,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("llm_replay", _flag, "Only recorded answers are used; no request is made."),
     Variable("embedding_model", str, "The model that embeds the experience bank's texts.", "a local one, built in"),
     Variable("embedding_url", _url, "The base URL of that model's endpoint.", "`ASCENDOPT_LLM_BASE_URL`"),
-    Variable("cann_ops", _path, "A checkout of cann-ops: the operators of `bench search`.", "its tests are skipped"),
+    Variable(
+        "cann_ops",
+        _path,
+        "A checkout of cann-ops: the operators of `bench search`, the baselines of `bench mkb`.",
+        "its tests are skipped",
+    ),
     Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),
     Variable("catlass", _path, "A checkout of catlass.", "its tests are skipped", tests_only=True),

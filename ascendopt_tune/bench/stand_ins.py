@@ -148,7 +148,8 @@ def _group_norm(call: AtenCall) -> StandIn:
 
 
 def _batch_norm(call: AtenCall) -> StandIn:
-    x, channels = _spec(call, 0), TensorSpec("float32", (call.tensors[0][1][1],))
+    dtype, shape = call.tensors[0]
+    x, channels = TensorSpec(dtype, shape, "NCHW"), TensorSpec("float32", (shape[1],))
     names = ("weight", "bias", "running_mean", "running_var")
     more = ("running_mean", "running_var", "save_mean", "save_rstd")
     outputs = {"y": x} | dict.fromkeys(more, channels)
@@ -158,7 +159,7 @@ def _batch_norm(call: AtenCall) -> StandIn:
 def _layer_norm(call: AtenCall) -> StandIn:
     shape = tuple(call.numbers[0])
     of = TensorSpec("float32", shape)
-    inputs = {"x": _spec(call, 0), "normalized_shape": TensorSpec("int64", (len(shape),)), "gamma": of, "beta": of}
+    inputs = {"x": _spec(call, 0), "normalized_shape": TensorSpec("int32", (len(shape),)), "gamma": of, "beta": of}
     return StandIn("norm/layer_norm_v4", True, inputs, {}, {"normalized_shape": {"values": list(shape)}})
 
 

@@ -25,6 +25,8 @@ ascendopt-tune bench mkb --tasks ~/MultiKernelBench activation
 
 ascendopt-tune bench mkb --tasks ~/MultiKernelBench softmax gelu --evaluations 20 --jobs 2
 
+ascendopt-tune bench mkb --tasks ~/MultiKernelBench-7134d16 softmax --scaled
+
 A finished task is kept; the same command goes on there.
 """
 
@@ -50,6 +52,10 @@ def mkb(
         bool,
         typer.Option("--baselines", help="Time S and C, operators of cann-ops (ASCENDOPT_CANN_OPS), and nothing else."),
     ] = False,
+    scaled: Annotated[
+        bool,
+        typer.Option("--scaled", help="For shapes too large to run: what tiling decides, and a slice's time, scaled."),
+    ] = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -68,6 +74,9 @@ def mkb(
     timed = results.with_name(f"{results.stem}.baselines.jsonl")
     if baselines:
         _baselines(files, timed, how.chip, limit, json)
+        return
+    if scaled:
+        _scaled(files, results.with_name(f"{results.stem}.scaled.jsonl"), how.chip, limit, json)
         return
 
     def say(record: runner.Record) -> None:
@@ -105,3 +114,14 @@ def _baselines(files: list[Path], results: Path, chip: str, seconds: float, json
             print(page.baseline_line(one), flush=True)
     if json:
         print(json_text({"time": "modelled", "chip": chip, "baselines": [asdict(b) for b in found]}))
+
+
+def _scaled(files: list[Path], results: Path, chip: str, seconds: float, json: bool) -> None:
+    """Prints what becomes of each task at shapes that are too large to run."""
+    from ..bench import scaled
+
+    found = list(scaled.scaled(files, results, chip, seconds))
+    if json:
+        print(json_text({"time": "modelled, of a slice", "chip": chip, "tasks": [asdict(s) for s in found]}))
+    else:
+        print("\n".join(scaled.table(found)))

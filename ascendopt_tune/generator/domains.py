@@ -22,7 +22,8 @@ def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[st
 
     Args:
         call: the module on tensors in the order of the graph's inputs.
-        tensors: examples, of which shapes and dtypes are taken.
+        tensors: examples, of which shapes and dtypes are taken; those that are expanded of one element may be too
+            large to draw, so small ones stand for them.
     """
     import torch
 
@@ -35,6 +36,11 @@ def domains(graph: Graph, call: Any, tensors: Sequence[torch.Tensor]) -> dict[st
         if node.op == "scatter" and all(a.op == "input" for a in node.nodes):
             target, index, _ = (a.info["tensor"] for a in node.args)
             found[index] = {"index": target, "axis": int(node.info["dim"])}
+    if any(t.untyped_storage().nbytes() < t.numel() * t.element_size() for t in tensors):
+        small = shapes_at(graph, _DISTINCT)
+        if small is None:
+            return found
+        tensors = draw(graph, small, found, 0)
     inputs = [i for i in graph.inputs if i.shape is not None]
     floating = [k for k, i in enumerate(inputs) if i.dtype.startswith(("float", "bfloat"))]
     generator = torch.Generator().manual_seed(0)

@@ -47,10 +47,19 @@ def generate(
     return _Generating(module, example_inputs, label, None).generated(author)
 
 
-def generate_file(path: Path, *, author: Author | None = None) -> Generated:
-    """The same for a file with ``Model``, ``get_inputs`` and ``get_init_inputs``. Raises as :func:`generate`."""
+def generate_file(
+    path: Path, *, author: Author | None = None, example_inputs: Sequence[Any] | None = None
+) -> Generated:
+    """The same for a file with ``Model``, ``get_inputs`` and ``get_init_inputs``. Raises as :func:`generate`.
+
+    Args:
+        example_inputs: instead of those that the file makes; tensors that are expanded of one element will do.
+    """
     file: ModuleFile = read(path)
-    module, inputs = file.make()
+    if example_inputs is None:
+        module, inputs = file.make()
+    else:
+        module, inputs = file.model(*file.init_inputs()), list(example_inputs)
     label = re.sub(r"\W", "_", file.name).lower()
     label = label if label[:1].isalpha() else f"op_{label}"
     return _Generating(module, inputs, label, path).generated(author)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ascendopt_tune.bench import mkb, mkb_page
+from ascendopt_tune.bench import mkb, mkb_page, scaled
 from ascendopt_tune.cli import app
 from ascendopt_tune.errors import CaseError
 
@@ -83,6 +83,25 @@ def test_bench_mkb_records_what_it_did_and_goes_on_there(tasks: Path, tmp_path: 
     assert results.read_text() == before
     assert page.read_text() == text
     assert "sorted_rows: not lowered" in mkb_page.line(refused)
+
+
+def test_shapes_that_nobody_allocates(tmp_path: Path) -> None:
+    """Tiled at 4 GiB and timed on a slice; a module without a rule says so."""
+    folder = tmp_path / "reference" / "activation"
+    folder.mkdir(parents=True)
+    large = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {}\n\n\n"
+    large += "def get_inputs():\n    return [torch.rand(65536, 16384)]\n\n\ndef get_init_inputs():\n    return []\n"
+    (folder / "root.py").write_text(large.format("torch.sqrt(x)"))
+    (folder / "sorted_rows.py").write_text(large.format("torch.sort(x)[0]"))
+    command = ["bench", "mkb", "--tasks", str(tmp_path), "--scaled", "--results", str(tmp_path / "out.jsonl")]
+    done = CliRunner().invoke(app, [*command, "activation"])
+    assert done.exit_code == 0, done.output
+    root, refused = scaled.records(tmp_path / "out.scaled.jsonl")
+    assert (root.cores, root.largest, refused.tiled) == (48, 4 << 30, False)
+    assert root.slice_us is not None
+    assert root.scaled_us == pytest.approx(root.slice_us * 65536 / 384, rel=1e-3)
+    assert "aten.sort has no rule" in refused.reason
+    assert "1 of 2 tiled at the full shapes, 1 with a slice's time" in done.output
 
 
 def test_a_task_that_nobody_has(tasks: Path) -> None:

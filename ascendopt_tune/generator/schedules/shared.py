@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..axes import Normalized
+from ..axes import Axis, Normalized
 from ..graph import Graph, product
 from ..program import Draft, ProgramKnob
 from ..text import Writer
@@ -59,6 +59,7 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
                 writer.store(i)
     share = f"tl.num_cores() // {rows}" if kept else "tl.num_cores()"
     length = product([a.size for a in normalized.axes if a in reduced])
+    work = _work(writer, cols, middle)
     found = Draft(
         "shared",
         writer,
@@ -68,8 +69,16 @@ def drafts(graph: Graph, normalized: Normalized) -> Iterator[Draft]:
         ],
         f"{rows} * parts" if kept else "parts",
         f"{graph.name}: {'rows that cores share' if kept else 'everything to one number'}.",
-        {"parts": f"max(1, min({share}, tl.ceil_div({cols}, share)))", "slots": "parts * 8"},
+        {"parts": f"max(1, min({share}, {work}))", "slots": "parts * 8"},
     )
     if kept and not rows.isdigit():
         found.checks.append((f"{rows} <= tl.num_cores()", "at most as many rows as cores"))
     yield found
+
+
+def _work(writer: Writer, cols: str, middle: list[Axis]) -> str:
+    """How many cores are worth starting. They share the lanes: each goes through all of the axes above them."""
+    if not middle:
+        return f"tl.ceil_div({cols}, share)"
+    total = " * ".join([cols, *(writer.axis(a) for a in middle)])
+    return f"tl.ceil_div({total}, share), tl.ceil_div({cols}, 64)"
