@@ -41,7 +41,7 @@ opinfo: $(VENV)/installed-test  ## torch's operators on device npu against the C
 	$(BIN)/python tests/torch/opinfo.py --json build/opinfo.json
 
 hazard-battery: $(VENV)/installed-test  ## Every synchronization of every verified kernel left out or moved, one at a time.
-	$(BIN)/python -m pytest -m "battery or not battery" -q tests/vnpu/test_hazard_mutations.py
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/vnpu/test_hazard_mutations.py tests/vnpu/test_cube_mutants.py
 
 gate-battery: $(VENV)/installed-test  ## Wrong and right variants through the gate; of cann-ops too, with ASCENDOPT_CANN_OPS; an hour or two.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/gate/test_mutants.py tests/gate/test_wrong_by_hand.py tests/gate/test_gate_battery.py

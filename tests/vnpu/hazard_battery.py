@@ -96,7 +96,7 @@ def list_calls(subject: Subject, file: Path) -> list[Call]:
         del os.environ[_VARIABLE]
     calls = []
     for line in file.read_text().splitlines() if file.exists() else ():
-        core, kind, src, dst, event, site = line.split()
+        core, kind, src, dst, event, site, _ = line.split()
         calls.append(Call(int(core), kind, int(src), int(dst), int(event), site))
     return calls
 
@@ -131,10 +131,16 @@ def _partners(calls: list[Call]) -> dict[str, set[str]]:
     for c in calls:
         key = (c.core, c.id) if c.kind in "cx" else (c.core, c.src, c.dst, c.id)
         if c.kind in "sfc":
-            open_sets[key].append(c.site)
+            if c.kind != "c" or any((w.kind, w.core, w.id) == ("x", c.core, c.id) for w in calls):
+                open_sets[key].append(c.site)
             groups.setdefault(c.site, {c.site})
         elif c.kind in "wx":
-            merged = groups.setdefault(c.site, {c.site}) | groups[open_sets[key].pop(0)]
+            merged = groups.setdefault(c.site, {c.site})
+            if open_sets[key]:
+                merged = merged | groups[open_sets[key].pop(0)]
+            elif c.kind == "x":  # raised by cores of the other kind
+                raising = {s.site for s in calls if (s.kind, s.id) == ("c", c.id)}
+                merged = merged.union(*(groups.get(s, {s}) for s in raising))
             for site in merged:
                 groups[site] = merged
     return groups

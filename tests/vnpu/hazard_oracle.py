@@ -11,8 +11,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-PIPES = ("S", "V", "MTE2", "MTE3")
-
 
 @dataclass(frozen=True)
 class Access:
@@ -46,6 +44,49 @@ class _Graph:
         return bool(self.before[b] >> a & 1)
 
 
+class _Crossing:
+    """Flags between cores: who has raised them, and where they have arrived (asc-devkit, CrossCoreSetFlag).
+
+    Cores are numbered group by group, in a group the cube core first. Scopes: 0 all of a kind, 1 the vector cores of
+    a group, 2 those of a kind in a group for the others in it, 3 all; 4 to 6 from one core to the cube core, the first
+    and the second vector core of its group.
+    """
+
+    def __init__(self, log: dict[str, Any]) -> None:
+        self.cubes, self.size, self.cores = log["cubes"], log["cubes"] + log["vectors"], len(log["cores"])
+        self.raised: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        self.arrived: dict[tuple[int, int], list[list[int]]] = defaultdict(list)
+
+    def _cores(self, group: int | None, cube: bool | None) -> list[int]:
+        """Of a group or of all, of a kind or of both."""
+        return [
+            c for c in range(self.cores)
+            if group in (None, c // self.size) and cube in (None, c % self.size < self.cubes)
+        ]  # fmt: skip
+
+    def _members(self, core: int, scope: int) -> list[int]:
+        group, cube = core // self.size, core % self.size < self.cubes
+        if scope >= 4:
+            return [core]
+        return self._cores(None if scope in (0, 3) else group, None if scope == 3 else cube)
+
+    def _targets(self, core: int, scope: int) -> list[int]:
+        group, cube = core // self.size, core % self.size < self.cubes
+        if scope == 4:
+            return [group * self.size]
+        if scope > 4:
+            return [group * self.size + self.cubes + scope - 5]
+        return self._cores(group, not cube) if scope == 2 else self._members(core, scope)
+
+    def raise_flag(self, core: int, scope: int, flag: int, moment: int) -> None:
+        mine = self.raised[core, scope, flag]
+        mine.append(moment)
+        members = [self.raised[m, scope, flag] for m in self._members(core, scope)]
+        if all(len(m) >= len(mine) for m in members):  # it was the last one of this round
+            for target in self._targets(core, scope):
+                self.arrived[target, flag].append([m[len(mine) - 1] for m in members])
+
+
 class _Core:
     """What the next moments of one core come after, since the last SyncAll, which waits for everything before it.
 
@@ -55,21 +96,18 @@ class _Core:
     def __init__(self, entries: list[dict[str, Any]]) -> None:
         self.entries = entries
         self.at = 0
-        self.raised: dict[int, list[int]] = defaultdict(list)  # moments of CrossCoreSetFlag, by flag
-        self.awaited: dict[int, int] = defaultdict(int)  # how often it has waited for each
+        self.met = False  # has come to a SyncAll, and waits for the others
+        self.numbered: dict[str, list[int]] = defaultdict(list)  # completions on the pipe, from the first on
         self.restart([])
 
     def restart(self, meeting: list[int]) -> None:
         self.scalar = list(meeting)  # the next issue comes after these
-        self.gate: dict[str, list[int]] = {p: list(meeting) for p in PIPES}  # the next start on the pipe comes after
+        self.gate: dict[str, list[int]] = defaultdict(lambda: list(meeting))  # the next start on the pipe comes after
         self.done: dict[str, list[int]] = defaultdict(list)  # completions on the pipe
         self.flags: dict[tuple[str, str, int], list[int]] = defaultdict(list)
 
     def everything(self) -> list[int]:
-        return [*self.scalar, *(m for p in PIPES for m in self.done[p])]
-
-    def next_kind(self) -> str:
-        return str(self.entries[self.at]["kind"]) if self.at < len(self.entries) else "end"
+        return [*self.scalar, *(m for done in self.done.values() for m in done)]
 
 
 def accesses_and_order(log: dict[str, Any]) -> tuple[list[Access], dict[tuple[int, int], tuple[int, int]], _Graph]:
@@ -77,43 +115,68 @@ def accesses_and_order(log: dict[str, Any]) -> tuple[list[Access], dict[tuple[in
     graph = _Graph()
     moments: dict[tuple[int, int], tuple[int, int]] = {}
     accesses: list[Access] = []
+    crossing = _Crossing(log)
     cores = [_Core(entries) for entries in log["cores"]]
-    while any(c.next_kind() != "end" for c in cores):
-        before = [c.at for c in cores]
+    while any(c.at < len(c.entries) for c in cores):
+        before = [(c.at, c.met) for c in cores]
         for number, core in enumerate(cores):
-            while core.next_kind() not in ("sync_all", "end") and _step(graph, number, cores, moments, accesses):
+            while core.at < len(core.entries) and _step(graph, number, core, crossing, moments, accesses):
                 pass
-        if before != [c.at for c in cores]:
-            continue
-        assert all(c.next_kind() in ("sync_all", "end") for c in cores), "a launch that waits for ever has no log"
-        meeting = graph.moment(*(m for c in cores for m in c.everything()))
-        for core in cores:
-            core.restart([meeting])
-            core.at += core.next_kind() == "sync_all"
+        assert before != [(c.at, c.met) for c in cores], "a launch that waits for ever has no log"
     return accesses, moments, graph
+
+
+def _between_cores(graph: _Graph, number: int, core: _Core, crossing: _Crossing) -> bool:
+    """Adds an entry that other cores take part in; False when it waits for something they still have to do."""
+    entry = core.entries[core.at]
+    kind, scope, flag = entry["kind"], entry["scope"], entry["id"]
+    if kind == "cross_set":  # raised when what the pipe was given before is complete
+        pipe = entry["pipe"]
+        issue = graph.moment(*core.scalar)
+        core.scalar = [issue]
+        crossing.raise_flag(number, scope, flag, graph.moment(issue, *core.gate[pipe], *core.done[pipe]))
+        return True
+    if kind == "sync_all":
+        flag = -1 - scope  # no flag of a kernel's own
+        if not core.met:
+            crossing.raise_flag(number, scope, flag, graph.moment(*core.everything()))
+        core.met = True
+    arrived = crossing.arrived[number, flag]
+    if not arrived:
+        return False
+    core.met = False
+    passed = graph.moment(*core.scalar, *arrived.pop(0))  # nothing is issued before
+    if kind == "sync_all":
+        core.restart([passed])
+    core.scalar = [passed]
+    return True
 
 
 def _step(
     graph: _Graph,
     number: int,
-    cores: list[_Core],
+    core: _Core,
+    crossing: _Crossing,
     moments: dict[tuple[int, int], tuple[int, int]],
     accesses: list[Access],
 ) -> bool:
-    """Adds one core's next entry; False when it waits for a flag that another core still has to raise."""
-    core = cores[number]
+    """Adds a core's next entry; False when it waits for another core."""
     entry = core.entries[core.at]
     kind, pipe, src = entry["kind"], entry["pipe"], entry["src"]
     gate, done, flags, flag = core.gate, core.done, core.flags, entry["id"]
-    if kind == "cross_wait" and any(len(c.raised[flag]) <= core.awaited[flag] for c in cores):
-        return False
+    if kind in ("cross_set", "cross_wait", "sync_all"):
+        passed_on = _between_cores(graph, number, core, crossing)
+        core.at += passed_on
+        return passed_on
     issue = graph.moment(*core.scalar)
     core.scalar = [issue]
     if kind == "instruction":
-        start = graph.moment(issue, *gate[pipe], *(done["S"] if pipe == "S" else []))
+        held = [core.numbered[other][epoch - 1] for other, epoch in entry["after"]]  # by the hardware itself
+        start = graph.moment(issue, *gate[pipe], *held, *(done["S"] if pipe == "S" else []))
         complete = graph.moment(start)
-        gate[pipe] = [*gate[pipe], start]  # a pipe starts in order
+        gate[pipe] = [*gate[pipe], start, *([complete] if entry["in_order"] else [])]  # a pipe starts in order
         done[pipe].append(complete)
+        core.numbered[pipe].append(complete)
         if pipe == "S" and not any(a[5] for a in entry["accesses"]):
             core.scalar.append(complete)  # the scalar unit has what it loads before it goes on
         moments[number, core.at] = (start, complete)
@@ -129,16 +192,10 @@ def _step(
         gate[pipe].append(passed)
         if pipe == "S":
             core.scalar.append(passed)
-    elif kind == "cross_set":  # raised for all cores when what the pipe was given before is complete
-        core.raised[flag].append(graph.moment(issue, *gate[pipe], *done[pipe]))
-    elif kind == "cross_wait":  # nothing is issued before every core has raised it as often
-        nth = core.awaited[flag]
-        core.awaited[flag] += 1
-        core.scalar = [graph.moment(issue, *(c.raised[flag][nth] for c in cores))]
     elif kind == "barrier":
         gate[pipe].append(graph.moment(issue, *done[pipe]))
     else:
-        core.scalar = [graph.moment(issue, *(m for p in PIPES for m in done[p]))]
+        core.scalar = [graph.moment(*core.everything(), issue)]
     core.at += 1
     return True
 

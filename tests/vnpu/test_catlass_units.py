@@ -30,6 +30,7 @@ TABLE = [
     Example("03_matmul_add", "256 300 256"),
     Example("09_splitk_matmul", "256 512 1024"),
     Example("06_optimized_matmul", "256 512 1024"),
+    Example("17_gemv_aiv", "256 512"),
     Example("18_gemv_aic", "256 512"),
     Example("20_matmul_bias", "256 512 1024"),
     Example("26_matmul_relu", "256 300 256"),
@@ -37,6 +38,11 @@ TABLE = [
     Example("13_basic_matmul_tla", "256 512 1024"),
     Example("14_optimized_matmul_tla", "256 512 1024"),
     Example("21_basic_matmul_preload_zN", "256 512 1024"),
+    Example("05_grouped_matmul_slice_k", "3 256 256 256", "c++20"),
+    Example("15_gemm", "256 512 1024"),
+    Example("25_matmul_full_loadA", "256 512 1024"),
+    Example("34_single_core_splitk_matmul", "256 512 1024", "c++20"),
+    Example("37_streamk_matmul", "256 512 1024"),
     Example("31_small_matmul", "200 300 200"),
 ]
 

@@ -170,19 +170,23 @@ def instance(text: str, kernel: str, parameters: int, values: str) -> str:
     return f'extern "C" __global__ __cube__ void probe({declared}) {{ {kernel}<{values}>({", ".join(names)}); }}\n'
 
 
+def unit(sample: Sample, folder: Path, parameters: int) -> tuple[str, list[str]]:
+    """What is compiled of the sample in ``folder``, and how; its entry is ``probe``."""
+    text = next(folder.glob("*.asc")).read_text()
+    head = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n#include <vector>\n"
+    whole = head + without_launches(text) + "\n" + instance(text, sample.kernel, parameters, sample.values)
+    return whole, ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
+
+
 @pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
 def test_samples_of_asc_devkit(sample: Sample) -> None:
     checkout = settings().asc_devkit
     if checkout is None or not (checkout / SAMPLES).is_dir():
         pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no examples")
     folder, acl = checkout / SAMPLES / sample.folder, device()
-    source = next(folder.glob("*.asc"))
     arrays, expected = sample.make()
-    text = source.read_text()
-    unit = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n#include <vector>\n"
-    unit += without_launches(text) + "\n" + instance(text, sample.kernel, len(arrays), sample.values)
-    options = ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
-    function = acl.load(acl.compile(unit, source.name, options)).function("probe")
+    text, options = unit(sample, folder, len(arrays))
+    function = acl.load(acl.compile(text, f"{folder.name}.cpp", options)).function("probe")
     pointers = [acl.malloc(max(32, x.nbytes)) for x in arrays]
     for p, x in zip(pointers, arrays, strict=True):
         acl.memcpy_h2d(p, x.view(np.uint8))

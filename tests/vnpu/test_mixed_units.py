@@ -100,22 +100,26 @@ TABLE = [
 ]  # fmt: skip
 
 
+def unit(sample: Sample, folder: Path, parameters: int) -> tuple[str, str, list[str]]:
+    """What is compiled of the sample in ``folder``, the name of its entry, and how."""
+    text, name = HOST + without_launches(next(folder.glob("*.asc")).read_text()) + "\n", sample.kernel
+    if sample.instance:
+        names = [f"p{i}" for i in range(parameters)]
+        call = f"{sample.kernel}<{sample.instance}>({', '.join(names)});"
+        declared = ", ".join(f"GM_ADDR {n}" for n in names)
+        text, name = text + f'extern "C" __global__ __mix__(1, 2) void probe({declared}) {{ {call} }}\n', "probe"
+    return text, name, ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
+
+
 @pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}-{s.blocks}")
 def test_samples_of_asc_devkit(sample: Sample) -> None:
     checkout = settings().asc_devkit
     if checkout is None or not (checkout / sample.folder).is_dir():
         pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no examples")
     folder, acl = checkout / sample.folder, device()
-    source = next(folder.glob("*.asc"))
     arguments, expected = sample.make()
-    text, name = HOST + without_launches(source.read_text()) + "\n", sample.kernel
-    if sample.instance:
-        names = [f"p{i}" for i in range(len(arguments))]
-        call = f"{sample.kernel}<{sample.instance}>({', '.join(names)});"
-        declared = ", ".join(f"GM_ADDR {n}" for n in names)
-        text, name = text + f'extern "C" __global__ __mix__(1, 2) void probe({declared}) {{ {call} }}\n', "probe"
-    options = ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
-    function = acl.load(acl.compile(text, source.name, options)).function(name)
+    text, name, options = unit(sample, folder, len(arguments))
+    function = acl.load(acl.compile(text, f"{folder.name}.cpp", options)).function(name)
     arrays = [x for x in arguments if isinstance(x, np.ndarray)]
     places = {id(x): acl.malloc(x.nbytes) for x in arrays}
     for x in arrays:

@@ -31,15 +31,21 @@ std::string entry(const LogEntry& e, const uint8_t* local, const LocalMap& map) 
     out += (first ? "" : ",") + access(a, local, map);
     first = false;
   }
+  out += "],\"scope\":" + std::to_string(static_cast<int>(e.event.scope)) +
+         ",\"in_order\":" + (e.in_order ? "true" : "false") + ",\"after\":[";
+  for (const Held& h : e.after)
+    out += std::string(&h == e.after.data() ? "" : ",") + "[\"" + pipe_name(h.pipe) + "\"," + std::to_string(h.epoch) +
+           "]";
   return out + "]}";
 }
 
 }  // namespace
 
-std::string access_log_json(const std::vector<LoggedCore>& cores) {
+std::string access_log_json(const std::vector<LoggedCore>& cores, const Groups& groups) {
   uint32_t bytes = 0;
   for (const LoggedCore& c : cores) bytes = std::max(bytes, c.map.bytes());
-  std::string out = "{\"ub_bytes\":" + std::to_string(bytes) + ",\"cores\":[";
+  std::string out = "{\"ub_bytes\":" + std::to_string(bytes) + ",\"cubes\":" + std::to_string(groups.cubes) +
+                    ",\"vectors\":" + std::to_string(groups.vectors) + ",\"cores\":[";
   bool first = true;
   for (const LoggedCore& c : cores) {
     out += first ? "[" : ",\n[";

@@ -10,9 +10,16 @@
 
 namespace vnpu {
 
+// The hardware itself holds an instruction back until instruction `epoch` (from 1) of `pipe` is complete.
+struct Held {
+  Pipe pipe;
+  uint32_t epoch;
+};
 struct LogEntry {
   Event event;  // its accesses are the entry's
   std::vector<Access> accesses;
+  std::vector<Held> after;
+  bool in_order = false;  // the hardware itself starts what comes behind it on its pipe when it is complete
 };
 using AccessLog = std::vector<LogEntry>;
 
@@ -22,9 +29,10 @@ struct LoggedCore {
   const LocalMap& map;
 };
 
-// {"ub_bytes": n, "cores": [[entry, ...], ...]}; an instruction's "accesses" are [memory, first byte, bytes a piece,
-// pieces, bytes from piece to piece, writes, atomic], local bytes counted from their memory's begin, GM as canonical
-// addresses; "ub_bytes" are all local bytes of the largest core.
-std::string access_log_json(const std::vector<LoggedCore>& cores);
+// {"ub_bytes": n, "cubes": cube cores of a group, "vectors": its vector cores, "cores": [[entry, ...], ...]}; an
+// instruction's "accesses" are [memory, first byte, bytes a piece, pieces, bytes from piece to piece, writes, atomic],
+// local bytes counted from their memory's begin, GM as canonical addresses; "ub_bytes" are all local bytes of the
+// largest core.
+std::string access_log_json(const std::vector<LoggedCore>& cores, const Groups& groups);
 
 }  // namespace vnpu

@@ -103,10 +103,10 @@ std::vector<Core*> cores_of(const Fibers& fibers) {
   return cores;
 }
 
-std::string access_log(const std::vector<Core*>& cores) {
+std::string access_log(const std::vector<Core*>& cores, const Groups& groups) {
   std::vector<LoggedCore> logged;
   for (Core* c : cores) logged.push_back({c->log, c->local(), c->map});
-  return access_log_json(logged);
+  return access_log_json(logged, groups);
 }
 
 // Plays the traces: fills the report's times. Returns what waits for ever, "" when nothing does.
@@ -162,7 +162,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   KernelError* error = run_in_turn(fibers, task);
   const std::vector<Core*> cores = cores_of(fibers);
 
-  if (o.log) last_log = access_log(cores);
+  if (o.log) last_log = access_log(cores, groups);
   const BufferNames names{kernel, args};
   tell_habits(cores, names, report);
   if (error) {

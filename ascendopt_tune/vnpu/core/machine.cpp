@@ -76,8 +76,18 @@ void Core::record(Record r) {
 
 void Core::hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
   if (epoch == 0) return;
-  hazards.held_back(src, epoch, pipe);
+  hold_back(pipe, src, epoch);
   if (options.timing) depend(pipe, src, epoch, api, pc);
+}
+
+void Core::hold_back(Pipe pipe, Pipe src, uint32_t epoch) {
+  hazards.held_back(src, epoch, pipe);
+  if (options.log && epoch != 0) held_.push_back({src, epoch});
+}
+
+void Core::hold_in_order(Pipe pipe) {
+  hazards.held_back(pipe);
+  if (options.log) log.back().in_order = true;
 }
 
 void Core::depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
@@ -123,7 +133,7 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, c
 
 void Core::tell(const Event& e) {
   hazards.on(e);
-  if (options.log) log.push_back({e, {e.accesses, e.accesses + e.n}});
+  if (options.log) log.push_back({e, {e.accesses, e.accesses + e.n}, std::exchange(held_, {})});
   if (options.timing) time(e);
 }
 

@@ -98,6 +98,10 @@ class Core {
              const Transfer* transfer = nullptr);
   // The hardware itself holds the next instruction of `pipe` back until instruction `epoch` of `src` is complete.
   void hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
+  // The same where it costs no time.
+  void hold_back(Pipe pipe, Pipe src, uint32_t epoch);
+  // The hardware itself starts what comes next on `pipe` when what it was given last is complete.
+  void hold_in_order(Pipe pipe);
   // The instruction that was issued last touches this, too.
   void touches(const Access& access);
   // The access of an instruction to a register, to be given to issue() like one to memory.
@@ -219,7 +223,8 @@ class Core {
  public:
   HazardTracker hazards;
   Unwritten unwritten;
-  AccessLog log;  // with Options::log
+  AccessLog log;            // with Options::log
+  std::vector<Held> held_;  // of the next instruction, for the log
 
  private:
   // All that is told of a run hears it here: hazards, whose dependencies the trace needs, then the log, then the trace.

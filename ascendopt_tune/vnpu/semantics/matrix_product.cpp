@@ -226,7 +226,7 @@ void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, co
                           std::to_string(end) + ") are set: the core would wait for ever for a copy that takes them",
                       api, pc);
   c.hold_back(Pipe::M, Pipe::FIX, c.unit_flags.changed_by(begin, end, false), api, pc);
-  c.hazards.held_back(Pipe::M, c.unit_flags.changed_by(begin, end, true), Pipe::M);  // what was taken is complete
+  c.hold_back(Pipe::M, Pipe::M, c.unit_flags.changed_by(begin, end, true));  // what was taken is complete
 }
 
 void compute(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e, DType input,
@@ -289,7 +289,7 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   on.issue(Pipe::M, api, pc, work, touched.accesses, touched.n);
   if (p.unit_flag == 3) on.unit_flags.change(begin, end, true, on.hazards.epoch());
   // The device orders products itself when the next one can't get to a tile before the last one has left it.
-  if (e.m1 * e.n1 >= kHeldByItself) on.hazards.held_back(Pipe::M);
+  if (e.m1 * e.n1 >= kHeldByItself) on.hold_in_order(Pipe::M);
 }
 
 void set_short_floats(bool on) {

@@ -20,8 +20,9 @@ struct Call {
   // cores
   char kind;
   vnpu::Pipe src, dst;
-  int id;
+  int id;  // of a flag; of a meeting 1 when it is one of the caller's kind
   const void* site;
+  int mode = 0;  // of a flag between cores
 };
 
 inline void* real(const char* name) {
@@ -36,9 +37,10 @@ inline void make(const Call& c) {
   static auto wait = reinterpret_cast<Flag>(real("_ZN4vnpu9wait_flagENS_4PipeES0_i"));
   static auto barrier = reinterpret_cast<void (*)(vnpu::Pipe)>(real("_ZN4vnpu7barrierENS_4PipeE"));
   static auto barrier_all = reinterpret_cast<void (*)()>(real("_ZN4vnpu11barrier_allEv"));
-  static auto sync_all = reinterpret_cast<void (*)()>(real("_ZN4vnpu8sync_allEv"));
-  static auto cross_set = reinterpret_cast<void (*)(vnpu::Pipe, int)>(real("_ZN4vnpu9cross_setENS_4PipeEi"));
-  static auto cross_wait = reinterpret_cast<void (*)(int)>(real("_ZN4vnpu10cross_waitEi"));
+  static auto sync_all = reinterpret_cast<void (*)(bool)>(real("_ZN4vnpu8sync_allEb"));
+  using Cross = void (*)(uint32_t, vnpu::Pipe, uint32_t);
+  static auto cross_set = reinterpret_cast<Cross>(real("_ZN4vnpu9cross_setEjNS_4PipeEj"));
+  static auto cross_wait = reinterpret_cast<void (*)(uint32_t)>(real("_ZN4vnpu10cross_waitEj"));
   switch (c.kind) {
     case 's':
       return set(c.src, c.dst, c.id);
@@ -51,11 +53,11 @@ inline void make(const Call& c) {
     case 'B':
       return barrier_all();
     case 'A':
-      return sync_all();
+      return sync_all(c.id != 0);
     case 'c':
-      return cross_set(c.src, c.id);
+      return cross_set(static_cast<uint32_t>(c.mode), c.src, static_cast<uint32_t>(c.id));
     case 'x':
-      return cross_wait(c.id);
+      return cross_wait(static_cast<uint32_t>(c.id));
   }
 }
 
@@ -94,11 +96,11 @@ struct Plan {
   void load(const char* path) {
     FILE* f = fopen(path, "r");
     unsigned core;
-    int src, dst, id;
+    int src, dst, id, mode;
     char kind;
     void* site;
-    while (f && fscanf(f, "%u %c %d %d %d %p\n", &core, &kind, &src, &dst, &id, &site) == 6)
-      listed[core].push_back({kind, static_cast<vnpu::Pipe>(src), static_cast<vnpu::Pipe>(dst), id, site});
+    while (f && fscanf(f, "%u %c %d %d %d %p %d\n", &core, &kind, &src, &dst, &id, &site, &mode) == 7)
+      listed[core].push_back({kind, static_cast<vnpu::Pipe>(src), static_cast<vnpu::Pipe>(dst), id, site, mode});
     if (f) fclose(f);
   }
 };
@@ -107,10 +109,14 @@ inline void call(const Call& c) {
   static Plan& plan = *new Plan;  // never destroyed: a kernel has nothing that runs when it is unloaded
   const char* now = getenv("AOT_MUTATION");
   if (plan.text != (now ? now : "")) plan.read(now ? now : "");
-  unsigned core = vnpu::block_idx();
+#ifdef __DAV_C220_CUBE__
+  const unsigned core = 2 * vnpu::block_idx() + 1;  // cores of both kinds count from 0
+#else
+  const unsigned core = 2 * vnpu::block_idx();
+#endif
   size_t number = plan.made[core]++;
   if (plan.verb == "list") {
-    fprintf(plan.file, "%u %c %d %d %d %p\n", core, c.kind, int(c.src), int(c.dst), c.id, c.site);
+    fprintf(plan.file, "%u %c %d %d %d %p %d\n", core, c.kind, int(c.src), int(c.dst), c.id, c.site, c.mode);
     fflush(plan.file);
   }
   std::vector<Call> due;
@@ -140,7 +146,13 @@ __attribute__((noinline)) void wait_flag(Pipe src, Pipe dst, int id) {
 }
 __attribute__((noinline)) void barrier(Pipe pipe) { mutants::call({'b', pipe, pipe, 0, MUTANT_SITE}); }
 __attribute__((noinline)) void barrier_all() { mutants::call({'B', Pipe::S, Pipe::S, 0, MUTANT_SITE}); }
-__attribute__((noinline)) void cross_set(Pipe pipe, int id) { mutants::call({'c', pipe, Pipe::S, id, MUTANT_SITE}); }
-__attribute__((noinline)) void cross_wait(int id) { mutants::call({'x', Pipe::S, Pipe::S, id, MUTANT_SITE}); }
-__attribute__((noinline)) void sync_all() { mutants::call({'A', Pipe::S, Pipe::S, 0, MUTANT_SITE}); }
+__attribute__((noinline)) void cross_set(uint32_t mode, Pipe pipe, uint32_t id) {
+  mutants::call({'c', pipe, Pipe::S, static_cast<int>(id), MUTANT_SITE, static_cast<int>(mode)});
+}
+__attribute__((noinline)) void cross_wait(uint32_t id) {
+  mutants::call({'x', Pipe::S, Pipe::S, static_cast<int>(id), MUTANT_SITE});
+}
+__attribute__((noinline)) void sync_all(bool own_kind) {
+  mutants::call({'A', Pipe::S, Pipe::S, own_kind, MUTANT_SITE});
+}
 }  // namespace vnpu
