@@ -67,6 +67,14 @@ REGISTRY = (
     Subject("softmax", "x=float16[401,33]", (("TILE_LENGTH = 4096", "TILE_LENGTH = 128"),)),
     Subject("softmax", "x=float32[4,20001]"),
     Subject("swiglu", "x=float16[401,66]", (("TILE_LENGTH = 2048", "TILE_LENGTH = 64"),)),
+    Subject("quant_matmul", "a=int8[97,300] b=int8[77,300] scale=int64[77]",
+            (("BASE_M = 128", "BASE_M = 32"), ("BASE_N = 256", "BASE_N = 48"), ("BASE_K = 128", "BASE_K = 64"))),
+    Subject("matmul_gelu", "a=float16[97,300] b=float16[300,77]",
+            (("BASE_M = 128", "BASE_M = 32"), ("BASE_N = 128", "BASE_N = 48"))),
+    Subject("grouped_matmul", "a=float16[97,300] b=float16[5,300,77] counts=int64[5]",
+            (("BASE_M = 128", "BASE_M = 16"), ("BASE_N = 256", "BASE_N = 48"), ("BASE_K = 64", "BASE_K = 32"))),
+    Subject("flash_attention", "q=bfloat16[2,77,40] k=bfloat16[2,133,40] v=bfloat16[2,133,40]",
+            (("BLOCK_Q = 128", "BLOCK_Q = 32"),)),
 )  # fmt: skip
 
 

@@ -28,6 +28,12 @@ RETILED: dict[str, dict[str, tuple[str, ...]]] = {
     "rope": {"TILE_LENGTH = 4096": ("512", "1024", "2048"), "BUFFER_NUM = 2": ("1",)},
     "silu": {"UB_RESERVED = 8 * 1024": ("16 * 1024", "64 * 1024", "128 * 1024"), "BUFFER_NUM = 2": ("1",)},
     "softmax": {"TILE_LENGTH = 4096": ("128", "256", "1024", "2048", "6144"), "BUFFER_NUM = 2": ("1",)},
+    "quant_matmul": {"BASE_M = 128": ("16", "64"), "BASE_N = 256": ("32", "128"), "BASE_K = 128": ("32", "64"),
+                     "STEP_K = 4": ("1", "2"), "L1_BUFFERS = 2": ("1",), "L0_BUFFERS = 2": ("1",)},
+    "matmul_gelu": {"BASE_M = 128": ("16", "64"), "BASE_N = 128": ("32", "64")},
+    "grouped_matmul": {"BASE_M = 128": ("16", "64"), "BASE_N = 256": ("32", "128"), "BASE_K = 64": ("16", "32"),
+                       "STEP_K = 4": ("1", "2"), "L1_BUFFERS = 2": ("1",), "L0_BUFFERS = 2": ("1",)},
+    "flash_attention": {"BLOCK_Q = 128": ("32", "64"), "BLOCK_K = 128": ("64",)},
     "swiglu": {"TILE_LENGTH = 2048": ("64", "256", "1024", "3072"), "MAX_ROWS_PER_LOOP = 4095": ("1", "3"),
                "BUFFER_NUM = 2": ("1",)},
 }  # fmt: skip
