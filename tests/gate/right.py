@@ -33,7 +33,7 @@ RETILED: dict[str, dict[str, tuple[str, ...]]] = {
     "matmul_gelu": {"BASE_M = 128": ("16", "64"), "BASE_N = 128": ("32", "64")},
     "grouped_matmul": {"BASE_M = 128": ("16", "64"), "BASE_N = 256": ("32", "128"), "BASE_K = 64": ("16", "32"),
                        "STEP_K = 4": ("1", "2"), "L1_BUFFERS = 2": ("1",), "L0_BUFFERS = 2": ("1",)},
-    "flash_attention": {"BLOCK_Q = 128": ("32", "64"), "BLOCK_K = 128": ("64",)},
+    "flash_attention": {"BLOCK_Q = 128": ("32", "64")},  # of BLOCK_K see docs/gate.md, what is known
     "swiglu": {"TILE_LENGTH = 2048": ("64", "256", "1024", "3072"), "MAX_ROWS_PER_LOOP = 4095": ("1", "3"),
                "BUFFER_NUM = 2": ("1",)},
 }  # fmt: skip
@@ -152,7 +152,8 @@ def variants(operator: Operator, tiling_key: int | None = None) -> Iterator[tupl
         for value in values:
             new = f"{old.partition(' = ')[0]} = {value}"
             yield f"retiled: {new}", base.with_tiling(host, base.tiling[host].replace(old, new))
-    if base.tiling.get(host, "").count(_CORES) == 1:
+    tiling = base.tiling.get(host, "")
+    if tiling.count(_CORES) == 1 and f"{_CORES} /" not in tiling:  # half of one core is none
         for cores in _CAPPED:
             yield f"retiled: {cores}", base.with_tiling(host, base.tiling[host].replace(_CORES, cores))
     for what, edits in REWRITTEN.get(name, {}).items():
