@@ -71,7 +71,7 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
         return [Call(text, dst, tiles, SCAN)]
     if name == "iota":
         return [Call(f"CreateVecIndex({dst}, static_cast<int32_t>(0), static_cast<uint32_t>({count}));", dst, ())]
-    if name in ("gather", "take"):
+    if name in ("gather", "take", "take_rows"):
         return _gathered(name, dst, texts, count)
     if name == "tanh":  # 1 - 2 / (exp(2x) + 1): neither end overflows to anything but its limit
         return [
@@ -88,7 +88,9 @@ def calls(name: str, dst: str, args: list[tuple[str, bool]], count: str, dtype: 
 
 
 def _gathered(name: str, dst: str, texts: list[str], count: str) -> list[Call]:
-    """Elements of a tile by their offsets in bytes."""
+    """Elements of a tile by their offsets in bytes; of take_rows, ``count`` is the tile's rows, columns and pitch."""
+    if name == "take_rows":
+        return [Call(f"TakeRows({dst}, {', '.join(texts)}, {count});", dst, (texts[0],))]
     if name == "gather":
         of, index, *start = texts
         base = f"static_cast<uint32_t>(({start[0]}) * 4)" if start else "0u"

@@ -284,8 +284,9 @@ class _Printer:
         if s.name == "take_rows":
             numbers = [self._int(a) for a in s.args[1:4] if isinstance(a, Expr)]
             other = self._literal(s.args[4], source)  # type: ignore[arg-type]
-            texts = [name_of(str(s.args[0])), *numbers, other, *length, cpp_text(pitch(source))]
-            self._calls([Call(f"TakeRows({', '.join([name_of(s.dst), *texts])});", name_of(s.dst), (texts[0],))])
+            of = [(name_of(str(s.args[0])), True), *((text, False) for text in (*numbers, other))]
+            of_tile = ", ".join((*length, cpp_text(pitch(source))))
+            self._calls(calls("take_rows", name_of(s.dst), of, of_tile, dst.dtype, source.dtype))
             self._set_length(s.dst, (numbers[2], length[1]))
             return
         if s.name == "take":

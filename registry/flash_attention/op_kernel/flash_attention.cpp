@@ -10,7 +10,7 @@ constexpr uint32_t REPEAT = 64;                            // floats of a vector
 constexpr uint32_t FLOATS = 8;                             // of 32 bytes
 constexpr uint32_t SLOTS = 2;                              // of scores and weights
 constexpr uint32_t VECTORS = 2;                            // vector cores of a group
-constexpr float MASKED = -1e30f;                           // a score that doesn't count
+constexpr float MASKED = -3.4028234e38f;                   // a score that doesn't count: no finite one is less
 constexpr uint16_t SCORES = 0, WEIGHTS = 1, PRODUCTS = 2;  // flags: these are in the workspace
 
 __aicore__ inline uint32_t Min(uint32_t a, uint32_t b) { return a < b ? a : b; }
