@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -61,3 +62,18 @@ def browsed(page: Path, width: int, folder: Path, acts: str = "") -> None:
     )  # fmt: skip
     assert picture.stat().st_size > 10_000
     assert "CONSOLE" not in found.stderr
+
+
+# Tables and pictures scroll by themselves, the page doesn't.
+_FITS = """<script>addEventListener("load", () => {
+  const {scrollWidth, clientWidth} = document.documentElement;
+  if (scrollWidth > clientWidth) throw new Error(`the page is ${scrollWidth} wide on ${clientWidth}`);
+})</script></body>"""
+
+
+def fits_a_phone(page: Path, folder: Path, width: int = 360) -> None:
+    """The page isn't wider than a phone: drawn in a frame, because a window of Chromium is at least 500 wide."""
+    text = escape(page.read_text().replace("</body>", _FITS))
+    framed = folder / "framed.html"
+    framed.write_text(f'<body><iframe width="{width}" height="1500" srcdoc="{text}"></iframe></body>')
+    browsed(framed, 500, folder)

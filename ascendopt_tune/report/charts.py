@@ -139,17 +139,19 @@ def _accepted(labels: Sequence[_Label], ups: Sequence[float | None], at: At) -> 
 
 
 def bars(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], unit: str) -> str:
-    """Times side by side: a group of bars for each row, one for each of ``names`` (at most two).
+    """Times side by side: a group of bars for each row, one for each of ``names`` (at most two); it fits a phone.
 
     Args:
         rows: (title, value of each name).
         unit: what the values are in, for the label.
     """
-    width, left, thick, gap = 760, 220, 13, 9
+    width, thick, gap = 480, 13, 9
+    left = 12 + 6.5 * max((len(title) for title, _ in rows), default=0)
     highest = max((v for _, values in rows for v in values), default=1.0) or 1.0
-    scale = (width - left - 80) / highest
+    scale = (width - left - 50) / highest
     group = thick * len(names) + gap
     parts = _open(width, 24 + group * len(rows), f"{', '.join(names)}: {unit}", "")
+    parts[0] = parts[0].replace("<svg ", '<svg class="small" ', 1)
     colours = dict(zip(names, (GREY, GREEN), strict=False))
     legend = "".join(f'<tspan fill="{colours[name]}" dx="14">{escape(name)}</tspan>' for name in names)
     parts.append(f'<text x="{left}" y="14">{escape(unit)}{legend}</text>')

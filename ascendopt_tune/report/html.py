@@ -53,6 +53,8 @@ def write_run(path: Path, document: Mapping[str, Any]) -> None:
     both = {"baseline": baseline, "best": best}
     points = {name: point for name, p in both.items() if (point := roofline_point(p, chip)) is not None}
     timelines = about["timelines"]
+    colours = colours_of(timelines.values())
+    numbers = {t.candidate.id: n for n, t in enumerate(history.evaluated, start=1)}
     write_page(
         path,
         "tune.html",
@@ -71,15 +73,13 @@ def write_run(path: Path, document: Mapping[str, Any]) -> None:
         roofline_svg=roofline_svg(points, chip) if points else "",
         counts=counts_text(document["outcomes"]),
         trajectory_svg=trajectory(history.evaluated, word) if history else "",
-        trials=[_row(t) for t in history],
+        trials=[{**_row(t), "evaluation": numbers.get(t.candidate.id, "")} for t in history],
         outcomes=Counter(type(t.outcome).__name__ for t in history).most_common(),
         tree=list(_tree(history)),
         timelines=timelines,
         timeline_us=max((t["end_us"] for t in timelines.values()), default=0.0),
-        lanes={
-            name: lanes_svg(t, colours_of(timelines.values()), f"first cores of the {name}")
-            for name, t in timelines.items()
-        },
+        lanes={name: lanes_svg(t, colours, f"first cores of the {name}") for name, t in timelines.items()},
+        legend=colours,
     )
 
 

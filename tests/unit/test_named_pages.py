@@ -10,7 +10,7 @@ import cache_examples as example
 import pytest
 import test_report
 import test_story
-from page_checks import sound
+from page_checks import CHROMIUM, fits_a_phone, sound
 from typer.testing import CliRunner
 
 from ascendopt_tune.cli import app
@@ -135,3 +135,11 @@ def test_an_operator_of_another_text_shows_no_lines() -> None:
     changed = replace(example.operator(), baseline=test_story.pair(9))
     assert run_document(test_story.record(), changed)["report"]["files"] == []
     assert run_document(test_story.record(), example.operator())["report"]["files"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+@pytest.mark.parametrize("document", [{**PREBUILD, "digest": "sha256:" + "0123456789abcdef" * 4}, WARMUP])
+def test_a_page_of_cases_fits_a_phone(document: dict[str, object], tmp_path: Path) -> None:
+    found = named.of_path(written(tmp_path, "p.json", document))
+    found.write(found.default)
+    fits_a_phone(found.default, tmp_path)

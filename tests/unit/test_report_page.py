@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import cache_examples as example
 import pytest
 import test_story
-from page_checks import CHROMIUM, MOST_BYTES, browsed, sound
+from page_checks import CHROMIUM, MOST_BYTES, browsed, fits_a_phone, sound
 
 from ascendopt_tune.bank.experience import Experience
 from ascendopt_tune.bank.refinement import led_to
@@ -45,6 +45,7 @@ const press = key => zoom.dispatchEvent(new KeyboardEvent("keydown", {key, bubbl
 expect(svg(), "0 0 5000 32");
 press("+");
 expect(svg(), "1250 0 2500 32");
+expect([...zoom.querySelectorAll(".axis")[1].children].map(e => e.textContent).join(), "1.25 us,2.50 us,3.75 us");
 press("ArrowRight");
 expect(svg(), "1875 0 2500 32");
 document.querySelector("button[data-key=ArrowLeft]").click();
@@ -78,6 +79,11 @@ def test_it_shows_candidates_changes_and_where_they_come_from(page: Path) -> Non
     assert text.count('<table class="diff">') >= 1
     assert "How to repeat it" in text
     assert "modelled" in text
+    step = next(t for t in record.history.evaluated[1:] if t.candidate.change.startswith("fuse"))
+    n, id = 1 + record.history.evaluated.index(step), step.candidate.id
+    assert f"<summary>Evaluation {n} (candidate {id})," in text
+    parent = f'<td class="number">{step.candidate.parent}</td>'
+    assert f'<td class="number">{id}</td>{parent}<td class="number">{n}</td>' in text, "what the figure calls it"
 
 
 def test_pictures_are_xml_and_label_what_was_accepted() -> None:
@@ -106,6 +112,8 @@ def test_it_shows_the_first_cores_and_the_roofline(tmp_path: Path) -> None:
     text = sound(tmp_path / "r.html")
     assert 'viewBox="0 0 5000 32"' in text
     assert "M1000 8h500M2000 8h500" in text
+    assert text.count('<div class="axis"><span>0.00 us</span><span>2.50 us</span><span>5.00 us</span></div>') == 1
+    assert "</i> Add &lt;1&gt;</span>" in text, "colours have their names beside them"
     assert "Add &lt;1&gt;: 1.50 us of V (vector) on core 0" in text
     assert "V, for MTE2" in text
     assert "best: 4.00 units at work" in text
@@ -188,3 +196,8 @@ def test_the_page_of_a_record_is_the_page_of_the_run(page: Path, tmp_path: Path)
 @pytest.mark.parametrize("width", [1200, 400])
 def test_a_browser_finds_nothing_to_complain_of(page: Path, width: int, tmp_path: Path) -> None:
     browsed(page, width, tmp_path, ACTS)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+def test_it_fits_a_phone(page: Path, tmp_path: Path) -> None:
+    fits_a_phone(page, tmp_path)
