@@ -104,6 +104,26 @@ def _computing(*lines: str) -> dict[str, str]:
     return kernel("\n".join(f"    {line}" for line in (*lines, "inQueue.FreeTensor(xLocal);")))
 
 
+_CUBE = """
+class Product {
+ public:
+  __aicore__ inline void Process() {
+    for (uint32_t k = 0; k < total; k++) {
+      Load(aQueue.DeQue<half>(), bQueue.AllocTensor<half>());
+    }
+  }
+  __aicore__ inline void Load(const LocalTensor<half>& tiles, const LocalTensor<half>& to) {
+    LoadData2DParams params;
+    params.repeatTimes = rows;
+    params.srcStride = pitch;
+    LoadData(to[first * 256], tiles, params);
+  }
+  TQue<TPosition::A1, 1> aQueue;
+  TQue<TPosition::A2, 1> bQueue;
+  uint32_t rows, pitch, first, total;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) { Product op; op.Process(); }
+"""
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
@@ -131,6 +151,7 @@ EXAMPLES = (
         kernel(copy_in=f"DataCopyPad(xLocal, xGm[offset], {_PARAMS}, DataCopyPadExtParams<T>{{false, 0, 0, 0}});"),
     ),
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
+    Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),

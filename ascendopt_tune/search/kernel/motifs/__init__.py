@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
@@ -26,6 +27,7 @@ MOTIFS: tuple[Motif, ...] = (
     BUFFER_LIFETIME,
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
+    MERGED_LOADS,
     SCALAR_LOOP,
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,

@@ -216,13 +216,13 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
     their instructions, and what else a turn does comes behind, in a loop of its own. Worth it where there are more
     rows than columns.
     """
-    everywhere = _local_types(source.data.decode("utf-8", "replace") for source in kernel.program.files.values())
+    everywhere = local_types(source.data.decode("utf-8", "replace") for source in kernel.program.files.values())
     for loop in counted_loops(kernel):
         phases = _phases(kernel, loop) if _usable(kernel, loop) else None
         if phases is None or not _apart(loop, phases.calls, phases.names):
             continue
         f = loop.block.function
-        types = {**everywhere, **_local_types([kernel.text(f.path, f.node)])}
+        types = {**everywhere, **local_types([kernel.text(f.path, f.node)])}
         done = [_repeated(loop, call, phases.names, types) for call in phases.calls]
         if None in done:
             continue
@@ -379,7 +379,7 @@ def _column(operand: str, place: AffinePlace | None) -> str:
     return f"{operand}[column]" if place is None else f"{place.tensor}[{place.start} + column]"
 
 
-def _local_types(texts: Iterable[str]) -> dict[str, str]:
+def local_types(texts: Iterable[str]) -> dict[str, str]:
     """Name of a LocalTensor -> its element type as written, where all of that name have the same."""
     found: dict[str, set[str]] = {}
     for text in texts:
