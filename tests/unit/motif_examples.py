@@ -124,6 +124,64 @@ class Product {
 };
 extern "C" __global__ __aicore__ void kernel(GM_ADDR x) { Product op; op.Process(); }
 """
+_BOTH_KINDS = """
+class Vector {
+ public:
+  __aicore__ inline void Process() {
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < total; i++) {
+      CrossCoreWaitFlag(0);
+      Weigh(i);
+      CrossCoreSetFlag<2, PIPE_MTE3>(1);
+      if (taken++ > 0) {
+        CrossCoreWaitFlag(2);
+        AddUp();
+      }
+    }
+    if (taken > 0) {
+      CrossCoreWaitFlag(2);
+      AddUp();
+    }
+  }
+  __aicore__ inline void Weigh(uint32_t i) {
+    LocalTensor<float> x = work.Get<float>();
+    DataCopy(x, scores[i * n], n);
+    Exp(factor.Get<float>(), x, n);
+    DataCopy(weights[i * n], x, n);
+  }
+  __aicore__ inline void AddUp() {
+    LocalTensor<float> x = work.Get<float>();
+    DataCopy(x, products, n);
+    Mul(x, x, factor.Get<float>(), n);
+    Add(sum.Get<float>(), sum.Get<float>(), x, n);
+  }
+  __aicore__ inline void Init(TPipe* pipe) {
+    pipe->InitBuffer(work, 512);
+    pipe->InitBuffer(factor, 512);
+    pipe->InitBuffer(sum, 512);
+  }
+  TBuf<TPosition::VECCALC> work, factor, sum;
+  GlobalTensor<float> scores, weights, products;
+  uint32_t total, n;
+};
+class Cube {
+ public:
+  __aicore__ inline void Process() {
+    for (uint32_t i = 0; i < total; i++) {
+      Score(i);
+      CrossCoreSetFlag<2, PIPE_FIX>(0);
+      CrossCoreWaitFlag(1);
+      Multiply(i);
+      CrossCoreSetFlag<2, PIPE_FIX>(2);
+    }
+  }
+  uint32_t total;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) {
+  if ASCEND_IS_AIC { Cube op; op.Process(); }
+  if ASCEND_IS_AIV { TPipe pipe; Vector op; op.Init(&pipe); op.Process(); }
+}
+"""
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
@@ -138,6 +196,7 @@ EXAMPLES = (
     Example("flag-pair", r"WaitFlag<HardEvent::V_S>", kernel()),
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel()),
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel(process=_IN_LOOP)),
+    Example("deferred-answer", r"PIPE_MTE3>\(1\);\s*CrossCoreWaitFlag", {"op_kernel/kernel.cpp": _BOTH_KINDS}),
     Example("double-buffer", r"InitBuffer\(inQueue, 1,", kernel()),
     Example("early-fetch", r"\{\s*CopyIn\(offset\);", kernel(process=_EARLY)),
     Example(

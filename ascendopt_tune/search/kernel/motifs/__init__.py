@@ -11,6 +11,7 @@ from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
+from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
 from .layout import ALIGNMENT_512, ALL_CORES, BANK_GROUPS
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
@@ -22,6 +23,7 @@ MOTIFS: tuple[Motif, ...] = (
     VECTOR_BARRIER,
     FLAG_PAIR,
     DEFERRED_WAIT,
+    DEFERRED_ANSWER,
     DOUBLE_BUFFER,
     EARLY_FETCH,
     BUFFER_LIFETIME,

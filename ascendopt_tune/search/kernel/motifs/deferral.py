@@ -125,25 +125,10 @@ def _half(taken: re.Match[str], declaration: str) -> str:
 
 
 def _class(kernel: KernelProgram, f: Function) -> tuple[str, Node] | None:
-    """The class of a method, where it has no destructor and there is only one of the name."""
-    node = f.node.parent
-    while node is not None and node.type not in ("class_specifier", "struct_specifier"):
-        node = node.parent
-    found = [(f.path, node)] if node is not None else list(_classes(kernel, kernel.class_of(f)))
-    if len(found) != 1:
-        return None
-    path, holder = found[0]
-    text = kernel.text(path, holder)
-    return None if "~" in text or _COUNT in text or holder.child_by_field_name("body") is None else (path, holder)
-
-
-def _classes(kernel: KernelProgram, name: str) -> Iterator[tuple[str, Node]]:
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node) if name else ():
-            if node.type in ("class_specifier", "struct_specifier") and node.child_by_field_name("body") is not None:
-                title = node.child_by_field_name("name")
-                if title is not None and kernel.text(path, title).partition("<")[0].strip() == name:
-                    yield path, node
+    """The class of a method, where it has no destructor and nothing of this motif."""
+    found = kernel.class_node(f)
+    text = kernel.text(*found) if found is not None else "~"
+    return None if "~" in text or _COUNT in text else found
 
 
 def _in_class(kernel: KernelProgram, path: str, holder: Node, name: str, found: Sequence[_Pair]) -> Iterator[Change]:
