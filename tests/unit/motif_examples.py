@@ -124,6 +124,14 @@ class Product {
 };
 extern "C" __global__ __aicore__ void kernel(GM_ADDR x) { Product op; op.Process(); }
 """
+_OBJECT = """
+template <typename A, typename B, typename C>
+class Product {
+ public:
+  Matmul<A, B, C, C, CFG_MDL> mm;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) { Product<A, B, C> op; op.mm.IterateAll(c); }
+"""
 _BOTH_KINDS = """
 class Vector {
  public:
@@ -211,6 +219,7 @@ EXAMPLES = (
     ),
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
+    Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),

@@ -88,7 +88,80 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
     )
 
 
-# No motif knows cube cores yet.
+@pytest.mark.parametrize(
+    ("name", "motif", "places"),
+    [
+        ("matmul", "merged-loads", 2),
+        ("quant_matmul", "merged-loads", 2),
+        ("grouped_matmul", "merged-loads", 2),
+        ("flash_attention", "merged-loads", 3),
+        ("flash_attention", "deferred-answer", 1),
+        ("matmul_gelu", "large-packets", 1),
+    ],
+)
+def test_kernels_on_cube_cores_have_places_for_motifs(name: str, motif: str, places: int) -> None:
+    assert len(list(find(motif).optimize(REGISTRY[name]))) == places
+
+
+def test_loads_are_merged_only_where_the_tiles_are_whole_and_the_place_moves() -> None:
+    code = """void f(const LocalTensor<half>& to, const LocalTensor<half>& of) {{
+      LoadData2DParams params;
+      for (uint32_t i = 0; i < rows; i++) {{ LoadData({}, {}, params); }}
+    }}"""
+    for to, of, found in (
+        ("to[i * n * 256]", "of[(first + i) * 256]", 1),
+        ("to[i * i]", "of[i * 256]", 0),  # moves unevenly
+        ("to", "of[i * 256]", 0),  # stays
+        ("to[i * 256]", "other[i * 256]", 1),  # of the same type, as LoadData says
+    ):
+        before = program({"k.cpp": code.format(to, of)}, {})
+        rewrites = list(find("merged-loads").optimize(before))
+        assert len(rewrites) == found, (to, of)
+        for r in rewrites:
+            assert "loadTurns * loadTiles <= 255" in r.kernel(before)["k.cpp"]
+    half_bytes = program({"k.cpp": code.format("to[i * 256]", "of[i * 256]").replace("half", "int4b_t")}, {})
+    assert not list(find("merged-loads").optimize(half_bytes))
+
+
+ANSWERS = next(e.kernel["op_kernel/kernel.cpp"] for e in EXAMPLES if e.motif == "deferred-answer")
+
+
+def _in_turn(code: str) -> str:
+    """The example's kernel with the answer taken in its own turn."""
+    strong = program({"k.cpp": code}, {})
+    return next(iter(find("deferred-answer").rewind(strong))).kernel(strong)["k.cpp"]
+
+
+def test_what_a_turn_carries_to_its_answer_is_held_twice() -> None:
+    before = program({"k.cpp": _in_turn(ANSWERS)}, {})
+    (rewrite,) = find("deferred-answer").optimize(before)
+    after = rewrite.kernel(before)["k.cpp"]
+    assert "InitBuffer(factor, 2 * (512) + 512)" in after
+    assert "InitBuffer(work, 512)" in after  # filled anew by both halves
+    assert "InitBuffer(sum, 512)" in after  # the rest's alone
+    assert "if (answersOut++ > 0) { CrossCoreWaitFlag(3); }" in after  # the first flag that nobody uses
+    assert after.count("CrossCoreSetFlag<2, PIPE_MTE2>(3)") == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("AddUp();", "AddUp(i);"),  # the rest knows the turn
+        ("Exp(factor.Get<float>(), x, n);", "Exp(sum.Get<float>(), sum.Get<float>(), n);"),  # the sum goes on in both
+        ("Exp(factor", "n = 2; Exp(factor"),  # a member that both know
+        ("Exp(factor.Get<float>(), x, n);", "Fill(factor.Get<float>());"),  # nobody knows what that does
+        ("<2, PIPE_FIX>(2)", "<0, PIPE_FIX>(2)"),  # all cube cores, not those of a group
+        ("CrossCoreWaitFlag(1)", "CrossCoreWaitFlag(ready)"),  # which flags are free can't be told
+    ],
+)
+def test_an_answer_is_not_deferred_where_the_halves_of_a_turn_share_more(old: str, new: str) -> None:
+    code = _in_turn(ANSWERS)
+    assert old in code
+    assert len(list(find("deferred-answer").optimize(program({"k.cpp": code}, {})))) == 1
+    assert not list(find("deferred-answer").optimize(program({"k.cpp": code.replace(old, new)}, {})))
+
+
+# What cube cores do has few motifs yet, and less to take away.
 @pytest.mark.parametrize("name", sorted(vector_operators()))
 def test_the_registry_has_something_to_take_away(name: str) -> None:
     assert len({r.motif for m in MOTIFS for r in m.rewind(REGISTRY[name])}) >= 6

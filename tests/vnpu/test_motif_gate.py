@@ -15,8 +15,9 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram, find
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
+from ascendopt_tune.sources.cpp import apply_edits
 from ascendopt_tune.sources.registry import load_operator
 
 CASES = {
@@ -56,3 +57,21 @@ def test_rewinds_pass_the_gate(name: str, evaluator: Evaluator) -> None:
     outcomes = {names[i]: c.outcome for i, c in gate.evaluate_many({i: sample[n] for i, n in enumerate(names)})}
     refused = {n: o.reason for n, o in outcomes.items() if not isinstance(o, Timed)}
     assert not refused
+
+
+def test_motifs_of_cube_cores_pass_the_gate(evaluator: Evaluator) -> None:
+    """Both at once, in a kernel whose two kinds of cores hand each other what they have."""
+    operator = load_operator("flash_attention")
+    pair = operator.baseline
+    for name in ("deferred-answer", "merged-loads"):
+        rewrites = list(find(name).optimize(KernelProgram(pair.kernel, pair.tiling, None, operator.auto_sync)))
+        assert rewrites
+        pair = Pair(pair.tiling, apply_edits(pair.kernel, [e for r in rewrites for e in r.edits]))
+    inputs = dict(map(parse_tensor, ["q=float16[2,1,64]", "k=float16[2,256,64]", "v=float16[2,256,64]"]))
+    signature = evaluator.describe(operator).signature
+    case = build_case(
+        signature, inputs, {"scale": 0.125, "causal": True}, {}, lambda i, a: evaluator.infer_outputs(operator, i, a)
+    )
+    gate = Gate(operator, case, evaluator, signature=signature)
+    ((_, checked),) = gate.evaluate_many({0: pair})
+    assert isinstance(checked.outcome, Timed), checked.outcome

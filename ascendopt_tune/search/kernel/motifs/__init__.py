@@ -15,6 +15,7 @@ from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
 from .layout import ALIGNMENT_512, ALL_CORES, BANK_GROUPS
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
+from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
@@ -30,6 +31,7 @@ MOTIFS: tuple[Motif, ...] = (
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
     MERGED_LOADS,
+    LARGE_PACKETS,
     SCALAR_LOOP,
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,
