@@ -79,6 +79,12 @@ def fidelity(
     _show(found)
 
 
+def modelled_and_measured() -> FidelitySummary:
+    """All fast scenarios, run under plausible clocks, beside what was published of them; about a minute."""
+    values = (*published.read(published.MEASUREMENTS), *published.points())
+    return FidelitySummary.of(list(runner.run(table.chosen([], slow=False, cold=False), None, plausible)), values)
+
+
 def _print_validation(modelled: list[Modelled], values: Sequence[PublishedValue], cross: bool, json: bool) -> None:
     if not cross:
         inside, total = cross_validate.coverage(modelled, values)

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CacheError
+from ..errors import CacheError, CaseError
 from ..report import named
 from ..report.text import json_text
 from ..store.cache import Cache
 from . import options
 from .cache import one_result
+from .fidelity import modelled_and_measured
 
 EXAMPLES = """[bold]Examples[/]
 
@@ -21,10 +22,11 @@ ascendopt-tune tune rms_norm --record run.json && ascendopt-tune report run.json
 
 ascendopt-tune report 3a7bd3e2 -o result.html
 
-ascendopt-tune report path/to/bench/results -o suite.html
+ascendopt-tune report path/to/bench/results --fidelity -o suite.html
 
 ascendopt-tune prebuild manifest.toml -o bundle/ --record prebuild.json && ascendopt-tune report prebuild.json
 """
+_FIDELITY = "ascendopt-tune fidelity --plot fidelity.html makes one of its own."
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -41,6 +43,10 @@ def report(
         Path | None,
         typer.Option("-o", "--output", help="The page. Default: beside the record; of a key OPERATOR-KEY.html, here."),
     ] = None,
+    fidelity: Annotated[
+        bool,
+        typer.Option("--fidelity", help="Of a benchmark: with modelled against measured times; about a minute."),
+    ] = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -55,8 +61,15 @@ def report(
         found = named.of_path(path)
     out = output or found.default
     options.check_file(out, "-o")
+    if fidelity and found.kind != "bench":
+        raise CaseError(f"{source} is no benchmark: a page of a {found.kind} has no --fidelity.", _FIDELITY)
     try:
-        found.write(out)
+        if fidelity:
+            from ..report.suite import write_suite
+
+            write_suite(out, found.default.parent, modelled_and_measured())
+        else:
+            found.write(out)
     except OSError as error:
         raise CacheError(f"{out} can't be written: {error.strerror or error}.", "Name another -o.") from error
     print(json_text({"kind": found.kind, "page": str(out)}) if json else f"page of a {found.kind}: {out}")

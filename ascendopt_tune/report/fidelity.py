@@ -46,6 +46,29 @@ def write_fidelity(path: Path, found: FidelitySummary) -> None:
     write_figures(path, FigurePage("Modelled against measured", about, cards, figures))
 
 
+def beside_a_suite(found: FidelitySummary) -> Figure:
+    """The times alone, in us, with their data: what a page of speedups has of this one."""
+    ends = intervals(found.rows, found.modelled)
+    figure = _unit(found.rows, ends, "us")
+    cells = [
+        [r.scenario, r.measured.metric, r.measured.text, f"{r.modelled or 0:.4g}", _interval_text(ends, i),
+         f"{r.error_percent or 0:+.1f} %"]
+        for i, r in enumerate(found.rows) if _shown(r) and r.measured.unit == "us"
+    ]  # fmt: skip
+    heads = ["scenario", "metric", "measured (us)", "modelled (us)", "90 % interval", "error"]
+    held, missed = len(found.held), len(found.missed)
+    note = (
+        f"Every speedup above is a quotient of two modelled times; here is how far such times are from published ones: "
+        f"median error {compare.median_error(found.rows):.1f} %, {held} of {held + missed} rows within their limit. "
+        f"{figure.note}"
+    )
+    return Figure("Modelled against measured", note, figure.svg, [DataTable(heads, cells, search=True)])
+
+
+def _interval_text(ends: Mapping[int, tuple[float, float]], row: int) -> str:
+    return f"{ends[row][0]:.4g} to {ends[row][1]:.4g}" if row in ends else "-"
+
+
 def intervals(rows: Sequence[ComparedRow], modelled: Sequence[Modelled]) -> dict[int, tuple[float, float]]:
     """Number of a row -> the 5th and the 95th percentile of its modelled time over plausible clocks, where known."""
     by_name = {m.scenario.name: m for m in modelled}
@@ -111,7 +134,7 @@ def _rows(rows: Sequence[ComparedRow], ends: Mapping[int, tuple[float, float]]) 
         cells.append(
             [
                 *(m.id, r.scenario, f"{m.metric} ({m.unit})", m.text, modelled),
-                f"{ends[i][0]:.4g} to {ends[i][1]:.4g}" if i in ends else "-",
+                _interval_text(ends, i),
                 *("-" if error is None else f"{error:+.1f} %", f"{limit} %" if limit else "-", r.verdict),
                 r.note if r.verdict == "missed" else "",
             ]

@@ -13,26 +13,29 @@ from ..bench import peers, runner, summary, table
 from ..bench.record import RunRecord
 from ..bench.report import Results
 from ..errors import CaseError
+from ..fidelity.summary import FidelitySummary
 from . import landscape
 from . import suite_figures as figures_of
+from .fidelity import beside_a_suite
 from .page import Card, Figure, FigurePage, write_figures
 
 _ABLATION = ("stage-1", "stage-2", "full")
 _FIDELITY = (
     "Every speedup above is a quotient of two modelled times. How far such times are from published measurements, "
     "kernel by kernel and with intervals over plausible clocks, is a page of its own, because its kernels have to run "
-    "first: ascendopt-tune fidelity --plot fidelity.html."
+    "first. ascendopt-tune report FOLDER --fidelity runs them and shows their times here; every row: ascendopt-tune "
+    "fidelity --plot fidelity.html."
 )
 
 
-def write_suite(path: Path, folder: Path) -> None:
-    """Writes the page of the runs in a folder of ``bench search --results``.
+def write_suite(path: Path, folder: Path, fidelity: FidelitySummary | None = None) -> None:
+    """Writes the page of the runs in a folder of ``bench search --results``; with ``fidelity`` what it tells of times.
 
     Raises:
         CaseError: there are no runs, or they can't be read.
         OSError: the page can't be written.
     """
-    write_results(path, results_of(folder))
+    write_results(path, results_of(folder), fidelity)
 
 
 def results_of(folder: Path) -> Results:
@@ -73,7 +76,7 @@ def _on_sample(runs: Sequence[RunRecord], method: str) -> bool:
     return method in of and of[method] < max(of.values())
 
 
-def write_results(path: Path, results: Results) -> None:
+def write_results(path: Path, results: Results, fidelity: FidelitySummary | None = None) -> None:
     """Writes the page. Raises CaseError where no case has every method and seed; OSError if it can't be written."""
     counted, general = results.counted, results.general
     if not counted:
@@ -107,7 +110,7 @@ def write_results(path: Path, results: Results) -> None:
         figures_of.against(results, sample),
         figures_of.outcomes(sample, [m for m in plan.methods if m not in peers.PARAMETRIC]),
         landscape.of_bank(),
-        Figure("Modelled against measured", _FIDELITY),
+        beside_a_suite(fidelity) if fidelity is not None else Figure("Modelled against measured", _FIDELITY),
         figures_of.cases(counted, general),
         *figures_of.not_run(results),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ from xml.etree import ElementTree
 import pytest
 from page_checks import CHROMIUM, browsed, sound
 from test_summary import run
+from typer.testing import CliRunner
 
 from ascendopt_tune.bench.record import RunRecord
 from ascendopt_tune.bench.table import TEST, listed, read
-from ascendopt_tune.cli import bench
+from ascendopt_tune.cli import app, bench
 from ascendopt_tune.errors import CaseError
-from ascendopt_tune.report import named
+from ascendopt_tune.report import named, suite
+from ascendopt_tune.report.page import Figure
 from ascendopt_tune.report.suite import anytime_svg, results_of
 
 
@@ -103,3 +106,19 @@ def test_a_browser_draws_the_suite(tmp_path: Path) -> None:
     if (!rows.some(row => row.hidden) || !rows.some(row => !row.hidden)) throw new Error("decode is not found");
     """
     browsed(tmp_path / "suite.html", 400, tmp_path, acts)
+
+
+def test_its_page_has_the_fidelity_of_times_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernels themselves are run in tests/vnpu/test_fidelity.py."""
+    folder, page = results(tmp_path / "bench", 3), tmp_path / "suite.html"
+    command = importlib.import_module("ascendopt_tune.cli.report")
+    monkeypatch.setattr(command, "modelled_and_measured", lambda: "what was found")
+    monkeypatch.setattr(suite, "beside_a_suite", lambda found: Figure("Modelled against measured", f"{found} is here"))
+    done = CliRunner().invoke(app, ["report", str(folder), "--fidelity", "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "what was found is here" in page.read_text()
+    (tmp_path / "p.json").write_text('{"bundle": "b", "entries": []}')
+    refused = CliRunner().invoke(app, ["report", str(tmp_path / "p.json"), "--fidelity"])
+    assert "is no benchmark" in str(refused.exception)

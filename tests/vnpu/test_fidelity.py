@@ -17,7 +17,7 @@ from ascendopt_tune.fidelity import compare, measured, output, ranking, runner, 
 from ascendopt_tune.fidelity.compare import ComparedRow
 from ascendopt_tune.fidelity.measured import PublishedValue
 from ascendopt_tune.fidelity.summary import FidelitySummary
-from ascendopt_tune.report.fidelity import write_fidelity
+from ascendopt_tune.report.fidelity import beside_a_suite, write_fidelity
 from ascendopt_tune.settings import settings
 
 FAST = (
@@ -191,3 +191,6 @@ def test_csv_and_plot(tmp_path: Path) -> None:
     text = (tmp_path / "rows.html").read_text()
     assert "task_duration (10 %)" in text
     assert len(text) < 400_000
+    figure = beside_a_suite(found())
+    assert "median error" in figure.note
+    assert figure.svg.count("<circle") == len(figure.tables[0].rows) > 0
