@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,56 +105,78 @@ def built(operator: Operator, case: Case, evaluator: Evaluator) -> EvaluationRes
     return result
 
 
-def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits: tuple[float, float] | None) -> None:
-    """Add on 48 cores against numpy's add of the same arrays."""
-    operator = load_operator("add")
-    spec = TensorSpec(dtype, (side, side))
-    case = Case((spec, spec), (spec,))
-    result = built(operator, case, evaluator)
+@dataclass
+class Simulation:
+    """The baseline of an operator with its inputs on the device, ready to be launched."""
+
+    acl: Acl
+    launch: DeviceLaunch
+    function: int
+    block_dim: int
+
+    def run(self, timing: bool, hazards: bool, threads: int = 1) -> None:
+        options = LaunchOptions(CHIP, timing=timing, hazards=hazards, threads=threads)
+        self.launch.run(self.function, self.block_dim, options=options)
+        self.acl.synchronize()
+
+    def running(self, timing: bool, hazards: bool, threads: int = 1) -> Callable[[], None]:
+        def run() -> None:
+            self.run(timing, hazards, threads)
+            assert self.acl.cores_beside() == (self.block_dim if threads > 1 else 0)
+
+        return run
+
+    def output(self) -> np.ndarray[Any, Any]:
+        (found,) = self.launch.outputs()
+        assert isinstance(found, np.ndarray)
+        return found
+
+
+@contextmanager
+def simulation_of(
+    evaluator: Evaluator, name: str, case: Case, names: tuple[tuple[str, ...], tuple[str, ...]], inputs: list[Any]
+) -> Iterator[Simulation]:
+    result = built(load_operator(name), case, evaluator)
     assert result.tiling is not None
     acl = Acl(evaluator.toolkit)
+    with ExitStack() as stack:
+        binary = stack.enter_context(acl.load(Path(str(result.binary_path)).read_bytes()))
+        launch = DeviceLaunch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes)
+        stack.enter_context(launch)
+        launch.load(inputs, 0xFF)
+        yield Simulation(acl, launch, binary.function(result.entry), result.block_dim)
+
+
+def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits: tuple[float, float] | None) -> None:
+    """Add on 48 cores against numpy's add of the same arrays."""
+    spec = TensorSpec(dtype, (side, side))
+    case = Case((spec, spec), (spec,))
     random = np.random.default_rng(0)
     x, y = (random.random((side, side), np.float32).astype(numpy_dtype(dtype)) for _ in range(2))
     out = np.empty_like(x)
     reports: list[dict[str, Any]] = []
     threads = os.cpu_count() or 1
-    with ExitStack() as stack:
-        binary = stack.enter_context(acl.load(Path(str(result.binary_path)).read_bytes()))
-        function = binary.function(result.entry)
-        names = (("x", "y"), ("z",))
-        launch = stack.enter_context(DeviceLaunch(acl, case, names, result.tiling.data, result.tiling.workspace_bytes))
-        launch.load([x, y], 0xFF)
-
-        def simulate(timing: bool, hazards: bool, threads: int = 1) -> Callable[[], None]:
-            def run() -> None:
-                options = LaunchOptions(CHIP, timing=timing, hazards=hazards, threads=threads)
-                launch.run(function, result.block_dim, options=options)
-                acl.synchronize()
-                assert acl.cores_beside() == (result.block_dim if threads > 1 else 0)
-
-            return run
-
+    with simulation_of(evaluator, "add", case, (("x", "y"), ("z",)), [x, y]) as of:
         costs = in_turn(
             repeats,
             add=lambda: x + y,
             add_out=lambda: np.add(x, y, out=out),
-            function=simulate(False, False),
-            timing=simulate(True, False),
-            hazards=simulate(False, True),
-            both=simulate(True, True),
-            checked_threads=simulate(False, True, threads),
-            both_threads=simulate(True, True, threads),
+            function=of.running(False, False),
+            timing=of.running(True, False),
+            hazards=of.running(False, True),
+            both=of.running(True, True),
+            checked_threads=of.running(False, True, threads),
+            both_threads=of.running(True, True, threads),
         )
         for chosen in (threads, 1):
-            simulate(True, True, chosen)()
-            reports.append(acl.report())
-            (z,) = launch.outputs()
-            assert isinstance(z, np.ndarray)
-            assert z.tobytes() == (x + y).tobytes(), "the simulation computes something else than numpy"
+            of.run(True, True, chosen)
+            reports.append(of.acl.report())
+            assert of.output().tobytes() == (x + y).tobytes(), "the simulation computes something else than numpy"
         assert reports[0] == reports[1], "threads change a report"
+        cores = of.block_dim
     report = reports[-1]
     print(
-        f"\nadd {dtype}[{side},{side}] on {result.block_dim} cores, {median(costs['both'], 'wall') * 1e3:.0f} ms",
+        f"\nadd {dtype}[{side},{side}] on {cores} cores, {median(costs['both'], 'wall') * 1e3:.0f} ms",
         end="",
     )
     print(f" (modelled task duration {report['profile']['task_duration_us']:.1f} us)")
@@ -173,6 +195,41 @@ def simulation(evaluator: Evaluator, dtype: str, side: int, repeats: int, limits
         walls = [a.wall / b.wall for a, b in zip(costs[one], costs[more], strict=True)]
         text = f"{name}hazards on, wall clock: cores on one thread / on {threads}"
         line(text, statistics.median(walls), f"x   processor time {ratio(costs, one, more):.2f} x")
+
+
+def products(evaluator: Evaluator, side: int, repeats: int, limits: tuple[float, float] | None) -> None:
+    """A product of matrices on cube cores against numpy's of float32; processor time, so its threads don't count."""
+    spec = TensorSpec("float16", (side, side))
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal((side, side), np.float32).astype(np.float16) for _ in range(2))
+    wide = a.astype(np.float32), b.astype(np.float32)
+    with simulation_of(evaluator, "matmul", Case((spec, spec), (spec,)), (("a", "b"), ("c",)), [a, b]) as of:
+        costs = in_turn(
+            repeats,
+            numpy=lambda: wide[0] @ wide[1],
+            function=of.running(False, False),
+            timing=of.running(True, False),
+            both=of.running(True, True),
+        )
+        assert np.allclose(of.output().astype(np.float32), wide[0] @ wide[1], rtol=1e-3, atol=1e-3 * side**0.5)
+        print(f"\nmatmul float16[{side},{side}] x [{side},{side}] on {of.block_dim} cube cores", end="")
+        print(f", {median(costs['both'], 'wall'):.2f} s")
+    line("function / numpy float32 a @ b", ratio(costs, "function", "numpy"))
+    text = "function and time, hazards {} / numpy float32 a @ b"
+    line(text.format("off"), ratio(costs, "timing", "numpy"), limit=limits and limits[0])
+    line(text.format("on "), ratio(costs, "both", "numpy"), limit=limits and limits[1])
+
+
+def attention(evaluator: Evaluator, keys: int, repeats: int) -> None:
+    """Attention of 8 heads on groups of a cube core and two vector cores, with everything that is checked."""
+    spec = TensorSpec("float16", (8, keys, 128))
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(spec.shape, np.float32).astype(np.float16) for _ in range(3)]
+    case = Case((spec, spec, spec), (spec,), (("causal", True), ("scale", 128**-0.5)))
+    with simulation_of(evaluator, "flash_attention", case, (("q", "k", "v"), ("o",)), inputs) as of:
+        costs = in_turn(repeats, both=of.running(True, True))
+        print(f"\nflash_attention float16[8,{keys},128], causal, on {of.block_dim} groups of cores")
+    line("function and time, hazards on", median(costs["both"]), "s of processor time")
 
 
 # -- building ---------------------------------------------------------------------------------------------------------
@@ -325,6 +382,8 @@ def main(arguments: list[str] | None = None) -> None:
     ):
         simulation(evaluator, "float32", side, repeats, None if quick else (4, 8))
         simulation(evaluator, "float16", side, repeats, None if quick else (2, 4))
+        products(evaluator, side // 4, repeats, None if quick else (10, 20))
+        attention(evaluator, side // 8, repeats)
         building(toolkit, evaluator, repeats)
         tuning(evaluator, 64, repeats, logic=quick)
         if not quick:

@@ -20,6 +20,8 @@ def test_the_quick_benchmark_prints_every_ratio() -> None:
     assert len(re.findall(r"/ numpy x \+ y +[\d.]+ x$", done.stdout, re.MULTILINE)) == 4
     assert re.search(r"instructions simulated +[\d.]+ million/s", done.stdout)
     assert done.stdout.count("modelled task duration") == 2
+    assert len(re.findall(r"/ numpy float32 a @ b +[\d.]+ x$", done.stdout, re.MULTILINE)) == 3
+    assert re.search(r"flash_attention .*\n +function and time, hazards on +[\d.]+ s", done.stdout)
     # Numbers of a tiling program compile nothing, its logic the one source and never the kernel.
     found = re.findall(r"evaluations compiled (\d+) host sources and (\d+) kernels", done.stdout)
     assert found == [("0", "0"), ("1", "0")]

@@ -116,6 +116,7 @@ constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_
 
 constexpr const char* kTypes[] = {"float",  "half",  "bfloat16", "int8",   "uint8", "int16",     "uint16", "int32",
                                   "uint32", "int64", "uint64",   "double", "bool",  "complex64", "int4",   "none"};
+static_assert(std::size(kTypes) == static_cast<size_t>(DType::None) + 1);
 
 const std::string kTable = "instructions.", kCubeTable = "cube_instructions.";
 
@@ -137,9 +138,10 @@ double Chip::number(const std::string& key) const {
 }
 
 uint16_t Chip::instruction(const char* api, DType type) const {
-  auto it = rows_.find(std::string(api) + "." + kTypes[static_cast<int>(type)]);
-  if (it == rows_.end()) it = rows_.find(std::string(api) + ".any");
-  return it == rows_.end() ? 0 : it->second;
+  const auto it = rows_.find(api);
+  if (it == rows_.end()) return 0;
+  const uint16_t own = it->second[static_cast<size_t>(type)];
+  return own != 0 ? own : it->second[kAnyType];
 }
 
 Chip Chip::with(const std::string& assignments) const {
@@ -178,7 +180,12 @@ void Chip::read_rows(const std::string& table, double offset, double factor) {
     const std::string suffix = ".head";
     if (key.size() < suffix.size() || key.compare(key.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
     const std::string row = key.substr(table.size(), key.size() - table.size() - suffix.size());
-    rows_[row] = static_cast<uint16_t>(instructions.size());
+    const size_t dot = row.rfind('.');
+    const std::string type = row.substr(dot + 1);
+    const auto* known = std::find(std::begin(kTypes), std::end(kTypes), type);
+    if (dot != std::string::npos && (known != std::end(kTypes) || type == "any"))
+      rows_[row.substr(0, dot)][type == "any" ? kAnyType : static_cast<size_t>(known - kTypes)] =
+          static_cast<uint16_t>(instructions.size());
     instructions.push_back({row, offset + number(key), factor * number(table + row + ".pace")});
   }
 }

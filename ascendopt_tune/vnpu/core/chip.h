@@ -1,6 +1,7 @@
 // Chip: the hardware numbers of one part, read from chips/<name>.toml. Every number lives there with its source.
 #pragma once
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -66,7 +67,9 @@ struct Chip {
   friend Chip load_chip(const std::string& name);
   void read();
   void read_rows(const std::string& table, double offset, double factor);
-  std::map<std::string, uint16_t> rows_;
+  static constexpr size_t kAnyType = static_cast<size_t>(DType::None) + 1;
+  // Of an instruction's name: the row of each dtype, and the one of any; 0 where there is none.
+  std::map<std::string, std::array<uint16_t, kAnyType + 1>, std::less<>> rows_;
 };
 
 // Loads <prefix>/chips/<name>.toml, or the file `name` when it ends in .toml. Throws std::runtime_error for an unknown

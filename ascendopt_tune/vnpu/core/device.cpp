@@ -25,26 +25,24 @@ int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, 
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }
 
 namespace {
-void check_event(int id, const char* api, const void* pc) {
-  if (id < 0 || id >= static_cast<int>(core().chip.event_ids))
+// The core, which has event `id`.
+Core& core_with(int id, const char* api, const void* pc) {
+  Core& c = core();
+  if (id < 0 || id >= static_cast<int>(c.chip.event_ids))
     throw KernelError(KernelError::kMisuse,
                       std::string(api) + ": event id " + std::to_string(id) + " is outside 0.." +
-                          std::to_string(core().chip.event_ids - 1),
+                          std::to_string(c.chip.event_ids - 1),
                       api, pc);
+  return c;
 }
 }  // namespace
 
-void set_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, kWords.set_flag, VNPU_PC);
-  core().set_flag(src, dst, id, VNPU_PC);
-}
+void set_flag(Pipe src, Pipe dst, int id) { core_with(id, kWords.set_flag, VNPU_PC).set_flag(src, dst, id, VNPU_PC); }
 void set_freed_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, kWords.free_buffer, VNPU_PC);
-  core().set_flag(src, dst, id, VNPU_PC, true);
+  core_with(id, kWords.free_buffer, VNPU_PC).set_flag(src, dst, id, VNPU_PC, true);
 }
 void wait_flag(Pipe src, Pipe dst, int id) {
-  check_event(id, kWords.wait_flag, VNPU_PC);
-  core().wait_flag(src, dst, id, VNPU_PC);
+  core_with(id, kWords.wait_flag, VNPU_PC).wait_flag(src, dst, id, VNPU_PC);
 }
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }

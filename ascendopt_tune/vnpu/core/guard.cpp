@@ -46,6 +46,7 @@ void remember(uintptr_t p, size_t bytes, const void* pc) {
   if (loaded_bytes.size() > kKeptBytes) settle_or_abandon();
   const auto* from = reinterpret_cast<const uint8_t*>(p);
   loaded.push_back({p, bytes, loaded_bytes.size(), pc});
+  set_unsettled(true);
   loaded_bytes.insert(loaded_bytes.end(), from, from + bytes);
 }
 
@@ -132,6 +133,7 @@ void guard_enter(const Reach& stack, const Reach& image) {
   announced = 0;
   loaded.clear();
   loaded_bytes.clear();
+  set_unsettled(false);
 }
 
 void guard_settle() {
@@ -139,6 +141,7 @@ void guard_settle() {
   const std::vector<uint8_t> bytes = std::move(loaded_bytes);
   loaded.clear();
   loaded_bytes.clear();
+  set_unsettled(false);
   Core& c = core_unsettled();
   for (const Loaded& l : before) {
     void* now = reinterpret_cast<void*>(l.begin);
@@ -147,7 +150,6 @@ void guard_settle() {
     c.scalar_access(now, static_cast<uint32_t>(std::min<size_t>(l.bytes, 8)), true, kStore, l.pc);
   }
 }
-bool guard_unsettled() { return !loaded.empty(); }
 
 void guard_own(void* p, size_t bytes, const void* pc) {
   const auto begin = reinterpret_cast<uintptr_t>(p);

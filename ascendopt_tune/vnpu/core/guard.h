@@ -28,7 +28,6 @@ Reach image_of(const void* code);
 void guard_announce(const void* p);
 // Stores that were not announced because a load from the same place was: reports them. core() does that by itself.
 void guard_settle();
-bool guard_unsettled();
 // That `bytes` at `p` are the kernel's own memory (its stack, its binary). Throws KernelError otherwise.
 void guard_own(void* p, size_t bytes, const void* pc);
 

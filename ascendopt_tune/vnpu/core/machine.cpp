@@ -10,7 +10,12 @@
 namespace vnpu {
 namespace {
 
-thread_local Core* current = nullptr;
+// Of this thread; together, because every call of the machine looks for both.
+struct Running {
+  Core* core;
+  bool unsettled;  // stores may not have been noticed yet
+};
+thread_local Running running{};
 
 // Registers are tracked as memory behind all local memories, a block each; nothing is stored there.
 constexpr uint32_t kRegisterBytes = static_cast<uint32_t>(Register::Count) * kBlockBytes;
@@ -35,11 +40,13 @@ const char* memory_name(Memory memory) {
 }
 
 Core& core() {
-  if (guard_unsettled()) guard_settle();
-  return *current;
+  const Running& now = running;
+  if (now.unsettled) guard_settle();
+  return *now.core;
 }
-Core& core_unsettled() { return *current; }
-void set_current_core(Core* c) { current = c; }
+Core& core_unsettled() { return *running.core; }
+void set_current_core(Core* c) { running.core = c; }
+void set_unsettled(bool unsettled) { running.unsettled = unsettled; }
 
 uint8_t* LocalMemory::reset(uint32_t bytes, uint8_t fill, bool keep) {
   keep = keep && storage_.size() == bytes + 2 * kRepeatBytes;

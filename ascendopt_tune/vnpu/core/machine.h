@@ -258,7 +258,8 @@ class Core {
 
 // The core the calling code runs on. Only valid inside a launch.
 Core& core();
-Core& core_unsettled();  // for guard.cpp: with stores that have not been noticed yet
+Core& core_unsettled();              // for guard.cpp: with stores that have not been noticed yet
+void set_unsettled(bool unsettled);  // whether there may be such: core() calls guard_settle() then
 void set_current_core(Core* core);
 // Ends the launch with this error from wherever kernel code stands, without unwinding it.
 [[noreturn]] void abandon(const KernelError& error);

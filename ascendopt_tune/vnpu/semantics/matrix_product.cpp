@@ -2,7 +2,6 @@
 // k; the order within a step of the device is documented nowhere. What lies behind m, n and k in the last tiles is
 // never read, and nobody has written what would come of it.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -19,7 +18,20 @@ constexpr uint32_t kMost = 4095;         // of m, n and k
 constexpr uint32_t kTileSums = 256 * 4;  // bytes of a tile of L0C
 constexpr uint32_t kHeldByItself = 10;   // tiles of a result from which on products need no barrier in between
 constexpr uint32_t kSide = kFractalRows;
-constexpr uint32_t kRowsAtOnce = 4;
+#ifdef __AVX512F__
+constexpr uint32_t kRowsAtOnce = 8;  // as many independent sums as keep the processor's units busy
+#else
+constexpr uint32_t kRowsAtOnce = 4;  // what its registers hold
+#endif
+
+// Products stay exact: one rounding for product and sum, which elsewhere is switched off.
+#ifdef __clang__
+#define VNPU_FUSED
+#define VNPU_FUSED_BODY _Pragma("clang fp contract(fast)")
+#else
+#define VNPU_FUSED __attribute__((optimize("fp-contract=fast")))
+#define VNPU_FUSED_BODY
+#endif
 
 uint32_t tiles(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
@@ -47,9 +59,6 @@ struct Extent {
 
 void widen(const float* from, float* to, size_t n) { std::memcpy(to, from, n * sizeof *to); }
 void widen(const int8_t* from, int32_t* to, size_t n) { std::copy(from, from + n, to); }
-
-float multiply_add(float a, float b, float sum) { return std::fma(a, b, sum); }  // the product exact
-int32_t multiply_add(int32_t a, int32_t b, int32_t sum) { return sum + a * b; }
 
 // The operands, unpacked: rows of A, and of B for every 16 columns k rows of 16.
 template <typename T, typename S>
@@ -86,16 +95,17 @@ void round_all(std::vector<float>& values, bool ties_to_zero) {
   }
 }
 
-// `rows` rows of a tile of sums: sums += a x b.
+// `rows` rows of a tile of sums: sums += a x b. Rows are vectors of the compiler, whose own choice is a slow one.
 template <uint32_t rows, typename S>
-void add_products(S* sums, const S* a, size_t a_stride, const S* b, uint32_t k) {
-  S held[rows][kSide];
+VNPU_FUSED void add_products(S* sums, const S* a, size_t a_stride, const S* b, uint32_t k) {
+  VNPU_FUSED_BODY
+  typedef S Row __attribute__((vector_size(kSide * sizeof(S))));
+  Row held[rows], row;
   std::memcpy(held, sums, sizeof held);
-  for (uint32_t i = 0; i < k; i++)
-    for (uint32_t r = 0; r < rows; r++) {
-      const S factor = a[r * a_stride + i];
-      for (uint32_t c = 0; c < kSide; c++) held[r][c] = multiply_add(factor, b[i * kSide + c], held[r][c]);
-    }
+  for (uint32_t i = 0; i < k; i++) {
+    std::memcpy(&row, b + i * kSide, sizeof row);
+    for (uint32_t r = 0; r < rows; r++) held[r] += a[r * a_stride + i] * row;
+  }
   std::memcpy(sums, held, sizeof held);
 }
 
