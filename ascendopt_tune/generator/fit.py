@@ -23,10 +23,12 @@ def fitted(graph: Graph, drafts: Iterable[Draft]) -> tuple[str, Program]:
     shapes = {i.name: i.example for i in graph.inputs if i.shape is not None}
     first: DslError | None = None
     for draft in drafts:
-        knobs = [k for k in draft.knobs[:1] if k.name != BUFFERS]
+        knobs = [k for k in draft.knobs[: draft.sized] if k.name != BUFFERS]
         sizes = _LINES if knobs and knobs[0].name == LINES else _SIZES
-        for size in [s for s in sizes if s <= knobs[0].default] if knobs else [0]:
-            program = read_text(text_of(graph, draft, {k.name: size for k in knobs}), f"{graph.name}.dsl.py")
+        largest = max((k.default for k in knobs), default=0)
+        for size in [s for s in sizes if s <= largest] if knobs else [0]:
+            tiles = {k.name: min(size, k.default) for k in knobs}
+            program = read_text(text_of(graph, draft, tiles), f"{graph.name}.dsl.py")
             try:
                 launch_of(program, shapes)
             except DslError as error:

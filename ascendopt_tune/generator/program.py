@@ -6,10 +6,10 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from .graph import Graph
-from .text import HostText, Writer, size_text
+from .text import HostText, size_text
 
 _HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\ndef {name}_kernel({parameters}):\n'
 
@@ -29,21 +29,40 @@ class ProgramKnob:
     limit: str = ""
 
 
+class Written(Protocol):
+    """A kernel's body as it was written."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def host(self) -> HostText:
+        """What the kernel is given."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    def output(self, i: int) -> str:
+        """How output ``i`` of the graph is called."""
+
+
 @dataclass
 class Draft:
     """What a schedule decided.
 
     ``schedule``: its name. ``cores``: the launch's, in the host's terms (names of sizes are the kernel's). ``steps``:
-    further lines of the host function, by variable. ``checks``: what it refuses.
+    further lines of the host function, by variable. ``checks``: what it refuses. ``sized``: how many of the knobs, the
+    first ones, are as large as the Unified Buffer allows.
     """
 
     schedule: str
-    writer: Writer
+    writer: Written
     knobs: list[ProgramKnob]
     cores: str
     title: str
     steps: dict[str, str] = field(default_factory=dict)
     checks: list[tuple[str, str]] = field(default_factory=list)
+    sized: int = 1
 
 
 def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import gc
 import re
 
 import numpy as np
@@ -119,6 +121,16 @@ def test_a_rule_of_the_interpreter(old: str, new: str, n: int, line: int, text: 
     if text is not None:
         assert text in str(error)
         assert error.line == line, str(error)
+
+
+def test_cores_that_wait_for_ever_leave_numpy_as_it_was() -> None:
+    """They are closed wherever the garbage collector finds them: a state that they had set could not be taken back."""
+    waiting = KERNEL.replace("        v = ", "        if core == 0:\n            tl.sync_all()\n        v = ", 1)
+    before = np.geterr()
+    held = [error_of(waiting, run=True, n=1000)]
+    assert np.geterr() == before
+    contextvars.copy_context().run(held.clear)
+    gc.collect()  # what couldn't be closed is an error of this test
 
 
 def test_blocks_hold_what_belongs_there() -> None:

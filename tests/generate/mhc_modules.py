@@ -46,6 +46,19 @@ class GradComb(nn.Module):
         return (res[:, :, None, :].float() * g[:, None, :, :].float()).sum(-1)
 
 
+class PostGrad(nn.Module):
+    """All four gradients of post: dx, dres, dpost, dcomb."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x, self.res, self.post, self.comb = GradX(), GradRes(), GradPost(), GradComb()
+
+    def forward(
+        self, g: torch.Tensor, x: torch.Tensor, res: torch.Tensor, post: torch.Tensor, comb: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        return self.x(g, post), self.res(g, comb), self.post(x, g), self.comb(res, g)
+
+
 def inputs(tokens: int, width: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     """x, res, g in ``dtype``; post and comb in float32."""
     draw = torch.Generator().manual_seed(0)
@@ -65,4 +78,5 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[str, ...]]] = {
     "mhc_grad_res": (GradRes, ("g", "comb")),
     "mhc_grad_post": (GradPost, ("x", "g")),
     "mhc_grad_comb": (GradComb, ("res", "g")),
+    "mhc_post_grad": (PostGrad, ("g", "x", "res", "post", "comb")),
 }
