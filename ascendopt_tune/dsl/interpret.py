@@ -18,6 +18,7 @@ from . import layout
 from .errors import DslError
 from .ir import (
     BUFFERS,
+    EVENT_IDS,
     Buffer,
     Check,
     Expr,
@@ -101,7 +102,7 @@ class _Host:
         known = self.host.attributes
         for name in set(attributes) - set(known):
             raise _error(program, self.host.line, f"there is no attribute {name!r}.", f"There are {', '.join(known)}.")
-        self.buffers = self.host.buffers
+        self.buffers = program.buffers
         self.values: dict[str, Any] = {a.name: a.default for a in known.values()} | dict(attributes)
         self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_kind("input")}
         for name, (rank, line) in self.host.ranks.items():
@@ -159,6 +160,10 @@ class _Host:
     def ub_bytes(self, scalars: Mapping[str, Any]) -> int:
         """What the kernel's buffers take."""
         kernel = self.program.kernel
+        if self.program.queues * self.buffers > EVENT_IDS:
+            text = f"{self.program.queues} tensors with {self.buffers} buffers each need an event id for every buffer; "
+            hint = f"Give {BUFFERS} a smaller number, or join tensors."
+            raise _error(self.program, kernel.line, f"{text}there are {EVENT_IDS}.", hint)
         dtypes = {p: self.program.tensor_of(p).dtype for p in kernel.tensors}
         used = layout.plan(kernel, dtypes).total(num(self.buffers))
         total, most = int(evaluate(used, lambda e: scalars[str(e.value)])), self.machine.ub_bytes
@@ -198,7 +203,9 @@ def interpret(
         phase += 1
         for m in memory.values():
             m.phase = phase
-        with np.errstate(all="ignore"):  # here: a core that is left at a meeting is closed in nobody knows whose context
+        with np.errstate(
+            all="ignore"
+        ):  # here: a core that is left at a meeting is closed in nobody knows whose context
             at = [next(c, None) for c in cores]  # each to its next meeting, or to its end
         if any(a is None for a in at) and any(a is not None for a in at):
             line = next(a for a in at if a is not None)

@@ -219,8 +219,10 @@ class Attribute:
     default: Number
 
 
-#: The knob that says how many buffers a queue has; without it there are two.
+#: The knob that says how many buffers a queue has; without it there are two, or as many as have an event id.
 BUFFERS = "BUFFER_NUM"
+#: From one pipe to another (AscendC reference, SetFlag). A queue's buffer that is free, or filled, holds one.
+EVENT_IDS = 8
 
 
 @dataclass(frozen=True)
@@ -258,11 +260,6 @@ class Host:
     line: int
     doc: str = ""
 
-    @property
-    def buffers(self) -> int:
-        """Of a queue."""
-        return next((s.default for s in self.steps if isinstance(s, Knob) and s.name == BUFFERS), 2)
-
 
 @dataclass(frozen=True)
 class Program:
@@ -272,6 +269,18 @@ class Program:
     kernel: Kernel
     file: str
     text: str = field(repr=False, default="")
+
+    @property
+    def queues(self) -> int:
+        """Tensors that are loaded, or stored, whichever are more: each has a queue."""
+        moved = [s for s in walk(self.kernel.body) if isinstance(s, (Load, Store))]
+        return max(len({s.tensor for s in moved if isinstance(s, kind)}) for kind in (Load, Store))
+
+    @property
+    def buffers(self) -> int:
+        """Of a queue."""
+        chosen = (s.default for s in self.host.steps if isinstance(s, Knob) and s.name == BUFFERS)
+        return next(chosen, max(1, min(2, EVENT_IDS // max(1, self.queues))))
 
     def of_kind(self, kind: str) -> list[Tensor]:
         return [t for t in self.host.tensors.values() if t.kind == kind]

@@ -29,7 +29,7 @@ class ProgramKnob:
     limit: str = ""
 
 
-class Written(Protocol):
+class KernelText(Protocol):
     """A kernel's body as it was written."""
 
     @property
@@ -56,7 +56,7 @@ class Draft:
     """
 
     schedule: str
-    writer: Written
+    writer: KernelText
     knobs: list[ProgramKnob]
     cores: str
     title: str

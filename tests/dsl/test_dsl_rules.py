@@ -104,6 +104,7 @@ RUN = [
     ('tl.knob("TILE", 64)', 'tl.knob("TILE", 640000)', 1000, 4, "Unified Buffer"),
     ("k[tl.cores(tl.ceil_div(n, 8))]", "k[tl.ceil_div(n, 8)]", 1000, 13, "cores are launched"),
     ("n = x.numel", 'n = x.numel\n    assert n > 5000, "too short"', 1000, 15, "too short"),
+    ('tl.knob("TILE", 64)', '64\n    b = tl.knob("BUFFER_NUM", 9)', 1000, 4, "need an event id"),
     ("n = x.numel", "n = x.shape[1]", 1000, 13, "no axis"),
     ("n = x.numel", "n, m = x.shape", 1000, 14, "needs 2"),
     ("        v = ", "        if core == 0:\n            tl.sync_all()\n        v = ", 1000, 10, "Every core"),

@@ -58,7 +58,7 @@ class _Host:
         for k in self._knobs():
             out.add(f"constexpr int64_t {k.name} = {k.default};" + (f"  // {k.why}" if k.why else ""))
         why = next((s.why for s in self.program.host.steps if isinstance(s, Knob) and s.name == BUFFERS), "")
-        out.add(f"constexpr uint32_t {BUFFERS} = {self.program.host.buffers};  // {why or 'double buffering'}", "")
+        out.add(f"constexpr uint32_t {BUFFERS} = {self.program.buffers};  // {why or 'of a queue'}", "")
         self._tiling()
         out.add("}  // namespace optiling", "", "namespace ge {")
         self._shapes()

@@ -64,7 +64,7 @@ def _joins(draft: Draft) -> bool:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """What is written (:class:`Written`): the kernel's body, what it is given, and how outputs are called."""
+    """What is written (:class:`KernelText`): the kernel's body, what it is given, and how outputs are called."""
 
     text: str
     host: HostText
