@@ -31,6 +31,7 @@ RULES = [
     (14, "deadlock", "all of them running at once"),
     (15, "misuse", "multiple of the element's 4 bytes"),
     (16, "misuse", "not allocated from a queue"),
+    (17, "misuse", "TQueConfig says"),
 ]
 
 

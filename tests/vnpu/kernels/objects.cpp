@@ -41,8 +41,10 @@ __aicore__ inline void tensors(Answers& say, GM_ADDR in, TPipe& pipe) {
   say(gm.GetPhyAddr(2) - gm.GetPhyAddr());
 }
 
+constexpr TQueConfig kTwoOf64{false, false, false, 64, 2, 0, {TPosition::MAX}};
+
 __aicore__ inline void queues(Answers& say, TPipe& pipe) {
-  TQueBind<TPosition::VECIN, TPosition::VECOUT, 2> queue;
+  TQueBind<TPosition::VECIN, TPosition::VECOUT, 2, &kTwoOf64> queue;
   pipe.InitBuffer(queue, 2, 64);
   say(queue.HasIdleBuffer());
   say(queue.VacantInQue());

@@ -16,6 +16,7 @@ void buffers(TPipe& pipe) {
     pipe.InitBuffer(b, 32);
   }
 }
+constexpr TQueConfig kTwoBuffers{false, false, false, 0, 2};
 }  // namespace
 
 extern "C" __global__ __aicore__ void restriction(GM_ADDR x, uint32_t number, uint32_t broken) {
@@ -76,6 +77,11 @@ extern "C" __global__ __aicore__ void restriction(GM_ADDR x, uint32_t number, ui
       auto t = que.AllocTensor<float>();
       if (bad) return que.FreeTensor(a);
       return que.FreeTensor(t);
+    }
+    case 17: {  // a queue has the buffers that its configuration says
+      TQue<TPosition::VECIN, 1, &kTwoBuffers> que;
+      pipe.InitBuffer(que, bad ? 3 : 2, 32);
+      return;
     }
   }
 }

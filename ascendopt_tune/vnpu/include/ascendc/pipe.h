@@ -62,6 +62,23 @@ struct Buffer {
 
 }  // namespace detail
 
+// What the last template argument of a queue may point to (AscendC reference, TQue). Lengths repeat InitBuffer's, or
+// are 0; formats are converted on other models; the rest is reserved.
+struct TQueConfig {
+  bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
+  uint32_t bufferLen = 0, bufferNumber = 0, consumerSize = 0;
+  TPosition consumer[8] = {};
+  bool enableStaticEvtId = false, enableLoopQueue = false;
+};
+
+namespace detail {
+ASCENDC_INLINE void check_config(const TQueConfig& config, uint32_t num, uint32_t len) {
+  if (config.nd2nz || config.nz2nd) vnpu::unsupported("TQueConfig", "2201 has no queue that converts formats");
+  if ((config.bufferNumber != 0 && config.bufferNumber != num) || (config.bufferLen != 0 && config.bufferLen != len))
+    vnpu::misuse("TPipe::InitBuffer", "number or length of the buffers isn't what the queue's TQueConfig says");
+}
+}  // namespace detail
+
 class TPipe;
 
 // A queue bound to the positions it moves data between; TQue<pos, depth> is the common spelling.
@@ -243,6 +260,7 @@ class TPipe {
   ASCENDC_INLINE bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len) {
     if (num == 0 || num > kMaxQueueBuffers) vnpu::misuse("TPipe::InitBuffer", "a queue has 1 to 8 buffers");
     if (len == 0) vnpu::misuse("TPipe::InitBuffer", "a buffer of 0 bytes");
+    if constexpr (std::is_pointer_v<decltype(mask)>) detail::check_config(*mask, num, len);
     if constexpr (depth > kMaxQueueBuffers)
       vnpu::misuse("TPipe::InitBuffer", "a queue's depth is at most 8, one for each event id");
     que.count_ = num;
