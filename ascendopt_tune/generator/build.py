@@ -180,8 +180,13 @@ class GraphBuilder:
         raise NotGenerated(f"a part of what {x.op} gives has no rule.")
 
     def pad(self, x: Node, dim: int, before: int, value: float) -> Node:
+        """Elements in front; what a scan begins with, in front of its results, is a scan with one element more."""
         shape = list(x.shape)
         shape[dim] = shape[dim] + before
+        info = x.info if x.op == "scan" else {}
+        plain = not info.get("reverse") and not info.get("before")
+        if before == 1 and plain and info.get("dim") == dim and value == {"sum": 0.0, "prod": 1.0}[info["kind"]]:
+            return Node("scan", x.args, tuple(shape), x.dtype, self.name, {**info, "before": 1, "value": value})
         return Node("pad", (x,), tuple(shape), x.dtype, self.name, {"dim": dim, "before": before, "value": value})
 
     def pick(self, x: Node, dim: int, index: Node) -> Node:

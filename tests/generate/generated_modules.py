@@ -61,6 +61,10 @@ def exclusive(x: Tensor) -> Tensor:
     return torch.cumsum(torch.cat([torch.zeros_like(x[:, :1]), x], dim=1), dim=1)
 
 
+def exclusive_behind(x: Tensor) -> Tensor:
+    return torch.cat([torch.zeros_like(x[:, :1]), torch.cumsum(x[:, :-1], dim=1)], dim=1)
+
+
 def from_the_end(x: Tensor) -> Tensor:
     return torch.cumprod(x.flip([1]), dim=1).flip([1])
 
@@ -103,6 +107,7 @@ MODULES: dict[str, Example] = {
     "middle_product": (MiddleProduct, lambda: [draw(6, 20, 90)], "middle"),
     "unit_channels": (lambda: Of(lambda x: x / x.norm(dim=1, keepdim=True)), lambda: [draw(6, 5, 9, 10)], "middle"),
     "exclusive": (lambda: Of(exclusive), lambda: [draw(30, 90)], "scan"),
+    "exclusive_behind": (lambda: Of(exclusive_behind), lambda: [draw(30, 90)], "scan"),
     "from_the_end": (lambda: Of(from_the_end), lambda: [draw(30, 90)], "scan"),
     "down": (lambda: Of(lambda x: torch.cumsum(x, dim=0)), lambda: [draw(30, 90)], "scan"),
     "pooled": (lambda: nn.AvgPool2d(3, 2, 1), lambda: [draw(2, 3, 14, 40)], "window"),
