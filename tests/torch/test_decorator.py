@@ -7,7 +7,9 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from ascendopt_tune.torch_ops.device import fallback  # noqa: E402
 from ascendopt_tune.torch_ops.device.runtime import is_virtual  # noqa: E402
 from ascendopt_tune.torch_ops.serving import dispatch  # noqa: E402
 from ascendopt_tune.torch_ops.serving.decorator import tune  # noqa: E402
+from ascendopt_tune.torch_ops.serving.guard import Probation  # noqa: E402
 from ascendopt_tune.torch_ops.serving.launcher import Launcher  # noqa: E402
 from ascendopt_tune.torch_ops.serving.registered import registered  # noqa: E402
 from ascendopt_tune.torch_ops.serving.status import stats, status  # noqa: E402
@@ -451,8 +454,6 @@ def test_compiled_code_calls_the_tuned_function(layer: Path) -> None:
 
 
 def test_threads(layer: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     add = decorated(Counted())
     x, y = tensors()
     want = (x + y).cpu()
@@ -460,6 +461,31 @@ def test_threads(layer: Path) -> None:
         results = list(pool.map(lambda _: add(x, y).cpu(), range(20)))
     assert all(torch.equal(r, want) for r in results)
     assert counts() == (20, 0, 0, 0)
+
+
+def test_a_case_enters_service_once(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads compare the case at the same time; what the first has served since is not counted anew, or lost."""
+    add = decorated(Counted())
+    x, y = tensors()
+    entered: list[Any] = []
+    enter = dispatch.TunedOp.enter_service
+    both = threading.Barrier(2)
+
+    def slowly(self: Any, original: Any, *args: Any) -> Any:
+        both.wait(timeout=600)  # each has found the case under comparison before either leaves it
+        return call(self, original, *args)
+
+    def once(self: Any, *args: Any) -> None:
+        entered.append(args[0])
+        enter(self, *args)
+
+    call = Probation.call
+    monkeypatch.setattr(Probation, "call", slowly)
+    monkeypatch.setattr(dispatch.TunedOp, "enter_service", once)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: add(x, y).cpu(), range(2)))
+    assert len(entered) == 1
+    assert counts() == (2, 0, 0, 0)
 
 
 def test_the_wrapper_looks_like_the_function(layer: Path) -> None:

@@ -344,6 +344,8 @@ class TunedOp:
                 return self._capturing(choice, original, args, kwargs)
             if due:
                 choice = self._first_call(key, choice, original, args, kwargs)
+        if isinstance(choice, Launcher):  # another thread had it compared meanwhile
+            return self._serve(key, choice, original, args, kwargs)
         if isinstance(choice, Probation):
             return self._both_serve(key, choice, original, args, kwargs)
         return self._serve_original(choice, original, args, kwargs)
@@ -374,10 +376,10 @@ class TunedOp:
         original: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-    ) -> Probation | Original:
+    ) -> Launcher | Probation | Original:
         with self._lock:
             now = self.table.choices.get(key)
-            if now is not before and isinstance(now, (Probation, Original)):
+            if now is not before and now is not None:
                 return now  # another thread was first
             if before is not None and before.wanted is not None and before.wanted.job is not None:
                 job = before.wanted.ask(self.name, before.calls)
@@ -431,7 +433,9 @@ class TunedOp:
         if key in self.table.counts:
             self.table.counts[key].hits += 1
         if probation.passed:
-            self.enter_service(key, probation.launcher, args, kwargs)
+            with self._lock:
+                if self.table.choices.get(key) is probation:  # else another thread was first
+                    self.enter_service(key, probation.launcher, args, kwargs)
         return expected
 
     def enter_service(
@@ -442,11 +446,10 @@ class TunedOp:
         schema = self.original if isinstance(self.original, torch._C.FunctionSchema) else None
         launcher.form = CallForm.of(schema, args, kwargs, launcher.device)
         launcher.schedule(next_due(0, settings().check_every))
-        with self._lock:
-            self.table.replace(key, launcher)
-            launcher.serving = True
-            if self.table.fast is not None and not self._slow:
-                self.table.fast.put(launcher)
+        self.table.replace(key, launcher)
+        launcher.serving = True
+        if self.table.fast is not None and not self._slow:
+            self.table.fast.put(launcher)
 
     def _capturing(
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -456,7 +459,8 @@ class TunedOp:
         captured = self.table.counted.captured
         if shapes not in captured:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)
-        captured[shapes] = captured.get(shapes, 0) + 1
+        captured.setdefault(shapes, 0)
+        captured[shapes] += 1
         return self._serve_original(Original("fallbacks", CAPTURED), original, args, kwargs)
 
     def _cannot_take(

@@ -37,30 +37,38 @@ class DispatchTable:
     def replace(self, key: Hashable, choice: Choice | None) -> None:
         """Has ``choice`` serve the key from now on; None: it is resolved anew. A launcher's counts are kept."""
         before = self.choices.get(key)
-        if isinstance(before, Launcher):
-            before.serving = False
-            if self.fast is not None:
-                self.fast.remove(before)
-            self._add(self.counted, before)
-            if key in self.counts:
-                self.counts[key].hits += before.served()
-            before.calls, before.fast = 0, None
         if choice is None:
             self.choices.pop(key, None)
-            return
-        if len(self.choices) >= MAX_KEYS:
-            for old in [k for k, c in self.choices.items() if isinstance(c, Original)]:
-                del self.choices[old]
-                self.counts.pop(old, None)
-        self.choices[key] = choice
+        else:
+            if len(self.choices) >= MAX_KEYS:
+                for old in [k for k, c in self.choices.items() if isinstance(c, Original)]:
+                    del self.choices[old]
+                    self.counts.pop(old, None)
+            self.choices[key] = choice
+        if isinstance(before, Launcher) and before is not choice:
+            self._retire(before, self.counts.get(key))
+
+    def _retire(self, launcher: Launcher, count: CaseCount | None) -> None:
+        """Takes over what a launcher that no longer serves has counted."""
+        launcher.serving = False
+        if self.fast is not None:
+            self.fast.remove(launcher)
+        self._add(self.counted, launcher)
+        if count is not None:
+            count.hits += launcher.served()
+        launcher.calls, launcher.fast = 0, None
 
     def count(self, choice: Original) -> None:
-        """A call that the original served."""
+        """A call that the original served. Threads count at the same time, without a lock: an addition to an attribute
+        or an item is whole under the interpreter's, as long as it calls nothing."""
+        counted = self.counted
         if choice.kind == "fallbacks":
-            fallbacks = self.counted.fallbacks
-            fallbacks[choice.reason] = fallbacks.get(choice.reason, 0) + 1
-        elif choice.kind:
-            setattr(self.counted, choice.kind, getattr(self.counted, choice.kind) + 1)
+            counted.fallbacks.setdefault(choice.reason, 0)
+            counted.fallbacks[choice.reason] += 1
+        elif choice.kind == "kept":
+            counted.kept += 1
+        elif choice.kind == "misses":
+            counted.misses += 1
 
     def served(self, tuned: int) -> Served:
         """The counts so far. ``tuned``: cases that this process tuned."""
