@@ -441,7 +441,8 @@ class TunedOp:
     def enter_service(
         self, key: Hashable, launcher: Launcher, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
-        """The launcher serves calls with this key alone from now on; the arguments are those of one."""
+        """The launcher serves calls with this key alone from now on; the arguments are those of one. Under the
+        operator's lock, once calls arrive."""
         launcher.prepare()
         schema = self.original if isinstance(self.original, torch._C.FunctionSchema) else None
         launcher.form = CallForm.of(schema, args, kwargs, launcher.device)

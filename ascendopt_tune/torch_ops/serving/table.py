@@ -53,9 +53,9 @@ class DispatchTable:
         launcher.serving = False
         if self.fast is not None:
             self.fast.remove(launcher)
-        self._add(self.counted, launcher)
+        hits = self._add(self.counted, launcher)
         if count is not None:
-            count.hits += launcher.served()
+            count.hits += hits
         launcher.calls, launcher.fast = 0, None
 
     def count(self, choice: Original) -> None:
@@ -79,11 +79,13 @@ class DispatchTable:
         return counts
 
     @staticmethod
-    def _add(counts: Served, launcher: Launcher) -> None:
-        entry = launcher.entry
-        counts.hits += launcher.served()
-        counts.fast += launcher.served_fast()
-        counts.saved_us += launcher.served() * (entry.baseline.task_duration_us - entry.best.task_duration_us)
+    def _add(counts: Served, launcher: Launcher) -> int:
+        """Adds the launcher's counts; the calls it served. They are taken before the addition (:meth:`count`)."""
+        entry, hits, fast = launcher.entry, launcher.served(), launcher.served_fast()
+        counts.hits += hits
+        counts.fast += fast
+        counts.saved_us += hits * (entry.baseline.task_duration_us - entry.best.task_duration_us)
+        return hits
 
     def speedups(self) -> dict[str, str]:
         """By case, what the tuned pairs that serve now were found to gain."""
