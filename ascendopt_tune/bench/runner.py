@@ -32,6 +32,7 @@ from ..nouns.run_options import Schedule
 from ..store.lines import append_lines, read_lines
 from . import peers
 from .methods import OWN, as_written, ours
+from .patience import at_most
 from .record import RunRecord
 from .run import Method, record
 from .subject import Subject
@@ -58,7 +59,7 @@ class BenchPlan:
     """What to run.
 
     ``list``: of which the operators are. ``results``: the folder of runs and evaluations; ``sampled``: methods that run
-    on the sample only.
+    on the sample only. ``run_minutes``: a run that takes longer is ended, and with it its case.
     """
 
     operators: tuple[BenchOperator, ...]
@@ -70,6 +71,7 @@ class BenchPlan:
     jobs: int = 1
     sampled: tuple[str, ...] = ()
     list: str = "test"
+    run_minutes: float | None = None
 
     def methods_on(self, entry: BenchOperator) -> tuple[str, ...]:
         return tuple(m for m in self.methods if entry.sampled or m not in self.sampled)
@@ -220,7 +222,8 @@ def run_operator(
                 identity = (about["key"], name, seed, plan.budget, about["code"])
                 if identity not in done:
                     try:
-                        done[identity] = record(subject, METHODS[name], seed, plan.budget, **about)
+                        with at_most(plan.run_minutes, f"{name}, seed {seed},"):
+                            done[identity] = record(subject, METHODS[name], seed, plan.budget, **about)
                     except Exception as error:
                         if name not in peers.PEERS:
                             raise

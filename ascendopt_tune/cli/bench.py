@@ -85,6 +85,15 @@ def search(
     ] = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
+    run_minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--run-minutes",
+            min=0.01,
+            help="A run that takes longer is ended: its case is listed with the reason. What it evaluated is kept.",
+            show_default=False,
+        ),
+    ] = None,
     ray: options.Ray = None,
     results: Results = None,
     docs: Annotated[
@@ -118,6 +127,7 @@ def search(
         jobs=jobs,
         sampled=on_sample,
         list=name,
+        run_minutes=run_minutes,
     )
     ended = 0
 

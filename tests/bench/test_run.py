@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -12,11 +13,12 @@ import pytest
 from bench_examples import FakeSubject
 
 from ascendopt_tune.bench.methods import OWN
+from ascendopt_tune.bench.patience import at_most
 from ascendopt_tune.bench.peers import PACKAGES, PEERS, require
 from ascendopt_tune.bench.record import RunRecord
 from ascendopt_tune.bench.run import Method, Run, Spent, record
 from ascendopt_tune.bench.runner import COMPARED, METHODS, VARIANTS
-from ascendopt_tune.errors import SettingsError
+from ascendopt_tune.errors import OutOfTime, SettingsError
 from ascendopt_tune.nouns.operator import Candidate, Pair
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.nouns.profile import Profile
@@ -191,3 +193,36 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SettingsError, match=r"optuna-tpe.*pip install"):
         require(["full", "optuna-tpe"])
     assert require(["full", "random"]) == {}
+
+
+def swallowing() -> None:
+    """Goes on whatever is raised: an evaluation's guard, a peer's own try."""
+    while True:
+        try:
+            time.sleep(0.001)
+        except Exception:
+            continue
+
+
+def test_a_run_that_takes_too_long_is_ended() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with (
+        pytest.raises(OutOfTime, match="full took longer than 0[.]001 minutes"),
+        at_most(0.001, "full"),
+    ):
+        swallowing()
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_ends_in_time_is_left_alone() -> None:
+    with at_most(None, "x"), at_most(5, "x"):
+        ended = True
+    assert ended
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_failure_of_its_own_stays_one() -> None:
+    with pytest.raises(KeyError), at_most(5, "x"):
+        raise KeyError("own")
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
