@@ -207,7 +207,7 @@ def swallowing() -> None:
 def test_a_run_that_takes_too_long_is_ended() -> None:
     before = signal.getsignal(signal.SIGALRM)
     with (
-        pytest.raises(OutOfTime, match="full took longer than 0[.]001 minutes"),
+        pytest.raises(OutOfTime, match=r"full took longer than 0[.]001 minutes"),
         at_most(0.001, "full"),
     ):
         swallowing()
