@@ -7,6 +7,8 @@ All of them survive pickling, because they cross the border of the worker proces
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 class AscendOptError(Exception):
     """Base of every error a user can cause or must know of.
@@ -89,3 +91,18 @@ class SettingsError(AscendOptError):
 
 class LlmError(AscendOptError):
     """A language model gave no usable answer (endpoint, key, limit, reply); a run goes on without it."""
+
+
+def need(
+    package: str, extra: str, what: str, *, or_else: str = "", kind: type[AscendOptError] = AscendOptError
+) -> None:
+    """Raises ``kind``, with the command that installs it, where an optional package is missing; imports nothing.
+
+    Args:
+        extra: of ``pyproject.toml``, that has ``package``.
+        what: needs it, as the beginning of a sentence.
+        or_else: what does without it, as its end.
+    """
+    if find_spec(package) is None:
+        install = f"pip install 'ascendopt_tune[{extra}]'"
+        raise kind(f"{what} needs the package {package}, which is not installed.", f"{install}{or_else}.")

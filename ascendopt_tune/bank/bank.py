@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import paths
-from ..errors import BankError
+from ..errors import BankError, need
 from ..files import TEXT_BYTES, locked, parse_json, read_plain
 from ..settings import settings
 from ..store.lines import append_lines
@@ -150,6 +150,8 @@ class Bank:
         now = settings()
         embedder: Embedder = LocalEmbedder()
         if now.embedding_model is not None:
+            what, local = "ASCENDOPT_EMBEDDING_MODEL", ", or unset it to use the local embedder"
+            need("openai", "llm", what, or_else=local, kind=BankError)
             import openai  # seconds: only who asks a model pays for it
 
             try:

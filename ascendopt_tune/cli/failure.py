@@ -7,7 +7,6 @@ import traceback
 
 from ..errors import AscendOptError
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed
-from ..report.text import json_text
 
 EXIT_CODE = 2
 _AGAIN = "Correct it there and run the command again."
@@ -30,6 +29,8 @@ def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bo
         print(log, file=sys.stderr)
     paragraph(message, next_step)
     if json:
+        from ..report.text import json_text  # and with it half of the package
+
         document = {"kind": type(error).__name__, "message": message, "next_step": next_step, "log": log}
         print(json_text({"error": document}))
     return EXIT_CODE

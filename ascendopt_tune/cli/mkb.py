@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..build.toolkit import virtual
-from ..errors import OperatorError
+from ..errors import OperatorError, need
 from ..evaluate.evaluator import Evaluator
 from ..files import write_whole
 from ..report.text import json_text
@@ -52,8 +51,7 @@ def import_(
     debug: options.Debug = False,
 ) -> None:
     """Make an operator folder of a solution of MultiKernelBench. The solution is read, never executed."""
-    if find_spec("torch") is None:
-        raise OperatorError("torch is not installed, and tensors of a solution are followed with it.", "Install torch.")
+    need("torch", "torch", "Following the tensors of a solution", kind=OperatorError)
     from ..mkb.folder import import_solution
 
     options.check_file(inputs, "--inputs")
@@ -83,8 +81,7 @@ def export(
     debug: options.Debug = False,
 ) -> None:
     """Write an operator as a solution of MultiKernelBench: one file with six strings."""
-    if find_spec("torch") is None:
-        raise OperatorError("torch is not installed.", "Install torch.")
+    need("torch", "torch", "A solution", kind=OperatorError)
     from ..mkb.write import Export, kept_texts
 
     options.check_file(out, "--out")

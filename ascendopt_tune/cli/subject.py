@@ -74,7 +74,10 @@ def _named_operator(given: OperatorFlags) -> Operator:
     is_folder = op not in operator_names() and Path(op).is_dir()
     operator = load_folder(Path(op)) if is_folder else load_operator(op)
     if operator.reference is not None and find_spec("torch") is None:
-        text = "torch is not installed, so reference.py can't run; the pair as written is the specification."
+        text = (
+            "torch is not installed (pip install 'ascendopt_tune[torch]'), so reference.py can't run; "
+            "the pair as written is the specification."
+        )
         print(f"note: {text}", file=sys.stderr)
         operator = replace(operator, reference=None)
     return operator

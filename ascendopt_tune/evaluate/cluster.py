@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..build.toolkit import Toolkit, find
-from ..errors import AscendOptError, DeviceError, ToolchainError
+from ..errors import AscendOptError, DeviceError, ToolchainError, need
 from . import protocol
 from .evaluator import Evaluator, ProcessLimits
 
@@ -43,10 +43,9 @@ def joined(address: str, processors: int) -> Iterator[Any]:
     Raises:
         AscendOptError: Ray isn't installed or can't be reached.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise AscendOptError("--ray needs the package ray.", "pip install 'ascendopt_tune[ray]'") from error
+    need("ray", "ray", "--ray")
+    import ray
+
     own: Any = {"num_cpus": processors, "include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours tells nobody
     ours = not ray.is_initialized()

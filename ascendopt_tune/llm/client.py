@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import LlmError
+from ..errors import LlmError, SettingsError, need
 from ..store.entry import canonical, sha256
 from .endpoint import Endpoint
 from .store import AnswerStore
@@ -166,6 +166,14 @@ class Client:
         wait: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if not endpoint.replay:
+            need(
+                "openai",
+                "llm",
+                "Asking a language model",
+                or_else="; ASCENDOPT_PROPOSER=rules asks none",
+                kind=SettingsError,
+            )
         self.endpoint = endpoint
         self.usage: Meter = usage if usage is not None else Account()
         self.counts = Counts()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
 from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import CompileFailed, Timed
+from ..nouns.places import without_paths
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
 from ..search.proposer import SearchState
@@ -21,8 +21,6 @@ from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
 CODE, CONTEXT = 17_000, 5_000
-_ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")  # a path, and the file's name in it
-_OWN = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+?(op_(?:host|kernel)/)")  # one of the operator's, as prompts name it
 _DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
@@ -184,7 +182,7 @@ def one_line(trial: Trial, baseline_us: float | None) -> str:
         us = trial.outcome.profile.task_duration_us
         gain = f" ({baseline_us / us:.2f}x)" if baseline_us and us else ""
         return f"{head} -> {us:.2f} us{gain}"
-    reason = " ".join(_without_paths(trial.outcome.reason).split())
+    reason = " ".join(without_paths(trial.outcome.reason).split())
     return f"{head} -> {type(trial.outcome).__name__}: {shortened(reason, _REASON)}"
 
 
@@ -228,12 +226,7 @@ def failure(trial: Trial, operator: Operator) -> str:
     text = f"{type(outcome).__name__}: {outcome.reason}"
     if isinstance(outcome, CompileFailed) and outcome.log:
         text += f"\n{outcome.log}"
-    return shortened(_without_paths(text.replace(f"{operator.root}/", "")), _LOG)
-
-
-def _without_paths(text: str) -> str:
-    """Files of the operator as prompts name them, others by their names alone."""
-    return _ABSOLUTE.sub(r"\1", _OWN.sub(r"\1", text))
+    return shortened(without_paths(text.replace(f"{operator.root}/", "")), _LOG)
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

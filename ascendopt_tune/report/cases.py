@@ -11,6 +11,7 @@ from typing import Any
 
 from ..nouns.case import Case
 from ..nouns.clocks import Interval
+from ..nouns.places import without_paths
 from .charts import bars
 from .page import Card, DataTable, Figure, FigurePage, write_figures
 from .text import counts_text
@@ -92,7 +93,7 @@ def write_prebuild(path: Path, document: Mapping[str, Any]) -> None:
             None if e["result"] == "failed" else e["baseline_us"],
             None if e["result"] == "failed" else e["best_us"],
             Interval.from_json(e),
-            [e["chip"], e["result"], e["reason"]],
+            [e["chip"], e["result"], without_paths(e["reason"])],
         )
         for e in entries
     ]
@@ -124,7 +125,13 @@ def write_together(path: Path, document: Mapping[str, Any]) -> None:
     ]
     changes: list[str] = next((c["changes"] for c in cases if c["changes"]), [])
     tried = [
-        [str(t["id"]), "" if t["parent"] is None else str(t["parent"]), t["change"], t["outcome"], t.get("reason", "")]
+        [
+            str(t["id"]),
+            "" if t["parent"] is None else str(t["parent"]),
+            t["change"],
+            t["outcome"],
+            without_paths(t.get("reason", "")),
+        ]
         for t in document["history"]
     ]
     figures = [

@@ -71,7 +71,9 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
         if one is None:
             parts.append(f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="{RED}">x{title}</text>')
         else:
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[trial.stage]}">{title}</circle>')
+            slow = one < low  # an arrow at the edge that it lies beyond
+            shape = f'path d="M{x - 5:.1f} {y - 9:.1f}h10l-5 8z"' if slow else f'circle cx="{x:.1f}" cy="{y:.1f}" r="4"'
+            parts.append(f'<{shape} fill="{COLOURS[trial.stage]}">{title}</{"path" if slow else "circle"}>')
     parts += _accepted(labels, ups, at)
     names = "".join(
         f'<tspan fill="{COLOURS[s]}" dx="14">{STAGES[s]}</tspan>'
@@ -79,6 +81,8 @@ def trajectory(trials: Sequence[Trial], word: str, ground: str = "") -> str:
         if any(t.stage == s for t in trials)
     )
     head = f"speedup over the pair as written ({word}), x: did not pass the gate"
+    if any(one is not None and one < low for one in ups):
+        head += f", arrow: below {low:.2g}x"
     parts.append(f'<text x="{left}" y="18">{head}{names}</text>')
     for n in range(0, len(trials), 10):
         x, y = at(n, 0)

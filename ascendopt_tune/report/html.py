@@ -14,6 +14,7 @@ from ..nouns.clocks import Interval
 from ..nouns.history import History
 from ..nouns.operator import Candidate, Operator, Pair
 from ..nouns.outcome import Timed, outcome_from_json
+from ..nouns.places import without_paths
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
 from ..tuner import TuneRecord
@@ -27,6 +28,7 @@ from .timeline import colours_of, lanes_svg
 _DEEP = 40  # changes behind one another that the tree of parents shows
 _TRIAL = ("id", "parent", "stage", "proposer", "change", "duplicate_of")
 _WAITS = 6  # that are shown
+_AGAIN = "same launch"  # what is no evaluation of its own
 _REASON = 300  # characters of a candidate's reason
 
 
@@ -54,6 +56,7 @@ def write_run(path: Path, document: Mapping[str, Any]) -> None:
     points = {name: point for name, p in both.items() if (point := roofline_point(p, chip)) is not None}
     timelines = about["timelines"]
     colours = colours_of(timelines.values())
+    shown = [_row(t) for t in history]
     numbers = {t.candidate.id: n for n, t in enumerate(history.evaluated, start=1)}
     write_page(
         path,
@@ -73,8 +76,9 @@ def write_run(path: Path, document: Mapping[str, Any]) -> None:
         roofline_svg=roofline_svg(points, chip) if points else "",
         counts=counts_text(document["outcomes"]),
         trajectory_svg=trajectory(history.evaluated, word) if history else "",
-        trials=[{**_row(t), "evaluation": numbers.get(t.candidate.id, "")} for t in history],
-        outcomes=Counter(type(t.outcome).__name__ for t in history).most_common(),
+        trials=[{**row, "evaluation": numbers.get(row["id"], "")} for row in shown],
+        outcomes=Counter(row["outcome"] for row in shown).most_common(),
+        gains={one["change"]: f"{one['before']:.2f} → {one['after']:.2f} us" for one in about["accepted"]},
         tree=list(_tree(history)),
         timelines=timelines,
         timeline_us=max((t["end_us"] for t in timelines.values()), default=0.0),
@@ -113,13 +117,14 @@ def _row(trial: Trial) -> dict[str, Any]:
         "id": trial.candidate.id,
         "parent": "" if trial.candidate.parent is None else trial.candidate.parent,
         "change": trial.candidate.change,
-        "outcome": type(outcome).__name__,
+        "outcome": _AGAIN if trial.duplicate_of is not None else type(outcome).__name__,
+        "failed": not isinstance(outcome, Timed),
         "time": "" if trial.time_us is None else f"{trial.time_us:.2f}",
-        "reason": f"same launch as candidate {trial.duplicate_of}, not evaluated again"
+        "reason": f"as candidate {trial.duplicate_of}; not evaluated again"
         if trial.duplicate_of is not None
         else ""
         if isinstance(outcome, Timed)
-        else _cut(outcome.reason),
+        else _cut(without_paths(outcome.reason)),
     }
 
 

@@ -10,6 +10,7 @@ from ..bench.report import PAPER, Results
 from ..bench.sizes import SIZES
 from ..bench.summary import THRESHOLDS, Gain, MeanInterval
 from ..nouns.outcome import KINDS
+from ..nouns.places import without_paths
 from .page import DataTable, Figure
 from .plot import COLOURS, Plot, Scale, stacks
 
@@ -284,7 +285,7 @@ def cases(runs: Sequence[RunRecord], methods: Sequence[str]) -> Figure:
 
 def not_run(results: Results) -> Iterator[Figure]:
     """What has no run, where there is any."""
-    rows = [[path, size, " ".join(reason.split())[:200]] for (path, size), reason in results.failed]
+    rows = [[path, size, " ".join(without_paths(reason).split())[:200]] for (path, size), reason in results.failed]
     rows += [[one.path, one.size, one.reason] for one in results.left_out]
     if rows:
         note = "Cases without a run, and sizes that an operator doesn't have, each with the reason."

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..errors import CacheError
+from ..errors import CacheError, need
 from ..files import MALFORMED, parse_json, write_whole
 from .bundle import MANIFEST, SIGNATURE, Bundle
 
@@ -117,11 +117,8 @@ def _raw(signature: bytes) -> bytes:
 
 
 def _cryptography() -> tuple[Any, Any]:
-    try:
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise CacheError(
-            "signatures need the package cryptography.", "pip install 'ascendopt_tune[sign]', or trust by digest."
-        ) from error
+    need("cryptography", "sign", "A signature", or_else=", or trust by digest", kind=CacheError)
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
     return serialization, ed25519

@@ -86,6 +86,15 @@ def test_it_shows_candidates_changes_and_where_they_come_from(page: Path) -> Non
     assert f'<td class="number">{id}</td>{parent}<td class="number">{n}</td>' in text, "what the figure calls it"
 
 
+def test_reasons_name_no_folder_of_this_machine(tmp_path: Path) -> None:
+    told, reason = test_story.record(), "read at /home/me/ops/add/op_kernel/add.cpp:7, see /opt/inc/x/kernel.h:3"
+    failed = test_story.trial(9, test_story.pair(9), f"9: {reason}", 0, 1, "x")
+    write_report(tmp_path / "r.html", example.operator(), replace(told, history=(*told.history, failed)))
+    text = (tmp_path / "r.html").read_text()
+    assert "9: read at op_kernel/add.cpp:7, see kernel.h:3" in text
+    assert "/home/me" not in text
+
+
 def test_pictures_are_xml_and_label_what_was_accepted() -> None:
     trials = test_story.record().history.evaluated
     root = ElementTree.fromstring(trajectory(trials, "modelled"))
