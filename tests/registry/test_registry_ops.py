@@ -78,6 +78,11 @@ _TABLE = [
     *_rows(
         "matmul", ("float16", "bfloat16"), "a=T[160,96] b=T[96,288]", "a=T[33,300] b=T[300,17]", "a=T[1,1] b=T[1,1]"
     ),
+    *_rows("matmul", ("float16",), "a=T[160,96] b=T[96,288] bias=T[288]", "a=T[33,300] b=T[300,17] bias=T[17]"),
+    *_rows("matmul", ("bfloat16",), "a=T[20,40] b=T[40,517] bias=float32[517]", "a=T[1,1] b=T[1,1] bias=float32[1]"),
+    *_rows("matmul", ("float16", "bfloat16"), "a=T[33,300] b=T[277,300]", "a=T[1,1] b=T[1,1]", transpose_b=True),
+    *_rows("matmul", ("float16",), "a=T[160,96] b=T[517,96] bias=T[517]", transpose_b=True),
+    *_rows("matmul", ("bfloat16",), "a=T[33,70] b=T[17,70] bias=float32[17]", transpose_b=True),
     *_rows(
         "matmul_gelu",
         ("float16", "bfloat16"),

@@ -37,7 +37,7 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     ),
     "layer_norm": lambda: (_random(4, 64), _random(64), _random(64), 1e-5),
     "masked_fill": lambda: (_random(4, 64), _random(4, 64) > 0, 2.0),
-    "matmul": lambda: (_random(40, 64, dtype=torch.float16), _random(64, 24, dtype=torch.float16)),
+    "matmul": lambda: (*(_random(*s, dtype=torch.float16) for s in ((40, 64), (24, 64), (24,))), True),
     "matmul_gelu": lambda: (_random(40, 64, dtype=torch.float16), _random(64, 24, dtype=torch.float16)),
     "moe_gather_rows": lambda: (_random(8, 64), torch.tensor([3, 0, 7, 3], dtype=torch.int32)),
     "quant_matmul": lambda: (

@@ -190,7 +190,7 @@ REGISTRY = {
     "dynamic_quant": "x=float16[2,3,33]",
     "flash_attention": "q=float16[2,17,20] k=float16[2,150,20] v=float16[2,150,20]",
     "grouped_matmul": "a=float16[33,40] b=float16[2,40,20] counts=int64[2]",
-    "matmul": "a=float16[33,300] b=float16[300,20]",
+    "matmul": "a=float16[33,300] b=float16[300,20] bias=float16[20]",
     "matmul_gelu": "a=float16[33,40] b=float16[40,20]",
     "quant_matmul": "a=int8[33,600] b=int8[20,600] scale=int64[20]",
     "rms_norm": "x=float32[2,3,33] gamma=float32[33]",

@@ -1,4 +1,4 @@
-// Matmul: c = a x b. Definition, shape inference and tiling.
+// Matmul: c = a x b + bias. Definition, shape inference and tiling.
 #include "matmul_tiling.h"
 
 #include <algorithm>
@@ -39,12 +39,18 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
   const uint32_t coreNum = platform.GetCoreNumAic();
   const auto& aShape = context->GetInputShape(0)->GetStorageShape();
   const auto& bShape = context->GetInputShape(1)->GetStorageShape();
-  if (coreNum == 0 || aShape.GetDimNum() != 2 || bShape.GetDimNum() != 2 || aShape.GetDim(1) != bShape.GetDim(0)) {
+  const auto* biasShape = context->GetOptionalInputShape(2);
+  const bool turned = *context->GetAttrs()->GetBool(0);
+  if (coreNum == 0 || aShape.GetDimNum() != 2 || bShape.GetDimNum() != 2 ||
+      aShape.GetDim(1) != bShape.GetDim(turned ? 1 : 0)) {
     return ge::GRAPH_FAILED;
   }
   const uint32_t m = aShape.GetDim(0);
   const uint32_t k = aShape.GetDim(1);
-  const uint32_t n = bShape.GetDim(1);
+  const uint32_t n = bShape.GetDim(turned ? 0 : 1);
+  if (biasShape != nullptr && biasShape->GetStorageShape().GetShapeSize() != n) {
+    return ge::GRAPH_FAILED;
+  }
   if (m == 0 || k == 0 || n == 0 || k > MAX_PITCH || n > MAX_PITCH) {
     return ge::GRAPH_FAILED;
   }
@@ -72,6 +78,7 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
   tiling.set_l1Buffers(L1_BUFFERS);
   tiling.set_l0Buffers(L0_BUFFERS);
   tiling.set_l0cBuffers(2ULL * baseM * baseN * sizeof(float) <= L0C_BYTES ? 2 : 1);
+  context->SetTilingKey((biasShape != nullptr ? 1 : 0) + (turned ? 2 : 0));
   context->SetBlockDim(CeilDiv(m, singleM) * CeilDiv(n, singleN));
   tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());
   context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
@@ -89,9 +96,10 @@ static graphStatus InferShape(gert::InferShapeContext* context) {
   if (a->GetDimNum() != 2 || b->GetDimNum() != 2) {
     return GRAPH_FAILED;
   }
+  const bool turned = *context->GetAttrs()->GetBool(0);
   c->SetDimNum(2);
   c->SetDim(0, a->GetDim(0));
-  c->SetDim(1, b->GetDim(1));
+  c->SetDim(1, b->GetDim(turned ? 0 : 1));
   return GRAPH_SUCCESS;
 }
 
@@ -107,10 +115,15 @@ class Matmul : public OpDef {
   explicit Matmul(const char* name) : OpDef(name) {
     this->Input("a").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_BF16}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
     this->Input("b").ParamType(REQUIRED).DataType({ge::DT_FLOAT16, ge::DT_BF16}).Format({ge::FORMAT_ND, ge::FORMAT_ND});
+    this->Input("bias")
+        .ParamType(OPTIONAL)
+        .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+        .Format({ge::FORMAT_ND, ge::FORMAT_ND});
     this->Output("c")
         .ParamType(REQUIRED)
         .DataType({ge::DT_FLOAT16, ge::DT_BF16})
         .Format({ge::FORMAT_ND, ge::FORMAT_ND});
+    this->Attr("transpose_b").AttrType(OPTIONAL).Bool(false);
     this->SetInferShape(ge::InferShape).SetInferDataType(ge::InferDataType);
     this->AICore().SetTiling(optiling::TilingFunc).AddConfig("ascend910b").AddConfig("ascend910_93");
   }
