@@ -1,4 +1,4 @@
-"""What matmul computes: rows of a times columns of b, or its rows where it is transposed, and a bias for each column."""
+"""What matmul computes: rows of a times columns of b (rows where b is transposed), and a bias for each column."""
 
 from torch import Tensor
 
