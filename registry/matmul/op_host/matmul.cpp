@@ -34,26 +34,39 @@ static uint32_t CoresAlongM(uint32_t mBlocks, uint32_t nBlocks, uint32_t coreNum
   return best;
 }
 
-static ge::graphStatus TilingFunc(gert::TilingContext* context) {
-  auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
-  const uint32_t coreNum = platform.GetCoreNumAic();
+struct Sizes {
+  uint32_t m = 0, k = 0, n = 0;
+};
+
+// What is to be multiplied; false where the shapes don't go together or a row is longer than a copy can step over.
+static bool SizesOf(gert::TilingContext* context, bool turned, Sizes& sizes) {
   const auto& aShape = context->GetInputShape(0)->GetStorageShape();
   const auto& bShape = context->GetInputShape(1)->GetStorageShape();
   const auto* biasShape = context->GetOptionalInputShape(2);
+  if (aShape.GetDimNum() != 2 || bShape.GetDimNum() != 2 || aShape.GetDim(1) != bShape.GetDim(turned ? 1 : 0)) {
+    return false;
+  }
+  sizes.m = aShape.GetDim(0);
+  sizes.k = aShape.GetDim(1);
+  sizes.n = bShape.GetDim(turned ? 0 : 1);
+  if (biasShape != nullptr && biasShape->GetStorageShape().GetShapeSize() != sizes.n) {
+    return false;
+  }
+  return sizes.m != 0 && sizes.k != 0 && sizes.n != 0 && sizes.k <= MAX_PITCH && sizes.n <= MAX_PITCH;
+}
+
+static ge::graphStatus TilingFunc(gert::TilingContext* context) {
+  auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+  const uint32_t coreNum = platform.GetCoreNumAic();
   const bool turned = *context->GetAttrs()->GetBool(0);
-  if (coreNum == 0 || aShape.GetDimNum() != 2 || bShape.GetDimNum() != 2 ||
-      aShape.GetDim(1) != bShape.GetDim(turned ? 1 : 0)) {
+  const bool biased = context->GetOptionalInputShape(2) != nullptr;
+  Sizes sizes;
+  if (coreNum == 0 || !SizesOf(context, turned, sizes)) {
     return ge::GRAPH_FAILED;
   }
-  const uint32_t m = aShape.GetDim(0);
-  const uint32_t k = aShape.GetDim(1);
-  const uint32_t n = bShape.GetDim(turned ? 0 : 1);
-  if (biasShape != nullptr && biasShape->GetStorageShape().GetShapeSize() != n) {
-    return ge::GRAPH_FAILED;
-  }
-  if (m == 0 || k == 0 || n == 0 || k > MAX_PITCH || n > MAX_PITCH) {
-    return ge::GRAPH_FAILED;
-  }
+  const uint32_t m = sizes.m;
+  const uint32_t k = sizes.k;
+  const uint32_t n = sizes.n;
 
   const uint32_t baseM = std::min(BASE_M, Align(m, SIDE));
   const uint32_t baseN = std::min(BASE_N, Align(n, SIDE));
@@ -78,7 +91,7 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
   tiling.set_l1Buffers(L1_BUFFERS);
   tiling.set_l0Buffers(L0_BUFFERS);
   tiling.set_l0cBuffers(2ULL * baseM * baseN * sizeof(float) <= L0C_BYTES ? 2 : 1);
-  context->SetTilingKey((biasShape != nullptr ? 1 : 0) + (turned ? 2 : 0));
+  context->SetTilingKey((biased ? 1 : 0) + (turned ? 2 : 0));
   context->SetBlockDim(CeilDiv(m, singleM) * CeilDiv(n, singleN));
   tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());
   context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
