@@ -60,11 +60,11 @@ def test_the_page_misses_no_more_than_it_did() -> None:
     page = DOCS.read_text()
     held = re.search(r"\*\*(\d+) of (\d+) rows with a limit are within it", page)
     assert held is not None
-    assert int(held[1]) >= 381
+    assert int(held[1]) >= 383
     assert int(held[2]) >= 461
-    assert page.count(" was measured faster than ") <= 6
+    assert page.count(" was measured faster than ") <= 2
     gains = page[page.index("| published gain |") : page.index("| family | pairs |")]
-    assert gains.count("| missed |") <= 14
+    assert gains.count("| missed |") <= 10
 
 
 def test_published_gains_have_their_size() -> None:
