@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import AscendOptError, OperatorError
 from ..files import write_between
-from ..nouns.operator import Pair
-from ..nouns.outcome import Timed
+from ..nouns.operator import Operator, Pair
+from ..nouns.outcome import Outcome, Timed
 from ..nouns.trial import key_in
 from ..search.acceptance import MIN_EFFECT
 from ..search.kernel.motifs import MOTIFS
@@ -123,11 +123,23 @@ def measure(subject: Subject) -> Iterator[SurveyGain]:
     Raises:
         OperatorError: the operator as written does not pass the gate.
     """
-    operator, pair = subject.operator, subject.operator.baseline
-    before = subject.outcome(pair)
+    operator = subject.operator
+    before = subject.outcome(operator.baseline)
     if not isinstance(before, Timed):
         raise OperatorError(f"{subject.entry.name} does not pass the gate: {before.reason}.")
-    key = key_in(subject.launch(pair))
+    key = key_in(subject.launch(operator.baseline))
+    for motif, speedup in worths(operator, key, before, subject.outcome):
+        yield SurveyGain(motif, subject.entry.name, speedup)
+
+
+def worths(
+    operator: Operator, key: int | None, before: Timed, outcome: Callable[[Pair], Outcome]
+) -> Iterator[tuple[str, float | None]]:
+    """(motif, best speedup over ``before`` or None) for each motif that has a place in the operator's baseline.
+
+    ``outcome``: what the gate says of a pair. ``key``: the tiling key of the case, as far as it is known.
+    """
+    pair = operator.baseline
     for motif, rewrites in rewrites_of(pair, operator.auto_sync, key).items():
         best: float | None = None
         tried = 0
@@ -135,15 +147,14 @@ def measure(subject: Subject) -> Iterator[SurveyGain]:
             changed = applied(pair, group)
             if changed is None or changed.hash == pair.hash:
                 continue
-            outcome = subject.outcome(changed)
-            if isinstance(outcome, Timed):
-                speedup = before.profile.task_duration_us / outcome.profile.task_duration_us
-                best = max(best or 0.0, speedup)
+            found = outcome(changed)
+            if isinstance(found, Timed):
+                best = max(best or 0.0, before.profile.task_duration_us / found.profile.task_duration_us)
             tried += 1
             if tried == _TRIES:
                 break
         if tried:
-            yield SurveyGain(motif, subject.entry.name, best)
+            yield motif, best
 
 
 def table(found: Survey) -> str:
