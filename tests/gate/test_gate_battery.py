@@ -43,6 +43,8 @@ RIGHT = (
      "cores swap shares that are added atomically"),
     ("norm/quantize_add_layer_norm", "single_row_kernel.h:195: numLastDim -> ((numLastDim) > 8",
      "leaves a rounding to bfloat16 on the way out, which the formula doesn't have"),
+    ("norm/group_norm_silu", "group_norm_silu_base.h:46: 220 -> 110",
+     "rounds exact halves to the even neighbour, as the formula does; the original rounds them away from zero"),
 )  # fmt: skip
 # Rewrites of motifs that are wrong in the case of this battery: refused for their values, and rightly.
 WRONG_REWRITES = (
@@ -73,7 +75,7 @@ def holes(bench: Bench, count: int, seen: Counter[str]) -> list[str]:
     for number, outcome, same in bench.judge({i: m.pair for i, m in enumerate(mutants)}):
         what = mutants[number].what
         why = same or next((r for path, w, r in RIGHT if path == bench.subject.operator and w in what), "")
-        seen["refused" if not isinstance(outcome, Timed) else why or "accepted"] += 1
+        seen[f"refused: {type(outcome).__name__}" if not isinstance(outcome, Timed) else why or "accepted"] += 1
         if isinstance(outcome, Timed) and not why:
             found.append(f"{bench.subject}: {mutants[number].kind}: {what}")
     return found
@@ -141,4 +143,4 @@ def test_the_counts_of_the_battery(seen: Counter[str], capsys: pytest.CaptureFix
     assert seen["right"] >= 150
     if cann_ops():
         assert operators >= 40
-        assert seen["refused"] + by_hand >= 600
+        assert sum(n for what, n in seen.items() if what.startswith("refused")) + by_hand >= 600
