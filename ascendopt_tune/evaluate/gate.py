@@ -32,6 +32,8 @@ _OTHER_VALUES = 0x0DD  # the same, for inputs that the tiling function reads
 _FEW = ("normal", "lines", "tiny")  # where only a value is another one
 _OWN = ("lines", "outlier")
 _MOST_STEPS = 16  # of a candidate's tiling that are tried
+# Of other values of attributes: of more bits than numbers of 16 bits hold, so that rounding them shows.
+_OTHER, _ABOVE, _BELOW = 0.7320508, 0.5176381, 0.6339746
 
 
 @dataclass(frozen=True)
@@ -367,5 +369,5 @@ def other_values(attr: AttrDef) -> tuple[AttrValue, ...]:
         if 0 < abs(attr.default) < 1e-2:
             return (attr.default * 1e3,)
         near = attr.default + (attr.default or 1.0) * NEAR
-        return attr.default * 0.75 + 0.5, -attr.default * 0.75 - 0.625, near
+        return attr.default * _OTHER + _ABOVE, -attr.default * _OTHER - _BELOW, near
     return (attr.default + 1, attr.default - 1) if isinstance(attr.default, int) else ()

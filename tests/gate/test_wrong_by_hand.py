@@ -14,6 +14,7 @@ import torch
 from wrong_by_hand import Fault, faults
 from wrong_cube import cube_faults, right_on_cubes
 from wrong_ideas import ideas, right_ideas
+from wrong_more import more
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
@@ -87,15 +88,17 @@ def test_a_value_that_the_case_leaves_open_is_not_baked_in(bench: Bench) -> None
 
 
 @pytest.mark.parametrize(
-    ("used", "found_with"),
+    ("dtype", "used", "found_with"),
     [
-        pytest.param("tiling.value < 0 ? 0 : tiling.value", "-0.625", id="a dropped sign"),
-        pytest.param("tiling.value * tiling.value < 1e-6f ? 0 : tiling.value", "0.000488", id="taken for the default"),
+        pytest.param("float16", "tiling.value < 0 ? 0 : tiling.value", "-0.6339746", id="a dropped sign"),
+        pytest.param("float16", "tiling.value * tiling.value < 1e-6f ? 0 : tiling.value", "0.000488", id="a default"),
+        pytest.param("float32", "static_cast<half>(tiling.value)", "0.5176381", id="rounded to half"),
+        pytest.param("float32", "static_cast<int32_t>(tiling.value * 4096.0f) / 4096.0f", "0.5176381", id="on a grid"),
     ],
 )
-def test_a_value_that_the_case_leaves_open_counts(bench: Bench, used: str, found_with: str) -> None:
+def test_a_value_that_the_case_leaves_open_counts(bench: Bench, dtype: str, used: str, found_with: str) -> None:
     operator = load_operator("masked_fill")
-    x, mask = TensorSpec("float16", (25, 33)), TensorSpec("bool", (25, 33))
+    x, mask = TensorSpec(dtype, (25, 33)), TensorSpec("bool", (25, 33))
     text = operator.baseline.kernel[operator.kernel_main]
     assert "static_cast<T>(tiling.value);" in text
     wrong = text.replace("static_cast<T>(tiling.value);", f"static_cast<T>({used});")
@@ -197,6 +200,11 @@ def some(faults: Iterator[Fault]) -> list[Any]:
 
 @pytest.mark.parametrize("fault", some(ideas()))
 def test_an_idea_that_is_wrong_is_refused(bench: Bench, fault: Fault) -> None:
+    refused(bench, fault)
+
+
+@pytest.mark.parametrize("fault", some(more()))
+def test_what_a_reader_would_try_is_refused(bench: Bench, fault: Fault) -> None:
     refused(bench, fault)
 
 

@@ -345,7 +345,7 @@ _REDUCE_SUM = {
 }  # fmt: skip
 _MATMUL = {
     "whole tiles of k": ("a=float16[37,300] b=float16[300,77]", _k("    params.k = length;\n", "    params.k = length < SIDE ? length : length / SIDE * SIDE;\n")),
-    "sums begin anew with every step of k": ("a=float16[37,300] b=float16[300,77]", _k("    params.cmatrixInitVal = first;\n", "    params.cmatrixInitVal = true;\n")),
+    "sums begin anew with every step of k": ("a=float16[37,300] b=float16[300,77]", _k("    params.cmatrixInitVal = first && !BIASED;\n", "    params.cmatrixInitVal = true;\n")),
     "no negative results": ("a=float16[37,300] b=float16[300,77]", _k("    params.srcStride = Tiles(rows) * SIDE;\n    params.dstStride", "    params.srcStride = Tiles(rows) * SIDE;\n    params.reluEn = true;\n    params.dstStride")),
 }  # fmt: skip
 
