@@ -203,7 +203,9 @@ def products(evaluator: Evaluator, side: int, repeats: int, limits: tuple[float,
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((side, side), np.float32).astype(np.float16) for _ in range(2))
     wide = a.astype(np.float32), b.astype(np.float32)
-    with simulation_of(evaluator, "matmul", Case((spec, spec), (spec,)), (("a", "b"), ("c",)), [a, b]) as of:
+    with simulation_of(
+        evaluator, "matmul", Case((spec, spec, None), (spec,)), (("a", "b", "bias"), ("c",)), [a, b, None]
+    ) as of:
         costs = in_turn(
             repeats,
             numpy=lambda: wide[0] @ wide[1],

@@ -1,0 +1,74 @@
+"""After a change of the clock: what the recorded replies come to now, and PASS where the search asks otherwise.
+
+``python tests/llm/record_again.py [NAME ...]`` from the repository's root; it writes ``conversations/tuning``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+import threading
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+from chat_server import Server, handler
+from recorded import FOLDER, Recording, Replay
+from test_recorded_tunings import BEGINNING, tune
+
+from ascendopt_tune import Cache, tune_case
+from ascendopt_tune.sources.registry import load_operator
+from ascendopt_tune.store.entry import Entry
+
+PASS = "PASS: on this clock what is there has no place for it; nothing better is known."
+
+
+def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> Entry:
+    server.answer = replay
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ASCENDOPT_CACHE_DIR"] = folder  # answers that were kept elsewhere would not be asked for
+        return tune(told, evaluations, Path(folder) / "one", Path(folder) / "kept", base_url=server.url).entry
+
+
+def by_rules(told: Recording) -> Entry:
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(root=Path(folder), layers=())
+        operator = load_operator(told.operator)
+        return tune_case(operator, told.case, proposer="rules", cache=cache, warm_start=False).entry
+
+
+def again(path: Path, server: Server) -> None:
+    told = Recording.read(path)
+    replay = Replay(told)
+    found, rules = led(told, told.evaluations, replay, server), by_rules(told)
+    text = path.read_text(encoding="utf-8")
+    for key, value, digits in (("speedup", found.speedup, 4), ("rules", rules.speedup, 3)):
+        text = re.sub(rf"^{key} = .*$", f"{key} = {value:.{digits}f}", text, count=1, flags=re.MULTILINE)
+    for heading in replay.left:
+        text = re.sub(rf"^=== {re.escape(heading)}\n.*?(?=^=== |\Z)", "", text, count=1, flags=re.MULTILINE | re.DOTALL)
+    text += "".join(f"=== {heading}\n{PASS}\n" for heading in replay.unknown)
+    path.write_text(text, encoding="utf-8")
+    now, alone = (f"{entry.speedup:.2f}x ({entry.interval})" for entry in (found, rules))
+    print(f"{path.stem}: was {told.speedup:.2f}x, is {now}, rules alone {alone}, modelled;", end=" ")
+    print(f"{len(replay.unknown)} questions are new, {len(replay.left)} aren't asked any more", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = sorted(path.stem for path in FOLDER.glob("*.txt"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names)}; default all")
+    server = Server()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler(server))
+    http.daemon_threads = True
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
+    for name in parser.parse_args().names or names:
+        again(FOLDER / f"{name}.txt", server)
+    softmax = Recording.read(FOLDER / "softmax.txt")
+    print(f"BEGINNING: {BEGINNING} -> {led(softmax, 7, Replay(softmax), server).speedup:.4f}")
+    http.shutdown()
+
+
+if __name__ == "__main__":
+    main()
