@@ -17,7 +17,7 @@ from chat_server import Server, handler
 from recorded import FOLDER, Recording, Replay
 from test_recorded_tunings import BEGINNING, tune
 
-from ascendopt_tune import Cache, tune_case
+from ascendopt_tune import Cache, paths, tune_case
 from ascendopt_tune.sources.registry import load_operator
 from ascendopt_tune.store.entry import Entry
 
@@ -27,7 +27,7 @@ PASS = "PASS: on this clock what is there has no place for it; nothing better is
 def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> Entry:
     server.answer = replay
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["ASCENDOPT_CACHE_DIR"] = folder  # answers that were kept elsewhere would not be asked for
+        os.environ["ASCENDOPT_CACHE_DIR"] = folder  # answers that were kept would not be asked for
         return tune(told, evaluations, Path(folder) / "one", Path(folder) / "kept", base_url=server.url).entry
 
 
@@ -55,6 +55,7 @@ def again(path: Path, server: Server) -> None:
 
 
 def main() -> None:
+    os.environ.setdefault("ASCENDOPT_TOOLKIT_DIR", str(paths.toolkit_dir()))  # built once, not in each folder
     parser = argparse.ArgumentParser(description=__doc__)
     names = sorted(path.stem for path in FOLDER.glob("*.txt"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names)}; default all")
