@@ -116,8 +116,8 @@ site: $(VENV)/installed-test  ## The documentation site, in build/site; a warnin
 first-hour:  ## What a newcomer does, from README's install command to a served operator, in an empty folder; many minutes.
 	$(PYTHON) tests/first_hour.py
 
-examples: $(VENV)/installed-test  ## Every example, those too that CI leaves out; minutes.
-	$(BIN)/python -m pytest -m "battery or not battery" -q tests/e2e/test_examples.py
+examples: $(VENV)/installed-test  ## Every example, those too that CI leaves out; minutes. REFRESH=1 puts their numbers into the pages.
+	REFRESH=$(REFRESH) $(BIN)/python -m pytest -m "battery or not battery" -q tests/e2e/test_examples.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

@@ -7,7 +7,15 @@ All of them survive pickling, because they cross the border of the worker proces
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from importlib.util import find_spec
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence with the known name that is nearest to a mistyped one; nothing where none is near."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class AscendOptError(Exception):

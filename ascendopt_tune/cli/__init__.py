@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ..errors import AscendOptError
+from ..report.lines import columns
 from . import completion, examples, failure, first
+from .narrow import fitting
 
 _EPILOG = (
+    "Begin with: ascendopt-tune (without arguments). "
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
     "2 an input or installation to correct, said in one paragraph; 130 interrupted. Settings: ASCENDOPT_* environment "
     "variables, listed in docs/settings.md."
@@ -64,7 +68,7 @@ class _Commands(MutableMapping[str, Any]):
             else:
                 function, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
                 found.command(name, epilog=text)(function)
-            self[name] = typer.main.get_command(found)
+            self[name] = fitting(typer.main.get_command(found))
             self[name].name = name
         return self._made[name]
 
@@ -84,6 +88,7 @@ class _Commands(MutableMapping[str, Any]):
 class _Group(TyperGroup):
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
+        fitting(self)
         self.commands = _Commands()
 
 
@@ -98,11 +103,22 @@ app = typer.Typer(
 )
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        print(f"ascendopt-tune {importlib.metadata.version('ascendopt_tune')}")
+        raise typer.Exit
+
+
 @app.callback()
-def ascendopt_tune(context: typer.Context) -> None:
+def ascendopt_tune(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Tune custom AscendC operators (host tiling program and device kernel) on an Ascend NPU or the virtual one."""
     if context.invoked_subcommand is None:
-        print(first.FIRST_STEPS, end="")
+        print(first.first_steps(columns(sys.stdout)), end="")
 
 
 def _keep_freed_memory() -> None:

@@ -21,6 +21,7 @@ from ..errors import AscendOptError
 from ..evaluate import sandbox
 from ..llm.endpoint import Endpoint
 from ..nouns.chip import chip_names, load_chip
+from ..report.lines import folded
 from ..report.text import json_text
 from ..settings import settings
 from ..torch_ops.serving import fast_build
@@ -178,6 +179,21 @@ def findings() -> list[Checkup]:
     ]
 
 
+_INDENT = 23  # of what was found: behind state and name
+
+
+def _print(found: list[Checkup]) -> None:
+    """A line for each, with the next step below it where there is one to take."""
+    colour = {"ok": "green", "missing": "yellow", "error": "red"}
+    console = Console(highlight=False, soft_wrap=True)
+    for f in found:
+        line = Text(folded(f"{f.state:8}{f.name:15}{f.found}", console.file, _INDENT))
+        line.stylize(colour[f.state], 0, len(f.state))
+        console.print(line)
+        if f.state != "ok":
+            console.print(Text(folded(f"{'':{_INDENT}}{f.next_step}", console.file)))
+
+
 def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
     """Show which toolkit, device, compiler, torch and torch_npu were found, and the next step for what is missing.
 
@@ -188,11 +204,6 @@ def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
     if json:
         print(json_text({"findings": [asdict(f) for f in found], "ok": ok}))
     else:
-        colour = {"ok": "green", "missing": "yellow", "error": "red"}
-        console = Console(highlight=False, soft_wrap=True)
-        for f in found:
-            console.print(Text(f"{f.state:8}", colour[f.state]) + Text(f"{f.name:15}{f.found}"))
-            if f.state != "ok":
-                console.print(Text(f"{'':23}{f.next_step}"))
+        _print(found)
     if not ok:
         raise typer.Exit(1)

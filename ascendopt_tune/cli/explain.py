@@ -17,6 +17,7 @@ from ..llm.roles import Refinement, refine_template
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
 from ..nouns.run_options import RunOptions
+from ..report.lines import print_lines
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
 from ..report.text import json_text
 from ..search.tiling.context import Context, CubeCores, ProductShape, keys_of
@@ -80,9 +81,9 @@ def explain(
     console.print(_table(shown))
     for family, changes in elsewhere(sites, known).items():
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        console.print(f"{family}: {changes[0]}{more}", markup=False, soft_wrap=True)
+        print_lines(console, f"{family}: {changes[0]}{more}")
     for note in refinement.notes.splitlines():
-        console.print(f"the model's note: {note}", markup=False, soft_wrap=True)
+        print_lines(console, f"the model's note: {note}")
     if len(shown) < len(sites):
         console.print(f"{len(sites) - len(shown)} more sites of less worth: --all shows them")
 

@@ -7,6 +7,7 @@ import traceback
 
 from ..errors import AscendOptError
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed
+from ..report.lines import folded
 
 EXIT_CODE = 2
 _AGAIN = "Correct it there and run the command again."
@@ -61,4 +62,4 @@ def paragraph(message: str, next_step: str) -> None:
     text = " ".join(line.strip() for line in message.splitlines() if line.strip())
     if next_step and next_step not in text:
         text += ("" if text.endswith((".", "!", "?", ")")) else ".") + f" {next_step}"
-    print(f"error: {text}", file=sys.stderr, flush=True)
+    print(folded(f"error: {text}", sys.stderr), file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..build.toolkit import virtual
 from ..evaluate.evaluator import Evaluator
+from ..report.lines import print_lines
 from ..report.text import json_text
 from ..sources.registry import load_operator, operator_names
 from . import options
@@ -28,7 +29,7 @@ def ops(json: options.Json = False, debug: options.Debug = False) -> None:
     if json:
         print(json_text({"operators": rows}))
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(highlight=False)
     for row in rows:
-        console.print(f"[bold]{row['name']}[/]  {row['summary']}")
-        console.print(f"    {row['signature']}", markup=False)
+        print_lines(console, f"{row['name']}  {row['summary']}")
+        print_lines(console, f"    {row['signature']}")

@@ -12,6 +12,7 @@ from ..device import msprof
 from ..evaluate.diagnosis import diagnose
 from ..nouns.chip import load_chip
 from ..nouns.run_options import RunOptions
+from ..report.lines import print_lines
 from ..report.text import json_text, print_profile, profile_table
 from . import options
 from .flags import Only, grouped
@@ -59,8 +60,8 @@ def profile(
         return
     console = Console(highlight=False)
     middle = "" if found.launches == 1 else f", the one of middle duration of {found.launches} launches"
-    console.print(f"{found.operator} on a device{middle}, as msprof measured it", markup=False, soft_wrap=True)
+    print_lines(console, f"{found.operator} on a device{middle}, as msprof measured it")
     if found.slowed:
-        console.print(found.slowed, markup=False, soft_wrap=True)
+        print_lines(console, found.slowed)
     console.print(profile_table("npu", {found.operator: found.profile}))
     print_profile(console, "npu", found.profile, model)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..nouns.outcome import Timed
 from ..report.charts import STAGES
+from ..report.lines import folded
 from ..report.text import counts_text
 from ..search.engine import Progress as Event
 
@@ -19,6 +20,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.-=+*%#"
 _LONGEST_LINE = 48  # of the sparkline, in characters
 _REFRESH = 4  # times a second
+_ECHO = 2  # columns that the last line leaves: a terminal writes ^C there, and a line more would shift the view
 
 
 def is_live(console: Console) -> bool:
@@ -81,10 +83,10 @@ class Display:
     def _view(self) -> Group:
         """The lines that are redrawn, none longer than the terminal is wide."""
         event, frame = self._event, self._spinner.render(self._console.get_time())
-        now = _cut(f"{frame} {self._said}")
+        wide = self._console.width
+        now = _cut(f"{frame} {self._said}", most=wide - _ECHO)
         if event is None:
             return Group(now)
-        wide = self._console.width
         done = f"{event.n}/{event.budget}"
         room = max(8, min(30, wide - len(done) - 14))
         filled = round(room * event.n / max(1, event.budget))
@@ -93,16 +95,15 @@ class Display:
         line = sparkline(self._best, min(_LONGEST_LINE, wide - len(best) - 2), self._bars)
         return Group(
             now,
-            Text.assemble(
-                (full * filled, "green"), (empty * (room - filled), "dim"), f" {done}  ETA {_time(event.eta_s)}"
-            ),
+            Text.assemble((full * filled, "green"), (empty * (room - filled), "dim"), f" {done}  ETA {_eta(event)}"),
             _cut(f"{best}  {line}"),
             _cut(counts_text(event.outcomes)),
-            _cut(f"{_what(event)}  {event.trial.candidate.change}", "dim"),
+            _cut(f"{_what(event)}  {event.trial.candidate.change}", "dim", wide - _ECHO),
         )
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, soft_wrap=True)
+        line = text if self._live is None else folded(text, self._console.file, hang=2)
+        self._console.print(line, markup=False, soft_wrap=True)
 
 
 def sparkline(values: list[float], room: int, bars: str = _BARS) -> str:
@@ -115,12 +116,18 @@ def sparkline(values: list[float], room: int, bars: str = _BARS) -> str:
     return "".join(bars[round((v - low) / (high - low or 1.0) * (len(bars) - 1))] for v in chosen)
 
 
-def _cut(text: str, style: str = "") -> Text:
-    return Text(text, style, no_wrap=True, overflow="ellipsis")
+def _cut(text: str, style: str = "", most: int | None = None) -> Text:
+    line = Text(text, style, no_wrap=True, overflow="ellipsis")
+    if most is not None:
+        line.truncate(most, overflow="ellipsis")
+    return line
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def _eta(event: Event) -> str:
+    """The baseline alone tells nothing: it has what is made once."""
+    if event.n < 2:
+        return "..."
+    return f"{event.eta_s:.0f} s" if event.eta_s < 100 else f"{event.eta_s / 60:.0f} min"
 
 
 def _what(event: Event) -> str:
@@ -132,7 +139,7 @@ def _line(event: Event, word: str) -> str:
     mark = " *" if event.improved else ""
     counts = counts_text(event.outcomes)
     head = f"evaluation {event.n}/{event.budget}  {_what(event)}{mark}  {_best(event, word)}  {counts}"
-    return f"{head}  ETA {event.eta_s:.0f} s  [{event.trial.candidate.change}]"
+    return f"{head}  ETA {_eta(event)}  [{event.trial.candidate.change}]"
 
 
 def _best(event: Event, word: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import CaseError
+from ..errors import CaseError, did_you_mean
 
 # name -> (bytes per element in an array, CANN's ge::DataType number, C type in a kernel).
 # Source of the numbers: CANN aclDataType / ge::DataType documentation.
@@ -46,7 +46,10 @@ class TensorSpec:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise CaseError(f"unknown dtype {self.dtype!r}.", f"Known dtypes: {', '.join(DTYPES)}.")
+            raise CaseError(
+                f"unknown dtype {self.dtype!r}.{did_you_mean(self.dtype, DTYPES)}",
+                f"Known dtypes: {', '.join(DTYPES)}.",
+            )
         if any(not isinstance(n, int) or n < 0 for n in self.shape):
             raise CaseError(
                 f"shape {self.shape} has a negative or non-integer axis.", "Give every axis as a count >= 0."

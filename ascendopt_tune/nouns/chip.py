@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from .. import paths
-from ..errors import CaseError
+from ..errors import CaseError, did_you_mean
 from ..files import MALFORMED, read_plain, read_toml, write_whole
 
 CHIPS_FOLDER = paths.chips()
@@ -115,7 +115,10 @@ def _named(name: str) -> Chip:
     elif "/" not in name and own.is_file():
         document, file = _document(own), own
     else:
-        raise CaseError(f"unknown chip {name!r}.", f"Known chips: {', '.join(chip_names())}; or a file.toml.")
+        raise CaseError(
+            f"unknown chip {name!r}.{did_you_mean(name, chip_names())}",
+            f"Known chips: {', '.join(chip_names())}; or a file.toml.",
+        )
     try:
         return _made(name, document, file)
     except MALFORMED as e:

@@ -16,6 +16,7 @@ from ..nouns.operator import Operator
 from ..nouns.outcome import Failure
 from ..nouns.profile import Profile
 from ..store.entry import NO_WIN, finite
+from .lines import print_lines
 
 if TYPE_CHECKING:
     from ..tuner import TuneRecord  # commands that don't tune needn't load the search
@@ -113,7 +114,7 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
     used = f"{cores_used(profile, chip)} of {cores_there(profile, chip)} used"
     lines.append(f"{cores}: {used}, {profile.block_dim} blocks")
     lines.append(f"diagnosis: {paragraph}")
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    print_lines(console, "\n".join(lines))
 
 
 def _pipe_table(title: str, profile: Profile, chip: Chip) -> Table:
@@ -144,7 +145,7 @@ def _moved(profile: Profile) -> Iterator[tuple[str, str]]:
 
 def print_case(console: Console, name: str, chip: str, target: str, case: Case) -> None:
     """What the numbers below are about."""
-    console.print(f"{name} on {chip} ({target}): {case}", markup=False, soft_wrap=True)
+    print_lines(console, f"{name} on {chip} ({target}): {case}")
 
 
 def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> None:
@@ -177,7 +178,7 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
         lines.append(f"answered from the cache ({key.hash[:12]}); nothing was compiled or run")
     else:
         lines.append(f"stored in the cache ({key.hash[:12]}) after {record.seconds:.0f} s")
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    print_lines(console, "\n".join(lines))
 
 
 def waves_notes(record: TuneRecord) -> list[str]:
@@ -214,7 +215,7 @@ def print_tuned_together(
 ) -> None:
     """Every case's baseline and best time, and the changes of the common pair."""
     key, word = records[0].key, time_word(records[0].key.target)
-    console.print(f"{operator.name} on {key.chip} ({key.target}): one pair for {len(records)} cases", markup=False)
+    print_lines(console, f"{operator.name} on {key.chip} ({key.target}): one pair for {len(records)} cases")
     table = Table("case", "weight", f"baseline ({word} us)", f"best ({word} us)", "speedup", "pair")
     for column in table.columns[1:5]:
         column.justify = "right"
@@ -233,7 +234,7 @@ def print_tuned_together(
     lines.append(f"{records[0].entry.provenance.search_text}, each on every case: {counts_text(counts)}")
     if records[0].cached:
         lines.append("answered from the cache; nothing was compiled or run")
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    print_lines(console, "\n".join(lines))
 
 
 def _asked(llm: Mapping[str, Any]) -> list[str]:

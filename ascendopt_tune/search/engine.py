@@ -174,6 +174,7 @@ class Search:
         self._duplicates = 0
         self._round = 0
         self._started = time.monotonic()
+        self._first_s = 0.0
         self._to_replay = 0  # trials of the journal that the run has not come to yet
 
     # -- the story ---------------------------------------------------------------------------------------------
@@ -329,6 +330,7 @@ class Search:
         first = len(self._history) == 1
         if first:
             self._baseline = self._incumbent = trial
+            self._first_s = time.monotonic() - self._started
         now, best = trial.time_us, self._incumbent.time_us
         improved = not first and now is not None and best is not None and now < best * (1.0 - self.options.min_gain)
         if improved:
@@ -339,7 +341,8 @@ class Search:
     def _event(self, trial: Trial, improved: bool) -> Progress:
         assert self._baseline.time_us is not None
         assert self._incumbent.time_us is not None
-        spent, elapsed = self._spent, time.monotonic() - self._started
+        spent = self._spent
+        searched = time.monotonic() - self._started - self._first_s  # the first one has what is made once
         return Progress(
             n=spent,
             budget=self.options.budget,
@@ -349,7 +352,7 @@ class Search:
             incumbent_us=self._incumbent.time_us,
             outcomes=dict(History(self._history).outcomes),
             duplicates=self._duplicates,
-            eta_s=elapsed / max(1, spent) * (self.options.budget - spent),
+            eta_s=searched / max(1, spent - 1) * (self.options.budget - spent),
             trial=trial,
             improved=improved,
         )

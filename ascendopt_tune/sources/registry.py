@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import paths
-from ..errors import OperatorError
+from ..errors import OperatorError, did_you_mean
 from ..files import read_toml
 from ..nouns.operator import Operator
 from .project import load_project
@@ -69,7 +69,7 @@ def load_operator(name: str) -> Operator:
     if "/" in name:
         raise OperatorError(f"there is no folder {name}.", "Check the path: it names a folder with op_host/ in it.")
     raise OperatorError(
-        f"unknown operator {name!r}.",
+        f"unknown operator {name!r}.{did_you_mean(name, operator_names())}",
         f"The registry has: {', '.join(operator_names()) or 'nothing'}; or give the path of an operator folder.",
     )
 

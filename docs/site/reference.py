@@ -15,7 +15,7 @@ from rich.text import Text
 import ascendopt_tune
 from ascendopt_tune import dsl
 from ascendopt_tune.cli import app
-from ascendopt_tune.cli.first import FIRST_STEPS
+from ascendopt_tune.cli.first import first_steps
 from ascendopt_tune.dsl.ops import OPS
 
 
@@ -24,7 +24,7 @@ def command_line() -> str:
     root = typer.main.get_command(app)
     context = typer.Context(root, info_name="ascendopt-tune")
     lines = ["# Command line", "", _plain(root.help), "", _plain(root.epilog), ""]
-    lines += ["`ascendopt-tune` alone says:", "", "```text", FIRST_STEPS.rstrip(), "```"]
+    lines += ["`ascendopt-tune` alone says:", "", "```text", first_steps().rstrip(), "```"]
     for name in root.list_commands(context):
         lines += _command(root.get_command(context, name), context, name, 2)
     return "\n".join(lines) + "\n"

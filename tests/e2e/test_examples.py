@@ -48,13 +48,27 @@ def shown(language: str, document: str = "README.md") -> list[str]:
 
 
 def as_on_page(name: str, text: str) -> None:
-    """What the example's page shows is among what it printed, in that order; numbers may be others."""
-    (shown_there,) = [block.text for block in blocks(EXAMPLES / f"{name}.md") if block.language == "text"]
-    printed = iter(_without_numbers(line) for line in text.splitlines())
+    """What the example's page shows is among what it printed, in that order; numbers may be others.
+
+    With REFRESH in the environment the page gets the numbers of this run.
+    """
+    page = EXAMPLES / f"{name}.md"
+    (shown_there,) = [block.text for block in blocks(page) if block.language == "text"]
+    printed = iter(text.splitlines())
+    now = []
     for line in shown_there.splitlines():
-        wanted = _without_numbers(line.removesuffix(" ..."))
-        if line != "...":
-            assert any(found.startswith(wanted) for found in printed), f"{line}\nis not in\n{text}"
+        beginning = line.removesuffix(" ...")
+        wanted = _without_numbers(beginning)
+        found = line if line == "..." else next((p for p in printed if _without_numbers(p).startswith(wanted)), None)
+        assert found is not None, f"{line}\nis not in\n{text}"
+        now.append(found if line == beginning else f"{_as_many_words(found, beginning)} ...")
+    if os.environ.get("REFRESH"):
+        page.write_text(page.read_text().replace(shown_there, "\n".join(now) + "\n"))
+
+
+def _as_many_words(line: str, beginning: str) -> str:
+    words = re.findall(r"\s*\S+", line)
+    return "".join(words[: len(beginning.split())])
 
 
 def _without_numbers(line: str) -> str:

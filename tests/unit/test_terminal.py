@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +20,13 @@ from rich.markup import render
 from typer.testing import CliRunner
 
 from ascendopt_tune.cli import app, completion
+from ascendopt_tune.cli.first import first_steps
 from ascendopt_tune.cli.progress import Display, sparkline
-from ascendopt_tune.errors import SettingsError
+from ascendopt_tune.errors import CaseError, OperatorError, SettingsError
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.report.lines import folded
 from ascendopt_tune.search.engine import Progress
+from ascendopt_tune.sources.registry import load_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND: Any = typer.main.get_command(app)
@@ -176,6 +183,63 @@ def parse(words: list[str]) -> None:
     group.make_context(info, words)
 
 
+@pytest.mark.parametrize("name", ["tune", "cache list", "bench search", ""])
+def test_help_in_a_narrow_terminal_names_its_options(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In boxes side by side the names would be cut."""
+    words = name.split()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-m", "ascendopt_tune", *words, "--help"], capture_output=True, text=True, check=True
+    )
+    command = COMMAND
+    for word in words:
+        command = command.commands[word]
+    for option in (o for p in command.params for o in p.opts if o.startswith("--")):
+        assert option in done.stdout, option
+    assert max(map(len, done.stdout.splitlines()[1:])) <= 40  # the first has the name of the interpreter
+    assert "[bold]" not in done.stdout
+    assert "…" not in done.stdout
+
+
+def test_lines_are_folded_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "error: unknown-operator softmx\n  a change: from one to the other"
+    assert folded(text, io.StringIO()) == text
+    assert folded(text, Terminal()).splitlines() == [
+        "error:", "unknown-operator", "softmx", "  a change: from one", "  to the other"
+    ]  # fmt: skip
+    assert folded("ok      chip", Terminal()) == "ok      chip"
+    assert folded("ok      chip   ascend910b2", Terminal(), hang=8).splitlines()[1] == "        ascend910b2"
+    long = "/a/path/that/is/longer/than/the/terminal"
+    assert long in folded(f"in {long}", Terminal())
+
+
+def test_the_first_evaluation_tells_no_time_to_go() -> None:
+    first = next(events())
+    terminal = io.StringIO()
+    _, display = shown(80, terminal)
+    display.update(first)
+    assert "ETA ..." in terminal.getvalue()
+
+
+def test_its_version_is_the_projects() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    assert done.exit_code == 0
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert done.stdout == f"ascendopt-tune {version}\n"
+
+
+def test_a_mistyped_name_is_told_the_nearest() -> None:
+    with pytest.raises(OperatorError, match=r"Did you mean 'softmax'\?"):
+        load_operator("softmx")
+    with pytest.raises(CaseError, match=r"Did you mean 'ascend910b2'\?"):
+        load_chip("ascend901b2")
+    with pytest.raises(CaseError) as found:
+        load_chip("h100")
+    assert found.value.message == "unknown chip 'h100'."
+
+
 def test_without_arguments_it_says_what_to_do_first() -> None:
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 0
@@ -185,6 +249,7 @@ def test_without_arguments_it_says_what_to_do_first() -> None:
     assert [words[0] for words in steps] == ["doctor", "ops", "run", "tune", "tune"]
     for words in steps:
         parse(words)
+    assert max(map(len, first_steps(40).splitlines())) <= 40
 
 
 @pytest.mark.parametrize("shell", completion.shells())
