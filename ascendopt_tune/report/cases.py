@@ -61,6 +61,7 @@ def write_warmup(path: Path, document: Mapping[str, Any]) -> None:
         for c in document["cases"]
     ]
     before, after = document["model_us_before"], document["model_us_after"]
+    both = document["cases"] and all(case["share"] is not None for case in document["cases"])
     untimed = document["untimed"]
     figures = _cases(lines, word, ["calls", f"share of {document['shares_of']}", "served by"])
     if untimed:
@@ -69,9 +70,9 @@ def write_warmup(path: Path, document: Mapping[str, Any]) -> None:
         note = "Calls of torch's own operators are no part of the model's time here: nothing is known of theirs."
         figures.append(Figure("Without a time", note, tables=[table]))
     cards = [
-        Card(f"model before, {word}", f"{before:.1f} us"),
+        Card(f"model before, {word}", f"{before:.1f} us" if both else "-", "" if both else "originals without a time"),
         Card(f"model after, {word}", f"{after:.1f} us"),
-        *([Card("speedup", f"{before / after:.2f}x", win=before > after)] if after else []),
+        *([Card("speedup", f"{before / after:.2f}x", win=before > after)] if both and after else []),
         Card("warmed up in", f"{document['seconds']:.0f} s"),
     ]
     write_figures(

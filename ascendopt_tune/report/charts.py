@@ -22,6 +22,7 @@ _SLOWEST = 0.5  # speedup; what is slower lies on the lower edge
 _WIDTH, _LEFT, _HEAD = 760, 48, 32
 _ROW, _ROWS = 14, 4  # of labels above the plot: height, and how many at most
 _LETTER, _LONGEST = 5.6, 28  # of a label: width of a letter, and how many
+_WIDE_LETTER = 7.4  # of a row's title, in the widest of usual fonts
 
 
 def _open(width: float, height: float, label: str, ground: str) -> list[str]:
@@ -150,7 +151,7 @@ def bars(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], unit
         unit: what the values are in, for the label.
     """
     width, thick, gap = 480, 13, 9
-    left = 12 + 6.5 * max((len(title) for title, _ in rows), default=0)
+    left = 12 + _WIDE_LETTER * max((len(title) for title, _ in rows), default=0)
     highest = max((v for _, values in rows for v in values), default=1.0) or 1.0
     scale = (width - left - 50) / highest
     group = thick * len(names) + gap

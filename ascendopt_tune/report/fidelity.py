@@ -59,8 +59,8 @@ def beside_a_suite(found: FidelitySummary) -> Figure:
     held, missed = len(found.held), len(found.missed)
     note = (
         f"Every speedup above is a quotient of two modelled times; here is how far such times are from published ones: "
-        f"median error {compare.median_error(found.rows):.1f} %, {held} of {held + missed} rows within their limit. "
-        f"{figure.note}"
+        f"median error {compare.median_error(found.rows):.1f} %, {held} of {held + missed} rows within their limit, "
+        f"without the slowest kernels, which ascendopt-tune fidelity --all has. {figure.note}"
     )
     return Figure("Modelled against measured", note, figure.svg, [DataTable(heads, cells, search=True)])
 

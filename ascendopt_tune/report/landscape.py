@@ -13,7 +13,7 @@ from .page import Card, DataTable, Figure, FigurePage, write_figures
 from .plot import COLOURS, Plot, Scale
 
 _LEGEND = 215
-_LABEL = 26  # characters of a cluster's name
+_LABEL = 20  # characters of a cluster's name
 
 
 def write_landscape(path: Path, found: Landscape) -> None:

@@ -214,9 +214,24 @@ class Shifted(torch.nn.Module):  # type: ignore[misc]
 
 def test_parameters_of_a_module_that_serves_want_no_gradient() -> None:
     model, x = Shifted().npu().eval(), torch.randn(16, 64).npu()
-    (case,) = aot.warmup(model, x, budget=1).cases
+    report = aot.warmup(model, x, budget=1)
+    (case,) = report.cases
     assert case.source in ("tuned", "original", "cache"), case.source
+    assert "as it is served now; not all originals have a time" in str(report)
     with torch.no_grad():
         torch.testing.assert_close(model(x), x + model.shift)
     (row,) = (row for name, row in aot.status().operators.items() if name == "add")
     assert row.hits + row.kept >= 1
+
+
+def test_a_module_in_training_mode_is_told_of_and_serves_where_gradients_are_off() -> None:
+    model, x = Shifted().npu(), torch.randn(16, 64).npu()
+    said: list[str] = []
+    (case,) = aot.warmup(model, x, budget=1, progress=said.append).cases
+    assert "a gradient is wanted" in case.source
+    assert any("model.eval()" in line for line in said)
+    said.clear()
+    with torch.no_grad():
+        (case,) = aot.warmup(model, x, budget=1, progress=said.append).cases
+    assert case.source in ("tuned", "original", "cache"), case.source
+    assert not any("model.eval()" in line for line in said)

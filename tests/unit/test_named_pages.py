@@ -51,6 +51,16 @@ def written(folder: Path, name: str, document: object) -> Path:
     return path
 
 
+def test_a_model_s_times_are_compared_where_all_originals_have_one(tmp_path: Path) -> None:
+    """An original of torch's own has no modelled time: before and after would be of different things."""
+    timed = {**WARMUP, "cases": WARMUP["cases"][:1]}  # type: ignore[index]
+    for name, document in ("timed", timed), ("untimed", WARMUP):
+        page = tmp_path / f"{name}.html"
+        named.of_path(written(tmp_path, f"{name}.json", document)).write(page)
+        assert ("20.0 us" in page.read_text()) == (name == "timed")
+        assert ("originals without a time" in page.read_text()) == (name == "untimed")
+
+
 def test_records_say_themselves_what_they_are(tmp_path: Path) -> None:
     run = json.loads(json_text(run_document(test_story.record(), example.operator())))
     both = [test_report.record(), test_report.record(improved=False)]

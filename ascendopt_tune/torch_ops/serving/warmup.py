@@ -89,10 +89,16 @@ class WarmupReport:
             lines.append(
                 f"no part of that: {calls} calls of torch's own, {_size(size)}, have no modelled time ({shown}{more})"
             )
-        before, after = self.model_us_before, self.model_us_after
-        gain = f" ({before / after:.2f}x)" if after > 0 else ""
-        lines.append(f"model: {before:.1f} -> {after:.1f} us {self.word}{gain}, warmed up in {self.seconds:.0f} s")
+        lines.append(f"model: {self._model_text()}, warmed up in {self.seconds:.0f} s")
         return "\n".join(lines)
+
+    def _model_text(self) -> str:
+        """Before and after are of the same only where every original has a time."""
+        before, after = self.model_us_before, self.model_us_after
+        if not self.cases or any(case.share is None for case in self.cases):
+            return f"{after:.1f} us {self.word} as it is served now; not all originals have a time to compare it with"
+        gain = f" ({before / after:.2f}x)" if after > 0 else ""
+        return f"{before:.1f} -> {after:.1f} us {self.word}{gain}"
 
     def to_json(self) -> dict[str, Any]:
         """The record that ``ascendopt-tune report`` draws a page of; times in us, ``time`` says what they are."""
@@ -147,6 +153,8 @@ def warmup(
     started = time.monotonic()
     runs = [*_calls(example_inputs), *(_with_shapes(_first(example_inputs), s) for s in shapes)]
     say(f"running the model on {len(runs)} inputs to see what it calls ...")
+    if _trains(model):
+        say("the model is in training mode: originals serve where gradients are wanted; model.eval() if it is to serve")
     with _serving(model), recording() as recorder:
         for args, kwargs in runs:
             model(*args, **kwargs)
@@ -243,8 +251,12 @@ def _with_shapes(call: tuple[tuple[Any, ...], dict[str, Any]], shapes: Sequence[
 
 
 def _serving(model: Any) -> Any:
-    """Gradients as when the model serves: off, unless it is a module in training mode."""
-    return torch.set_grad_enabled(bool(getattr(model, "training", False)))
+    """Gradients as when the model serves: off, unless it is a module in training mode and they aren't off around it."""
+    return torch.set_grad_enabled(_trains(model))
+
+
+def _trains(model: Any) -> bool:
+    return torch.is_grad_enabled() and bool(getattr(model, "training", False))
 
 
 def _by_weight(recorder: Recorder) -> list[Work]:
