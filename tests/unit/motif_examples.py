@@ -94,10 +94,11 @@ class Example:
     weak: str
     kernel: dict[str, str]
     auto_sync: bool = True
+    host: str = _HOST
 
     @property
     def tiling(self) -> dict[str, str]:
-        return {"op_host/kernel.cpp": _HOST}
+        return {"op_host/kernel.cpp": self.host}
 
 
 def _computing(*lines: str) -> dict[str, str]:
@@ -190,6 +191,53 @@ extern "C" __global__ __aicore__ void kernel(GM_ADDR x) {
   if ASCEND_IS_AIV { TPipe pipe; Vector op; op.Init(&pipe); op.Process(); }
 }
 """
+_RING = """
+template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
+class FlaggedQueue {};
+class Kernel {
+ public:
+  __aicore__ inline void Init() { inQueue.Begin(2, n * sizeof(half)); }
+  __aicore__ inline void Process() {
+    for (uint32_t i = 0; i < total; i++) {
+      LocalTensor<half> x = inQueue.AllocTensor<half>();
+      DataCopy(x, xGm[i * n], n);
+      inQueue.EnQue(x);
+      x = inQueue.DeQue<half>();
+      Exp(y, x, n);
+      inQueue.FreeTensor(x);
+    }
+  }
+  FlaggedQueue<TPosition::VECIN, AscendC::HardEvent::MTE2_V, AscendC::HardEvent::V_MTE2> inQueue;
+  uint32_t n, total;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) { TPipe pipe; Kernel op; op.Init(); op.Process(); }
+"""
+_DEALT = """
+template <typename T>
+class Kernel {
+ public:
+  __aicore__ inline void Process() {
+    const uint32_t share =
+        (AscendC::GetSubBlockIdx() * AscendC::GetBlockNum() + AscendC::GetBlockIdx() / AscendC::GetTaskRatio());
+    mm.SetTensorA(aGm[share * n]);
+    mm.IterateAll(cGm[share * n]);
+  }
+  Matmul<T, T, T> mm;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  Kernel<A> op;
+  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), op.mm, &tiling);
+  op.Process();
+}
+"""
+_GROUPS = """#include <algorithm>
+static ge::graphStatus TilingFunc(gert::TilingContext* context) {
+  context->SetBlockDim(std::min<uint32_t>(
+      2 * ((used + 1) / 2), platform_ascendc::PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAic()));
+  return ge::GRAPH_SUCCESS;
+}
+"""
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
@@ -220,6 +268,8 @@ EXAMPLES = (
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
+    Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),
+    Example("groups-first", r"SetBlockDim\(\(used", {"op_kernel/kernel.cpp": _DEALT}, host=_GROUPS),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),

@@ -97,6 +97,11 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
         ("flash_attention", "merged-loads", 3),
         ("flash_attention", "deferred-answer", 1),
         ("matmul_gelu", "large-packets", 1),
+        ("matmul_gelu", "groups-first", 1),
+        ("matmul_gelu", "rings-for-queues", 3),
+        ("matmul", "rings-for-queues", 8),
+        ("flash_attention", "rings-for-queues", 9),
+        ("silu", "rings-for-queues", 3),
     ],
 )
 def test_kernels_on_cube_cores_have_places_for_motifs(name: str, motif: str, places: int) -> None:
@@ -121,6 +126,72 @@ def test_loads_are_merged_only_where_the_tiles_are_whole_and_the_place_moves() -
             assert "loadTurns * loadTiles <= 255" in r.kernel(before)["k.cpp"]
     half_bytes = program({"k.cpp": code.format("to[i * 256]", "of[i * 256]").replace("half", "int4b_t")}, {})
     assert not list(find("merged-loads").optimize(half_bytes))
+
+
+QUEUE = """class K {{
+  void Init(TPipe* pipe) {{ pipe->InitBuffer(q, 2, 512); }}
+  void Run() {{
+    LocalTensor<half> x = q.AllocTensor<half>(); DataCopy(x, gm, n); q.EnQue(x);
+    x = q.DeQue<half>(); Exp(y, x, n); q.FreeTensor(x); {more}
+  }}
+  {declared}
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "more", "found"),
+    [
+        ("TQue<QuePosition::VECIN, 1> q;", "", 1),
+        ("AscendC::TQue<AscendC::TPosition::B1, 2> q;", "", 1),
+        ("TQue<TPosition::VECIN, 1> q[2];", "", 0),  # several, by a number
+        ("TQue<TPosition::VECIN, 1> q, r;", "", 0),  # nobody makes the other one
+        ("TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> q;", "", 0),
+        ("TQue<TPosition::VECIN, 1> q;", "if (q.VacantInQue()) { return; }", 0),  # asked for more
+        ("TQue<TPosition::VECIN, 1> q;", "Other(q);", 0),  # and handed on
+        ("TQue<TPosition::VECIN, 1> q;", "pipe->InitBuffer(q, 1, 512);", 0),  # made twice
+    ],
+)
+def test_queues_become_rings_only_where_nobody_asks_for_more(declared: str, more: str, found: int) -> None:
+    before = program({"k.cpp": QUEUE.format(declared=declared, more=more)}, {})
+    rewrites = list(find("rings-for-queues").optimize(before))
+    assert len(rewrites) == found
+    for r in rewrites:
+        after = r.kernel(before)["k.cpp"]
+        assert "q.Begin(2, 512)" in after
+        assert after.count("class FlaggedQueue") == 1
+
+
+def test_a_ring_has_the_pipes_of_its_position() -> None:
+    before = REGISTRY["matmul"]
+    (rewrite,) = (r for r in find("rings-for-queues").optimize(before) if r.site == "all")
+    (code,) = rewrite.kernel(before).values()
+    for position, full, free in (
+        ("A1", "MTE2_MTE1", "MTE1_MTE2"),
+        ("B2", "MTE1_M", "M_MTE1"),
+        ("CO1", "M_FIX", "FIX_M"),
+        ("C2", "MTE1_M", "M_MTE1"),
+    ):
+        pipes = f"AscendC::HardEvent::{full}, AscendC::HardEvent::{free}"
+        assert f"FlaggedQueue<TPosition::{position}, {pipes}> {position.lower()};" in code
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("KERNEL_TYPE_MIX_AIC_1_2", "KERNEL_TYPE_MIX_AIC_1_1"),  # a vector core a group
+        ("REGIST_MATMUL_OBJ", "Register"),  # the cube core has a program of its own
+        ("firstM = GetBlockIdx()", "firstM = GetBlockNum()"),  # asks where it runs in another way
+    ],
+)
+def test_shares_are_dealt_to_groups_only_where_the_kernel_counts_vector_cores(old: str, new: str) -> None:
+    before = REGISTRY["matmul_gelu"]
+    motif = find("groups-first")
+    (rewrite,) = motif.optimize(before)
+    (host,) = (t for path, t in rewrite.tiling(before).items() if path.endswith(".cpp"))
+    assert "SetBlockDim(std::min<uint32_t>(2 * ((tiling.cube.get_usedCoreNum() + VECTORS - 1) / VECTORS)" in host
+    other = {path: code.replace(old, new) for path, code in before.files.items()}
+    assert other != before.files
+    assert not list(motif.optimize(program(other, before.tiling)))
 
 
 ANSWERS = next(e.kernel["op_kernel/kernel.cpp"] for e in EXAMPLES if e.motif == "deferred-answer")

@@ -15,9 +15,9 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.rules import applied, grouped, rewrites_of
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
-from ascendopt_tune.sources.cpp import apply_edits
 from ascendopt_tune.sources.registry import load_operator
 
 CASES = {
@@ -59,19 +59,38 @@ def test_rewinds_pass_the_gate(name: str, evaluator: Evaluator) -> None:
     assert not refused
 
 
-def test_motifs_of_cube_cores_pass_the_gate(evaluator: Evaluator) -> None:
-    """Both at once, in a kernel whose two kinds of cores hand each other what they have."""
-    operator = load_operator("flash_attention")
+ON_CUBES = [
+    (
+        "flash_attention",
+        ("deferred-answer", "merged-loads", "rings-for-queues"),
+        ["q=float16[2,1,64]", "k=float16[2,256,64]", "v=float16[2,256,64]"],
+        {"scale": 0.125, "causal": True},
+    ),
+    (
+        "matmul",
+        ("merged-loads", "rings-for-queues"),
+        ["a=float16[40,200]", "b=float16[200,300]", "bias=float16[300]"],
+        {},
+    ),
+    ("matmul_gelu", ("groups-first", "rings-for-queues"), ["a=float16[40,64]", "b=float16[64,300]"], {}),
+]
+
+
+@pytest.mark.parametrize(("name", "motifs", "inputs", "attrs"), ON_CUBES, ids=[row[0] for row in ON_CUBES])
+def test_motifs_of_cube_cores_pass_the_gate(
+    name: str, motifs: tuple[str, ...], inputs: list[str], attrs: dict[str, bool | float], evaluator: Evaluator
+) -> None:
+    """All at once, in kernels of cube cores alone and of both kinds."""
+    operator = load_operator(name)
     pair = operator.baseline
-    for name in ("deferred-answer", "merged-loads"):
-        rewrites = list(find(name).optimize(KernelProgram(pair.kernel, pair.tiling, None, operator.auto_sync)))
-        assert rewrites
-        pair = Pair(pair.tiling, apply_edits(pair.kernel, [e for r in rewrites for e in r.edits]))
-    inputs = dict(map(parse_tensor, ["q=float16[2,1,64]", "k=float16[2,256,64]", "v=float16[2,256,64]"]))
+    for motif in motifs:
+        changed = applied(pair, grouped(rewrites_of(pair, operator.auto_sync)[motif])[0])
+        assert changed is not None
+        assert changed != pair
+        pair = changed
     signature = evaluator.describe(operator).signature
-    case = build_case(
-        signature, inputs, {"scale": 0.125, "causal": True}, {}, lambda i, a: evaluator.infer_outputs(operator, i, a)
-    )
+    shapes = dict(map(parse_tensor, inputs))
+    case = build_case(signature, shapes, attrs, {}, lambda i, a: evaluator.infer_outputs(operator, i, a))
     gate = Gate(operator, case, evaluator, signature=signature)
     ((_, checked),) = gate.evaluate_many({0: pair})
     assert isinstance(checked.outcome, Timed), checked.outcome

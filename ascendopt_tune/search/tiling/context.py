@@ -38,6 +38,7 @@ class ProductShape:
     m: int
     n: int
     k: int
+    b_along_n: bool = False  # rows of b in memory have n elements, not k
 
     @staticmethod
     def of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> ProductShape:
@@ -45,10 +46,11 @@ class ProductShape:
         out = outputs[0].shape if outputs else ()
         rows, columns = (1, 1, *out)[-2:]
         batches, k = math.prod(out[:-2]), inputs[0].shape[-1] if inputs and inputs[0].shape else 1
+        along_n = len(inputs) > 1 and inputs[1].shape[-2:] == (k, columns)
         if len(inputs) > 1 and len(inputs[1].shape) == len(out) + 1:
             groups = max(1, inputs[1].shape[0])
-            return ProductShape(groups, max(1, math.ceil(rows / groups)), max(1, columns), max(1, k))
-        return ProductShape(max(1, batches), max(1, rows), max(1, columns), max(1, k))
+            return ProductShape(groups, max(1, math.ceil(rows / groups)), max(1, columns), max(1, k), along_n)
+        return ProductShape(max(1, batches), max(1, rows), max(1, columns), max(1, k), along_n)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Context:
     tiling_keys: tuple[int, ...]  # keys the kernel tests for
     product: ProductShape
     cube: CubeCores
+    result_bytes: int = 2  # of an element of the first output
+    queues: bool = True  # the kernel's buffers are queues
 
     @staticmethod
     def of(state: SearchState) -> Context:
@@ -80,7 +84,13 @@ class Context:
             tiling_keys=keys_of(state.incumbent.candidate.pair.kernel),
             product=ProductShape.of(flatten(state.case.inputs), flatten(state.case.outputs)),
             cube=CubeCores.of(state.chip.values),
+            result_bytes=DTYPES[flatten(state.case.outputs)[0].dtype][0] if state.case.outputs else 2,
+            queues=_has_queues(state.incumbent.candidate.pair.kernel),
         )
+
+
+def _has_queues(kernel: Mapping[str, str]) -> bool:
+    return any(re.search(r"\bTQue\s*<", text) for text in kernel.values())
 
 
 def keys_of(kernel: Mapping[str, str]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product as every
 
 from tree_sitter import Node
@@ -34,15 +34,19 @@ _ROLES = {  # by CANN's names of TCubeTiling's fields
     "l1": re.compile(r"l1_?buf\w*|depth_?[ab]1", re.IGNORECASE),
     "l0": re.compile(r"l0_?buf\w*|db_?l0[ab]", re.IGNORECASE),
 }
-_ROWS, _COLUMNS = (16, 32, 64, 128, 256), (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_ROWS = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256)
+_COLUMNS = (16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512)
 _DEPTHS, _STEPS = (64, 128, 256, 512, 1024), (1, 2, 4, 8, 16)  # bytes of k in L0; of those in a copy to L1
 _OFFERED = 12  # base blocks offered at a time
 _PROMISE = 6.0  # of the best one; a single number has at most about 4
-# Cycles of a core, assumed: a share's start and end, a packet's way to L1, a step's flags and queues, a LoadData.
-_SHARE, _PACKET, _STEP, _LOAD = 1500, 300, 350, 12
+# Cycles of a core, assumed: a share's start and end, a packet's way to L1, a step's flags without and with queues, a
+# LoadData.
+_SHARE, _PACKET, _FLAGS, _STEP, _LOAD = 1500, 300, 120, 350, 12
 _ROW, _BYTES = 4, 64  # cycles a row that is copied at least takes, bytes a cycle
+_WINDOW, _PART = 512, 52  # bytes of a row of results that leave at once; cycles more where a row has fewer in the end
 _MACS = 8192  # products a cycle, times the bytes of an element
 _VECTORS = 2  # vector cores beside a cube core
+_SHARES = (1, 2, 3, 4, 6, 8, 12, 16)  # of an axis
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,19 @@ class BaseBlock:
     def cycles(self, context: Context) -> float:
         """About what the longest core takes; for putting blocks in order."""
         p, size = context.product, context.element_bytes
-        shares = p.count * _ceil(p.m, self.m) * _ceil(p.n, self.n)
+        shares = _ceil(p.count * _ceil(p.m, self.m) * _ceil(p.n, self.n), context.cube.cores)
         steps = _ceil(p.k, self.k)
         packets = _ceil(steps, self.step)
-        copied = (self.m + self.n) * packets * max(_ROW, self.k * self.step * size / _BYTES)
-        issued = steps * (_STEP + _LOAD * (self.m / _SIDE + self.k * size / 32))
+        long = packets * max(_ROW, self.k * self.step * size / _BYTES)
+        rows_of_b = p.k * max(_ROW, self.n * size / _BYTES) if p.b_along_n else self.n * long
+        copied = self.m * long + rows_of_b
+        step = _STEP if context.queues else _FLAGS
+        issued = steps * (step + _LOAD * (self.m / _SIDE + self.k * size / 32))
         multiplied = self.m * self.n * p.k * size / _MACS
-        return _ceil(shares, context.cube.cores) * (max(copied, issued, multiplied) + packets * _PACKET + _SHARE)
+        row = self.n * context.result_bytes
+        out = self.m * (row / _BYTES + (_PART if row % _WINDOW else 0))
+        one = max(copied, issued, multiplied) + packets * _PACKET + _SHARE + out
+        return copied / packets + shares * one
 
 
 def _ceil(a: int, b: int) -> int:
@@ -91,7 +101,7 @@ def _blocks(context: Context, l1: int, l0: int, steps: tuple[int, ...]) -> list[
     rows = [m for m in _ROWS if m <= _aligned(p.m)] or [_SIDE]
     columns = [n for n in _COLUMNS if n <= _aligned(p.n)] or [_SIDE]
     found = [BaseBlock(m, n, k, s) for m, n, k, s in every(rows, columns, depths, steps)]
-    found = sorted((b for b in found if b.fits(context, l1, l0)), key=lambda b: (b.cycles(context), -b.m, -b.n))
+    found = sorted((b for b in found if b.fits(context, l1, l0)), key=lambda b: (b.cycles(context), -b.m, -b.n, -b.k))
     best = list({(b.m, b.n): b for b in reversed(found)}.values())
     best.sort(key=lambda b: b.cycles(context))
     return [*best[:_OFFERED], *(b for b in found[:_OFFERED] if b not in best)]
@@ -246,13 +256,14 @@ def tiling_class(template: Template, context: Context) -> Iterator[Mutation]:
 
         yield mutation("base_block", {"SetFixSplit": "-1, -1, -1"}, 0, _PROMISE)
         room = context.ub_bytes // _IN_UB if asked.to_vectors else context.cube.l0c // _SUM_BYTES
-        for place, b in enumerate(b for b in _blocks(context, 2, 2, (4,)) if b.m * b.n <= room):
+        sums = replace(context, result_bytes=_SUM_BYTES) if asked.to_vectors else context
+        for place, b in enumerate(b for b in _blocks(sums, 2, 2, (4,)) if b.m * b.n <= room):
             promise = _PROMISE / (1.2 + 0.2 * place)
             yield mutation("base_block", {"SetFixSplit": f"{b.m}, {b.n}, -1"}, _packed(b), promise)
             together = {"SetFixSplit": f"{b.m}, {b.n}, -1", "SetSingleShape": f"{b.m}, {b.n}, -1"}
             if p.count * _ceil(p.m, b.m) * _ceil(p.n, b.n) <= cores:
                 yield mutation("single_shape", together, _packed(b), 1.2 * promise)
-        for m, n in every((1, 2, 4, 8), (1, 2, 3, 4, 6, 8, 12, 16, 24)):
+        for m, n in every(_SHARES, (*_SHARES, 24)):
             share_m, share_n = _aligned(_ceil(p.m, m)), _aligned(_ceil(p.n, n))
             if m * n <= cores < 4 * m * n and m * _SIDE <= _aligned(p.m) and n * _SIDE <= _aligned(p.n):
                 calls = {"SetSingleShape": f"{share_m}, {share_n}, -1"}

@@ -11,12 +11,14 @@ from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
+from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
 from .layout import ALIGNMENT_512, ALL_CORES, BANK_GROUPS
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
+from .queues import RINGS_FOR_QUEUES
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
 MOTIFS: tuple[Motif, ...] = (
@@ -25,6 +27,7 @@ MOTIFS: tuple[Motif, ...] = (
     FLAG_PAIR,
     DEFERRED_WAIT,
     DEFERRED_ANSWER,
+    GROUPS_FIRST,
     DOUBLE_BUFFER,
     EARLY_FETCH,
     BUFFER_LIFETIME,
@@ -32,6 +35,7 @@ MOTIFS: tuple[Motif, ...] = (
     COPY_WITHOUT_PAD,
     MERGED_LOADS,
     LARGE_PACKETS,
+    RINGS_FOR_QUEUES,
     SCALAR_LOOP,
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,

@@ -1,0 +1,222 @@
+"""Queues made rings of buffers with flags of their own: what TQue keeps account of, the scalar unit pays for.
+
+AllocTensor, EnQue, DeQue and FreeTensor look for a buffer, take an event and give it back. Where buffers go round in
+one order, the same handshake is a flag for each buffer, set and waited for in turn, with events that are taken once.
+
+1. A queue is a ring where it is made once, with a number of buffers, and nobody asks it for anything but those four.
+2. Its pipes follow from its position: who fills it, who uses it.
+3. Flags that nobody has waited for are waited for where the ring ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from ....sources.cpp import Edit, walk
+from .kernel_program import ApiCall, KernelProgram
+from .motif import Change, Motif
+
+_RING = "FlaggedQueue"
+_PIPES = {  # position -> who fills such a buffer, who uses it
+    "VECIN": ("MTE2", "V"),
+    "VECOUT": ("V", "MTE3"),
+    "A1": ("MTE2", "MTE1"),
+    "B1": ("MTE2", "MTE1"),
+    "C1": ("MTE2", "MTE1"),
+    "A2": ("MTE1", "M"),
+    "B2": ("MTE1", "M"),
+    "C2": ("MTE1", "M"),
+    "CO1": ("M", "FIX"),
+}
+_ASKED = {"AllocTensor": 0, "EnQue": 1, "DeQue": 0, "FreeTensor": 1}  # call -> arguments
+_BUFFERS = 8  # of a queue at most, one for each event
+_DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*>")
+_RINGS = re.compile(rf"{_RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CLASS = f"""\
+// A queue whose buffers go round: a flag for each of them, of events that are taken once.
+template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
+class {_RING} {{
+ public:
+  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
+    buffers = count;
+    length = (bytes + 31) / 32 * 32;
+    AscendC::GetTPipePtr()->InitBuffer(memory, buffers * length);
+    for (uint32_t i = 0; i < buffers; i++) {{
+      full[i] = AscendC::GetTPipePtr()->AllocEventID<FULL>();
+      free[i] = AscendC::GetTPipePtr()->AllocEventID<FREE>();
+    }}
+  }}
+  __aicore__ inline ~{_RING}() {{
+    for (uint32_t i = 0; i < buffers; i++) {{
+      if (given[i]) {{
+        AscendC::WaitFlag<FREE>(free[i]);
+      }}
+    }}
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> AllocTensor() {{
+    const uint32_t i = Next(taken);
+    if (given[i]) {{
+      AscendC::WaitFlag<FREE>(free[i]);
+    }}
+    given[i] = false;
+    return At<T>(i);
+  }}
+  template <typename T>
+  __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
+    AscendC::SetFlag<FULL>(full[Next(told)]);
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
+    const uint32_t i = Next(heard);
+    AscendC::WaitFlag<FULL>(full[i]);
+    return At<T>(i);
+  }}
+  template <typename T>
+  __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{
+    const uint32_t i = Next(freed);
+    AscendC::SetFlag<FREE>(free[i]);
+    given[i] = true;
+  }}
+
+ private:
+  __aicore__ inline uint32_t Next(uint32_t& place) {{
+    const uint32_t now = place;
+    place = now + 1 == buffers ? 0 : now + 1;
+    return now;
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> At(uint32_t i) {{
+    return memory.template Get<T>()[i * (length / sizeof(T))];
+  }}
+
+  AscendC::TBuf<POSITION> memory;
+  uint32_t buffers = 0, length = 0, taken = 0, told = 0, heard = 0, freed = 0;
+  AscendC::TEventID full[{_BUFFERS}], free[{_BUFFERS}];
+  bool given[{_BUFFERS}] = {{}};
+}};
+
+"""
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """Queues that are declared in one line: where its type stands, and who makes each of them."""
+
+    path: str
+    kind: Node  # the type
+    position: str  # as written
+    made: tuple[ApiCall, ...]  # InitBuffer of each
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(_name(c.args[0]) for c in self.made)
+
+
+def _name(expression: str) -> str:
+    return expression.removeprefix("this->")
+
+
+def _declared(kernel: KernelProgram) -> Iterator[tuple[str, Node, str, tuple[str, ...]]]:
+    """(path, type, position, names) of each member that is a TQue; a list of queues has no names."""
+    for path, source in kernel.program.files.items():
+        for node in walk(source.tree.root_node):
+            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
+            found = _DECLARED.fullmatch(kernel.text(path, kind)) if kind is not None else None
+            if kind is None or found is None or found[2] not in _PIPES:
+                continue
+            declared = node.children_by_field_name("declarator")
+            plain = all(d.type == "field_identifier" for d in declared)
+            yield path, kind, found[1] + found[2], tuple(kernel.text(path, d) for d in declared) if plain else ()
+
+
+def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
+    declared = list(_declared(kernel))
+    often = Counter(name for *_, names in declared for name in names)
+    made: dict[str, list[ApiCall]] = {}
+    for call in kernel.named("InitBuffer"):
+        if len(call.args) == 3 and call.statement is not None:
+            made.setdefault(_name(call.args[0]), []).append(call)
+    asked = Counter(_name(c.receiver) for c in kernel.calls if _ASKED.get(c.name) == len(c.args))
+    words = Counter(w for f in kernel.functions for w in _WORD.findall(kernel.text(f.path, f.node)))
+    for path, kind, position, names in declared:
+        ours = names and all(
+            often[n] == 1 and len(made.get(n, ())) == 1 and words[n] == asked[n] + 1 and asked[n] >= len(_ASKED)
+            for n in names
+        )
+        if ours:
+            yield _Queue(path, kind, position, tuple(made[n][0] for n in names))
+
+
+def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
+    """The ring's class in front of what ``node`` stands in; nothing where the file has it already."""
+    if f"class {_RING}" in kernel.program.files[path].data.decode("utf-8", "replace"):
+        return None
+    top = node
+    while top.parent is not None and top.parent.parent is not None and top.parent.type != "declaration_list":
+        top = top.parent
+    return Edit(path, top.start_byte, top.start_byte, _CLASS)
+
+
+def _edits(kernel: KernelProgram, queue: _Queue) -> tuple[Edit, ...]:
+    fills, uses = _PIPES[queue.position.rpartition(":")[2]]
+    event = "AscendC::HardEvent::{}_{}".format
+    ring = f"{_RING}<{queue.position}, {event(fills, uses)}, {event(uses, fills)}>"
+    edits = [kernel.replace(queue.path, queue.kind, ring)]
+    for call in queue.made:
+        queued, count, length = call.args
+        edits.append(kernel.replace(call.path, call.node, f"{queued}.Begin({count}, {length})"))
+    return tuple(edits)
+
+
+def _faster(kernel: KernelProgram) -> Iterator[Change]:
+    found = list(_queues(kernel))
+    if len({q.path for q in found}) != 1:
+        return
+    first = _written(kernel, found[0].path, found[0].kind)
+    written = (first,) if first is not None else ()
+    if len(found) > 1:
+        every = tuple(e for q in found for e in _edits(kernel, q))
+        count = sum(len(q.names) for q in found)
+        yield Change("all", f"{count} queues made rings with flags of their own", (*written, *every))
+    for q in found:
+        names = ", ".join(q.names)
+        yield Change(f"{names}/ring", f"{names} made a ring with flags of its own", (*written, *_edits(kernel, q)))
+
+
+def _slower(kernel: KernelProgram) -> Iterator[Change]:
+    """Rings of this motif made queues again; their class stays."""
+    for path, source in kernel.program.files.items():
+        for node in walk(source.tree.root_node):
+            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
+            found = _RINGS.fullmatch(kernel.text(path, kind)) if kind is not None else None
+            if kind is None or found is None:
+                continue
+            names = [kernel.text(path, d) for d in node.children_by_field_name("declarator")]
+            edits = [kernel.replace(path, kind, f"TQue<{found[1]}, 1>")]
+            for call in kernel.named("Begin"):
+                if _name(call.receiver) in names and len(call.args) == 2:
+                    made = f"GetTPipePtr()->InitBuffer({call.receiver}, {', '.join(call.args)})"
+                    edits.append(kernel.replace(call.path, call.node, made))
+            yield Change(f"{', '.join(names)}/queue", f"{', '.join(names)} made a queue", tuple(edits))
+
+
+RINGS_FOR_QUEUES = Motif(
+    name="rings-for-queues",
+    title="Flags for each buffer instead of a queue",
+    description="AllocTensor, EnQue, DeQue and FreeTensor look for a buffer and take and give back an event each time. "
+    "Where buffers go round in one order, a flag for each of them, of events that are taken once, does the same for a "
+    "fraction of the scalar unit's time, which short steps wait for.",
+    bottlenecks=("scalar", "waits between pipes", "matrix unit", "no overlap", "copies"),
+    preconditions="Buffers are taken, queued, taken out and given back in one order; events of all queues between two "
+    "pipes are at most 8.",
+    faster=_faster,
+    slower=_slower,
+    together="no",
+)
