@@ -30,7 +30,7 @@ from .index import Index
 
 FILE = "experience.jsonl"
 _LOCK = "lock"
-PRIOR = 0.3  # of a score: what the bank knows of a bottleneck, whatever else a text says
+PRIOR = 0.15  # of a score: what the bank knows of a bottleneck, whatever else a text says
 
 
 class BankWarning(UserWarning):

@@ -202,7 +202,7 @@ def section(found: Survey, sources: Sequence[str], when: str) -> str:
         )
     unmet = [f"`{m.name}`" for m in MOTIFS if not _matching(found.kernels, m.name)]
     if unmet:
-        lines.append(f"{', '.join(unmet)} met nothing here; kept for the experience that names them.")
+        lines.append(f"{', '.join(unmet)} met nothing here.")
     return "\n".join([*lines, "", table(found)])
 
 

@@ -48,7 +48,6 @@ RIGHT = (
 )  # fmt: skip
 # Rewrites of motifs that are wrong in the case of this battery: refused for their values, and rightly.
 WRONG_REWRITES = (
-    "rewind repeated-instruction Quantize/Cast(rowHalf, rowInt16",  # overwrites what is read again
     "optimize alignment-512",  # rounds up the share of a core, which more than alignment depends on
     "rewind loop-invariant RowReciprocalRoot/Duplicate(square",  # a sum has to begin anew with every row
     "rewind extra-copy FromFloat/Muls(dst, rowFloat",  # DataCopy within UB drops a tail shorter than a block

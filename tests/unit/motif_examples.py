@@ -289,7 +289,6 @@ EXAMPLES = (
     Example("chained-instructions", r"\bRelu\(", _computing("AddRelu(yLocal, xLocal, xLocal, n);")),
     Example("chained-instructions", r"Muls\([^;]*;\s*Muls", _computing("Muls(yLocal, xLocal, 3.0f, n);")),
     Example("scalar-operand", r"Duplicate\(", _computing("Adds(yLocal, xLocal, 1.0f, n);")),
-    Example("repeated-instruction", r"(Exp\([^;]*;)\s*\1", kernel()),
     Example("extra-copy", r"DataCopy\(yLocal, xLocal, n\)", kernel()),
     Example(
         "loop-invariant",
@@ -304,5 +303,4 @@ EXAMPLES = (
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),
     Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),
-    Example("all-cores", r"GetCoreNumAiv\(\) / 4", kernel()),
 )

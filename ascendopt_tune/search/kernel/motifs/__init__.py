@@ -10,11 +10,11 @@ from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
-from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, REPEATED_INSTRUCTION, SCALAR_OPERAND
+from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
-from .layout import ALIGNMENT_512, ALL_CORES, BANK_GROUPS
+from .layout import ALIGNMENT_512, BANK_GROUPS
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
@@ -42,14 +42,12 @@ MOTIFS: tuple[Motif, ...] = (
     FUSED_MULTIPLY_ADD,
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
-    REPEATED_INSTRUCTION,
     EXTRA_COPY,
     LOOP_INVARIANT,
     KEPT_VALUE,
     TILE_LENGTH,
     BANK_GROUPS,
     ALIGNMENT_512,
-    ALL_CORES,
 )
 
 

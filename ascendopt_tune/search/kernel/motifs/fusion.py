@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .api import ACCUMULATING, ELEMENTWISE, VECTOR, reads, root, writes
+from .api import ACCUMULATING, VECTOR, root
 from .barriers import is_barrier
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
@@ -196,44 +196,6 @@ def _constant_slower(kernel: KernelProgram) -> Iterator[Change]:
         yield _two(kernel, call, first, second, f"{call.name} made Duplicate and {_TENSOR_FORM[call.name]}")
 
 
-# -- results that are there already ------------------------------------------------------------------------------------
-
-
-def _again_faster(kernel: KernelProgram) -> Iterator[Change]:
-    for block in kernel.blocks:
-        for i, step in enumerate(block.steps):
-            call = step.call
-            if call is None or call.name not in ELEMENTWISE or writes(call) & reads(call):
-                continue
-            if call.name in ACCUMULATING:
-                continue
-            for later in block.steps[i + 1 :]:
-                other = later.call
-                if other is None or not (other.name in VECTOR or is_barrier(other, "PIPE_V")):
-                    break
-                if other.name == call.name and other.args == call.args:
-                    edit = kernel.delete(call.path, later.node)
-                    change = f"{call.name} in {block.function.name} isn't computed a second time"
-                    yield Change(kernel.site(block.function, later.node), change, (edit,))
-                    break
-                if other.name in VECTOR and (writes(other) & (reads(call) | writes(call))):
-                    break
-
-
-def _again_slower(kernel: KernelProgram) -> Iterator[Change]:
-    for call in _statements(kernel, *sorted(ELEMENTWISE - ACCUMULATING)):
-        if writes(call) & reads(call) or not kernel.repeated(call.function, call.node):
-            continue
-        assert call.statement is not None
-        text = kernel.text(call.path, call.statement)
-        lines = (
-            text if kernel.auto_sync else f"PipeBarrier<PIPE_V>();\n{kernel.indent(call.path, call.statement)}{text}"
-        )
-        edit = kernel.after(call.path, call.statement, lines)
-        site = kernel.site(call.function, call.statement)
-        yield Change(site, f"{call.name} in {call.function.name} computed twice", (edit,))
-
-
 FUSED_MULTIPLY_ADD = Motif(
     name="fused-multiply-add",
     title="Multiply and add in one instruction",
@@ -264,15 +226,4 @@ SCALAR_OPERAND = Motif(
     preconditions="The filled tensor has no other reader.",
     faster=_constant_faster,
     slower=_constant_slower,
-)
-
-REPEATED_INSTRUCTION = Motif(
-    name="repeated-instruction",
-    title="Nothing is computed twice",
-    description="The same Cast (or other instruction) on the same operands, while neither changed in between, gives "
-    "what is there already.",
-    bottlenecks=("vector", "vector barriers", "short vector instructions"),
-    preconditions="Neither sources nor destination are written between the two.",
-    faster=_again_faster,
-    slower=_again_slower,
 )

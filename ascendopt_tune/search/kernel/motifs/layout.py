@@ -82,27 +82,6 @@ def _tiling_change(site: str, change: str, edits: list[Edit]) -> Iterator[Change
         yield Change(site, change, (), tuple(edits))
 
 
-def _cores_faster(kernel: KernelProgram) -> Iterator[Change]:
-    edits = []
-    for path, node, text in _host_nodes(kernel, "binary_expression"):
-        found = re.fullmatch(r"(.*\bGetCoreNum(?:Aiv)?\(\))\s*/\s*\d+", text, re.DOTALL)
-        if found:
-            edits.append(Edit(path, node.start_byte, node.end_byte, found[1]))
-    yield from _tiling_change("cores", "all cores work, not a part of them", edits)
-
-
-def _cores_slower(kernel: KernelProgram) -> Iterator[Change]:
-    edits = []
-    for path, node, text in _host_nodes(kernel, "call_expression"):
-        if re.search(r"\bGetCoreNum(?:Aiv)?\(\)$", text) and not _divided(node):
-            edits.append(Edit(path, node.start_byte, node.end_byte, f"({text} / 4)"))
-    yield from _tiling_change("cores", "a quarter of the cores works", edits)
-
-
-def _divided(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "binary_expression" and b"/" in (node.parent.text or b"")
-
-
 def _alignments(kernel: KernelProgram, numbers: tuple[int, ...]) -> Iterator[tuple[str, Node, int]]:
     """Literals of the tiling program that something is rounded to, with the name or the expression saying so."""
     for path, node, text in _host_nodes(kernel, "number_literal"):
@@ -135,17 +114,6 @@ BANK_GROUPS = Motif(
     preconditions="UB has room for the bytes in between.",
     faster=_banks_faster,
     slower=_banks_slower,
-    together="no",
-)
-
-ALL_CORES = Motif(
-    name="all-cores",
-    title="All cores work",
-    description="A tiling program that counts on a part of the chip's vector cores leaves the others idle.",
-    bottlenecks=("few cores", "copies", "vector", "memory bandwidth"),
-    preconditions="There is work for every core; the launch doesn't cost more than it saves.",
-    faster=_cores_faster,
-    slower=_cores_slower,
     together="no",
 )
 
