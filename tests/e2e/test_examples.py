@@ -67,7 +67,7 @@ def as_on_page(name: str, text: str) -> None:
 
 
 def _as_many_words(line: str, beginning: str) -> str:
-    words = re.findall(r"\s*\S+", line)
+    words = re.findall(r"\s*\S+", re.sub(r"sha256:[0-9a-f]+", "sha256:", line))
     return "".join(words[: len(beginning.split())])
 
 
