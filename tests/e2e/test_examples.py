@@ -151,6 +151,23 @@ def test_warmup_of_a_decoder(run: Path) -> None:
     assert sum(int(calls) for calls, _ in cases) == 34
 
 
+@pytest.mark.battery  # tests/torch/test_compile.py compiles the same model in every run
+@needs_torch_npu
+def test_warmup_of_a_decoder_on_cube_cores(run: Path) -> None:
+    """Matmuls and attention are operators, too: ranked with the others, tuned, served and compiled."""
+    text = execute(sys.executable, str(EXAMPLES / "05_warmup.py"), "--cubes", "--compile", cwd=run)
+    assert "the answers are those of before" in text
+    row = r"^ *([\d.]+)% +\d+ calls  [\d.]+ -> [\d.]+ us modelled, .*  ascendopt::(\w+) "
+    cases = [(float(share), name) for share, name in re.findall(row, text, re.MULTILINE)]
+    assert {name for _, name in cases} == {"add", "flash_attention", "matmul", "rms_norm", "rope", "swiglu"}
+    assert cases == sorted(cases, key=lambda case: -case[0])
+    of = {name: sum(share for share, other in cases if other == name) for _, name in cases}
+    assert of["matmul"] + of["flash_attention"] > 40
+    served = re.search(r"ascendopt::matmul: (\d+) hits \(\d+ in C\+\+\), (\d+) kept, 0 misses, 10 tuned", text)
+    assert served is not None
+    assert sum(map(int, served.groups())) >= 4 * 9  # prefill and decoding, as they are and compiled
+
+
 @needs_torch_npu
 def test_torch_compile(run: Path) -> None:
     text = execute(sys.executable, str(EXAMPLES / "06_compile.py"), cwd=run)
