@@ -196,16 +196,17 @@ def virtual(progress: Progress | None = None) -> Toolkit:
             if not (prefix / "complete").exists():
                 say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
                 with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as work:
-                    if not _take_built(compiler, version, Path(work), say):
+                    made = Path(work) / "toolkit"
+                    made.mkdir()  # with the rights that the user's umask gives: others may be meant to read it
+                    if not _take_built(compiler, version, made, say):
                         say("building the virtual NPU's toolkit (once; takes a minute or two) ...")
-                        _build(compiler, Path(work), "native")
+                        _build(compiler, made, "native")
                     if _source_hash() != version:
                         raise ToolchainError(
                             f"the virtual NPU's sources in {VNPU} changed while they were being compiled.", "Try again."
                         )
                     shutil.rmtree(prefix, ignore_errors=True)
-                    os.rename(work, prefix)
-                    os.mkdir(work)  # so that TemporaryDirectory finds something to remove
+                    os.rename(made, prefix)
                 _build_precompiled_header(compiler, prefix)
                 (prefix / "complete").write_text(version + "\n")
     except OSError as e:

@@ -47,7 +47,7 @@ def test_without_openai_a_model_is_refused_and_recorded_answers_are_not(monkeypa
 def test_the_package_imports_no_extra_by_itself() -> None:
     """Nor does the command line: what it lists is there without them, and what isn't needed costs nothing."""
     optional = {
-        re.split(r"[\[<>= ]", p)[0].replace("-", "_") for of in PROJECT["optional-dependencies"].values() for p in of
+        re.split(r"[\[<>=~ ]", p)[0].replace("-", "_") for of in PROJECT["optional-dependencies"].values() for p in of
     }
     code = (
         "import sys, ascendopt_tune, ascendopt_tune.cli as cli\n"

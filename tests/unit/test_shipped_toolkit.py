@@ -82,6 +82,10 @@ def test_it_is_taken_or_one_is_built(
     assert (found.lib64 / "libvnpu.so").exists() != built_here
     assert any("is not used: it is of other sources" in line for line in said) == built_here
     assert (found.prefix / "complete").exists()
+    if built_here:
+        anew = tmp_path / "anew"
+        anew.mkdir()
+        assert found.prefix.stat().st_mode == anew.stat().st_mode, "who may read a new folder may read the toolkit"
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
