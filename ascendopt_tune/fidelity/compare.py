@@ -17,6 +17,7 @@ LIMITS = {
     "system_counter_ticks_per_1000_add": 5.0,
     "time_us_per_100_loops": 5.0,
     "aiv_mte2_time_us": 10.0,
+    "aic_mte2_time_us": 10.0,
     "aiv_scalar_time_us": 30.0,
     "aiv_mte3_time_us": 15.0,
 }

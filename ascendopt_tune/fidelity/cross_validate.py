@@ -18,7 +18,7 @@ from ..nouns.chip import Chip
 from ..nouns.clocks import Clock
 from .compare import ComparedRow, rows_of
 from .measured import PublishedValue
-from .runner import REPLAYED, Modelled
+from .runner import Modelled
 
 Matrix = npt.NDArray[np.float64]
 
@@ -60,7 +60,11 @@ def cross_validate(
 ) -> list[HeldOut]:
     """A line a family, and ``all`` at the end. ``modelled`` were run with the clocks of :func:`steps`."""
     by_name = {m.scenario.name: m for m in modelled}
-    rows = [r for r in rows_of(modelled, measured) if r.verdict and r.measured.metric in REPLAYED and r.modelled]
+    rows = [
+        r
+        for r in rows_of(modelled, measured)
+        if r.verdict and r.modelled and by_name[r.scenario].under_other_clocks(r.measured.metric) is not None
+    ]
     keys = sorted({key for m in modelled for key in constants(chip_of(m.chip))})
     errors, slopes, weights = _linear(rows, by_name, keys, chip_of)
     scenarios = np.array([r.scenario for r in rows])
@@ -94,11 +98,11 @@ def _linear(
         one = by_name[row.scenario]
         assert row.modelled is not None
         assert row.allowed is not None
-        assert one.replayed is not None
+        times = one.under_other_clocks(row.measured.metric)
+        assert times is not None
         value = row.measured.nearest(row.modelled)
         errors[i] = np.log(row.modelled / value)
         weights[i] = 1 / np.log1p(row.allowed / value)
-        times = one.replayed[:, REPLAYED.index(row.measured.metric)]
         for key, us in zip(constants(chip_of(one.chip)), times[1:], strict=True):
             slopes[i, place[key]] = np.log(us / times[0]) / STEP
     return errors, slopes, weights
@@ -128,9 +132,10 @@ def coverage(modelled: Sequence[Modelled], measured: Iterable[PublishedValue]) -
     inside = total = 0
     for row in rows_of(modelled, measured):
         one = by_name[row.scenario]
-        if not row.verdict or row.measured.metric not in REPLAYED or one.replayed is None:
+        times = one.under_other_clocks(row.measured.metric)
+        if not row.verdict or times is None:
             continue
-        low, high = np.percentile(one.replayed[:, REPLAYED.index(row.measured.metric)], (5, 95))
+        low, high = np.percentile(times, (5, 95))
         ends, rounding = row.measured.ends, row.measured.half_digit
         inside += bool(low - rounding <= ends[1] and ends[0] <= high + rounding)
         total += 1

@@ -44,10 +44,15 @@ class Modelled:
     hazards: int = 0
     replayed: npt.NDArray[np.float64] | None = None
 
+    def under_other_clocks(self, metric: str) -> npt.NDArray[np.float64] | None:
+        """The times (us) of a published metric, [clocks]; None for one that a replay doesn't tell, or without any."""
+        column = metric.replace("aic_mte2", "aiv_mte2")  # a replay tells of the cores that lead the task
+        return None if self.replayed is None or column not in REPLAYED else self.replayed[:, REPLAYED.index(column)]
+
     def value(self, metric: str) -> float | None:
         """The modelled value of a published metric, in its unit; None for one that isn't modelled."""
         p, counters = self.profile, self.profile.counters
-        read, written = counters["mte2_bytes"], counters["mte3_bytes"]
+        read, written = counters["mte2_bytes"], counters.get("mte3_bytes", 0)  # cube cores have no MTE3
         if metric.startswith("aiv_") and metric.endswith("_ratio"):
             return float(p.to_json()[metric])  # type: ignore[arg-type]
         if metric.endswith("_time_us") or metric == "task_duration_us":

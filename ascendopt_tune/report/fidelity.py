@@ -9,7 +9,7 @@ import numpy as np
 
 from ..fidelity import compare, output
 from ..fidelity.compare import LIMITS, ComparedRow
-from ..fidelity.runner import REPLAYED, Modelled
+from ..fidelity.runner import Modelled
 from ..fidelity.summary import FidelitySummary
 from .page import Card, DataTable, Figure, FigurePage, write_figures
 from .plot import COLOURS, GREY, Plot, Scale
@@ -74,9 +74,9 @@ def intervals(rows: Sequence[ComparedRow], modelled: Sequence[Modelled]) -> dict
     by_name = {m.scenario.name: m for m in modelled}
     out = {}
     for i, row in enumerate(rows):
-        times = by_name[row.scenario].replayed
-        if times is not None and row.measured.metric in REPLAYED:
-            low, high = np.percentile(times[:, REPLAYED.index(row.measured.metric)], (5, 95))
+        times = by_name[row.scenario].under_other_clocks(row.measured.metric)
+        if times is not None:
+            low, high = np.percentile(times, (5, 95))
             out[i] = float(low), float(high)
     return out
 

@@ -38,6 +38,7 @@ constexpr Binding kNumbers[] = {
     {"mte2.hbm_latency_cycles", &Chip::mte2_hbm_latency, 1},
     {"mte2.request_cycles", &Chip::mte2_request_cycles, 1},
     {"mte2.l2_request_cycles", &Chip::mte2_l2_request_cycles, 1},
+    {"mte2.past_l2_factor", &Chip::mte2_past_l2_factor, 1},
     {"mte2.same_line_cycles", &Chip::mte2_same_line_cycles, 1},
     {"mte2.bytes_per_cycle", &Chip::mte2_bytes_per_cycle, 1},
     {"mte2.l2_bytes_per_cycle", &Chip::mte2_l2_bytes_per_cycle, 1},

@@ -25,7 +25,9 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
                           ? chip_.nd2nz_request_cycles * (1 - resident) + chip_.nd2nz_l2_request_cycles * resident
                       : in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
                            : chip_.mte3_request_cycles;
-  const double own = t.pieces * each + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
+  const double past = in && !t.cached ? chip_.mte2_past_l2_factor : 1;
+  const double own =
+      t.pieces * each * past + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
   // Requests of several cores to one window of GM are served one after another.
   const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
   return sharers > 1 ? std::max(own, t.requests * sharers * chip_.same_window_cycles) : own;
