@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_cube import NAMES, clean, default_options, device, launch, up
 
@@ -103,7 +103,17 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, int], str]:
     return case, dtype
 
 
+def plain(height: int, width: int, channels: int, dtype: str = "float16", **more: int) -> dict[str, int]:
+    """A matrix of height x width rows, as products want it."""
+    case = {**dict.fromkeys(FIELDS, 0), "padding": 0, **PLAIN, "height": height, "width": width, "channels": channels}
+    return {**case, "rows": height * width, "columns": channels, **more}
+
+
+TALL = plain(6, 3, 8, "float32", to_b=1, transpose=1)  # 18 rows: an odd number of 8 columns in the matrix beside it
+
+
 @given(cases())
+@example((TALL, "float32"))
 @settings(max_examples=150, deadline=None)
 def test_windows_are_numpys(drawn: tuple[dict[str, int], str]) -> None:
     case, dtype = drawn
@@ -130,12 +140,6 @@ def test_repeats_make_one_matrix(dtype: str, to_b: int, transpose: int, along: i
     rows = np.concatenate([np.arange(16) + (0 if along else 32 * i) for i in range(1 if along else 3)])
     columns = np.concatenate([np.arange(c0) + (2 * c0 * i if along else 0) for i in range(3 if along else 1)])
     check(case, dtype, image, whole[np.ix_(rows, columns)])
-
-
-def plain(height: int, width: int, channels: int, dtype: str = "float16", **more: int) -> dict[str, int]:
-    """A matrix of height x width rows, as products want it."""
-    case = {**dict.fromkeys(FIELDS, 0), "padding": 0, **PLAIN, "height": height, "width": width, "channels": channels}
-    return {**case, "rows": height * width, "columns": channels, **more}
 
 
 def test_loads_that_meet_the_boundary_go_on_at_the_begin_of_l1() -> None:

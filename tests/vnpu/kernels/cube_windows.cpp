@@ -65,7 +65,8 @@ void Windows(GM_ADDR image, GM_ADDR one, GM_ADDR out, const WindowCase& p) {
   LocalTensor<C> c(TPosition::CO1, 0, 131072 / sizeof(C));
   constexpr uint32_t c0 = 32 / sizeof(T);
   DataCopy(l1, global<T>(image), p.bytes / sizeof(T));
-  const uint32_t tall = Up(p.toB ? p.m : p.n, 16), wide = Up(p.k, c0) / c0;
+  // kDirectionAlign takes two of float's columns of fractals at a time from L0A.
+  const uint32_t tall = Up(p.toB ? p.m : p.n, 16), wide = Up(p.k, p.toB && p.transpose ? 16 : c0) / c0;
   DataCopy(ones, global<T>(one), Nd2NzParams(1, p.k, p.k, 0, p.k, tall, 1, 0));
   Order<HardEvent::MTE2_MTE1>(p.leaveOut & 1);
   if (p.toB) {
