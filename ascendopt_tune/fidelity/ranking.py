@@ -8,11 +8,11 @@ from itertools import combinations
 from math import log
 from statistics import mean
 
-from .compare import ComparedRow
+from .compare import WHOLE, ComparedRow
 from .table import Family
 
 #: By which metrics scenarios are compared, the first that both have.
-RANKED = ("task_duration_us", "system_counter_ticks_per_1000_add", "time_us_per_100_loops")
+RANKED = (*WHOLE, "system_counter_ticks_per_1000_add", "time_us_per_100_loops")
 #: Measured values closer than this, relatively or in microseconds, are not ranked: repeated measurements differ as much
 #: (asc-devkit's pages from version to version; msprof's op_summary has a resolution of 0.1 us).
 EQUAL, EQUAL_US = 0.02, 0.1

@@ -52,7 +52,8 @@ class Modelled:
     def value(self, metric: str) -> float | None:
         """The modelled value of a published metric, in its unit; None for one that isn't modelled."""
         p, counters = self.profile, self.profile.counters
-        read, written = counters["mte2_bytes"], counters.get("mte3_bytes", 0)  # cube cores have no MTE3
+        # Cube cores have no MTE3, and both kinds together counters by kind.
+        read, written = counters.get("mte2_bytes", 0), counters.get("mte3_bytes", 0)
         if metric.startswith("aiv_") and metric.endswith("_ratio"):
             return float(p.to_json()[metric])  # type: ignore[arg-type]
         if metric.endswith("_time_us") or metric == "task_duration_us":

@@ -111,9 +111,11 @@ constexpr Count kCounts[] = {
     {"scalar.dcache_ways", &Chip::dcache_ways},
 };
 
-constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",   "ub_access_cycles", "gm_hit_cycles",
-                                                   "gm_miss_cycles", "flag_cycles",      "mask_cycles",
-                                                   "queue_cycles",   "buffer_cycles",    ""};
+constexpr const char* kScalarKeys[kScalarKinds] = {
+    "issue_cycles", "ub_access_cycles", "gm_hit_cycles",       "gm_miss_cycles",       "flag_cycles",    "mask_cycles",
+    "queue_cycles", "buffer_cycles",    "matmul_start_cycles", "matmul_tiling_cycles", "message_cycles", ""};
+
+std::string scalar_key(int kind) { return std::string("scalar.") + kScalarKeys[kind]; }
 
 constexpr const char* kTypes[] = {"float",  "half",  "bfloat16", "int8",   "uint8", "int16",     "uint16", "int32",
                                   "uint32", "int64", "uint64",   "double", "bool",  "complex64", "int4",   "none"};
@@ -163,8 +165,7 @@ void Chip::read() {
   for (const Binding& b : kNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Binding& b : kLaterNumbers) this->*b.number = number(b.key) * b.factor;
   for (const Count& c : kCounts) this->*c.number = static_cast<uint32_t>(number(c.key));
-  for (int i = 0; i + 1 < kScalarKinds; i++)
-    scalar[static_cast<size_t>(i)] = number(std::string("scalar.") + kScalarKeys[i]);
+  for (int i = 0; i + 1 < kScalarKinds; i++) scalar[static_cast<size_t>(i)] = number(scalar_key(i));
   scalar[static_cast<int>(ScalarKind::Cycle)] = 1;
   // Errors that all figures of the table share (an instrument's) are errors of these two.
   const double offset = number("vector.head_offset_cycles"), factor = number("vector.pace_factor");
@@ -194,10 +195,15 @@ void Chip::read_rows(const std::string& table, double offset, double factor) {
 namespace {
 
 // What concerns cube cores alone, and other numbers that files may lack.
+std::vector<std::string> later_keys() {
+  std::vector<std::string> keys;
+  for (const Binding& b : kLaterNumbers) keys.emplace_back(b.key);
+  for (int i = static_cast<int>(ScalarKind::MatmulStart); i + 1 < kScalarKinds; i++) keys.push_back(scalar_key(i));
+  return keys;
+}
 bool is_later(const std::string& key) {
-  const auto begins = [&](const std::string& with) { return key.compare(0, with.size(), with) == 0; };
-  return begins(kCubeTable) || std::any_of(std::begin(kLaterNumbers), std::end(kLaterNumbers),
-                                           [&](const Binding& b) { return begins(b.key); });
+  const std::vector<std::string> keys = later_keys();
+  return key.compare(0, kCubeTable.size(), kCubeTable) == 0 || std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 // Files that inherit nothing (`calibrate` writes such) may be older than a size or count of the architecture, and than
@@ -205,8 +211,9 @@ bool is_later(const std::string& key) {
 void add_architecture(std::map<std::string, std::string>& values, const std::filesystem::path& folder) {
   const auto missing = [&](const Count& c) { return values.count(c.key) == 0; };
   const auto arch = values.find("chip.arch");
-  const bool numbers = std::all_of(std::begin(kLaterNumbers), std::end(kLaterNumbers),
-                                   [&](const Binding& b) { return values.count(b.key) != 0; });
+  const std::vector<std::string> keys = later_keys();
+  const bool numbers =
+      std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return values.count(key) != 0; });
   if (arch == values.end() || (numbers && std::none_of(std::begin(kCounts), std::end(kCounts), missing))) return;
   const auto file = folder / "architecture" / (arch->second + ".toml");
   if (!std::filesystem::is_regular_file(file)) return;

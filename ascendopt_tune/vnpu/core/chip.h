@@ -10,9 +10,23 @@
 
 namespace vnpu {
 
-// What the scalar unit does; each kind costs a constant of the chip file, section [scalar]. Cycle: one instruction of
-// one cycle.
-enum class ScalarKind : uint8_t { Issue, LocalAccess, GmHit, GmMiss, Flag, Mask, Queue, Buffer, Cycle, kCount };
+// What the scalar unit does; each kind costs a constant of the chip file, section [scalar]. The last ones before Cycle
+// are of the high-level Matmul; files of one's own may be older than those. Cycle: one instruction of one cycle.
+enum class ScalarKind : uint8_t {
+  Issue,
+  LocalAccess,
+  GmHit,
+  GmMiss,
+  Flag,
+  Mask,
+  Queue,
+  Buffer,
+  MatmulStart,
+  MatmulTiling,
+  Message,
+  Cycle,
+  kCount
+};
 constexpr int kScalarKinds = static_cast<int>(ScalarKind::kCount);
 
 // One row of the table of vector instructions: the pipe is busy for head + pace * units cycles.

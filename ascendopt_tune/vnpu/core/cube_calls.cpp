@@ -57,6 +57,7 @@ void Core::serve() {
     }
     const CubeCall call = std::move(*next);
     open.erase(next);
+    scalar(ScalarKind::Message);  // that a core has ended is one, too
     if (!call.run) {
       running--;
       for (auto& [number, m] : multiplications) m.ready = m.ready && m.from != call.from;

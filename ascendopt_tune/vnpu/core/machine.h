@@ -199,6 +199,7 @@ class Core {
   UnitFlags unit_flags;
   MultiplicationFlags multiplication;
   std::map<size_t, Matmul> multiplications;      // of the vector cores of the group, by the objects' numbers
+  bool multiplies = false;                       // an object of the high-level Matmul has been started
   std::map<const void*, size_t> matmul_numbers;  // of this vector core's objects, as they were initialized
   const void* caller = nullptr;                  // the kernel's call, while an API that is made of others runs
   Atomic atomic = Atomic::None;

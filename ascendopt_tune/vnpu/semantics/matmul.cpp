@@ -153,6 +153,10 @@ void Multiplication::check() const {
 }
 
 void Multiplication::init() {
+  Core& here = core();
+  if (!here.multiplies) here.scalar(ScalarKind::MatmulStart);
+  here.multiplies = true;
+  if (!m_.configuration.constant_tiling) here.scalar(ScalarKind::MatmulTiling);
   allocate_flags(flags_);
   check();
   a_.allocate();

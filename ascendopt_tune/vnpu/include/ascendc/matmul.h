@@ -176,6 +176,7 @@ class MatmulImpl {
     state_.configuration.unit_flag = config.enUnitFlag;
     state_.configuration.split = config.isEnableChannelSplit;
     state_.configuration.triangle = MATMUL_POLICY<MM_CFG>::triangle;
+    state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
     state_.configuration.scalar_instructions = scalar_instructions;
     describe(state_.a, A_TYPE::pos, A_TYPE::format, vnpu::dtype_of<SrcAT>(), A_TYPE::isTrans);
     describe(state_.b, B_TYPE::pos, B_TYPE::format, vnpu::dtype_of<SrcBT>(), B_TYPE::isTrans);

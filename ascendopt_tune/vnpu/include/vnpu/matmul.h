@@ -39,6 +39,7 @@ struct MatmulConfiguration {
   bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
   bool split = false;                // float tiles of C get 8 columns
   int32_t triangle = 0;              // 1: blocks below the diagonal are left out, -1: above
+  bool constant_tiling = false;      // known when the kernel is compiled
   uint32_t scalar_instructions = 0;  // that a product costs beside what is issued
 };
 
