@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -147,13 +148,14 @@ def _plain(name: str) -> str:
 def _params(op: Mapping[str, Any]) -> tuple[tuple[ParamDef, ...], tuple[ParamDef, ...]]:
     raw = [*op["inputs"], *op["outputs"]]
     columns = _columns(raw)
+    each = math.prod(len(p["dtype_list"]) or 1 for p in raw)  # columns that become of one of the definition's
     params = [
         ParamDef(
             name=p["name"],
             dtypes=tuple(data_type_name(c[i]) for c in columns),
             kind=p["kind"],
             init_values=tuple(float(v) for v in p["init_values"]),
-            formats=tuple(_FORMAT_NAMES.get(f, f"format{f}") for f in (p["formats"] or p["format_list"])),
+            formats=_formats(p, each),
             shape_from_kernel=bool(p.get("shape_from_kernel")),
             value_depend=p["value_depend"] or (i < len(op["inputs"]) and bool(op["tiling_value_inputs"] >> i & 1)),
         )
@@ -161,6 +163,12 @@ def _params(op: Mapping[str, Any]) -> tuple[tuple[ParamDef, ...], tuple[ParamDef
     ]
     split = len(op["inputs"])
     return tuple(params[:split]), tuple(params[split:])
+
+
+def _formats(param: Mapping[str, Any], each: int) -> tuple[str, ...]:
+    """A format for each column, where the definition has columns of them."""
+    numbers = [f for f in param["formats"] for _ in range(each)] or param["format_list"]
+    return tuple(_FORMAT_NAMES.get(f, f"format{f}") for f in numbers)
 
 
 def _columns(params: Sequence[Mapping[str, Any]]) -> list[list[int]]:

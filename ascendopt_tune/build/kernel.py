@@ -8,7 +8,7 @@ It defines the dtype and format macros of the column, declares the tiling data c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ _C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "complex
 
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+_STRUCT = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?(\w+)\s*\{")
 _HOST_CODE = """\
 #define AOT_HOST_LAUNCH(...) ((void)0)
 #define main aot_host_main
@@ -98,7 +99,7 @@ def _macros(signature: Signature, column: int) -> list[str]:
 
 
 #: Structures that the toolkit's own header has for both sides.
-_OWN_STRUCTS = {"TCubeTiling": "kernel_tiling/kernel_tiling.h"}
+_OWN_STRUCTS = dict.fromkeys(("TCubeTiling", "SoftMaxTiling"), "kernel_tiling/kernel_tiling.h")
 
 
 def _declare(struct: TilingStruct) -> list[str]:
@@ -110,6 +111,15 @@ def _declare(struct: TilingStruct) -> list[str]:
         lines.append(f"  {f.struct or f.c_type} {f.name}{f'[{f.count}]' if f.count else ''};")
     lines += ["};", f'static_assert(sizeof({struct.name}) == {struct.size}, "layout of {struct.name}");']
     return lines
+
+
+def _without_own(structs: Sequence[TilingStruct], sources: Iterable[str]) -> list[TilingStruct]:
+    """Those the kernel doesn't define itself, as one does that registers a structure of C++."""
+    texts = list(sources)
+    if not any("REGISTER_TILING_DEFAULT" in text for text in texts):
+        return list(structs)
+    own = {name for text in texts for name in _STRUCT.findall(text)}
+    return [s for s in structs if s.name not in own]
 
 
 def _tiling_classes(structs: Sequence[TilingStruct], key: int) -> list[str]:
@@ -178,7 +188,7 @@ def kernel_unit(
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
         head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
-    head += [TILING_MACROS, _RESERVED, *_tiling_classes(structs, key)]
+    head += [TILING_MACROS, _RESERVED, *_tiling_classes(_without_own(structs, pair.kernel.values()), key)]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")

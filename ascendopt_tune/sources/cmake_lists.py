@@ -17,6 +17,8 @@ from ..files import read_plain
 _FILE_BYTES = 4 << 20
 # Libraries of the host side whose sources we want; ``opapi`` (hand-written aclnn interfaces) is not among them.
 _HOST_TARGETS = ("optiling", "opsproto", "op_host_aclnn", "op_host_aclnnInner", "op_host_aclnnExc")
+# What ``add_modules_sources`` takes of the folder it stands in.
+_HOST_MODULES = ("*_def*.cpp", "*_infershape*.cpp", "*_tiling*.cpp", "op_tiling/**/*.cpp")
 _STATEMENT = re.compile(r"(?P<name>\w+)\s*\((?P<body>[^()]*)\)")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -31,13 +33,11 @@ class BuildRules:
 
 
 def read_build_rules(folder: Path) -> BuildRules:
-    """What ``folder/CMakeLists.txt`` says; nothing where there is no such file."""
+    """What ``folder/CMakeLists.txt`` says, and ``op_host/``'s where that one has subdirectories or isn't there."""
     folder = folder.resolve()
     read = _Reading(folder, _variables(folder))
-    for name, words in _statements(folder / "CMakeLists.txt"):
-        statement = _READ.get(name)
-        if statement is not None and words:
-            statement(read, words)
+    if read.take(folder) or not (folder / "CMakeLists.txt").is_file():
+        read.take(folder / "op_host")
     common = read.variables.get("OP_COMMON_DIR")
     if common and (Path(common) / "inc").is_dir():
         read.includes[Path(common) / "inc"] = None  # the repository adds it to every host library
@@ -54,6 +54,18 @@ class _Reading:
     sources: dict[Path, None] = field(default_factory=dict)
     includes: dict[Path, None] = field(default_factory=dict)
     options: list[str] = field(default_factory=list)
+
+    def take(self, folder: Path) -> bool:
+        """Reads ``folder``'s statements; whether there are subdirectories (which ones is often a loop's matter)."""
+        self.folder = folder
+        self.variables |= dict.fromkeys(("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR"), str(folder))
+        goes_on = False
+        for name, words in _statements(folder / "CMakeLists.txt"):
+            goes_on |= name == "add_subdirectory"
+            statement = _READ.get(name)
+            if statement is not None and words:
+                statement(self, words)
+        return goes_on
 
     def set(self, words: list[str]) -> None:
         self.variables[words[0]] = ";".join(_resolve(w, self.variables) for w in words[1:])
@@ -73,6 +85,11 @@ class _Reading:
         if "OPTIONS" in words:
             self.options += [_resolve(w, self.variables) for w in words[words.index("OPTIONS") + 1 :]]
 
+    def add_modules_sources(self, _: list[str]) -> None:
+        """The macro with which CANN's own repositories add what they know by its name."""
+        found = (f for pattern in _HOST_MODULES for f in sorted(self.folder.glob(pattern)))
+        self.sources.update(dict.fromkeys(found))
+
     def _of_host(self, words: list[str]) -> Iterable[Path]:
         return _paths(words[1:], self.folder, self.variables) if words[0] in _HOST_TARGETS else ()
 
@@ -82,6 +99,7 @@ _READ = {
     "file": _Reading.file,
     "target_sources": _Reading.target_sources,
     "target_include_directories": _Reading.target_include_directories,
+    "add_modules_sources": _Reading.add_modules_sources,
     "add_ops_compile_options": _Reading.add_ops_compile_options,
 }
 

@@ -20,10 +20,11 @@ _TILING_H = """
 #include "tiling/tiling_api.h"
 namespace optiling {
 BEGIN_TILING_DATA_DEF(AskTilingData)
-  TILING_DATA_FIELD_DEF_ARR(uint32_t, 24, sizes);
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 34, sizes);
   TILING_DATA_FIELD_DEF_STRUCT(SoftMaxTiling, softmax);
   TILING_DATA_FIELD_DEF_STRUCT(LogSoftMaxTiling, logSoftmax);
   TILING_DATA_FIELD_DEF_STRUCT(RmsNormTiling, rmsNorm);
+  TILING_DATA_FIELD_DEF_STRUCT(SoftMaxTiling, flash);
 END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
 }
@@ -35,7 +36,7 @@ namespace optiling {
 static ge::graphStatus Tiling(gert::TilingContext* context) {
   AskTilingData data;
   using namespace AscendC;
-  uint32_t n[24] = {};
+  uint32_t n[34] = {};
   const ge::Shape rows({100, 64}), batch({2, 16, 64}), tall({300, 40});
   n[0] = GetSoftMaxMaxTmpSize(rows, 4, false);
   n[1] = GetSoftMaxMinTmpSize(rows, 4, false);
@@ -51,6 +52,21 @@ static ge::graphStatus Tiling(gert::TilingContext* context) {
   GetCumSumMaxMinTmpSize(rows, 2, false, false, n[18], n[19]);
   GetRmsNormMaxMinTmpSize(batch, 4, n[20], n[21]);
   GetRmsNormMaxMinTmpSize(batch, 2, n[22], n[23]);
+  const ge::Shape long_rows({24, 1024}), many({512, 64});
+  n[24] = GetSoftMaxFlashV2MaxTmpSize(rows, 4, 4, true);
+  n[25] = GetSoftMaxFlashV2MinTmpSize(rows, 4, 4, true);
+  n[26] = GetSoftMaxFlashV2MaxTmpSize(rows, 2, 4, true);
+  n[27] = GetSoftMaxFlashV2MinTmpSize(rows, 2, 2, false, false, true);
+  n[28] = GetSoftMaxFlashV2MaxTmpSize(many, 4, 4, true, true);
+  n[29] = GetSoftMaxFlashV2MinTmpSize(long_rows, 2, 4, true, true);
+  tiling::SoftMaxTiling plain;
+  SoftMaxFlashV2TilingFunc(many, 4, 4, 100 * 72 * 4, plain, true, true);
+  n[30] = plain.splitM;
+  n[31] = IsBasicBlockInSoftMax(plain, 4);
+  SoftMaxFlashV2TilingFunc(rows, 4, 4, 30 * 72 * 4, data.flash, true);
+  n[32] = IsBasicBlockInSoftMax(data.flash, 4);
+  SoftMaxFlashV2TilingFunc(rows, 2, 2, 30 * (32 + 64 + 64) * 4, plain, true, false, true);
+  n[33] = plain.splitM;
   data.set_sizes(n);
   SoftMaxTilingFunc(rows, 4, 30 * (8 + 64 + 64) * 4, data.softmax);
   LogSoftMaxTilingFunc(ge::Shape({96, 64}), 4, 30 * (8 + 64 + 64) * 4, data.logSoftmax);
@@ -112,12 +128,20 @@ def test_temporary_sizes_of_rows(words: list[int]) -> None:
 
 def test_softmax_tiling(words: list[int]) -> None:
     # 100 rows are no groups of eight: 24 of the 30 that fit, and what is left
-    assert words[24:40] == [100, 64, 6400, 100, 8, 800, 24, 64, 1536, 24, 8, 192, 4, 4, 256, 32]
+    assert words[34:50] == [100, 64, 6400, 100, 8, 800, 24, 64, 1536, 24, 8, 192, 4, 4, 256, 32]
     # 96 are: 24 divides them
-    assert words[40:56] == [96, 64, 6144, 96, 8, 768, 24, 64, 1536, 24, 8, 192, 4, 0, 0, 0]
+    assert words[50:66] == [96, 64, 6144, 96, 8, 768, 24, 64, 1536, 24, 8, 192, 4, 0, 0, 0]
 
 
 def test_rms_norm_tiling(words: list[int]) -> None:
-    reciprocal = struct.unpack("<f", struct.pack("<I", words[60]))[0]
+    reciprocal = struct.unpack("<f", struct.pack("<I", words[70]))[0]
     assert reciprocal == pytest.approx(1 / 60)
-    assert words[56:60] + words[61:68] == [2, 16, 64, 60, 320, 5, 8, 6, 1920, 128, 2]
+    assert words[66:70] + words[71:78] == [2, 16, 64, 60, 320, 5, 8, 6, 1920, 128, 2]
+
+
+def test_softmax_flash_tiling(words: list[int]) -> None:
+    assert words[24:28] == [100 * 72 * 4, 72 * 4, 100 * (16 + 64 + 64) * 4, 16 * (32 + 64 + 64) * 4]
+    # basic blocks: half of the rows until they are fewer than 256 repeats; rows of 1024 take a second repeat
+    assert words[28:30] == [128 * 72 * 4, 8 * (8 + 1024 + 128) * 4]
+    assert words[30:34] == [64, 1, 0, 16]
+    assert words[78:94] == [100, 64, 6400, 100, 8, 800, 24, 64, 1536, 24, 8, 192, 4, 4, 256, 32]

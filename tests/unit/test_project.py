@@ -55,6 +55,27 @@ def test_cmake_lists_decide_sources_options_and_folders(tmp_path: Path) -> None:
     assert common / "inc" in operator.host_include_dirs
 
 
+@pytest.mark.parametrize("whole", ["add_subdirectory(${SUB_DIR})", None, "project(operator)"])
+def test_lists_of_op_host_count_where_the_build_gets_there(tmp_path: Path, whole: str | None) -> None:
+    root = write_operator(tmp_path)
+    for name in ("scale_rows_tiling.cpp", "scale_rows_proto.cpp"):
+        (root / "op_host" / name).write_text("")
+    if whole is not None:
+        (root / "CMakeLists.txt").write_text(whole)
+    (root / "op_host" / "CMakeLists.txt").write_text(
+        """
+        target_sources(op_host_aclnn PRIVATE scale_rows.cpp)
+        add_modules_sources(OPTYPE scale_rows ACLNNTYPE aclnn)
+        add_ops_compile_options(OP_NAME ScaleRows OPTIONS --cce-auto-sync=off)
+        """
+    )
+    operator = load_project(root)
+    read = whole != "project(operator)"
+    assert operator.auto_sync == (not read)
+    assert ("op_host/scale_rows_proto.cpp" in operator.host_sources) == (not read)
+    assert "op_host/scale_rows_tiling.cpp" in operator.host_sources
+
+
 def test_bodies_of_a_neighbours_header_are_built_with_the_operator(tmp_path: Path) -> None:
     root = write_operator(tmp_path / "math")
     common = tmp_path / "math" / "other" / "op_host"

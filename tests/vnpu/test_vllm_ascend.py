@@ -21,13 +21,13 @@ import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads t
 import torch
 from cann_ops.table import Fault, Row, arguments, in_float64
 from direct_launch import Direct, run_kernel
-from vllm_ops import caching, routing, steps
+from vllm_ops import caching, cubes, routing, steps
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case
-from ascendopt_tune.nouns.outcome import Outcome, Timed
+from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed
 from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.project import load_project
 
@@ -166,7 +166,7 @@ ROWS = (
 
 
 ALL_ROWS = (*ROWS, *routing.ROWS, *caching.ROWS, *steps.ROWS)
-FAULTS = (*routing.FAULTS, *caching.FAULTS)
+FAULTS = (*routing.FAULTS, *caching.FAULTS, *cubes.FAULTS)
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +197,7 @@ def runs() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("row", "case", "dtype"), tuple(runs()))
 def test_project(row: Row, case: str, dtype: str, evaluator: Evaluator) -> None:
-    outcome = outcome_of(row, case, dtype, evaluator)
-    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
+    check(row, case, dtype, evaluator)
 
 
 @pytest.mark.parametrize("fault", [pytest.param(f, id=f.path) for f in FAULTS])
@@ -208,7 +207,17 @@ def test_a_fault_of_the_operator_itself_is_told(fault: Fault, evaluator: Evaluat
     assert fault.text in outcome.reason
 
 
-def outcome_of(row: Row | Fault, case: str, dtype: str, evaluator: Evaluator) -> Outcome:
+def check(row: Row, case: str, dtype: str, evaluator: Evaluator) -> Timed:
+    if row.hazard:  # of the operator as it is built; its values with the compiler's automatic synchronization
+        told = outcome_of(row, case, dtype, evaluator)
+        assert isinstance(told, Hazard)
+        assert row.hazard in told.reason
+    outcome = outcome_of(row, case, dtype, evaluator, ("--cce-auto-sync=on",) if row.hazard else ())
+    assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
+    return outcome
+
+
+def outcome_of(row: Row | Fault, case: str, dtype: str, evaluator: Evaluator, options: tuple[str, ...] = ()) -> Outcome:
     operator = load_project(sources() / "csrc" / row.path)
     signature = evaluator.describe(operator).signature
     names = [p.name for p in signature.inputs]
@@ -221,7 +230,8 @@ def outcome_of(row: Row | Fault, case: str, dtype: str, evaluator: Evaluator) ->
         chosen["in_place"] = [names[i] for i in row.in_place]
         chosen["initial"] = {signature.outputs[i].name: value for i, value in row.initial.items()}
     reference = in_float64(row.reference) if row.reference is not None else None
-    operator = dataclasses.replace(operator, reference=reference, settings=chosen)
+    options = (*operator.kernel_options, *options)
+    operator = dataclasses.replace(operator, reference=reference, settings=chosen, kernel_options=options)
     tensor, _, scalar = dtype.partition("/")
     inputs, outputs = arguments(case, {"T": tensor, "S": scalar or tensor})
     checked = Case(inputs, outputs, tuple(sorted(row.attrs.items())))

@@ -22,6 +22,7 @@
 #include "ascendc/vec_sort.h"
 #include "ascendc/adv_math.h"
 #include "ascendc/adv_compose.h"
+#include "ascendc/adv_flash.h"
 #include "ascendc/adv_rows.h"
 #include "ascendc/cube_load.h"
 #include "ascendc/cube_load3d.h"

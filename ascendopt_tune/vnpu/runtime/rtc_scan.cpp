@@ -189,7 +189,8 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   // What REGIST_MATMUL_OBJ expands to (include/lib/matmul_intf.h); with ASCENDC_CUBE_ONLY nobody is served.
   const auto says = [&](const char* word) { return std::find(tokens.begin(), tokens.end(), word) != tokens.end(); };
   if (says("register_matmul")) return says("serve_matmul") ? Cores::MixedTwo : Cores::Cube;
-  if (!names_position(tokens, cube_positions)) return Cores::Vector;
+  // A MatmulImpl that nobody registers multiplies where it is.
+  if (!names_position(tokens, cube_positions) && !says("MatmulImpl")) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
   return says("CrossCoreSetFlag") ? Cores::MixedTwo : Cores::Vector;
 }

@@ -1,8 +1,6 @@
 // params: call, dtype, then per call; see the cases
 #include "api_kernel.h"
 
-struct SoftMaxTiling {};
-
 template <typename T>
 __aicore__ inline void call(Params p) {
   LocalTensor<T> d = output<T>(), s = input<T>();

@@ -56,8 +56,9 @@
 
 namespace AscendC::tiling {
 
-// How a matrix multiplication is cut (AscendC reference, TCubeTiling): lengths in elements.
-struct TCubeTiling {
+// How a matrix multiplication is cut (AscendC reference, TCubeTiling): lengths in elements. Aligned as structures are
+// that a tiling class holds.
+struct alignas(8) TCubeTiling {
 #define VNPU_FIELD(name) int32_t name = 0;
   VNPU_CUBE_TILING_FIELDS(VNPU_FIELD)
 #undef VNPU_FIELD

@@ -1,10 +1,14 @@
 // What a structure shared by tiling function and kernel includes: the integer types, the tiling of the high-level
-// matrix multiplication, and what operators of several chips keep for their communication, opaque and of CANN's size.
+// matrix multiplication and of SoftMax, and what operators of several chips keep for their communication, opaque and of
+// CANN's size.
 #pragma once
 #include <cstdint>
 
 #include "kernel_tiling/cube_tiling_data.h"
+#include "kernel_tiling/softmax_tiling_data.h"
 
+using AscendC::tiling::ConfusionTransposeTiling;
+using AscendC::tiling::SoftMaxTiling;
 using AscendC::tiling::TCubeTiling;
 
 struct Mc2InitTiling {

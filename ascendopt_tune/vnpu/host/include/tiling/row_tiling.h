@@ -1,12 +1,13 @@
-// Tiling of the high-level APIs that work row by row: SoftMax, LogSoftMax, RmsNorm (AscendC reference, their Tiling
-// pages). Fields and values are those of asc-devkit for architecture 2201, because tiling programs hand them on and
-// divide the Unified Buffer by the sizes; the virtual NPU's own bodies need the shapes alone.
+// Tiling of the high-level APIs that work row by row: SoftMax, LogSoftMax, SoftmaxFlashV2, RmsNorm (AscendC reference,
+// their Tiling pages). Fields and values are those of asc-devkit for architecture 2201, because tiling programs hand
+// them on and divide the Unified Buffer by the sizes; the virtual NPU's own bodies need the shapes alone.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 #include "graph/tensor.h"
 #include "graph/types.h"
+#include "kernel_tiling/softmax_tiling_data.h"
 #include "register/tilingdata_base.h"
 
 namespace optiling {
@@ -18,29 +19,16 @@ namespace optiling {
 #define VNPU_REGISTER_TILING(NAME) REGISTER_TILING_DATA_CLASS(NAME##OpApi, NAME)
 #endif
 
-#define VNPU_SOFTMAX_TILING(NAME)                  \
-  BEGIN_TILING_DATA_DEF(NAME)                      \
-  TILING_DATA_FIELD_DEF(uint32_t, srcM);           \
-  TILING_DATA_FIELD_DEF(uint32_t, srcK);           \
-  TILING_DATA_FIELD_DEF(uint32_t, srcSize);        \
-  TILING_DATA_FIELD_DEF(uint32_t, outMaxM);        \
-  TILING_DATA_FIELD_DEF(uint32_t, outMaxK);        \
-  TILING_DATA_FIELD_DEF(uint32_t, outMaxSize);     \
-  TILING_DATA_FIELD_DEF(uint32_t, splitM);         \
-  TILING_DATA_FIELD_DEF(uint32_t, splitK);         \
-  TILING_DATA_FIELD_DEF(uint32_t, splitSize);      \
-  TILING_DATA_FIELD_DEF(uint32_t, reduceM);        \
-  TILING_DATA_FIELD_DEF(uint32_t, reduceK);        \
-  TILING_DATA_FIELD_DEF(uint32_t, reduceSize);     \
-  TILING_DATA_FIELD_DEF(uint32_t, rangeM);         \
-  TILING_DATA_FIELD_DEF(uint32_t, tailM);          \
-  TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize);  \
-  TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize); \
-  END_TILING_DATA_DEF;                             \
+#define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(uint32_t, name);
+#define VNPU_SOFTMAX_TILING(NAME)        \
+  BEGIN_TILING_DATA_DEF(NAME)            \
+  VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD) \
+  END_TILING_DATA_DEF;                   \
   VNPU_REGISTER_TILING(NAME)
 VNPU_SOFTMAX_TILING(SoftMaxTiling)
 VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
 #undef VNPU_SOFTMAX_TILING
+#undef VNPU_FIELD
 
 BEGIN_TILING_DATA_DEF(RmsNormTiling)
 TILING_DATA_FIELD_DEF(uint32_t, bLength);
@@ -81,35 +69,22 @@ inline uint32_t softmax_row_floats(const Rows& rows, uint32_t type_size) {
   return kRowBlockBytes / type_size + rows.length + kFloatsPerRepeat;
 }
 
+inline void hand_over(const tiling::SoftMaxTiling& from, tiling::SoftMaxTiling& to) { to = from; }
+template <typename Tiling>
+void hand_over(const tiling::SoftMaxTiling& from, Tiling& to) {
+#define VNPU_FIELD(name) to.set_##name(from.name);
+  VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD)
+#undef VNPU_FIELD
+}
+
 template <typename Tiling>
 void softmax_tiling(const ge::Shape& shape, uint32_t type_size, uint32_t bytes, Tiling& tiling) {
   const Rows rows(shape);
   if (rows.length == 0 || type_size == 0) return;
-  const uint32_t block = kRowBlockBytes / type_size;
   uint32_t split = std::min(bytes / uint32_t(sizeof(float)) / softmax_row_floats(rows, type_size), rows.count);
   if (split < rows.count && split > kFloatsPerBlock) split -= split % kFloatsPerBlock;
-  if (split > kFloatsPerBlock && rows.count % kFloatsPerBlock == 0 && rows.length % kFloatsPerRepeat == 0) {
-    split -= split % kFloatsPerBlock;  // whole groups of rows, all of one size, of at most 255 repeats
-    while (rows.count % split != 0) split -= kFloatsPerBlock;
-    while (split * rows.length >= 256 * kFloatsPerRepeat) split /= 2;
-  }
-  const uint32_t tail = split ? rows.count % split : 0;
-  tiling.set_srcM(rows.count);
-  tiling.set_srcK(rows.length);
-  tiling.set_srcSize(rows.count * rows.length);
-  tiling.set_outMaxM(rows.count);
-  tiling.set_outMaxK(block);
-  tiling.set_outMaxSize(rows.count * block);
-  tiling.set_splitM(split);
-  tiling.set_splitK(rows.length);
-  tiling.set_splitSize(split * rows.length);
-  tiling.set_reduceM(split);
-  tiling.set_reduceK(block);
-  tiling.set_reduceSize(split * block);
-  tiling.set_rangeM(split ? rows.count / split : 0);
-  tiling.set_tailM(tail);
-  tiling.set_tailSplitSize(tail * rows.length);
-  tiling.set_tailReduceSize(tail * block);
+  split = tiling::detail::whole_groups(split, rows.count, rows.length);
+  hand_over(tiling::detail::cut_rows(rows.count, rows.length, split, kRowBlockBytes / type_size), tiling);
 }
 
 }  // namespace detail
@@ -129,13 +104,58 @@ using TensorDataType = ge::DataType;
     const detail::Rows rows(srcShape);                                                                               \
     return dataTypeSize ? detail::softmax_row_floats(rows, dataTypeSize) * uint32_t(sizeof(float)) : 0;              \
   }                                                                                                                  \
-  inline void NAME##TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,                             \
-                               const uint32_t localWorkSpaceSize, optiling::NAME##Tiling& softmaxTiling) {           \
+  template <typename Tiling>                                                                                         \
+  void NAME##TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize, \
+                        Tiling& softmaxTiling) {                                                                     \
     detail::softmax_tiling(srcShape, dataTypeSize, localWorkSpaceSize, softmaxTiling);                               \
   }
 VNPU_SOFTMAX_SIZES(SoftMax)
 VNPU_SOFTMAX_SIZES(LogSoftMax)
 #undef VNPU_SOFTMAX_SIZES
+
+// Whether a tiling is one of basic blocks: no rows are left over, and a row is whole repeats, at least 256 bytes and
+// fewer than 2048 elements. Tilings are optiling's or AscendC::tiling's.
+inline bool IsBasicBlockInSoftMax(const tiling::SoftMaxTiling& tiling, const uint32_t dataTypeSize = 2) {
+  return dataTypeSize != 0 && tiling.tailM == 0 && tiling.srcK >= 256 / dataTypeSize && tiling.srcK < 2048 &&
+         tiling.srcK % detail::kFloatsPerRepeat == 0;
+}
+inline bool IsBasicBlockInSoftMax(optiling::SoftMaxTiling& tiling, const uint32_t dataTypeSize = 2) {
+  tiling::SoftMaxTiling plain;
+  plain.srcK = tiling.get_srcK();
+  plain.tailM = tiling.get_tailM();
+  return IsBasicBlockInSoftMax(plain, dataTypeSize);
+}
+
+// SoftmaxFlashV2: `dataTypeSize1` is the source's, `dataTypeSize2` that of sums and maxima.
+inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1,
+                                            const uint32_t dataTypeSize2, const bool /*isUpdate*/,
+                                            const bool isBasicBlock = false, const bool /*isFlashOutputBrc*/ = false) {
+  const detail::Rows rows(srcShape);
+  if (rows.length == 0 || dataTypeSize1 == 0 || dataTypeSize2 == 0) return 0;
+  const bool basic = isBasicBlock && rows.length % detail::kFloatsPerRepeat == 0 && rows.count % 8 == 0;
+  uint32_t count = rows.count;
+  while (basic && count * rows.length >= 256 * detail::kFloatsPerRepeat) count /= 2;
+  return count * tiling::detail::flash_row_floats(rows.length, dataTypeSize1, dataTypeSize2, basic) * 4;
+}
+inline uint32_t GetSoftMaxFlashV2MinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1,
+                                            const uint32_t dataTypeSize2, const bool /*isUpdate*/,
+                                            const bool isBasicBlock = false, const bool isFlashOutputBrc = false) {
+  const detail::Rows rows(srcShape);
+  if (rows.length == 0 || dataTypeSize1 == 0 || dataTypeSize2 == 0) return 0;
+  const bool basic = isBasicBlock && rows.length % detail::kFloatsPerRepeat == 0;
+  uint32_t count = basic ? 8 : 1;  // a piece is a group of rows there, or what fills a block with an element for each
+  if (isFlashOutputBrc) count = std::min(detail::kRowBlockBytes / dataTypeSize1, rows.count);
+  return count * tiling::detail::flash_row_floats(rows.length, dataTypeSize1, dataTypeSize2, basic) * 4;
+}
+template <typename Tiling>
+void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
+                              const uint32_t localWorkSpaceSize, Tiling& softmaxFlashTiling, const bool /*isUpdate*/,
+                              const bool isBasicBlock = false, const bool isFlashOutputBrc = false) {
+  const detail::Rows rows(srcShape);
+  detail::hand_over(tiling::detail::flash_tiling(rows.count, rows.length, dataTypeSize1, dataTypeSize2,
+                                                 localWorkSpaceSize / 4, isBasicBlock, isFlashOutputBrc),
+                    softmaxFlashTiling);
+}
 
 namespace detail {
 
