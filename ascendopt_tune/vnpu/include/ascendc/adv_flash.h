@@ -9,7 +9,6 @@ namespace AscendC {
 using tiling::ConfusionTransposeTiling;
 using tiling::SoftMaxTiling;
 
-// Limit of SoftMaxFlashV2TilingFunc: not in NZ format.
 ASCENDC_INLINE constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(
     const SoftMaxShapeInfo& shapeInfo, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
     const uint32_t localWorkSpaceSize, const bool /*isUpdate*/ = false, const bool isBasicBlock = false,
