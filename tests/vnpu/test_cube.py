@@ -315,8 +315,9 @@ TENSORS = (
     [
         (TENSORS % "half" + "LoadData(a, b, LoadData3DParamsV1<half>());", "LoadData3DParamsV1 does not exist on"),
         (TENSORS % "int4b_t" + "Mmad(c, a, b, MmadParams());", "AscendC::Mmad of these types is not covered"),
-        ("LocalTensor<half> a; MmadWithSparse(a, a, a, 1);", "AscendC::MmadWithSparse: not covered"),
-        ("LocalTensor<half> a; LoadDataWithSparse(a, a, a, 1);", "AscendC::LoadDataWithSparse: not covered"),
+        (TENSORS % "half" + "MmadWithSparse(c, a, b, MmadParams());", "AscendC::MmadWithSparse takes int8_t"),
+        (TENSORS % "half" + "LoadDataWithSparse(b, a, a, LoadData2DParams());", "LoadDataWithSparse takes int8_t"),
+        ("LocalTensor<half> a; LoadImageToLocal(a, 1);", "AscendC::LoadImageToLocal: not covered"),
     ],
 )
 def test_what_is_missing_is_refused_by_name_when_a_kernel_is_built(body: str, message: str) -> None:

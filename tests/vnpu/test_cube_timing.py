@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
 import pytest
-from test_cube import default_options, launch
+from test_cube import TilesCase, default_options, device, launch
 
+from ascendopt_tune.device.acl import LaunchOptions
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
 
 __all__ = ["default_options"]
@@ -61,3 +63,40 @@ def test_float_takes_twice_as_long_and_tails_round_up() -> None:
     fixed = mac("float16", 16, 16, 16) - 1
     assert mac("float16", 17, 33, 40) - fixed == pytest.approx(2 * 3 * 3)
     assert mac("float32", 17, 33, 40) - fixed == pytest.approx(2 * 2 * 3 * 5)
+
+
+# catlass, example 102: what GetBandwidth gives for copies of 128 rows that become tiles, GB/s of a core; by elements
+# from row to row (that are a multiple of 256, of 128, of 64, of 16, of nothing), rows of 16 to 512 halves.
+BANDWIDTHS = {
+    5120: (15.3, 27.2, 43.7, 60.5, 80.0, 80.0),
+    5248: (12.2, 21.7, 35.0, 48.4, 66.8, 80.0),
+    5184: (7.6, 13.6, 21.9, 30.2, 41.7, 65.2),
+    5136: (6.1, 10.9, 17.5, 24.2, 33.4, 52.2),
+    5119: (4.6, 8.1, 13.1, 18.1, 25.0, 39.1),
+}
+
+
+def cycles_of_a_row(columns: int, pitch: int) -> float:
+    """Of rows in HBM, by the 64 that 128 have more than 64."""
+    times = []
+    for rows in (64, 128):
+        x, out = np.zeros(rows * pitch, np.float16), np.zeros(128 * columns, np.float16)
+        case = TilesCase(1, rows, columns, 0, pitch, 128, 1, 0, out.nbytes)
+        device().options = LaunchOptions(state="flushed")
+        times.append(busy(launch("tiles_b16", [x], out, case), "mte2"))
+    return (times[1] - times[0]) / 64
+
+
+def test_rows_become_tiles_as_fast_as_catlass_says() -> None:
+    """Most of them within a quarter; docs/cube.md says which aren't."""
+    off = []
+    for pitch, bandwidths in BANDWIDTHS.items():
+        for i, published in enumerate(bandwidths):
+            columns = 16 << i
+            modelled = columns * 2 / cycles_of_a_row(columns, pitch) * CLOCK / 1000
+            print(f"{columns} of {pitch}: published {published} GB/s, modelled {modelled:.1f}")
+            off.append(math.log(modelled / published))
+    near, spread = sum(abs(x) < math.log(1.25) for x in off), math.exp(math.sqrt(sum(x * x for x in off) / len(off)))
+    print(f"{near} of {len(off)} within a quarter, spread {spread:.2f}")
+    assert near >= 17
+    assert spread < 1.35

@@ -14,7 +14,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from test_cube import default_options, device, factor, word
+from test_cube import default_options, device, factor, tiled, word
+from test_cube_sparse import halved, packed
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.kernel import without_launches
@@ -116,6 +117,14 @@ def columns(x: Array, width: int) -> Array:
     return x.reshape(x.shape[0], -1, width).transpose(1, 0, 2)
 
 
+def sparse() -> tuple[list[Array], Array]:
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(1, 10, s).astype(np.int8) for s in ((128, 64), (128, 64)))
+    left, kept, where = halved(b, rng)
+    arrays = [tiled(a, 32, 128), tiled(kept, 32, 128), tiled(packed(where), 8, 128)]
+    return [*map(np.ascontiguousarray, arrays), np.zeros((128, 128), np.int32)], a.astype(np.int64) @ left.T
+
+
 def quantized(x: Array) -> Array:
     return np.clip(np.rint(x * factor(0.1)), -128, 127)
 
@@ -130,6 +139,7 @@ TABLE = [
     Sample("mmad", "mmad_custom", 3, plain(np.float32, 30, 40, 70, "ab", bias=True), 3, 1e-3),
     Sample("mmad_unitflag", "mmad_with_unitflag_custom", 0, plain(np.float16, 128, 256, 512, slices=8), 2, 1e-2),
     Sample("mmad_gemv", "mmad_custom", 0, plain(np.float16, 1, 32, 256, "b"), 2, 1e-2),
+    Sample("mmad_with_sparse", "mmad_with_sparse_custom", 0, sparse, 3, hazard="PipeBarrier<PIPE_MTE1>"),
     Sample(*LOADS, 3, plain(np.int8, 40, 50, 70, "b"), 2),
     Sample(*LOADS, 4, plain(np.int8, 40, 50, 70, "b"), 2),
     Sample(*LOADS, 5, plain(np.int8, 40, 50, 70, "a"), 2),
@@ -160,14 +170,16 @@ TABLE = [
 
 
 def instance(text: str, kernel: str, parameters: int, values: str) -> str:
-    """A kernel that calls the sample's template with the constants of the sample's own host code, or others."""
+    """A kernel that calls the sample's; a template's parameters are the sample's own constants, or others."""
     template = re.search(rf"template <([^>]*)>\s*__global__ __cube__ void {kernel}", text)
-    assert template is not None
-    constants = {n.lower(): v for n, v in re.findall(r"constexpr\s+u?int\d+_t\s+(\w+)\s*=\s*(\d+);", text)}
-    values = values or ", ".join(constants[p.split()[-1].lower()] for p in template[1].split(","))
     names = [f"p{i}" for i in range(parameters)]
     declared = ", ".join(f"GM_ADDR {n}" for n in names)
-    return f'extern "C" __global__ __cube__ void probe({declared}) {{ {kernel}<{values}>({", ".join(names)}); }}\n'
+    entry = f'extern "C" __global__ __cube__ void probe({declared}) {{ {kernel}'
+    if template is None:
+        return f"{entry}({', '.join(names)}); }}\n"
+    constants = {n.lower(): v for n, v in re.findall(r"constexpr\s+u?int\d+_t\s+(\w+)\s*=\s*(\d+);", text)}
+    values = values or ", ".join(constants[p.split()[-1].lower()] for p in template[1].split(","))
+    return f"{entry}<{values}>({', '.join(names)}); }}\n"
 
 
 def unit(sample: Sample, folder: Path, parameters: int) -> tuple[str, list[str]]:

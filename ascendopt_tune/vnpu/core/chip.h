@@ -57,7 +57,9 @@ struct Chip {
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
   double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_bytes_per_cycle;
   double mte2_past_l2_factor;  // of the cycles that a piece takes when it is read past L2, to L1 as well
-  double nd2nz_request_cycles, nd2nz_l2_request_cycles;  // a row that is rearranged on the way to L1
+  // Rows that become tiles on the way to L1: a window from HBM, a row from L2, a row that begins inside of a window and
+  // goes on into the next one.
+  double nd2nz_request_cycles, nd2nz_bytes_per_cycle, nd2nz_l2_request_cycles, nd2nz_crossing_cycles;
   double fix_issue, fix_latency, fix_request_cycles, fix_partial_cycles, fix_bytes_per_cycle;
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
   double mte1_result, mac_result;

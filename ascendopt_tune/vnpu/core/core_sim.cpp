@@ -20,14 +20,28 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
     return std::max(t.pieces * chip_.fix_request_cycles + t.partial * chip_.fix_partial_cycles,
                     t.gm_bytes / chip_.fix_bytes_per_cycle);
   const bool in = r.pipe == Pipe::MTE2;
-  // A piece that begins in the line of the one before waits for it.
-  const double each = t.rearranged
-                          ? chip_.nd2nz_request_cycles * (1 - resident) + chip_.nd2nz_l2_request_cycles * resident
-                      : in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
-                           : chip_.mte3_request_cycles;
   const double past = in && !t.cached ? chip_.mte2_past_l2_factor : 1;
-  const double own =
-      t.pieces * each * past + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles);
+  if (t.rearranged) return shared_cycles(r, rearranging_cycles(t, resident) * past);
+  // A piece that begins in the line of the one before waits for it.
+  const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
+                         : chip_.mte3_request_cycles;
+  return shared_cycles(
+      r, t.pieces * each * past + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles));
+}
+
+// Rows that become tiles (ND2NZ). Off the cuts of requests the core takes whole windows apart itself, wherever they
+// come from; on them L2 is asked once a row.
+double CoreSim::rearranging_cycles(const Transfer& t, double resident) const {
+  const double rows = t.pieces - t.off_cuts, bytes = t.pieces == 0 ? 0 : t.bytes * rows / t.pieces;
+  const double hbm = (t.requests - t.off_requests) * chip_.nd2nz_request_cycles + bytes / chip_.nd2nz_bytes_per_cycle;
+  const double l2 = rows * chip_.nd2nz_l2_request_cycles;
+  const double off = chip_.nd2nz_request_cycles + chip_.gm_request_bytes / chip_.nd2nz_bytes_per_cycle;
+  return t.off_requests * off + hbm * (1 - resident) + l2 * resident + t.crossing * chip_.nd2nz_crossing_cycles +
+         t.same_line * chip_.mte2_same_line_cycles;
+}
+
+double CoreSim::shared_cycles(const Record& r, double own) const {
+  const Transfer& t = trace_.transfers[r.transfer];
   // Requests of several cores to one window of GM are served one after another.
   const double sharers = sharers_.empty() ? 1 : sharers_[static_cast<size_t>(r.transfer)];
   return sharers > 1 ? std::max(own, t.requests * sharers * chip_.same_window_cycles) : own;

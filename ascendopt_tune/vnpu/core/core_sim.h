@@ -130,7 +130,9 @@ class CoreSim {
   double& scalar_wait(Pipe src) { return times_.waits[0][static_cast<int>(src)]; }
 
   double request_cycles(const Record& r, double resident) const;  // what the requests of a copy take
-  double issue_cycles(Pipe pipe) const;                           // of a copy
+  double rearranging_cycles(const Transfer& t, double resident) const;
+  double shared_cycles(const Record& r, double own) const;  // where other cores ask for the same windows
+  double issue_cycles(Pipe pipe) const;                     // of a copy
   double result_cycles(Pipe pipe) const;  // from the end of an instruction to the end of its result's way
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);

@@ -194,6 +194,7 @@ class Core {
   // the table's begin), and unit flags.
   WindowRegisters windows;
   ShortFloats short_floats;
+  std::vector<uint8_t> places;  // of elements that a sparse matrix in L0B has; empty before the first
   OutgoingRegisters outgoing;
   const void* outgoing_words = nullptr;
   UnitFlags unit_flags;

@@ -41,6 +41,21 @@ void make_tiles(Core& c, const AccessSite& site, void* dst, const void* src, con
     }
 }
 
+// How rows that become tiles lie in the windows of global memory.
+void note_rows(Transfer& t, uint64_t canonical, const CopyShape& s, uint64_t stride, const Chip& chip) {
+  const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
+  t.rearranged = true;
+  if (t.pieces != s.bursts) return;  // short rows without gaps are one run
+  for (uint32_t r = 0; r < s.bursts; r++) {
+    const uint64_t begin = canonical + r * stride, end = begin + s.burst_bytes;
+    const auto touched = static_cast<uint32_t>((end - 1) / window - begin / window + 1);
+    t.crossing += touched > 1 && begin % window != 0;
+    if (begin % chip.gm_cut_bytes == 0) continue;
+    t.off_cuts++;
+    t.off_requests += touched;
+  }
+}
+
 // What the memory system sees of matrices whose rows lie `row_stride` apart.
 Transfer transfer_of_rows(uint64_t canonical, const RowsToTiles& s, const Chip& chip) {
   CopyShape shape;
@@ -49,13 +64,16 @@ Transfer transfer_of_rows(uint64_t canonical, const RowsToTiles& s, const Chip& 
   shape.burst_bytes = s.row_bytes;
   shape.cached = s.cached;
   Transfer t = transfer_of(canonical, shape, s.row_stride, false, chip);
-  t.rearranged = true;
+  note_rows(t, canonical, shape, s.row_stride, chip);
   if (one_run) return t;
   t.bytes *= s.matrices;  // as the first one's; to L2 a matrix is all from its first row to its last
   t.requests *= s.matrices;
   t.gm_bytes *= s.matrices;
   t.pieces *= s.matrices;
   t.same_line *= s.matrices;
+  t.off_cuts *= s.matrices;
+  t.off_requests *= s.matrices;
+  t.crossing *= s.matrices;
   t.bursts = s.matrices;
   t.burst_bytes = static_cast<uint32_t>((s.rows - 1) * s.row_stride + s.row_bytes);
   t.burst_stride = s.matrix_stride;
@@ -150,6 +168,32 @@ void load_tiles(Memory to, void* dst, const void* src, const TileLoad& l, DType 
   }
   const Work work{c.chip.instruction("LoadData", dtype), 1, cycles_to(to, uint64_t(l.repeats) * kFractalBytes), 0};
   c.issue(Pipe::MTE1, api, pc, work, {{into, true}, {from, false}});
+}
+
+void load_tiles_and_places(void* dst, const void* src, const void* places, uint32_t start, uint32_t repeats,
+                           const char* api) {
+  const void* pc = VNPU_PC;
+  if (repeats == 0) return;
+  Core& c = core();
+  c.needs(CoreKind::Cube, api, pc);
+  constexpr uint32_t kPlaces = kFractalBytes / 4;  // bytes of a tile of places
+  const Range from = pieces(at(src, uint64_t(start) * kFractalBytes), uint64_t(repeats) * kFractalBytes, 1, 0);
+  const Range where = pieces(at(places, uint64_t(start) * kPlaces), uint64_t(repeats) * kPlaces, 1, 0);
+  const Range into = pieces(dst, from.bytes, 1, 0);
+  c.check_local(into, kFractalBytes, api, pc, "destination", Memory::L0B);
+  c.check_local(from, kBlockBytes, api, pc, "source", Memory::L1);
+  c.check_local(where, kBlockBytes, api, pc, "places", Memory::L1);
+  const AccessSite site{Pipe::MTE1, api, pc, false};
+  const bool dirty = c.unwritten.any(from), lost = c.unwritten.any(where);
+  if (!dirty) c.unwritten.write(into);
+  std::memcpy(dst, reinterpret_cast<const void*>(from.addr), from.bytes);
+  if (dirty) c.unwritten.move(site, dst, reinterpret_cast<const void*>(from.addr), from.bytes);
+  if (lost) c.unwritten.write(into, c.unwritten.origin_of(site, where));
+  c.places.resize(c.chip.l0b_bytes / 4);
+  std::memcpy(&c.places[(c.local_offset(dst) - c.map[Memory::L0B].offset) / 4],
+              reinterpret_cast<const void*>(where.addr), where.bytes);
+  const Work work{c.chip.instruction("LoadDataWithSparse", DType::I8), 1, cycles_to(Memory::L0B, from.bytes), 0};
+  c.issue(Pipe::MTE1, api, pc, work, {{into, true}, {from, false}, {where, false}});
 }
 
 void load_tiles_from_gm(Memory to, void* dst, const void* src, const TileLoad& l, const char* api) {

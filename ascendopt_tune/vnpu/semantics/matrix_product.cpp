@@ -37,14 +37,15 @@ uint32_t tiles(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
 // Sizes of the operands in tiles. c0: elements in a row of an input's tile.
 struct Extent {
-  uint32_t m1, n1, k1, a_k1, c0;
+  uint32_t m1, n1, k1, a_k1, b_k1, c0;
   bool vector;  // m is 1: A is k elements in a row, and no tiles
   Extent(const Product& p, uint32_t element)
       : m1(tiles(p.m, kSide)),
         n1(tiles(p.n, kSide)),
         k1(tiles(p.k, kBlockBytes / element)),
+        b_k1(tiles(rows_of_b(p), kBlockBytes / element)),
         c0(kBlockBytes / element),
-        vector(p.m == 1) {
+        vector(p.m == 1 && !p.sparse) {
     a_k1 = p.pairs_of_columns && element == 4 ? (k1 + 1) / 2 * 2 : k1;
   }
   uint64_t a_row(uint32_t row, uint32_t tile) const {  // bytes to row `row` of column of tiles `tile` of A
@@ -54,6 +55,8 @@ struct Extent {
   uint64_t b_column(uint32_t column, uint32_t tile) const {  // bytes to column `column` of row of tiles `tile` of B
     return (tile * uint64_t(n1) + column / kSide) * kFractalBytes + column % kSide * kBlockBytes;
   }
+  static uint32_t rows_of_b(const Product& p) { return p.sparse ? p.k / 2 : p.k; }
+  uint64_t b_bytes() const { return uint64_t(b_k1) * n1 * kFractalBytes; }
   uint64_t a_bytes() const { return vector ? uint64_t(k1) * kBlockBytes : uint64_t(m1) * a_k1 * kFractalBytes; }
 };
 
@@ -71,7 +74,7 @@ struct Unpacked {
       const uint32_t k0 = t * e.c0, width = std::min(e.c0, p.k - k0);
       for (uint32_t r = 0; r < p.m; r++)
         widen(reinterpret_cast<const T*>(from_a + e.a_row(r, t)), &a[size_t(r) * p.k + k0], width);
-      for (uint32_t n = 0; n < e.n1; n++) {
+      for (uint32_t n = 0; n < e.n1 && !p.sparse; n++) {
         widen(reinterpret_cast<const T*>(from_b + e.b_column(n * kSide, t)), tile, size_t(kSide) * e.c0);
         S* to = &b[(size_t(n) * p.k + k0) * kSide];
         for (uint32_t k = 0; k < width; k++)
@@ -80,6 +83,24 @@ struct Unpacked {
     }
   }
 };
+
+// Two places for each four elements along k, of 2 bits each: the first one's among the first three, the second one's
+// among the last three (asc-devkit, MmadWithSparse, table 2: where both are one element, it counts for both).
+void put_in_place(Unpacked<int8_t, int32_t>& in, const int8_t* b, const uint8_t* places, const Product& p,
+                  const Extent& e, const char* api, const void* pc) {
+  for (uint32_t n = 0; n < e.n1 * kSide; n++)
+    for (uint32_t pair = 0; pair < p.k / 4; pair++) {
+      const uint32_t j = pair * 2;  // row of B as it lies there
+      const uint64_t lies = e.b_column(n, j / e.c0) + j % e.c0;
+      const uint32_t both = places[lies / 4] >> (lies % 4 * 2), first = both & 3, second = (both >> 2 & 3) + 1;
+      if (n < p.n && (first == 3 || second == 4))
+        throw KernelError(KernelError::kMisuse, std::string(api) + ": a place in four elements is 0, 1 or 2, not 3",
+                          api, pc);
+      int32_t* to = &in.b[(size_t(n / kSide) * p.k + pair * 4) * kSide + n % kSide];
+      to[first % 4 * kSide] += b[lies];
+      to[std::min(std::max(first, second), 3u) * kSide] += b[lies + 1];
+    }
+}
 
 // asc-devkit, HF32: which of the fraction's bits are kept on this architecture is in a picture; taken for 11.
 void round_all(std::vector<float>& values, bool ties_to_zero) {
@@ -134,8 +155,11 @@ void tile_product(S* out, const S* start, const S* a, const S* b, uint32_t k, ui
 }
 
 template <typename T, typename S>
-void product(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e) {
+void product(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e,
+             const uint8_t* places, const char* api, const void* pc) {
   Unpacked<T, S> in(static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), p, e);
+  if constexpr (std::is_same_v<T, int8_t>)
+    if (p.sparse) put_in_place(in, static_cast<const int8_t*>(b), places, p, e, api, pc);
   if constexpr (std::is_same_v<T, float>)
     if (const ShortFloats& s = core().short_floats; s.on) {
       round_all(in.a, s.ties_to_zero);
@@ -166,8 +190,8 @@ class Follower {
   void follow(void* c, const void* a, const void* b, const void* bias) {
     const bool old = p_.start == Product::Start::Old;
     const bool starts = old ? any_sum(c) : bias && c_.unwritten.any(pieces(bias, p_.n * 4, 1, 0));
-    const bool inputs = c_.unwritten.any(pieces(a, e_.a_bytes(), 1, 0)) ||
-                        c_.unwritten.any(pieces(b, uint64_t(e_.k1) * e_.n1 * kFractalBytes, 1, 0));
+    const bool inputs =
+        c_.unwritten.any(pieces(a, e_.a_bytes(), 1, 0)) || c_.unwritten.any(pieces(b, e_.b_bytes(), 1, 0));
     const Range results = pieces(c, uint64_t(e_.m1) * e_.n1 * kTileSums, 1, 0);
     const bool tails = p_.m % kSide != 0 || p_.n % kSide != 0;
     if (tails && !old) c_.unwritten.forget(results);
@@ -191,9 +215,9 @@ class Follower {
   }
   void by_element(void* c, const void* a, const void* b, const void* bias) {
     std::vector<uint32_t> rows(p_.m), columns(p_.n);
-    for (uint32_t r = 0; r < p_.m; r++) rows[r] = origin(a, [&](uint32_t t) { return e_.a_row(r, t); });
+    for (uint32_t r = 0; r < p_.m; r++) rows[r] = origin(a, p_.k, [&](uint32_t t) { return e_.a_row(r, t); });
     for (uint32_t n = 0; n < p_.n; n++) {
-      columns[n] = origin(b, [&](uint32_t t) { return e_.b_column(n, t); });
+      columns[n] = origin(b, Extent::rows_of_b(p_), [&](uint32_t t) { return e_.b_column(n, t); });
       if (bias && columns[n] == 0)
         columns[n] = c_.unwritten.origin_of(site_, pieces(static_cast<const uint8_t*>(bias) + n * 4, 4, 1, 0));
     }
@@ -201,9 +225,9 @@ class Follower {
       for (uint32_t r = 0; r < p_.m; r++) mark(c, r, n, rows[r] ? rows[r] : columns[n]);
   }
   template <typename F>
-  uint32_t origin(const void* operand, F offset) {
-    for (uint32_t t = 0; t < e_.k1; t++) {
-      const uint32_t bytes = std::min(e_.c0, p_.k - t * e_.c0) * element_;
+  uint32_t origin(const void* operand, uint32_t k, F offset) {
+    for (uint32_t t = 0; t * e_.c0 < k; t++) {
+      const uint32_t bytes = std::min(e_.c0, k - t * e_.c0) * element_;
       const Range r = pieces(static_cast<const uint8_t*>(operand) + offset(t), bytes, 1, 0);
       if (c_.unwritten.any(r)) return c_.unwritten.origin_of(site_, r);
     }
@@ -240,19 +264,26 @@ void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, co
 }
 
 void compute(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e, DType input,
-             const char* api, const void* pc) {
+             const uint8_t* places, const char* api, const void* pc) {
   switch (input) {
     case DType::F16:
-      return product<f16, float>(c, a, b, bias, p, e);
+      return product<f16, float>(c, a, b, bias, p, e, places, api, pc);
     case DType::BF16:
-      return product<bf16, float>(c, a, b, bias, p, e);
+      return product<bf16, float>(c, a, b, bias, p, e, places, api, pc);
     case DType::F32:
-      return product<float, float>(c, a, b, bias, p, e);
+      return product<float, float>(c, a, b, bias, p, e, places, api, pc);
     case DType::I8:
-      return product<int8_t, int32_t>(c, a, b, bias, p, e);
+      return product<int8_t, int32_t>(c, a, b, bias, p, e, places, api, pc);
     default:
       unsupported_dtype(api, input, pc);
   }
+}
+
+// Where the elements of B were, of a sparse one.
+const uint8_t* places_of(Core& c, const void* b, uint32_t k, const char* api, const void* pc) {
+  if (k % 4 != 0) misused(api, "k counts the left matrix' columns, four for each two of the other's rows", pc);
+  c.places.resize(c.chip.l0b_bytes / 4);
+  return &c.places[(c.local_offset(b) - c.map[Memory::L0B].offset) / 4];
 }
 
 // What a product touches, checked.
@@ -263,7 +294,7 @@ struct Touched {
           const char* api, const void* pc)
       : accesses{{pieces(c, uint64_t(e.m1) * e.n1 * kTileSums, 1, 0), true},
                  {pieces(a, e.a_bytes(), 1, 0), false},
-                 {pieces(b, uint64_t(e.k1) * e.n1 * kFractalBytes, 1, 0), false}} {
+                 {pieces(b, e.b_bytes(), 1, 0), false}} {
     core.check_local(accesses[0].range, kTileSums, api, pc, "destination", Memory::L0C);
     core.check_local(accesses[1].range, kFractalBytes, api, pc, "left matrix", Memory::L0A);
     core.check_local(accesses[2].range, kFractalBytes, api, pc, "right matrix", Memory::L0B);
@@ -290,9 +321,10 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   const Touched touched(on, c, a, b, start, p, e, api, pc);
   const uint64_t begin = on.local_offset(c) - on.map[Memory::L0C].offset;
   const uint64_t end = begin + touched.accesses[0].range.bytes;
+  const uint8_t* const places = p.sparse ? places_of(on, b, p.k, api, pc) : nullptr;
   if (p.unit_flag != 0) await_unit_flags(on, begin, end, api, pc);
   Follower(on, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, start);
-  compute(c, a, b, start, p, e, input, api, pc);
+  compute(c, a, b, start, p, e, input, places, api, pc);
   const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
   const bool rounds = input == DType::F32 && on.short_floats.on;
   const Work work{on.chip.instruction(rounds ? "MmadHF32" : "Mmad", input), 1, units, 0};

@@ -133,6 +133,16 @@ ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const Local
                      vnpu::dtype_of<T>(), "LoadDataWithTranspose");
 }
 
+// `idx`: two bits for each element, of the same tiles. Tiles and indices lie without gaps.
+template <typename T, typename U>
+ASCENDC_INLINE void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
+                                       const LoadData2DParams& p) {
+  static_assert(std::is_same_v<T, int8_t> && std::is_same_v<U, uint8_t>,
+                "AscendC::LoadDataWithSparse takes int8_t, and indices of uint8_t");
+  vnpu::load_tiles_and_places(dst.pointer(), src.pointer(), idx.pointer(), p.startIndex, p.repeatTimes,
+                              "LoadDataWithSparse");
+}
+
 // ---- constants ----
 template <typename T>
 ASCENDC_INLINE void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p) {

@@ -75,6 +75,20 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
                  detail::product_of(params, start), vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
 }
 
+// B has two in four elements along k, brought by LoadDataWithSparse; one row of A is no vector.
+template <typename T, typename U>
+ASCENDC_INLINE void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<U>& filter,
+                                   const MmadParams& params) {
+  static_assert(std::is_same_v<T, int32_t> && std::is_same_v<U, int8_t>,
+                "AscendC::MmadWithSparse takes int8_t, to int32_t");
+  using Start = vnpu::Product::Start;
+  const bool zero = params.cmatrixInitVal && !params.isBias;
+  vnpu::Product p = detail::product_of(params, zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old);
+  p.sparse = true;
+  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), nullptr, p, vnpu::DType::I8, vnpu::DType::I32,
+                 "MmadWithSparse");
+}
+
 // In which order the tiles of C are produced: values are the same, and so is the modelled time.
 ASCENDC_INLINE void SetMMRowMajor() { vnpu::scalar_cost(1); }
 ASCENDC_INLINE void SetMMColumnMajor() { vnpu::scalar_cost(1); }

@@ -36,8 +36,6 @@ constexpr bool never_value = false;
   VNPU_REFUSE(NAME, ": not covered by the virtual NPU at this stage: docs/cube.md says what cube kernels can use")
 
 // Of cube cores, and of kernels on cube and vector cores.
-VNPU_CUBE(MmadWithSparse)
-VNPU_CUBE(LoadDataWithSparse)
 VNPU_CUBE(LoadImageToLocal)
 VNPU_CUBE(SetAippFunctions)
 VNPU_NOT_COVERED(GetHcclContext, "hccl")

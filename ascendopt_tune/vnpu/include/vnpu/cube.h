@@ -26,6 +26,12 @@ struct TileLoad {
 void load_tiles(Memory to, void* dst, const void* src, const TileLoad& load, DType dtype, const char* api);
 void load_tiles_from_gm(Memory to, void* dst, const void* src, const TileLoad& load, const char* api);
 
+// Whole tiles of a matrix of which two in four elements along k are left, from L1 to L0B, and where those were, a tile
+// of 128 bytes for each, to a memory that products alone read. The memory has a quarter of L0B's bytes, and a tile's
+// place in it is a quarter of its place there.
+void load_tiles_and_places(void* dst, const void* src, const void* places, uint32_t start, uint32_t repeats,
+                           const char* api);
+
 // Squares of tiles, transposed: 16 x 16 elements of 2 bytes (one tile), 16 x 16 of 4 (two tiles side by side) or 32 x
 // 32 of 1 (two tiles, one below the other). `start` and `src_stride` in squares; `dst_gap` between the first tiles of
 // squares, `tile_gap` between the tiles of one, from end to start, in tiles.
@@ -53,6 +59,7 @@ struct Product {
   enum class Start : uint8_t { Zero, Old, Bias } start = Start::Zero;
   uint8_t unit_flag = 0;
   bool pairs_of_columns = false;  // 4-byte A: its tiles come in pairs
+  bool sparse = false;            // of B two in four elements along k are there, see load_tiles_and_places
 };
 // `bias` counts with Start::Bias; null is the table's begin.
 void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,

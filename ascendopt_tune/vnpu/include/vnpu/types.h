@@ -79,8 +79,11 @@ struct Transfer {
   uint32_t same_line = 0;  // of them, those that begin in the line in which the piece before them ended
   uint32_t partial = 0;    // of the windows, those that are touched in part (counted for FIX)
   bool write = false;
-  bool rearranged = false;  // its rows become tiles on the way in
-  bool cached = true;       // false: past L2 (SetL2CacheHint)
+  bool rearranged = false;    // its rows become tiles on the way in: of these
+  uint32_t off_cuts = 0;      //   those that don't begin where requests are cut,
+  uint32_t off_requests = 0;  // the windows that they touch,
+  uint32_t crossing = 0;      // and those that begin inside of a window and go on into the next one
+  bool cached = true;         // false: past L2 (SetL2CacheHint)
 };
 
 }  // namespace vnpu
