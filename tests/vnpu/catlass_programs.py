@@ -26,10 +26,11 @@ LAUNCH = re.compile(
 DEFINES = ["-DCATLASS_ARCH=2201", "-DL2_CACHE_HINT"]
 FILTER = """#include <iostream>
 #include <iterator>
+#include "rtc_aggregates.h"
 #include "rtc_specialize.h"
 int main() {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-  std::cout << vnpu_rtc::with_partial_specializations(text);
+  std::cout << vnpu_rtc::with_aggregates(vnpu_rtc::with_partial_specializations(text));
 }
 """
 
@@ -45,7 +46,8 @@ def _run(command: list[str], work: Path, given: str | None = None, **environment
 def specializer(folder: Path) -> Path:
     """The run-time compiler's own step for g++ before 14, as a program: host code needs it, too."""
     (folder / "filter.cpp").write_text(FILTER)
-    sources = [folder / "filter.cpp", RUNTIME / "rtc_specialize.cpp", RUNTIME / "rtc_tokens.cpp"]
+    parts = (RUNTIME / f"rtc_{part}.cpp" for part in ("aggregates", "specialize", "tokens"))
+    sources = [folder / "filter.cpp", *parts]
     _run(["g++", "-std=c++17", "-O1", f"-I{RUNTIME}", *map(str, sources), "-o", str(folder / "filter")], folder)
     return folder / "filter"
 

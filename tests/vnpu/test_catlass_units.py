@@ -5,12 +5,14 @@ The sources are found through ``ASCENDOPT_CATLASS``; without it these tests are 
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from catlass_programs import Program
+from catlass_programs import Program, specializer
 
+from ascendopt_tune.build.toolkit import host_compiler
 from ascendopt_tune.settings import settings
 
 
@@ -43,6 +45,7 @@ TABLE = [
     Example("25_matmul_full_loadA", "256 512 1024"),
     Example("34_single_core_splitk_matmul", "256 512 1024", "c++20"),
     Example("37_streamk_matmul", "256 512 1024"),
+    Example("12_quant_matmul", "256 512 1024", "c++20"),
     Example("31_small_matmul", "200 300 200"),
 ]
 
@@ -50,6 +53,29 @@ TABLE = [
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tools")
+
+
+#: A class that is an aggregate in C++17 alone, and others that are none or may not be touched.
+CLASSES = """
+template <class T> struct Pair { __attribute__((always_inline)) Pair() = default; T* p{nullptr}; unsigned n{0}; };
+class Later { public: Later() = default; ~Later() = default; int x{1}; };
+struct Two { Two() = default; Two(int given) : x(given) {} int x{2}; };
+class Hidden { Hidden() = default; public: static Hidden make() { return {}; } int x{3}; };
+struct Outer { int x{f()}; static int f() { struct Inner { Inner() = default; int y; }; Inner i = {4}; return i.y; } };
+Pair<int> pair = {nullptr, 5u};
+Two two = {6};
+static_assert(!__is_aggregate(Two) && __is_aggregate(Pair<int>));
+"""
+
+
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_aggregates_of_one_standard_are_taken_with_the_other(standard: str, tools: Path, tmp_path: Path) -> None:
+    text = subprocess.run([specializer(tools)], input=CLASSES, capture_output=True, text=True, check=True).stdout
+    assert text.count("\n") == CLASSES.count("\n")
+    left = [name for name in ("Pair", "Later", "Two", "Hidden", "Inner") if f" {name}() =" in text]
+    assert left == ["Two", "Hidden"]
+    (tmp_path / "classes.cpp").write_text(text)
+    subprocess.run([host_compiler(), f"-std={standard}", "-fsyntax-only", tmp_path / "classes.cpp"], check=True)
 
 
 @pytest.mark.parametrize("example", TABLE, ids=lambda e: e.folder)

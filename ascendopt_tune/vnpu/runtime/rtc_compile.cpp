@@ -15,6 +15,7 @@
 
 #include "acl/acl_rt_compile.h"
 #include "rtc.h"
+#include "rtc_aggregates.h"
 #include "rtc_specialize.h"
 
 extern char** environ;
@@ -307,7 +308,7 @@ class Compilation {
     if (!attribute.empty())
       return refuse(ACL_ERROR_RTC_COMPILATION,
                     program_->name + ": error: the attribute " + attribute + " is not for kernels\n");
-    if (with_partial_specializations(expanded_) != expanded_) specialized_.insert(pass);
+    if (as_the_compiler_takes_it(expanded_) != expanded_) rewritten_passes_.insert(pass);
     *kernels = find_kernels(expanded_);
     kernels->insert(kernels->end(), program_->expressions.begin(), program_->expressions.end());
     return ACL_SUCCESS;
@@ -344,12 +345,20 @@ class Compilation {
     return finish(linking(std::move(command)));
   }
 
-  // What a pass compiles: the program, or what is left of it when members of its classes are specialized in a way that
-  // g++ takes.
-  fs::path text_of(Pass pass) const { return specialized_.count(pass) != 0 ? rewritten_ : source_; }
+  std::string as_the_compiler_takes_it(const std::string& text) const {
+    const std::string specialized = with_partial_specializations(text);
+    const auto newer = [](const std::string& option) {
+      return starts_with(option, "-std=") && option.find("17") == std::string::npos;
+    };
+    const auto& options = options_.arguments;
+    return std::any_of(options.begin(), options.end(), newer) ? with_aggregates(specialized) : specialized;
+  }
+
+  // What a pass compiles: the program, or what is left of it when it is said in a way that the compiler takes.
+  fs::path text_of(Pass pass) const { return rewritten_passes_.count(pass) != 0 ? rewritten_ : source_; }
   int write_for(Pass pass) {
     if (!write_file(source_, text_ + exports(pass))) return full();
-    if (specialized_.count(pass) == 0) return ACL_SUCCESS;
+    if (rewritten_passes_.count(pass) == 0) return ACL_SUCCESS;
     std::vector<std::string> command = base(pass);
     command.insert(command.end(), {"-E", "-fpch-preprocess", source_.string(), "-o", rewritten_.string()});
     if (const int code = finish(command); code != ACL_SUCCESS) return code;
@@ -357,7 +366,7 @@ class Compilation {
     // Reserved words have been looked for: what macros made of them since is no word of the program.
     static const std::string poison = "#pragma GCC poison";
     for (size_t at = text.find(poison); at != std::string::npos; at = text.find(poison, at)) text.replace(at, 2, "//");
-    return write_file(rewritten_, with_partial_specializations(text)) ? ACL_SUCCESS : full();
+    return write_file(rewritten_, as_the_compiler_takes_it(text)) ? ACL_SUCCESS : full();
   }
 
   std::string exports(Pass pass) const {
@@ -456,7 +465,7 @@ class Compilation {
   const fs::path visible_ = folder_.path() / "aclrtc_exports";
   const fs::path listing_ = folder_.path() / "aclrtc_listing";
   std::string expanded_;                         // the program, preprocessed
-  std::set<Pass> specialized_;                   // whose text has specializations inside of classes
+  std::set<Pass> rewritten_passes_;              // whose text is said another way for the compiler
   std::map<Pass, std::vector<Kernel>> kernels_;  // those that a pass compiles; none is empty
   const bool guarded_ = fs::path(compiler_).filename().string().find("clang") == std::string::npos;
 };
