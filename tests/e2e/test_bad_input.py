@@ -95,10 +95,10 @@ def test_a_kernel_file_says_itself_what_to_launch(refused: Refused, tmp_path: Pa
 
 def test_what_cube_kernels_lack_is_refused_with_the_reason(refused: Refused, tmp_path: Path) -> None:
     kernel = tmp_path / "cube.cpp"
-    kernel.write_text(BROKEN.replace("NoSuchThing", "MmadWithSparse"))
+    kernel.write_text(BROKEN.replace("NoSuchThing", "SetAippFunctions"))
     case = ["--input", "x=float32[8]", "--output", "y=float32[8]"]
     text = refused("run", "--kernel", str(kernel), "--block-dim", "1", *case)
-    for word in ("AscendC::MmadWithSparse", "not covered", "at this stage", "docs/cube.md", "docs/api.md"):
+    for word in ("AscendC::SetAippFunctions", "not covered", "at this stage", "docs/cube.md", "docs/api.md"):
         assert word in text
 
 

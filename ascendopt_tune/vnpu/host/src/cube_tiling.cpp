@@ -39,12 +39,20 @@ int64_t bytes_of(DataType t) {
 // a product and a copy cost. Rounded from vnpu/chips/architecture/2201.toml and docs/cube.md; they only rank tilings.
 constexpr double kIn = 64, kOut = 64, kLeft = 256, kRight = 128, kRequest = 5, kProduct = 8, kStart = 500;
 constexpr int64_t kWindow = 512;
+constexpr double kCrossing = 11;  // cycles more for a row that begins within a window and ends in the next
 constexpr double kUnevenBlocks = 1.02;
 constexpr double kUneven = 1.25;  // what a kernel may lose before cores get different shares
 
 // Windows that `rows` rows touch which begin anywhere, or, if they fill windows, where windows do.
 double windows(int64_t rows, int64_t bytes) {
   return static_cast<double>(rows * (bytes / kWindow + (bytes % kWindow != 0)));
+}
+
+// Rows of a core's part that are copied to L1 beside those of other cores' parts: shares that don't fill windows cross
+// them.
+double copied(int64_t rows, int64_t bytes) {
+  const double crossing = bytes % kWindow != 0 && kWindow % bytes != 0 ? kCrossing : 0;
+  return static_cast<double>(rows) * std::max(static_cast<double>(bytes) / kIn, crossing + kRequest);
 }
 
 }  // namespace
@@ -102,7 +110,9 @@ bool Chooser::valid() const {
 // What a product of one core's part costs in all, at the pace of its slowest pipe.
 double Chooser::weigh(int64_t m, int64_t n, int64_t k) const {
   const double tiles = static_cast<double>(pieces(m, 16) * pieces(n, 16) * pieces(k, c0_)) * (size_ == 4 ? 2 : 1);
-  const double in = static_cast<double>((m + n) * k * size_) / kIn;
+  const double left = t_.a_.turned && m < m_ ? copied(k, m * size_) : static_cast<double>(m * k * size_) / kIn;
+  const double right = !t_.b_.turned && n < n_ ? copied(k, n * size_) : static_cast<double>(n * k * size_) / kIn;
+  const double in = left + right;
   const double out = static_cast<double>(m * n * bytes_of(t_.c_.type)) / kOut;
   return std::max({tiles, in, out}) + kStart;
 }
