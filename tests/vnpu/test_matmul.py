@@ -327,6 +327,14 @@ def test_tilings_that_are_known(built: Path, wish: dict[str, int], fields: str, 
     assert t.of(*fields.split()) == values
 
 
+@pytest.mark.parametrize(("n", "cores"), [(1024, 24), (4096, 20), (2048, 24)])
+def test_shares_of_rows_end_where_windows_do(built: Path, n: int, cores: int) -> None:
+    """A row of a share that begins within a window of 512 bytes and ends in the next costs as much as two."""
+    t = choose(built, 512, n, 1024, cores)
+    assert t is not None
+    assert 512 % (t.singleCoreN * 2) == 0 or t.singleCoreN * 2 % 512 == 0
+
+
 def test_no_tiling(built: Path) -> None:
     assert choose(built, 64, 64, 64, dtype="int4") is None
     assert choose(built, 64, 64, 0) is None
