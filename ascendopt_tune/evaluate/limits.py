@@ -27,6 +27,7 @@ from . import protocol, sandbox
 _LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
 _LOG_BYTES = 16 << 20  # what a candidate may print
 _ANSWER_BYTES = 256 << 20
+_ENDING_S = 5.0  # from the end of the answers to the end of the process, on a busy machine
 _TOKEN, _HEADER = 16, 24  # an answer is a token, the length of what follows (8 bytes), and JSON
 
 
@@ -113,7 +114,7 @@ def run_confined(
             with contextlib.suppress(BrokenPipeError):
                 os.write(replies, b"+")
         if answer is not None and document is None:
-            status = _wait(pid, time.monotonic() + 1.0)
+            status = _wait(pid, time.monotonic() + _ENDING_S)
     finally:
         os.close(reader)
         os.close(replies)

@@ -7,6 +7,7 @@ exact it can be asked to be.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,7 @@ def _exactly(
     import torch
 
     assert operator.reference is not None
+    _one_thread_first()
     # The same memory for every sign: getting pages from the system takes longer than the arithmetic.
     wide = [_map_any(lambda a: np.empty(a.shape, np.float64 if _floating(a) else a.dtype), a) for a in inputs]
     for sign in signs:
@@ -268,6 +270,19 @@ def _listed(arrays: Any) -> tuple[Array, ...]:
     return tuple(arrays) if isinstance(arrays, (tuple, list)) else (arrays,)
 
 
+@functools.cache
+def _one_thread_first() -> None:
+    """Calls a vector function of MKL with one thread, before a reference does with several.
+
+    The first call in a process looks for the processor's kind, and a second thread that calls meanwhile may get code of
+    a lower accuracy: in 1 process of 1500 (torch 2.13.0, MKL 2024.2, two threads) one half of exp's results was up to
+    1.5e-4 off, relatively.
+    """
+    import torch
+
+    torch.ones(1).exp()
+
+
 def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -> tuple[Arrays, ...]:
     """One entry per output of ``case``, in its dtype and shape.
 
@@ -278,6 +293,7 @@ def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -
         OperatorError: the reference fails, or gives other outputs than the case has; the text says which.
     """
     assert operator.reference is not None
+    _one_thread_first()
     attrs = dict(case.attrs)
     try:
         results = operator.reference(*(_map_any(to_tensor, a) for a in inputs), **attrs)

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from ..build.host import compiler_version
 from ..build.toolkit import Toolkit, host_compiler
 from ..device.acl import load_library
-from ..errors import AscendOptError, DeviceError
+from ..errors import AscendOptError, DeviceError, Lost
 from ..nouns.chip import load_chip
 from . import protocol, sandbox
 from .limits import ProcessLimits
@@ -251,7 +251,9 @@ class Server:
             )
             return {"value": protocol.encode(value)}, not worker.knows_expected
         except AscendOptError as error:
-            return {"error": protocol.encode_error(error)}, not worker.knows_expected
+            # What was killed may have been the first process of the namespace, without which nothing starts in it.
+            again = not worker.knows_expected and not isinstance(error, Lost)
+            return {"error": protocol.encode_error(error)}, again
         finally:
             if keep:  # outputs and tiling bytes stay, what was needed to make them goes
                 for name in ("kernel", "host"):
