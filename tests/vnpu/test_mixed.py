@@ -286,6 +286,35 @@ def test_both_kinds_work_in_modelled_time() -> None:
     assert abs(second - first) < 0.1 * first
 
 
+def test_groups_take_whatever_cores_are_free() -> None:
+    """A public profile of 910B2 (fidelity, T3): 256 groups that work on one of two vector cores take 6 rounds of 48,
+    not 11 of 24; and T1: a group begins with all its cores."""
+    text = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void k(GM_ADDR out, uint32_t both) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  if ASCEND_IS_AIC return;
+  if (GetSubBlockIdx() > both) return;
+  LocalTensor<int32_t> x(TPosition::VECCALC, 0, 8);
+  x.SetValue(0, 1);
+  for (uint32_t i = 0; i < 3000; i++) x.SetValue(0, x.GetValue(0) + 1);
+}"""
+    acl = device()
+    function = acl.load(acl.compile(text, "k.cpp")).function("k")
+    pointer = acl.malloc(64)
+
+    def us(groups: int, both: int) -> float:
+        acl.launch(function, groups, [pointer, ctypes.c_uint32(both)])
+        acl.synchronize()
+        return float(acl.report()["profile"]["task_duration_us"])
+
+    cubes = int(load_chip(DEFAULT_CHIP).values["core.aic"])
+    one = us(1, 0)
+    assert us(2 * cubes - 1, 0) < 1.2 * one < us(2 * cubes, 0) < 2.2 * one
+    assert us(cubes, 1) < 1.2 * one < 1.8 * one < us(2 * cubes, 1)
+    acl.free(pointer)
+
+
 def test_flags_hand_time_over() -> None:
     """Neither kind waits in the twin without flags, which is shorter by what each round's two flags take."""
     chip = load_chip("ascend910b2")

@@ -29,10 +29,11 @@ enum class ScalarKind : uint8_t {
 };
 constexpr int kScalarKinds = static_cast<int>(ScalarKind::kCount);
 
-// One row of the table of vector instructions: the pipe is busy for head + pace * units cycles.
+// One row of a table of instructions: the pipe is busy for head + pace * units cycles; its result takes `result` more,
+// where that is less than 0 as many as its pipe's do.
 struct InstructionCost {
   std::string name;  // "Add.float"
-  double head, pace;
+  double head, pace, result = -1;
 };
 
 struct Chip {

@@ -71,7 +71,9 @@ double CoreSim::issue_cycles(Pipe pipe) const {
   return pipe == Pipe::MTE2 ? chip_.mte2_issue : pipe == Pipe::FIX ? chip_.fix_issue : chip_.mte3_issue;
 }
 
-double CoreSim::result_cycles(Pipe pipe) const {
+double CoreSim::result_cycles(Pipe pipe, const Record& r) const {
+  const double own = costs_.result(r);
+  if (own >= 0) return own;
   return pipe == Pipe::M ? chip_.mac_result : pipe == Pipe::MTE1 ? chip_.mte1_result : chip_.vec_result;
 }
 
@@ -186,7 +188,7 @@ inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Ar
   PipeState& p = pipes_[static_cast<int>(pipe)];
   if (r.transfer < 0) {
     const double free = now + costs_.work(r);
-    finish(pipe, p, r, now, free, free + result_cycles(pipe));
+    finish(pipe, p, r, now, free, free + result_cycles(pipe, r));
     return true;
   }
   if (pipe == Pipe::MTE2 && held_by_write(now, p, r)) return false;

@@ -133,7 +133,8 @@ class CoreSim {
   double rearranging_cycles(const Transfer& t, double resident) const;
   double shared_cycles(const Record& r, double own) const;  // where other cores ask for the same windows
   double issue_cycles(Pipe pipe) const;                     // of a copy
-  double result_cycles(Pipe pipe) const;  // from the end of an instruction to the end of its result's way
+  double result_cycles(Pipe pipe,
+                       const Record& r) const;  // from the end of an instruction to the end of its result's way
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
   void scalar_waits(double until, const Record& r, Pipe src, double& counter);

@@ -11,6 +11,8 @@ class Costs {
   Costs(const Trace& trace, const Chip& chip) : trace_(trace), chip_(chip) { extend(); }
 
   double work(const Record& r) const { return works_[r.work]; }
+  // Of its last instruction; less than 0: as its pipe's.
+  double result(const Record& r) const { return chip_.instructions[trace_.works.items()[r.work].instruction].result; }
   double scalar(const Record& r) const { return scalars_[r.scalar]; }
   double scalar_tail() const { return scalars_[trace_.scalar_tail]; }
 

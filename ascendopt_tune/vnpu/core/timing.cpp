@@ -98,7 +98,6 @@ class Simulation {
         groups_(task.groups),
         cross_(groups_),
         fronts_{Front(task, chip, state), Front(task, chip, state)},
-        running_(static_cast<size_t>(groups_.blocks), groups_.size()),
         ended_(task.traces.size()),
         timeline_(timeline) {
     cores_.reserve(task.traces.size());
@@ -116,6 +115,8 @@ class Simulation {
     while (true) {
       if (cross_.news()) {
         advance_all();
+      } else if (next_may_start()) {
+        start_next();
       } else if (traffic_.awaited()) {
         const int core = traffic_.step(cores_.data());
         if (core >= 0) advance(static_cast<size_t>(core));
@@ -165,30 +166,43 @@ class Simulation {
     for (int i = 0; i < started_ * groups_.size(); i++) advance(static_cast<size_t>(i));
   }
 
-  // Lets a core go on as far as it can; the cores of a group that ends take the next.
+  // Lets a core go on as far as it can. Where its part ends it is free for another group.
   void advance(size_t core) {
-    going_.push_back(core);
-    while (!going_.empty()) {
-      const size_t next = going_.back();
-      going_.pop_back();
-      step(next);
-    }
-  }
-  void step(size_t core) {
     cores_[core].advance(traffic_.arrivals());
     if (ended_[core] || !cores_[core].finished()) return;
     ended_[core] = true;
-    const int size = groups_.size(), group = groups_.group(static_cast<int>(core));
-    if (--running_[static_cast<size_t>(group)] > 0 || started_ == groups_.blocks) return;
+    free_[groups_.kind(static_cast<int>(core)) == CoreKind::Cube].push_back(core);
+  }
+
+  // Whether the next group can have the cores it needs, before anything else happens that might free others.
+  bool next_may_start() {
+    if (started_ == groups_.blocks || free_[0].size() < static_cast<size_t>(groups_.vectors) ||
+        free_[1].size() < static_cast<size_t>(groups_.cubes))
+      return false;
+    double start = 0;
+    for (int kind = 0; kind < 2; kind++) {
+      const auto needed = kind == 0 ? groups_.vectors : groups_.cubes;
+      if (needed == 0) continue;
+      std::sort(free_[kind].begin(), free_[kind].end(),
+                [this](size_t a, size_t b) { return std::pair(cores_[a].end(), a) < std::pair(cores_[b].end(), b); });
+      start = std::max(start, cores_[free_[kind][static_cast<size_t>(needed - 1)]].end());
+    }
+    return !traffic_.awaited() || start <= traffic_.next();
+  }
+
+  // The next group takes the cores of each kind that were free first, which next_may_start has sorted.
+  void start_next() {
+    const int size = groups_.size(), next = started_++;
     double free = 0;
-    const int next = started_++;
     for (int i = 0; i < size; i++) {
-      const auto from = static_cast<size_t>(group * size + i), to = static_cast<size_t>(next * size + i);
-      free = std::max(free, cores_[from].end());
-      if (timeline_) timeline_->cores[to] = timeline_->cores[from];
+      const auto to = static_cast<size_t>(next * size + i);
+      std::vector<size_t>& those = free_[groups_.kind(static_cast<int>(to)) == CoreKind::Cube];
+      free = std::max(free, cores_[those.front()].end());
+      if (timeline_) timeline_->cores[to] = timeline_->cores[those.front()];
+      those.erase(those.begin());
     }
     start(next, free);
-    for (int i = size; i-- > 0;) going_.push_back(static_cast<size_t>(next * size + i));
+    for (int i = 0; i < size; i++) advance(static_cast<size_t>(next * size + i));
   }
 
   // Cores at SyncAll: lets those go together that meet each other. False when some are not there.
@@ -216,11 +230,10 @@ class Simulation {
   Traffic traffic_;
   const Groups groups_;
   CrossFlags<double> cross_;
-  Front fronts_[2];           // of vector cores, and of cube cores
-  int started_ = 0;           // groups that have cores, or had them
-  std::vector<int> running_;  // cores of a group that have not ended
+  Front fronts_[2];              // of vector cores, and of cube cores
+  int started_ = 0;              // groups that have cores, or had them
+  std::vector<size_t> free_[2];  // vector cores and cube cores whose part has ended and that have got no other
   std::vector<bool> ended_;
-  std::vector<size_t> going_;  // cores to let go on, the last one first
   Timeline* timeline_;
   std::vector<CoreSim> cores_;
 };

@@ -1,5 +1,6 @@
 #include "traffic.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vnpu {
@@ -36,6 +37,10 @@ void Traffic::arrive(const Arrival& a) {
   if (!t.write && m.written_back > 0)
     bandwidth_.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
   bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
+}
+
+double Traffic::next() const {
+  return arrivals_.empty() ? bandwidth_.next() : std::min(arrivals_.top().time, bandwidth_.next());
 }
 
 int Traffic::step(CoreSim* cores) {

@@ -17,7 +17,8 @@ class Traffic {
   Arrivals& arrivals() { return arrivals_; }
   // Whether a core waits for anything that is under way.
   bool awaited() const { return !arrivals_.empty() || bandwidth_.awaited(); }
-  // Lets the next thing happen. Returns the core that is told of it and may go on, -1 for none.
+  double next() const;  // when the next thing happens, of an awaited one
+  // Lets it happen. Returns the core that is told of it and may go on, -1 for none.
   int step(CoreSim* cores);
 
   double hit_bytes() const { return hits_; }  // of reads and writes that were in L2

@@ -412,14 +412,30 @@ extern "C" __global__ __cube__ void products(GM_ADDR out, uint32_t count, uint32
   Fixpipe(global<float>(out), c, FixpipeParamsV220(16, 16, 16, 16, false));
 }
 
-// Loads of `a` tiles to L0A and `b` to L0B, one instruction each, waited for in pairs.
-extern "C" __global__ __cube__ void loads(GM_ADDR src, uint32_t count, uint32_t a, uint32_t b) {
+// 64 x 64 to L0A and to L0B as windows of 1 x 1, one instruction each, waited for in pairs.
+extern "C" __global__ __cube__ void loads(GM_ADDR src, uint32_t count) {
+  LocalTensor<half> l1(TPosition::A1, 0, 32768), a2(TPosition::A2, 0, 32768), b2(TPosition::B2, 0, 32768);
+  DataCopy(l1, global<half>(src), 32768);
+  PipeBarrier<PIPE_ALL>();
+  const uint8_t pad[4] = {0, 0, 0, 0};
+  const LoadData3DParamsV2<half> windows(pad, 1, 64, 64, 64, 64, 0, 0, 1, 1, 1, 1, 1, 1, false, false, half(0));
+  for (uint32_t i = 0; i < count; i++) {
+    LoadData(a2, l1, windows);
+    LoadData(b2, l1, windows);
+    PipeBarrier<PIPE_ALL>();
+  }
+}
+
+// Loads of 128 x 64 to L0A, a row of tiles each, and of 64 x 256 to L0B, waited for together.
+extern "C" __global__ __cube__ void rows_of_tiles(GM_ADDR src, uint32_t count) {
   LocalTensor<half> l1(TPosition::A1, 0, 32768), a2(TPosition::A2, 0, 32768), b2(TPosition::B2, 0, 32768);
   DataCopy(l1, global<half>(src), 32768);
   PipeBarrier<PIPE_ALL>();
   for (uint32_t i = 0; i < count; i++) {
-    LoadData(a2, l1, LoadData2DParams(0, a, 1, 0, 0, false, 0));
-    LoadData(b2, l1, LoadData2DParams(0, b, 1, 0, 0, false, 0));
+    for (uint32_t row = 0; row < 8; row++)
+      LoadData(a2[row * 1024], l1[row * 256], LoadData2DParams(0, 4, 8, 0, 0, false, 0));
+    for (uint32_t row = 0; row < 4; row++)
+      LoadData(b2[row * 4096], l1[row * 256], LoadData2DParams(0, 16, 4, 0, 0, true, 0));
     PipeBarrier<PIPE_ALL>();
   }
 }
