@@ -15,6 +15,7 @@ from pathlib import Path
 from ..nouns.case import DTYPES, Case
 from ..nouns.operator import Operator, Pair, Signature
 from ..sources.project import parameters_of, template_parameters
+from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
 
 _GE_DTYPE = {
@@ -188,7 +189,12 @@ def kernel_unit(
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
         head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
-    head += [TILING_MACROS, _RESERVED, *_tiling_classes(_without_own(structs, pair.kernel.values()), key)]
+    told = _without_own(structs, pair.kernel.values())
+    by_values = signature is not None and any(p.value_depend for p in signature.inputs)
+    constant = tiling is not None and asked_for(pair.kernel.values()) and not by_values
+    head += [TILING_MACROS, *([] if constant else [_RESERVED]), *_tiling_classes(told, key)]
+    if tiling is not None and constant:
+        head += [tiling_constants(told, tiling.data), _RESERVED]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")

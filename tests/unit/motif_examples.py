@@ -86,6 +86,14 @@ def kernel(
     return {"op_kernel/kernel.cpp": _KERNEL.format(process=process, compute=compute, copy_in=copy_in)}
 
 
+_CONSTANTS = f'#define AOT_CONSTANT_TILING\n#include "kernel_operator.h"\n{kernel()["op_kernel/kernel.cpp"]}'
+_FIELDS = f"""BEGIN_TILING_DATA_DEF(Tiling)
+TILING_DATA_FIELD_DEF(uint32_t, tileLength);
+TILING_DATA_FIELD_DEF_ARR(int64_t, 8, strides);
+END_TILING_DATA_DEF;
+{_HOST}"""
+
+
 @dataclass(frozen=True)
 class Example:
     """``weak``: a regular expression that the kernel or tiling program matches without the optimization only."""
@@ -253,6 +261,7 @@ EXAMPLES = (
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel()),
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel(process=_IN_LOOP)),
     Example("deferred-answer", r"PIPE_MTE3>\(1\);\s*CrossCoreWaitFlag", {"op_kernel/kernel.cpp": _BOTH_KINDS}),
+    Example("constant-tiling", r"\A\s*#include", {"op_kernel/kernel.cpp": _CONSTANTS}, host=_FIELDS),
     Example("double-buffer", r"InitBuffer\(inQueue, 1,", kernel()),
     Example("early-fetch", r"\{\s*CopyIn\(offset\);", kernel(process=_EARLY)),
     Example(

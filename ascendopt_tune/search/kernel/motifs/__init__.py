@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
+from .constants import CONSTANT_TILING
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
@@ -22,6 +23,7 @@ from .queues import RINGS_FOR_QUEUES
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
 MOTIFS: tuple[Motif, ...] = (
+    CONSTANT_TILING,
     FULL_BARRIER,
     VECTOR_BARRIER,
     FLAG_PAIR,
