@@ -19,7 +19,7 @@ from ....nouns.chip import Chip
 from ....sources.cpp import Edit, Function, SourceProgram, program_of, walk
 
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
-_CLASSES = ("class_specifier", "struct_specifier")
+CLASSES = ("class_specifier", "struct_specifier")
 _ENTRY = re.compile(r"\b__global__\b")
 _KEY = re.compile(r"^\(?\s*TILING_KEY_IS\(\s*(\d+)[uUlL]*\s*\)\s*\)?$")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\r?\n)*)", re.MULTILINE)
@@ -163,7 +163,7 @@ class KernelProgram:
         """The class a function belongs to (also when defined outside of it), or an empty string."""
         node = f.node.parent
         while node is not None:
-            if node.type in _CLASSES:
+            if node.type in CLASSES:
                 name = node.child_by_field_name("name")
                 return self.text(f.path, name).partition("<")[0].strip() if name is not None else ""
             node = node.parent
@@ -176,25 +176,26 @@ class KernelProgram:
     def class_node(self, f: Function) -> tuple[str, Node] | None:
         """(path, node) of the class of a method, with its body; None where there isn't exactly one of the name."""
         node = f.node.parent
-        while node is not None and node.type not in _CLASSES:
+        while node is not None and node.type not in CLASSES:
             node = node.parent
         if node is not None:
             return (f.path, node) if node.child_by_field_name("body") is not None else None
         name = self.class_of(f)
-        found = [(path, n) for path, n in self._class_nodes if name and self._title(path, n) == name]
+        found = [(path, n) for path, n in self.class_nodes if name and self.title(path, n) == name]
         return found[0] if len(found) == 1 else None
 
     @cached_property
-    def _class_nodes(self) -> tuple[tuple[str, Node], ...]:
+    def class_nodes(self) -> tuple[tuple[str, Node], ...]:
         """Definitions of classes that have a body, in all files."""
         return tuple(
             (path, node)
             for path, source in self.program.files.items()
             for node in walk(source.tree.root_node)
-            if node.type in _CLASSES and node.child_by_field_name("body") is not None
+            if node.type in CLASSES and node.child_by_field_name("body") is not None
         )
 
-    def _title(self, path: str, node: Node) -> str:
+    def title(self, path: str, node: Node) -> str:
+        """The name of a class without its template arguments."""
         name = node.child_by_field_name("name")
         return self.text(path, name).partition("<")[0].strip() if name is not None else ""
 
@@ -202,13 +203,13 @@ class KernelProgram:
     def _class_words(self) -> dict[str, set[str]]:
         """Class name -> words of its text outside of function bodies: base classes, types of fields."""
         out: dict[str, set[str]] = {}
-        for path, node in self._class_nodes:
+        for path, node in self.class_nodes:
             body = node.child_by_field_name("body")
             if body is None or node.child_by_field_name("name") is None:
                 continue
             head = self.program.files[path].data[node.start_byte : body.start_byte].decode("utf-8", "replace")
             fields = [self.text(path, c) for c in body.named_children if c.type == "field_declaration"]
-            out.setdefault(self._title(path, node), set()).update(_WORD.findall("\n".join([head, *fields])))
+            out.setdefault(self.title(path, node), set()).update(_WORD.findall("\n".join([head, *fields])))
         return out
 
     @cached_property
@@ -241,7 +242,7 @@ class KernelProgram:
 
     @cached_property
     def calls(self) -> tuple[ApiCall, ...]:
-        return tuple(c for f in self.functions for c in self._calls_in(f))
+        return tuple(c for f in self.functions for c in self._live_calls_in(f))
 
     def calls_of(self, f: Function) -> Iterator[ApiCall]:
         """Those in the body of one live function."""
@@ -250,7 +251,11 @@ class KernelProgram:
     def named(self, *names: str) -> Iterator[ApiCall]:
         return (c for c in self.calls if c.name in names)
 
-    def _calls_in(self, f: Function) -> Iterator[ApiCall]:
+    def calls_in(self, f: Function) -> Iterator[ApiCall]:
+        """Those in the body of any function, reachable or not."""
+        return (self.call_at(f, node) for node in walk(f.body) if node.type == "call_expression")
+
+    def _live_calls_in(self, f: Function) -> Iterator[ApiCall]:
         dead = list(self._dead_ranges(f))
         for node in walk(f.body):
             if node.type == "call_expression" and not any(a <= node.start_byte < b for a, b in dead):

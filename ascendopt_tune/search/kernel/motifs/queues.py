@@ -3,7 +3,8 @@
 AllocTensor, EnQue, DeQue and FreeTensor look for a buffer, take an event and give it back. Where buffers go round in
 one order, the same handshake is a flag for each buffer, set and waited for in turn, with events that are taken once.
 
-1. A queue is a ring where it is made once, with a number of buffers, and nobody asks it for anything but those four.
+1. A queue is a ring where it is made in one place of each way to begin, with a number of buffers, and nobody in its
+   class, or in those derived from it, asks it for anything but those four.
 2. Its pipes follow from its position: who fills it, who uses it.
 3. Flags that nobody has waited for are waited for where the ring ends.
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, walk
-from .kernel_program import ApiCall, KernelProgram
+from .kernel_program import CLASSES, ApiCall, KernelProgram
 from .motif import Change, Motif
 
 _RING = "FlaggedQueue"
@@ -39,6 +40,8 @@ _DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*
 _RINGS = re.compile(rf"{_RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
+#ifndef FLAGGED_QUEUE
+#define FLAGGED_QUEUE
 // A queue whose buffers go round: a flag for each of them, of events that are taken once.
 template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
 class {_RING} {{
@@ -101,6 +104,7 @@ class {_RING} {{
   AscendC::TEventID full[{_BUFFERS}], free[{_BUFFERS}];
   bool given[{_BUFFERS}] = {{}};
 }};
+#endif
 
 """
 
@@ -112,11 +116,8 @@ class _Queue:
     path: str
     kind: Node  # the type
     position: str  # as written
-    made: tuple[ApiCall, ...]  # InitBuffer of each
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(_name(c.args[0]) for c in self.made)
+    names: tuple[str, ...]
+    made: tuple[ApiCall, ...]  # InitBuffer of each, one in every way to begin
 
 
 def _name(expression: str) -> str:
@@ -136,22 +137,70 @@ def _declared(kernel: KernelProgram) -> Iterator[tuple[str, Node, str, tuple[str
             yield path, kind, found[1] + found[2], tuple(kernel.text(path, d) for d in declared) if plain else ()
 
 
-def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
-    declared = list(_declared(kernel))
-    often = Counter(name for *_, names in declared for name in names)
+@dataclass(frozen=True)
+class _Uses:
+    """What methods of a class, and of those derived from it, do with names; branches of other tiling keys included,
+    because they are compiled as well."""
+
+    made: dict[str, list[ApiCall]]  # InitBuffer, by queue
+    asked: Counter[str]
+    words: Counter[str]
+
+    def ring(self, name: str) -> bool:
+        """Is the queue made where nothing else is asked of it, and asked for those four things only?"""
+        made = self.made.get(name, [])
+        places = {(c.path, c.function.node.start_byte) for c in made}
+        askers = {(c.path, c.function.node.start_byte) for c in self.calls if _name(c.receiver) == name}
+        whole = self.words[name] == self.asked[name] + len(made) and self.asked[name] >= len(_ASKED)
+        return bool(made) and len(places) == len(made) and not places & askers and whole
+
+    calls: tuple[ApiCall, ...]
+
+
+def _uses(kernel: KernelProgram, classes: frozenset[str]) -> _Uses:
+    calls = tuple(c for f in kernel.program.functions if kernel.class_of(f) in classes for c in kernel.calls_in(f))
     made: dict[str, list[ApiCall]] = {}
-    for call in kernel.named("InitBuffer"):
-        if len(call.args) == 3 and call.statement is not None:
+    for call in calls:
+        if call.name == "InitBuffer" and len(call.args) == 3 and call.statement is not None:
             made.setdefault(_name(call.args[0]), []).append(call)
-    asked = Counter(_name(c.receiver) for c in kernel.calls if _ASKED.get(c.name) == len(c.args))
-    words = Counter(w for f in kernel.functions for w in _WORD.findall(kernel.text(f.path, f.node)))
-    for path, kind, position, names in declared:
-        ours = names and all(
-            often[n] == 1 and len(made.get(n, ())) == 1 and words[n] == asked[n] + 1 and asked[n] >= len(_ASKED)
-            for n in names
-        )
-        if ours:
-            yield _Queue(path, kind, position, tuple(made[n][0] for n in names))
+    asks = tuple(c for c in calls if _ASKED.get(c.name) == len(c.args))
+    texts = (kernel.text(f.path, f.node) for f in kernel.program.functions if kernel.class_of(f) in classes)
+    words = Counter(w for text in texts for w in _WORD.findall(text))
+    return _Uses(made, Counter(_name(c.receiver) for c in asks), words, asks)
+
+
+def _class_around(kernel: KernelProgram, path: str, node: Node) -> str:
+    while node.parent is not None and node.type not in CLASSES:
+        node = node.parent
+    return kernel.title(path, node)
+
+
+def _families(kernel: KernelProgram) -> dict[str, frozenset[str]]:
+    """Class -> itself and all that are derived from it."""
+    bases: dict[str, set[str]] = {}
+    for path, node in kernel.class_nodes:
+        clause = next((c for c in node.children if c.type == "base_class_clause"), None)
+        text = kernel.text(path, clause) if clause is not None else ""
+        bases.setdefault(kernel.title(path, node), set()).update(_WORD.findall(text))
+    out = {name: {name} for name in bases}
+    for _ in bases:  # as deep as classes are derived
+        grown = {n: {d for d, of in bases.items() if d in found or of & found} for n, found in out.items()}
+        if grown == out:
+            break
+        out = grown
+    return {name: frozenset(found) for name, found in out.items()}
+
+
+def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
+    families = _families(kernel)
+    live = {kernel.class_of(f) for f in kernel.functions}
+    declared = [(_class_around(kernel, row[0], row[1]), *row) for row in _declared(kernel)]
+    uses = {owner: _uses(kernel, families.get(owner, frozenset())) for owner, *_ in declared}
+    for owner, path, kind, position, names in declared:
+        family = families.get(owner, frozenset())
+        often = Counter(name for other, *_, theirs in declared if other in family for name in theirs)
+        if names and family & live and all(often[n] == 1 and uses[owner].ring(n) for n in names):
+            yield _Queue(path, kind, position, names, tuple(c for n in names for c in uses[owner].made[n]))
 
 
 def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
@@ -159,7 +208,7 @@ def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
     if f"class {_RING}" in kernel.program.files[path].data.decode("utf-8", "replace"):
         return None
     top = node
-    while top.parent is not None and top.parent.parent is not None and top.parent.type != "declaration_list":
+    while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
         top = top.parent
     return Edit(path, top.start_byte, top.start_byte, _CLASS)
 
@@ -177,17 +226,18 @@ def _edits(kernel: KernelProgram, queue: _Queue) -> tuple[Edit, ...]:
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     found = list(_queues(kernel))
-    if len({q.path for q in found}) != 1:
-        return
-    first = _written(kernel, found[0].path, found[0].kind)
-    written = (first,) if first is not None else ()
+    first: dict[str, Edit | None] = {}
+    for q in found:
+        first.setdefault(q.path, _written(kernel, q.path, q.kind))
     if len(found) > 1:
         every = tuple(e for q in found for e in _edits(kernel, q))
         count = sum(len(q.names) for q in found)
+        written = [e for e in first.values() if e is not None]
         yield Change("all", f"{count} queues made rings with flags of their own", (*written, *every))
     for q in found:
-        names = ", ".join(q.names)
-        yield Change(f"{names}/ring", f"{names} made a ring with flags of its own", (*written, *_edits(kernel, q)))
+        names, own = ", ".join(q.names), first[q.path]
+        edits = (*([own] if own is not None else ()), *_edits(kernel, q))
+        yield Change(f"{names}/ring", f"{names} made a ring with flags of its own", edits)
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
