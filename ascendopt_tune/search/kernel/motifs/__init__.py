@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .banks import BANK_GROUPS
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .constants import CONSTANT_TILING
@@ -15,7 +16,7 @@ from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
-from .layout import ALIGNMENT_512, BANK_GROUPS
+from .layout import ALIGNMENT_512
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
