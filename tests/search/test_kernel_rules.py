@@ -117,7 +117,7 @@ def test_moves_name_motif_and_place_and_only_the_kernel_changes() -> None:
 
 def test_everything_at_once_comes_first_then_one_motif_each() -> None:
     everything, *others = KernelRules().propose(state(baseline()), 5)
-    assert {"full-barrier", "vector-barrier", "fused-multiply-add"} & {m.family for m in everything.moves}
+    assert {"full-barrier", "vector-barrier", "buffer-lifetime"} & {m.family for m in everything.moves}
     assert len({m.family for m in everything.moves}) > 1
     assert len({p.moves[0].family for p in others}) == len(others)
     assert others[0].moves[0].family in ("full-barrier", "double-buffer", "buffer-lifetime", "early-fetch")
@@ -174,7 +174,7 @@ class Found:
 
 
 def one_book(state: SearchState, k: int) -> list[Found]:
-    return [Found("fused-multiply-add"), Found("kept-value")][:k]
+    return [Found("buffer-lifetime"), Found("kept-value")][:k]
 
 
 def test_experience_moves_a_motif_to_the_front() -> None:
@@ -182,7 +182,7 @@ def test_experience_moves_a_motif_to_the_front() -> None:
         return [p.moves[0].family for p in rules.propose(state(baseline()), 9)[1:]]
 
     with_bank = order(KernelRules(one_book))
-    assert with_bank.index("fused-multiply-add") < order(KernelRules()).index("fused-multiply-add")
+    assert with_bank.index("buffer-lifetime") < order(KernelRules()).index("buffer-lifetime")
 
 
 def test_a_devices_time_is_ranked_by_the_modelled_profile_beside_it() -> None:
