@@ -24,6 +24,7 @@ from .kernel_program import ApiCall, KernelProgram, Where, loops_around, where
 from .motif import Change, Motif
 
 _ROUND = re.compile(r"\(\((.*)\) \+ 511\) / 512 \* 512", re.DOTALL)
+_SHIFT = " + 32"  # bytes: the next bank group, for instructions of few blocks
 _CUBE = re.compile(r"\bT(?:Que|QueBind|Buf)\s*<[^>]*\b(?:A1|A2|B1|B2|C1|C2|CO1|CO2|TSCM)\b")
 _APART = "banksApart"
 _TAKEN = re.compile(
@@ -59,10 +60,17 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
         return
     yield from _apart(kernel, calls)
     rounded = [(c, m[1]) for c in calls if (m := _ROUND.fullmatch(c.args[-1]))]
-    for part, chosen in (("each", rounded), ("second", rounded[1::2])):
-        if chosen:
-            edits = tuple(kernel.replace(c.path, c.arguments[-1], size) for c, size in chosen)
-            yield Change(f"whole/{part}", f"{len(chosen)} of {len(calls)} buffers no longer rounded up", edits)
+    shifted = any(c.args[-1].endswith(_SHIFT) for c in calls)
+    plain = [(c, f"{_summand(c.args[-1])}{_SHIFT}") for c in calls if not rounded and not shifted]
+    for site, found, what in (("whole", rounded, "no longer rounded up"), ("shift", plain, "32 bytes longer")):
+        for part, chosen in (("each", found), ("second", found[1::2])):
+            if chosen:
+                edits = tuple(kernel.replace(c.path, c.arguments[-1], size) for c, size in chosen)
+                yield Change(f"{site}/{part}", f"{len(chosen)} of {len(calls)} buffers {what}", edits)
+
+
+def _summand(text: str) -> str:
+    return text if re.fullmatch(r"[\w\s*+().>:-]+", text) else f"({text})"
 
 
 # -- two sets ----------------------------------------------------------------------------------------------------------
@@ -213,7 +221,10 @@ def _with_length(kernel: KernelProgram, call: ApiCall) -> str:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     calls = [c for c in _buffers(kernel) if not _ROUND.fullmatch(c.args[-1])]
-    edits = [kernel.replace(c.path, c.arguments[-1], f"(({c.args[-1]}) + 511) / 512 * 512") for c in calls]
+    edits = []
+    for c in calls:
+        size = c.args[-1].removesuffix(_SHIFT)
+        edits.append(kernel.replace(c.path, c.arguments[-1], f"(({size}) + 511) / 512 * 512"))
     if len(calls) > 1:
         yield Change("all", f"{len(calls)} buffers start in the same bank group", tuple(edits))
 
