@@ -1,4 +1,7 @@
-"""A manifest of the batteries: an adding operator with so many rows, and few evaluations."""
+"""A manifest of the batteries: an adding operator with so many rows, and few evaluations.
+
+No case begins from what others found: which of them are there first depends on what was killed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 _TEXT = """
 budget = {budget}
 target = "virtual"
+warm_start = false
 [[operator]]
 source = "{operator}"
 [[operator.case]]
