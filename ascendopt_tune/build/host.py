@@ -183,10 +183,12 @@ class _Build:
         folders = dict.fromkeys(real.get(s, operator.root / s).parent for s in operator.host_sources)
         own = [d.relative_to(operator.root) for d in operator.host_include_dirs if d.is_relative_to(operator.root)]
         includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
+        self.library_flags = [*_FLAGS, *includes, f"-I{toolkit.include}"]
         self.flags = [*_FLAGS, *(f"-I{self.staged / d}" for d in own), *includes, f"-I{toolkit.include}"]
         self.flags.append(f"-fmacro-prefix-map={self.staged}={operator.root}")
         headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
         common = [toolkit.version, compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
+        self.library_key = _digest(*common)
         self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
 
     def program(self) -> Path:
@@ -195,13 +197,15 @@ class _Build:
         if found is not None:
             return found
         self.stage()
+        jobs = [(self.staged / s, self._object(s), self.flags) for s in self.operator.host_sources]
+        jobs += [(s, self._library_object(s), self.library_flags) for s in self.operator.library_sources]
         with ThreadPoolExecutor(2) as pool:
-            objects = list(pool.map(lambda s: self.object_of(self.staged / s, s), self.operator.host_sources))
-        return self.link(objects)
+            return self.link(list(pool.map(lambda job: self.object_of(*job), jobs)))
 
     def found(self) -> Path | None:
         """The linked program, if it is there."""
         objects = [self._object(s) for s in self.operator.host_sources]
+        objects += [self._library_object(s) for s in self.operator.library_sources]
         target = self._target(objects) if all(map(self._current, objects)) else None
         return target if target is not None and target.exists() else None
 
@@ -222,9 +226,8 @@ class _Build:
                 if not self.staged.exists():
                     raise
 
-    def object_of(self, source: Path, name: str) -> Path:
+    def object_of(self, source: Path, target: Path, flags: Sequence[str]) -> Path:
         """The compiled object of one source."""
-        target = self._object(name)
         if self._current(target):
             return target
         record = target.with_suffix(".deps.json")
@@ -232,7 +235,7 @@ class _Build:
         prelude = _precompiled(self.compiler, self.toolkit)
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
             built, deps = Path(temporary) / "o", Path(temporary) / "d"
-            command = [self.compiler, *self.flags, "-include", str(prelude), "-MD", "-MF", str(deps)]
+            command = [self.compiler, *flags, "-include", str(prelude), "-MD", "-MF", str(deps)]
             self._run([*command, "-c", str(source), "-o", str(built)])
             os.replace(built, target)
             write_whole(record, json.dumps({p: _file_digest(Path(p)) for p in self._shared_files(deps)}))
@@ -240,6 +243,10 @@ class _Build:
 
     def _object(self, name: str) -> Path:
         return self.out_dir / "objects" / f"{_digest(self.common_key, name, self.pair.tiling[name])}.o"
+
+    def _library_object(self, source: Path) -> Path:
+        """Of a source that isn't the pair's, and sees the pair's headers as the user wrote them."""
+        return self.out_dir / "objects" / f"{_digest(self.library_key, str(source), _file_digest(source))}.o"
 
     def _current(self, target: Path) -> bool:
         """Is the object there, and are the files beside the pair's still those it was made of?"""

@@ -158,7 +158,9 @@ def host_compiler() -> str:
 def _source_hash() -> str:
     """Of what decides a modelled result: every source of the virtual NPU, and how it is compiled."""
     h = hashlib.sha256()
-    for file in sorted(p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".cpp", ".map", ".toml")):
+    for file in sorted(
+        p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".hpp", ".cpp", ".map", ".toml")
+    ):
         h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
     for recipe in (Path(__file__), Path(headers.__file__)):
         h.update(recipe.read_bytes())

@@ -136,6 +136,7 @@ class Builder:
         device = self.toolkit.kind != "virtual"
         own = [operator.root, *operator.kernel_include_dirs, *operator.host_include_dirs]
         own += [path.parent for _, path in operator.shared_sources]
+        own += {path.parent for path in operator.library_sources}
         return Confinement(
             folder=self.work,
             timeout_s=self.limits.compile_s,

@@ -128,7 +128,8 @@ class Operator:
     ``root`` is the folder the pair's paths are relative to. ``kernel_main`` and ``entry`` name the kernel file (a key
     of ``baseline.kernel``) and its ``__global__`` function. ``host_sources`` are the keys of ``baseline.tiling`` that
     are compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
-    files really lie (foreach operators have their tiling in one common file).
+    files really lie (foreach operators have their tiling in one common file). ``library_sources`` are compiled and
+    linked as they are, and no part of the pair: a repository's own library for tiling programs.
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is
     the specification.
     """
@@ -140,6 +141,7 @@ class Operator:
     baseline: Pair
     host_sources: tuple[str, ...] = ()
     shared_sources: tuple[tuple[str, Path], ...] = ()
+    library_sources: tuple[Path, ...] = ()
     host_include_dirs: tuple[Path, ...] = ()
     kernel_include_dirs: tuple[Path, ...] = ()
     kernel_options: tuple[str, ...] = ()  # the operator's own compile options, e.g. --cce-auto-sync=off

@@ -25,9 +25,13 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(frozen=True)
 class BuildRules:
-    """``host_sources``, ``include_dirs``: existing absolute paths; ``kernel_options`` with variables resolved."""
+    """``host_sources``, ``include_dirs``: existing absolute paths; ``kernel_options`` with variables resolved.
+
+    ``library_sources``: host sources outside of the folder that a pattern found, nobody named: a repository's library.
+    """
 
     host_sources: tuple[Path, ...] = ()
+    library_sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
     kernel_options: tuple[str, ...] = ()
 
@@ -42,7 +46,9 @@ def read_build_rules(folder: Path) -> BuildRules:
     if common and (Path(common) / "inc").is_dir():
         read.includes[Path(common) / "inc"] = None  # the repository adds it to every host library
     options = tuple(o for o in read.options if "${" not in o)
-    return BuildRules(tuple(read.sources), tuple(read.includes), options)
+    library = {p for p in read.sources if str(p) in read.globbed and not p.is_relative_to(folder)}
+    own = tuple(p for p in read.sources if p not in library)
+    return BuildRules(own, tuple(sorted(library)), tuple(read.includes), options)
 
 
 @dataclass
@@ -52,6 +58,7 @@ class _Reading:
     folder: Path
     variables: dict[str, str]
     sources: dict[Path, None] = field(default_factory=dict)
+    globbed: set[str] = field(default_factory=set)
     includes: dict[Path, None] = field(default_factory=dict)
     options: list[str] = field(default_factory=list)
 
@@ -72,8 +79,10 @@ class _Reading:
 
     def file(self, words: list[str]) -> None:
         if words[0] in ("GLOB", "GLOB_RECURSE") and len(words) > 2:
-            found = [str(f) for w in words[2:] for f in _glob(self.folder, _resolve(w, self.variables))]
+            below = words[0] == "GLOB_RECURSE"
+            found = [str(f) for w in words[2:] for f in _glob(self.folder, _resolve(w, self.variables), below)]
             self.variables[words[1]] = ";".join(found)
+            self.globbed |= {str(Path(f).resolve()) for f in found}
 
     def target_sources(self, words: list[str]) -> None:
         self.sources.update(dict.fromkeys(p for p in self._of_host(words) if p.is_file()))
@@ -152,9 +161,11 @@ def _paths(words: list[str], folder: Path, variables: Mapping[str, str]) -> Iter
                 yield (folder / part).resolve()
 
 
-def _glob(folder: Path, pattern: str) -> list[Path]:
+def _glob(folder: Path, pattern: str, below: bool) -> list[Path]:
     path = Path(pattern)
     if "$" in pattern or not path.name:
         return []
     base = path.parent if path.is_absolute() else folder / path.parent
-    return sorted(base.glob(path.name)) if base.is_dir() else []
+    if not base.is_dir():
+        return []
+    return sorted(base.rglob(path.name) if below else base.glob(path.name))

@@ -73,6 +73,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + headers,
+        library_sources=rules.library_sources,
         host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
         kernel_options=options,

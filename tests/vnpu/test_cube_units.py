@@ -50,6 +50,26 @@ def test_mmad_of_cann_ops(tmp_path: Path) -> None:
     assert outcome.profile.kind == "aic"
 
 
+def mat_mul(x1: Any, x2: Any, *_: Any, transpose_x1: bool, transpose_x2: bool, **__: Any) -> Any:
+    a, b = x1.double(), x2.double()
+    return (a.T if transpose_x1 else a) @ (b.T if transpose_x2 else b)
+
+
+@pytest.mark.parametrize(("m", "k", "n", "turned"), [(64, 64, 64, False), (256, 512, 384, False), (128, 256, 96, True)])
+def test_mat_mul_v3_of_cann_ops(tmp_path: Path, m: int, k: int, n: int, turned: bool) -> None:
+    checkout = settings().cann_ops
+    if checkout is None:
+        pytest.skip("ASCENDOPT_CANN_OPS is not set")
+    operator = replace(load_project(checkout / "src/matmul/mat_mul_v3"), reference=mat_mul)
+    x1, x2 = TensorSpec("float16", (m, k)), TensorSpec("float16", (n, k) if turned else (k, n))
+    attrs = {"enable_hf32": False, "offset_x": 0, "transpose_x1": False, "transpose_x2": turned}
+    case = Case((x1, x2, None, None), (TensorSpec("float16", (m, n)),), tuple(attrs.items()))
+    with Evaluator(toolkit.virtual(), DEFAULT_CHIP, workers=1, build_dir=tmp_path) as evaluator:
+        signature = evaluator.describe(operator).signature
+        outcome = Gate(operator, case, evaluator, signature=signature).evaluate(operator.baseline).outcome
+    assert isinstance(outcome, Timed), outcome
+
+
 @dataclass(frozen=True)
 class Sample:
     """A scenario of a sample: ``make`` gives what is handed to the kernel and what its output has to be.

@@ -67,9 +67,16 @@ bool PlatFormInfos::GetPlatformRes(const std::string& label, const std::string& 
                                                            {"AICoreSpec.l0_c_size", "memory.l0c_bytes"},
                                                            {"AICoreSpec.l1_size", "memory.l1_bytes"},
                                                            {"AICoreSpec.ub_size", "memory.ub_bytes"},
+                                                           {"AICoreSpec.bt_size", "memory.bias_table_bytes"},
+                                                           {"AICoreSpec.cube_freq", "core.clock_mhz"},
+                                                           {"Intrinsic_fix_pipe_l0c2out", "intrinsic.l0c_to_gm"},
+                                                           {"Intrinsic_data_move_out2l1_nd2nz", "intrinsic.nd2nz"},
+                                                           {"Intrinsic_data_move_l12bt", "intrinsic.l1_to_bias"},
                                                            {"version.SoC_version", "chip.soc_version"},
                                                            {"version.Short_SoC_version", "chip.short_soc"}};
-  const auto it = names.find(label + "." + key);
+  // What kinds of copies there are: types that one takes, nothing where there is no such copy.
+  const bool intrinsic = label == "AICoreintrinsicDtypeMap";
+  const auto it = names.find(intrinsic ? key : label + "." + key);
   if (it == names.end() || chip_->values.count(it->second) == 0) return false;
   value = chip_->Text(it->second);
   if (key == "Short_SoC_version" && !value.empty() && value[0] == 'a') {

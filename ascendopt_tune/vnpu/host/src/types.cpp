@@ -4,8 +4,9 @@
 #include "graph/utils/type_utils.h"
 
 namespace ops {
-// No public header of CANN declares it: operators that use it write this line themselves.
+// No public header of CANN declares them: operators that use them write these lines themselves.
 std::string ToString(const gert::Shape& shape);
+std::string ToString(const gert::Shape* shape);
 }  // namespace ops
 #pragma GCC visibility pop
 
@@ -158,3 +159,5 @@ std::string ops::ToString(const gert::Shape& shape) {
   }
   return text + "]";
 }
+
+std::string ops::ToString(const gert::Shape* shape) { return shape == nullptr ? "nil" : ToString(*shape); }

@@ -73,6 +73,16 @@ ASCENDC_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
   vnpu::cross_wait(flagId);
 }
 
+// Mode 2 by its older names, which kernels of CANN's own operators have.
+template <pipe_t pipe, uint8_t modeId = 2>
+ASCENDC_INLINE void NotifyEvent(uint16_t flagId) {
+  CrossCoreSetFlag<modeId, pipe>(flagId);
+}
+template <pipe_t pipe = PIPE_S, uint8_t modeId = 2>
+ASCENDC_INLINE void WaitEvent(uint16_t flagId) {
+  vnpu::cross_wait(flagId);
+}
+
 // Two pipes of one core by their names (AscendC reference, TQueSync).
 template <pipe_t src, pipe_t dst>
 class TQueSync {
@@ -90,6 +100,7 @@ ASCENDC_INLINE void set_flag(pipe_t src, pipe_t dst, event_t id) {
 ASCENDC_INLINE void wait_flag(pipe_t src, pipe_t dst, event_t id) {
   vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
 }
+ASCENDC_INLINE void wait_flag_dev(int64_t flag_id) { vnpu::cross_wait(static_cast<uint16_t>(flag_id)); }
 ASCENDC_INLINE void pipe_barrier(pipe_t pipe) {
   if (pipe == PIPE_ALL)
     vnpu::barrier_all();

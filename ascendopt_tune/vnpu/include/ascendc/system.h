@@ -32,6 +32,7 @@ ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
 }
 ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
+#define PRELOAD(len) AscendC::ICachePreLoad(len)  // from where the program is
 
 // Fills `size` elements of GM with `value` (InitGlobalMemory, Fill; InitOutput is its older name).
 template <typename T>

@@ -27,6 +27,9 @@
 #define __cc__
 #define __fbuf__
 #define __host_aicore__
+// A variable that every core has for itself. Cores of one kind share it here: one that reads what it hasn't set itself
+// reads another's value.
+#define __BLOCK_LOCAL__
 // Which cores a kernel is for: of a group of cores, as the run-time compiler sees it, which makes the passes.
 #define __vector__ VNPU_CORES_MARK(0, 1)
 #define __cube__ VNPU_CORES_MARK(1, 0)

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-enum { SLOG = 0, GE = 45, OP = 63 };
+enum { SLOG = 0, TUNE = 31, GE = 45, OP = 63 };
 #define DLOG_DEBUG 0x0
 #define DLOG_INFO 0x1
 #define DLOG_WARN 0x2

@@ -83,6 +83,8 @@ class OpImplRegisterV2 {
   OpImplRegisterV2& PrivateAttr(const char*, T&&...) {
     return *this;
   }
+  // Names precompiled binaries of a CANN package; a kernel is always compiled from its source here.
+  OpImplRegisterV2& GenSimplifiedKey(ge::graphStatus (*)(TilingContext*, ge::char_t*)) { return *this; }
   OpImplRegisterV2& OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }
 
  private:
