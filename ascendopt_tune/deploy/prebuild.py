@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import multiprocessing
 import os
@@ -161,8 +162,7 @@ def _in_processes(cache_dir: Path, workers: int) -> Runner:
             while waiting or busy:
                 while waiting and len(busy) < workers:
                     wish, attempt = waiting.pop()
-                    worker = idle.pop() if idle else _Worker(cache_dir)
-                    worker.pipe.send(wish)
+                    worker = _hand(wish, idle, cache_dir)
                     busy[worker.pipe] = (worker, wish, attempt)
                     started(wish)
                 for ready in wait(list(busy)):
@@ -185,6 +185,21 @@ def _in_processes(cache_dir: Path, workers: int) -> Runner:
                 worker.end()
 
     return run
+
+
+def _hand(wish: Wish, idle: list[_Worker], cache_dir: Path) -> _Worker:
+    """The worker that has the wish now: one of those without work that still lives, or a new one."""
+    while idle:
+        worker = idle.pop()
+        try:
+            worker.pipe.send(wish)
+            return worker
+        except OSError:  # it was killed while it had nothing to do
+            worker.end()
+    worker = _Worker(cache_dir)
+    with contextlib.suppress(OSError):  # it was killed already: the end of its pipe tells
+        worker.pipe.send(wish)
+    return worker
 
 
 class _Worker:
