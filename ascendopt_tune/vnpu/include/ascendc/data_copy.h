@@ -214,22 +214,22 @@ ASCENDC_INLINE void DisableDmaAtomic() { SetAtomicNone(); }
 
 }  // namespace AscendC
 
-// The raw intrinsics of DataCopyPad, for elements of 1, 2 and 4 bytes: lengths and gaps in bytes on the side of GM, gaps
-// in 32 bytes on the other.
-#define VNPU_RAW_COPY(BITS, TYPE)                                                                                   \
-  ASCENDC_INLINE void copy_gm_to_ubuf_align_b##BITS(void* dst, const void* src, uint8_t, uint16_t bursts,           \
-                                                    uint32_t bytes, uint8_t left, uint8_t right, uint32_t src_gap,  \
-                                                    uint32_t dst_gap) {                                             \
-    const AscendC::DataCopyExtParams p(bursts, bytes, src_gap, dst_gap, 0);                                         \
-    vnpu::CopyShape s = AscendC::detail::shape_of_pad(p, true);                                                     \
-    AscendC::detail::add_padding<TYPE>(s, AscendC::DataCopyPadExtParams<TYPE>(false, left, right, 0), dst_gap);     \
-    vnpu::copy_gm_to_local(dst, src, s, "copy_gm_to_ubuf_align_b" #BITS);                                           \
-  }                                                                                                                 \
-  ASCENDC_INLINE void copy_ubuf_to_gm_align_b##BITS(void* dst, const void* src, uint8_t, uint16_t bursts,           \
-                                                    uint32_t bytes, uint8_t, uint8_t, uint32_t src_gap,             \
-                                                    uint32_t dst_gap) {                                             \
-    const AscendC::DataCopyExtParams p(bursts, bytes, src_gap, dst_gap, 0);                                         \
-    vnpu::copy_local_to_gm(dst, src, AscendC::detail::shape_of_pad(p, false), "copy_ubuf_to_gm_align_b" #BITS);     \
+// The raw intrinsics of DataCopyPad, for elements of 1, 2 and 4 bytes: lengths and gaps in bytes on the side of GM,
+// gaps in 32 bytes on the other.
+#define VNPU_RAW_COPY(BITS, TYPE)                                                                                  \
+  ASCENDC_INLINE void copy_gm_to_ubuf_align_b##BITS(void* dst, const void* src, uint8_t, uint16_t bursts,          \
+                                                    uint32_t bytes, uint8_t left, uint8_t right, uint32_t src_gap, \
+                                                    uint32_t dst_gap) {                                            \
+    const AscendC::DataCopyExtParams p(bursts, bytes, src_gap, dst_gap, 0);                                        \
+    vnpu::CopyShape s = AscendC::detail::shape_of_pad(p, true);                                                    \
+    AscendC::detail::add_padding<TYPE>(s, AscendC::DataCopyPadExtParams<TYPE>(false, left, right, 0), dst_gap);    \
+    vnpu::copy_gm_to_local(dst, src, s, "copy_gm_to_ubuf_align_b" #BITS);                                          \
+  }                                                                                                                \
+  ASCENDC_INLINE void copy_ubuf_to_gm_align_b##BITS(void* dst, const void* src, uint8_t, uint16_t bursts,          \
+                                                    uint32_t bytes, uint8_t, uint8_t, uint32_t src_gap,            \
+                                                    uint32_t dst_gap) {                                            \
+    const AscendC::DataCopyExtParams p(bursts, bytes, src_gap, dst_gap, 0);                                        \
+    vnpu::copy_local_to_gm(dst, src, AscendC::detail::shape_of_pad(p, false), "copy_ubuf_to_gm_align_b" #BITS);    \
   }
 VNPU_RAW_COPY(8, uint8_t)
 VNPU_RAW_COPY(16, uint16_t)
