@@ -92,7 +92,7 @@ check: $(VENV)/installed-test test-covered  ## Lint, format, types and complexit
 	! echo "$$found" | grep "^ascendopt_tune/"
 	$(BIN)/lizard -l cpp -C 15 -w ascendopt_tune registry
 	$(BIN)/lizard -l python -C 25 -w ascendopt_tune
-	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.hpp' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench-vnpu: $(VENV)/installed  ## How fast the virtual NPU is, as ratios; a few minutes, best on an idle machine.
 	$(BIN)/python benchmarks/vnpu.py
@@ -122,7 +122,7 @@ examples: $(VENV)/installed-test  ## Every example, those too that CI leaves out
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format -i
+	git ls-files 'ascendopt_tune/vnpu/*.h' 'ascendopt_tune/vnpu/*.hpp' 'ascendopt_tune/vnpu/*.cpp' 'ascendopt_tune/torch_ops/serving/fast/*' | xargs $(BIN)/clang-format -i
 
 wheel-check: $(VENV)/installed-test  ## Build sdist and wheel, install the wheel outside the tree, tune with it; WITH="python3.13 --toolkit" checks more.
 	$(BIN)/python tests/wheel_check.py $(WITH)
