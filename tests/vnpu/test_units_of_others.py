@@ -20,7 +20,8 @@ def run() -> set[tuple[str, str]]:
     """Units that tests build and hold to values, hazards and bytes."""
     samples = [s.folder for s in (*test_cube_units.TABLE, *test_mixed_units.TABLE, *test_samples.TABLE)]
     found = {("asc-devkit", Path(folder).name) for folder in (*samples, *test_matmul_units.SAMPLES)}
-    found |= {("cann-ops", name) for name in ("mmad", "matmul_leakyrelu", "matmul_api_constant", "complex_mat_mul")}
+    operators = ("mmad", "mat_mul_v3", "matmul_leakyrelu", "matmul_api_constant", "complex_mat_mul")
+    found |= {("cann-ops", name) for name in operators}
     found |= {("cann-ops", name) for name in test_matmul_units.UPSAMPLED}
     found |= {("catlass", example.folder) for example in test_catlass_units.TABLE}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
