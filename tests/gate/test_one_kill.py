@@ -32,8 +32,8 @@ def running(server: int) -> dict[str, int]:
     for hand in children(server):
         at = {p: os.readlink(f"/proc/{p}/cwd") for p in children(hand)}
         first, kernel = [p for p, cwd in at.items() if cwd == "/"], [p for p, cwd in at.items() if "launches" in cwd]
-        if first and kernel:
-            return {"server": server, "hand": hand, "first": first[0], "kernel": kernel[0]}
+        if kernel:
+            return {"server": server, "hand": hand, "kernel": kernel[0], **({"first": first[0]} if first else {})}
     return {}
 
 
@@ -57,7 +57,7 @@ def test_the_evaluation_is_made_again(patient: Gate, victim: str) -> None:
         with contextlib.suppress(OSError):  # one of them ended meanwhile
             seen = running(server)
         time.sleep(0.005)
-    if not seen and victim == "first":
+    if seen and victim not in seen:
         evaluation.join()
         pytest.skip("no namespaces here")
     os.kill(seen[victim], signal.SIGKILL)
