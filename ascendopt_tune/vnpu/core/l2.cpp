@@ -14,17 +14,21 @@ uint64_t groups(uint64_t lines, uint32_t n) {
 }  // namespace
 
 L2State::L2State(const L2State& other) : uses_(other.uses_), now_(other.now_), lines_(other.lines_) {
-  for (const auto& chunk : other.chunks_) {
-    chunks_.emplace_back(chunk ? new Page[kChunk] : nullptr);
-    if (chunk) std::copy(chunk.get(), chunk.get() + kChunk, chunks_.back().get());
+  for (const auto& [number, pages] : other.chunks_) {
+    auto& copy = chunks_[number] = std::make_unique<Page[]>(kChunk);
+    std::copy(pages.get(), pages.get() + kChunk, copy.get());
   }
 }
 
 L2State::Page& L2State::page(uint64_t number) {
-  uint64_t chunk = number / kChunk;
-  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
-  if (!chunks_[chunk]) chunks_[chunk].reset(new Page[kChunk]);
-  return chunks_[chunk][number % kChunk];
+  const uint64_t chunk = number / kChunk;
+  if (!pages_at_hand_ || chunk != at_hand_) {
+    auto& pages = chunks_[chunk];
+    if (!pages) pages = std::make_unique<Page[]>(kChunk);
+    at_hand_ = chunk;
+    pages_at_hand_ = pages.get();
+  }
+  return pages_at_hand_[number % kChunk];
 }
 
 L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <vector>
+#include <unordered_map>
 
 #include "chip.h"
 #include "vnpu/types.h"
@@ -30,12 +30,16 @@ class L2State {
   struct Use {
     uint64_t page, when;
   };
-  static constexpr uint64_t kChunk = 4096;  // pages
+  static constexpr uint64_t kChunk = 512;  // pages
   Page& page(uint64_t number);
   double make_room(const Chip& chip);  // returns the dirty bytes that left
 
-  std::vector<std::unique_ptr<Page[]>> chunks_;  // canonical addresses are counted up, so a plain table will do
-  std::deque<Use> uses_;                         // in the order of time; a page that was touched again later is skipped
+  // By number. Only those that were touched, and the last one at hand: constants lie far behind all tensors
+  // (memory.cpp).
+  std::unordered_map<uint64_t, std::unique_ptr<Page[]>> chunks_;
+  uint64_t at_hand_ = 0;
+  Page* pages_at_hand_ = nullptr;
+  std::deque<Use> uses_;  // in the order of time; a page that was touched again later is skipped
   uint64_t now_ = 0, lines_ = 0;
 };
 
