@@ -85,10 +85,10 @@ def boundaries(length: int, steps: Sequence[int]) -> list[int]:
 def _places(rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
     """One position per line: two of three at boundaries, the others anywhere."""
     places = rng.integers(0, length, rows)
-    bounds = boundaries(length, steps)
+    bounds = np.asarray(boundaries(length, steps))
     chosen = np.flatnonzero(np.arange(rows) % 3 != 2)
     first = int(rng.integers(0, len(bounds))) if rows < len(bounds) else 0
-    places[chosen] = np.take(bounds, np.arange(len(chosen)) * (7 if len(bounds) % 7 else 1) + first, mode="wrap")
+    places[chosen] = bounds[(np.arange(len(chosen)) * (7 if len(bounds) % 7 else 1) + first) % len(bounds)]
     if rows > 1:  # the end is where most goes wrong
         places[0] = length - 1
     return places

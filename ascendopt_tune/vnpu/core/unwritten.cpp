@@ -7,14 +7,17 @@ namespace {
 
 constexpr size_t kMaxUses = 64;  // per core: one cause repeats in every iteration
 
-// f(block, bits of the block) for the bytes [begin, end).
+// f(block, bits of the block) for the bytes [begin, end); whole blocks in a loop that the compiler can vectorize.
 template <typename F>
 void for_blocks(uint64_t begin, uint64_t end, F f) {
-  for (uint64_t b = begin / kBlockBytes; b * kBlockBytes < end; b++) {
-    uint64_t from = std::max(begin, b * kBlockBytes) - b * kBlockBytes;
-    uint64_t to = std::min(end, (b + 1) * kBlockBytes) - b * kBlockBytes;
-    f(b, static_cast<uint32_t>(((1ull << (to - from)) - 1) << from));
-  }
+  if (begin >= end) return;
+  uint64_t first = begin / kBlockBytes;
+  const uint64_t last = end / kBlockBytes;
+  const uint32_t head = ~0u << begin % kBlockBytes, tail = (1u << end % kBlockBytes) - 1;
+  if (first == last) return f(first, head & tail);
+  if (begin % kBlockBytes) f(first++, head);
+  for (uint64_t b = first; b < last; b++) f(b, ~0u);
+  if (tail) f(last, tail);
 }
 
 // f(begin, end) of every piece, of all at once where they follow each other without a gap.
@@ -43,17 +46,25 @@ bool Unwritten::any(const Range& local) const {
   return found != 0;
 }
 
+Unwritten::Part Unwritten::part(const Range& local) const {
+  uint32_t found = 0, all = ~0u;
+  for_pieces(local, address(local_), [&](uint64_t begin, uint64_t end) {
+    for_blocks(begin, end, [&](uint64_t b, uint32_t mask) {
+      found |= bits_[b] & mask;
+      all &= bits_[b] | ~mask;
+    });
+  });
+  return found == 0 ? Part::None : all == ~0u ? Part::All : Part::Some;
+}
+
 void Unwritten::write(const Range& local, uint32_t origin) {
   if (!on_) return;
   if (origin && origins_.empty()) origins_.resize(bits_.size());
   for_pieces(local, address(local_), [&](uint64_t begin, uint64_t end) {
+    if (!origin) return for_blocks(begin, end, [&](uint64_t b, uint32_t mask) { bits_[b] &= ~mask; });
     for_blocks(begin, end, [&](uint64_t b, uint32_t mask) {
-      if (origin) {
-        bits_[b] |= mask;
-        origins_[b] = origin;
-      } else {
-        bits_[b] &= ~mask;
-      }
+      bits_[b] |= mask;
+      origins_[b] = origin;
     });
   });
 }

@@ -41,6 +41,9 @@ class Unwritten {
   // ---- local memory ----
   bool any(const Range& local) const;
   bool any(const void* p, uint64_t bytes) const { return any({address(p), static_cast<uint32_t>(bytes), 1, 0}); }
+  // How many of the bytes nobody wrote.
+  enum class Part { None, Some, All };
+  Part part(const Range& local) const;
   // The bytes are written, with a value that depends on unwritten bytes of `origin` (0: on none).
   void write(const Range& local, uint32_t origin = 0);
   // The bytes hold random values from now on.

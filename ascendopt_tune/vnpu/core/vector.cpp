@@ -104,12 +104,12 @@ double VectorCall::conflicts(double cycles_per_repeat) const {
   return written ? bank_stalls(sources, n, destination, repeats(), cycles_per_repeat, core_.chip) : 0;
 }
 
-Range VectorCall::lane(const Operand& o, uint32_t repeat, uint32_t lane) const {
+Range VectorCall::lanes(const Operand& o, uint32_t repeat, uint32_t lane, uint32_t n) const {
   const uint32_t size = dtype_size(o.dtype), per_block = kBlockBytes / size;
   uint64_t at = (uint64_t(repeat) * o.rep_stride + uint64_t(lane / per_block) * o.blk_stride) * kBlockBytes +
                 lane % per_block * size;
   if (linear()) at = (uint64_t(repeat) * per_repeat_ + lane) * size;
-  return Range{reinterpret_cast<uint64_t>(o.ptr) + at, size, 1, 0};
+  return Range{reinterpret_cast<uint64_t>(o.ptr) + at, n * size, 1, 0};
 }
 
 bool VectorCall::reads_unwritten() const {
@@ -132,15 +132,36 @@ void VectorCall::follow_unwritten() {
   const bool as_a_whole = !reads_unwritten() && (count_ || !has_holes());
   // Bytes beside the lanes are needed for every lane.
   if (as_a_whole || n_ != n_accesses_) return u.instruction(site, accesses_, n_accesses_);
-  const auto follow = [&](uint32_t r, uint32_t l) {
-    uint32_t origin = 0;
-    for (uint32_t i = 0; i < n_; i++)
-      if (!operands_[i].write && !origin) origin = u.origin_of(site, lane(operands_[i].operand, r, l));
-    for (uint32_t i = 0; i < n_; i++)
-      if (operands_[i].write) u.write(lane(operands_[i].operand, r, l), origin);
-  };
-  if (!count_) return masked(follow);
-  for (uint32_t i = 0; i < count_; i++) follow(i / per_repeat_, i % per_repeat_);
+  uint32_t widest = 1;
+  for (uint32_t i = 0; i < n_; i++) widest = std::max(widest, dtype_size(operands_[i].operand.dtype));
+  const uint32_t in_block = kBlockBytes / widest;
+  for (uint32_t r = 0; r < repeats(); r++) {
+    const uint32_t end = count_ ? std::min(per_repeat_, count_ - r * per_repeat_) : per_repeat_;
+    for (uint32_t l = 0; l < end; l += in_block) follow_lanes(site, r, l, std::min(in_block, end - l));
+  }
+}
+
+void VectorCall::follow_lanes(const AccessSite& site, uint32_t repeat, uint32_t lane, uint32_t n) {
+  uint32_t on = 0;
+  for (uint32_t l = lane; l < lane + n; l++) on += count_ || enabled(l);
+  if (on == n && follow_alike(site, repeat, lane, n)) return;
+  for (uint32_t l = lane; l < lane + n && on; l++)
+    if (count_ || enabled(l)) follow_alike(site, repeat, l, 1);
+}
+
+bool VectorCall::follow_alike(const AccessSite& site, uint32_t repeat, uint32_t lane, uint32_t n) {
+  Unwritten& u = core_.unwritten;
+  uint32_t origin = 0;
+  for (uint32_t i = 0; i < n_; i++) {
+    if (operands_[i].write) continue;
+    const Range read = lanes(operands_[i].operand, repeat, lane, n);
+    const Unwritten::Part part = u.part(read);
+    if (part == Unwritten::Part::Some && n > 1) return false;
+    if (part != Unwritten::Part::None && !origin) origin = u.origin_of(site, read);
+  }
+  for (uint32_t i = 0; i < n_; i++)
+    if (operands_[i].write) u.write(lanes(operands_[i].operand, repeat, lane, n), origin);
+  return true;
 }
 
 namespace {

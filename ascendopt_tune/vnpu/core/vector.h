@@ -108,7 +108,8 @@ class VectorCall {
   uint32_t enabled_end() const;  // highest enabled lane + 1
   bool has_holes() const;        // whether a lane below it is disabled
   bool reads_unwritten() const;
-  Range lane(const Operand& o, uint32_t repeat, uint32_t lane) const;
+  // The bytes of `n` lanes from `lane` on, which lie in one block.
+  Range lanes(const Operand& o, uint32_t repeat, uint32_t lane, uint32_t n = 1) const;
   // What the first `last` lanes of each of `repeats` repeats of `o` cover.
   Range range_of(const Operand& o, uint32_t repeats, uint32_t last) const;
   void access(const Range& range, bool write, const char* name, uint32_t align);
@@ -119,6 +120,9 @@ class VectorCall {
   bool overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const;
   // Follows unwritten bytes from the sources to the destinations, lane by lane.
   void follow_unwritten();
+  void follow_lanes(const AccessSite& site, uint32_t repeat, uint32_t lane, uint32_t n);
+  // n lanes at once, which lie in one block of every operand; false where lanes differ.
+  bool follow_alike(const AccessSite& site, uint32_t repeat, uint32_t lane, uint32_t n);
 
   Core& core_;
   const char* api_;
