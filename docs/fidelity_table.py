@@ -50,6 +50,15 @@ shown without a limit; what else is published (shares, cycles, bandwidths, cache
 `ascendopt-tune fidelity --all --csv FILE`.
 """
 
+CORES = """
+All pairs of launches of one kernel at the same work on different numbers of cores whose measured times differ, most of
+them no published gain. The last column is the logarithm of the modelled gain over that of the measured one, as a
+straight line through all pairs: above 1 the model exaggerates.
+
+| kernel | faster with | pairs | within a third | modelled / measured |
+|---|---|--:|--:|--:|
+"""
+
 
 def main() -> None:
     """Runs every scenario and writes the page."""
@@ -69,6 +78,9 @@ def _results(found: FidelitySummary) -> str:
     text += "| published gain | from | to | measured | modelled | |\n|---|---|---|--:|--:|---|\n"
     for g in found.gains:
         text += f"| {g.what} | {g.slow} | {g.fast} | {g.measured:.3g} | {g.modelled:.3g} | {g.verdict} |\n"
+    text += CORES
+    for c in found.core_gains:
+        text += f"| {c.kernel} | {'fewer' if c.fewer else 'more'} | {c.pairs} | {c.held} | {c.share:.2f} |\n"
     text += "\n| family | pairs | Kendall's tau | |\n|---|--:|--:|---|\n"
     for r in found.rankings:
         text += f"| {r.family} | {r.pairs} | {r.tau:.2f} | {r.verdict} |\n"

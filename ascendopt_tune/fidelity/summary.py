@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from . import compare, output, ranking, table
+from . import compare, cores, output, ranking, table
 from .compare import ComparedRow
+from .cores import CoreGains
 from .measured import PublishedValue
 from .ranking import ComparedGain, Inversion, Ranking
 from .runner import Modelled
@@ -43,6 +44,11 @@ class FidelitySummary:
         return [r for r in self.rows if r.verdict == "missed"]
 
     @property
+    def core_gains(self) -> list[CoreGains]:
+        """What fewer and more cores are worth, by kernel."""
+        return cores.core_gains(self.rows, table.families())
+
+    @property
     def without_row(self) -> list[Modelled]:
         """What was run though no value of it is published."""
         return compare.without_row(self.modelled, self.rows)
@@ -64,6 +70,12 @@ class FidelitySummary:
         for r in self.rankings:
             yield f"Kendall's tau of {r.family} over {r.pairs} pairs: {r.tau:.2f}, {r.verdict}"
 
+        for c in self.core_gains:
+            yield (
+                f"{'fewer' if c.fewer else 'more'} cores, {c.kernel}: {c.held} of {c.pairs} gains within a third, "
+                f"together {c.share:.2f} of the measured logarithm"
+            )
+
     def to_json(self) -> dict[str, object]:
         """JSON document; every time in it is modelled or published, as its name says."""
         return {
@@ -73,6 +85,7 @@ class FidelitySummary:
             "inversions": [vars(i) for i in self.inversions],
             "gains": [{**vars(g), "verdict": g.verdict} for g in self.gains],
             "rankings": [{**vars(r), "verdict": r.verdict} for r in self.rankings],
+            "core_gains": [vars(c) for c in self.core_gains],
             "scenarios": {
                 m.scenario.name: {**m.profile.to_json(), "ticks": m.ticks, "hazards": m.hazards} for m in self.modelled
             },

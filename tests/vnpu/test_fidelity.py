@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune.errors import CaseError
-from ascendopt_tune.fidelity import compare, measured, output, ranking, runner, table
+from ascendopt_tune.fidelity import compare, cores, measured, output, ranking, runner, table
 from ascendopt_tune.fidelity.compare import ComparedRow
 from ascendopt_tune.fidelity.measured import PublishedValue
 from ascendopt_tune.fidelity.summary import FidelitySummary
@@ -172,6 +172,32 @@ def test_inversions_correlation_and_gains() -> None:
     (gain,) = ranking.gains(rows, [f])
     assert gain.measured == gain.modelled == pytest.approx(2)
     assert gain.verdict == "held"
+
+
+def test_gains_of_cores() -> None:
+    """Of one kernel on 1, 8 and 40 cores; another one, and a launch within 2 %, make no pair."""
+    made = [table.Scenario(f"f/{n}", "k", n, "ascend910b4") for n in (1, 8, 9, 40)]
+    other = table.Scenario("f/2", "k", 2, "ascend910b4", define=("OTHER",))
+    rows = [row(us, m, scenario=f"f/{n}") for n, us, m in ((1, "10", 10), (8, "5", 5), (9, "5.02", 9), (40, "20", 40))]
+    rows.append(row("1", 1, scenario="f/2"))
+    families = [table.Family("f", True, (*made, other), ())]
+    fewer, more, both_fewer, both_more = cores.core_gains(rows[:2] + rows[3:], families)
+    assert (fewer.kernel, fewer.fewer, fewer.pairs, fewer.held) == ("f", True, 2, 0)
+    assert fewer.share == pytest.approx(8 / 5)  # of log2: 1 and 2 measured, 2 and 3 modelled
+    assert (more.fewer, more.pairs, more.held, more.share) == (False, 1, 1, pytest.approx(1))
+    assert (both_fewer.kernel, both_fewer.pairs, both_more.pairs) == ("all", 2, 1)
+    assert not cores.core_gains(rows[1:3], families)
+    assert not cores.core_gains(rows, [table.Family("f", False, (*made, other), ())])  # nothing says: the same work
+
+
+def test_fewer_cores_are_worth_what_they_are_on_silicon() -> None:
+    """What the search finds most often. Of all scenarios, as the page has them."""
+    page = DOCS.read_text()
+    for direction, least in (("fewer", 0.9), ("more", 0.75)):
+        found = re.search(rf"\| all \| {direction} \| (\d+) \| (\d+) \| ([\d.]+) \|", page)
+        assert found is not None
+        assert int(found[2]) >= least * int(found[1])
+        assert 0.9 <= float(found[3]) <= 1.1
 
 
 @pytest.mark.parametrize(
