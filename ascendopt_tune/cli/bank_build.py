@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +29,7 @@ from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
+from ..search.kernel.motifs import MOTIFS
 from ..settings import settings
 from ..sources.registry import operator_names
 from . import options
@@ -48,8 +49,8 @@ Cases = Annotated[
     list[str],
     typer.Option("--case", metavar="TEXT", help="Tensors and attributes: 'x=float16[64,512] dim=-1'; repeatable."),
 ]
-#: (operator, chip, text of a case; None: the cases of its op.toml)
-Given = Sequence[tuple[str, str, str | None]]
+#: (operator, chip, motifs: all when there are none; text of a case; None: the cases of its op.toml)
+Given = Sequence[tuple[str, str, tuple[str, ...], str | None]]
 
 
 def open_bank(folder: Path | None) -> Bank:
@@ -105,7 +106,7 @@ def build_bank(
     registry: Annotated[bool, typer.Option("--registry", help="All operators of the registry.")] = False,
     case: Cases = [],  # noqa: B006
     plan: Annotated[
-        Path | None, typer.Option("--plan", help="A TOML file: [[unit]] with op, cases, chips (docs/bank.md).")
+        Path | None, typer.Option("--plan", help="A TOML file: [[unit]] with op, cases, chips, motifs (docs/bank.md).")
     ] = None,
     tune: Annotated[int, typer.Option("--tune", min=0, help="Evaluations to tune each pair with before.")] = 0,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Removals behind one another.")] = 2,
@@ -116,6 +117,9 @@ def build_bank(
         bool,
         typer.Option("--forward", help="Also put in what a pair lacks; where that is faster, it was the slow one."),
     ] = False,
+    motif: Annotated[
+        list[str], typer.Option("--motif", metavar="NAME", help="Only this motif (docs/motifs.md); repeatable.")
+    ] = [],  # noqa: B006
     step: Annotated[
         list[str], typer.Option("--step", metavar="MOTIF:SITE", help="Only this removal; repeated: one after another.")
     ] = [],  # noqa: B006
@@ -132,7 +136,7 @@ def build_bank(
     Without --case, the cases of the operator's op.toml are used. Ctrl-C keeps what was found; --resume goes on.
     """
     options.check_cache_folder()
-    path = tuple(_step(text) for text in step)
+    path, only = tuple(_step(text) for text in step), _motifs(motif)
     given = _planned(plan) if plan is not None else _named(ops or [], registry, case, how.chip)
     toolkit = find(how.target)
     console = Console(stderr=True, highlight=False)
@@ -143,13 +147,14 @@ def build_bank(
 
     client = _client(proposer, how.seed, say)
     try:
-        for name, chip_name, texts in _grouped(given):
+        for (name, chip_name, planned), texts in _grouped(given).items():
             with open_evaluator(toolkit, chip_name, workers=how.workers, say=say) as evaluator:
                 operator = find_operator(options.OperatorFlags(name))
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)
                     words, removal = (name, "--case", text, *_asking(client)), RewindOptions(depth, per_motif=per_motif)
                     unit = Unit(operator, subject.case, chip_name, words, how.seed, tune, removal, path, forward)
+                    unit = replace(unit, motifs=only or planned)
                     roles = _roles(client, unit)
                     try:
                         for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say, **roles):
@@ -210,24 +215,29 @@ def _named(ops: Sequence[str], registry: bool, cases: Sequence[str], chip: str) 
     if not names:
         raise OperatorError("no operator is given.", f"Name some of {', '.join(operator_names())}, or give --registry.")
     texts: Sequence[str | None] = cases or (None,)
-    return [(name, chip, text) for name in dict.fromkeys(names) for text in texts]
+    return [(name, chip, (), text) for name in dict.fromkeys(names) for text in texts]
 
 
 def _planned(path: Path) -> Given:
     """A plan's rows. Raises CaseError when the file is no plan."""
     try:
         units = read_toml(path)["unit"]
-        return [(u["op"], chip, case) for u in units for chip in u["chips"] for case in u["cases"]]
+        return [
+            (u["op"], chip, _motifs(u.get("motifs", ())), case)
+            for u in units
+            for chip in u["chips"]
+            for case in u["cases"]
+        ]
     except (OSError, *MALFORMED) as error:
         raise CaseError(f"the plan {path} can't be read: {error!r}.", "docs/bank.md shows one.") from error
 
 
-def _grouped(given: Given) -> Iterator[tuple[str, str, list[str]]]:
-    """Operator, chip, texts of cases (none: those of op.toml): one evaluator serves them all."""
-    out: dict[tuple[str, str], list[str]] = {}
-    for name, chip, text in given:
-        out.setdefault((name, chip), []).extend([text] if text is not None else [])
-    yield from ((name, chip, texts) for (name, chip), texts in out.items())
+def _grouped(given: Given) -> dict[tuple[str, str, tuple[str, ...]], list[str]]:
+    """Operator, chip, motifs -> texts of cases (none: those of op.toml): one evaluator serves them all."""
+    out: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for name, chip, motifs, text in given:
+        out.setdefault((name, chip, motifs), []).extend([text] if text is not None else [])
+    return out
 
 
 def subject_of(operator: Operator, text: str, evaluator: Evaluator) -> CommandSubject:
@@ -252,6 +262,14 @@ def example_cases(operator: Operator) -> list[str]:
     if not found:
         raise CaseError(f"no case is given for {operator.name}.", "Give one with --case.")
     return found
+
+
+def _motifs(names: Sequence[str]) -> tuple[str, ...]:
+    known = [m.name for m in MOTIFS]
+    for name in names:
+        if name not in known:
+            raise CaseError(f"there is no motif {name!r}.", f"Known ones: {', '.join(sorted(known))}.")
+    return tuple(names)
 
 
 def _step(text: str) -> tuple[str, str]:

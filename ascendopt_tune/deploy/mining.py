@@ -42,7 +42,7 @@ class Unit:
 
     ``path``: only this path of (motif, site) is followed, instead of a whole trajectory. ``tune``: evaluations spent on
     the pair before it is rewound; 0: it is taken as it is written. ``forward``: optimizations the pair lacks are put
-    in, too (rewind.ahead).
+    in, too (rewind.ahead). ``motifs``: only these; () for all.
     """
 
     operator: Operator
@@ -55,9 +55,15 @@ class Unit:
     path: tuple[tuple[str, str], ...] = ()
     forward: bool = False
     signature: Signature | None = None
+    motifs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.operator.name} {self.case} on {self.chip}"
+
+    @property
+    def tried(self) -> tuple[Motif, ...]:
+        """The motifs that are taken out and put in."""
+        return tuple(m for m in MOTIFS if m.name in self.motifs or not self.motifs)
 
     def command(self, path: Sequence[tuple[str, str]], target: str) -> str:
         """The command line that measures the last removal of ``path`` again."""
@@ -79,22 +85,25 @@ class Found:
     new: bool
 
 
-def motif_remover(operator: Operator, tiling_key: int | None) -> Remover:
+def motif_remover(operator: Operator, tiling_key: int | None, motifs: Sequence[Motif] = MOTIFS) -> Remover:
     """What the motifs can take out of a pair of ``operator``."""
-    return _changer(operator, tiling_key, lambda motif, kernel: motif.rewind(kernel))
+    return _changer(operator, tiling_key, motifs, lambda motif, kernel: motif.rewind(kernel))
 
 
-def motif_applier(operator: Operator, tiling_key: int | None) -> Remover:
+def motif_applier(operator: Operator, tiling_key: int | None, motifs: Sequence[Motif] = MOTIFS) -> Remover:
     """What the motifs can put into a pair of ``operator``."""
-    return _changer(operator, tiling_key, lambda motif, kernel: motif.optimize(kernel))
+    return _changer(operator, tiling_key, motifs, lambda motif, kernel: motif.optimize(kernel))
 
 
 def _changer(
-    operator: Operator, tiling_key: int | None, rewrites: Callable[[Motif, KernelProgram], Iterator[Rewrite]]
+    operator: Operator,
+    tiling_key: int | None,
+    motifs: Sequence[Motif],
+    rewrites: Callable[[Motif, KernelProgram], Iterator[Rewrite]],
 ) -> Remover:
     def change(pair: Pair) -> Iterator[Removal]:
         kernel = KernelProgram(pair.kernel, tiling=pair.tiling, auto_sync=operator.auto_sync, tiling_key=tiling_key)
-        for motif in MOTIFS:
+        for motif in motifs:
             for r in rewrites(motif, kernel):
                 yield Removal(motif.name, r.site, r.change, Pair(r.tiling(kernel), r.kernel(kernel)))
 
@@ -121,7 +130,7 @@ def build(
         NoWorkingCandidate: the pair that is to be rewound doesn't pass the gate itself.
     """
     log = paths.cache_dir() / "journals" / f"bank-{_name(unit, toolkit)}.jsonl"
-    done, tried = log.with_suffix(".done"), canonical([unit.forward, *sorted(m.name for m in MOTIFS)])
+    done, tried = log.with_suffix(".done"), canonical([unit.forward, *sorted(m.name for m in unit.tried)])
     if resume and done.exists() and done.read_text() == tried:
         return
     if not resume:
@@ -137,7 +146,8 @@ def build(
     if not isinstance(outcome, Timed):
         raise NoWorkingCandidate(f"{unit} does not pass the gate: {outcome.reason}.", "Choose another case.")
     key = first.tiling.tiling_key if first.tiling is not None and unit.operator.direct is None else None
-    remover, applier = remover or motif_remover(unit.operator, key), motif_applier(unit.operator, key)
+    remover = remover or motif_remover(unit.operator, key, unit.tried)
+    applier = motif_applier(unit.operator, key, unit.tried)
     with Journal(log, {"unit": _name(unit, toolkit)}) as journal:
         measure = _journaled(gate, journal, unit.operator.baseline)
         if unit.path:

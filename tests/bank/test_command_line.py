@@ -77,6 +77,7 @@ def test_plot(folder: Path, tmp_path: Path) -> None:
         (("build", "add", "--step", "x"), "names no place"),
         (("build", "--plan", "/nonexistent"), "can't be read"),
         (("build", "add", "--proposer", "nobody"), "nobody called"),
+        (("build", "add", "--motif", "nothing"), "no motif 'nothing'"),
     ],
 )
 def test_what_cant_be_done_is_said(arguments: tuple[str, ...], reason: str, tmp_path: Path) -> None:
@@ -108,3 +109,19 @@ def test_build_measures_adds_and_resumes(tmp_path: Path, monkeypatch: pytest.Mon
     assert again["experiences"][0] == first["experiences"][0]
     assert "--step double-buffer:all" in again["experiences"][1]["provenance"]["command"]
     assert document(*arguments, "--resume")["experiences"] == []  # finished: nothing is left to do
+
+
+def test_one_motif_in_a_build(tmp_path: Path) -> None:
+    """Only the motif that is named is taken out and put in; a build of it that has ended isn't one of all."""
+    arguments = ["build", "add", "--case", "x=float16[64,1024] y=float16[64,1024]", "--depth", "1", "--forward"]
+    arguments += ["--motif", "constant-tiling", "--bank", tmp_path / "bank"]
+    found = document(*arguments)["experiences"]
+    assert [e["motif"] for e in found] == ["constant-tiling"]
+    assert found[0]["kind"] == "positive"
+    assert document(*arguments, "--resume")["experiences"] == []
+    assert document(*arguments, "--motif", "double-buffer", "--resume")["experiences"]
+    plan = tmp_path / "plan.toml"
+    unit = '[[unit]]\nop = "add"\nchips = ["ascend910b2"]\ncases = ["x=float16[64,1024] y=float16[64,1024]"]\n'
+    plan.write_text(f'{unit}motifs = ["constant-tiling"]\n')
+    planned = document("build", "--plan", plan, "--depth", "1", "--forward", "--bank", tmp_path / "other")
+    assert [e["motif"] for e in planned["experiences"]] == ["constant-tiling"]
