@@ -314,7 +314,7 @@ TENSORS = (
     ("body", "message"),
     [
         (TENSORS % "half" + "LoadData(a, b, LoadData3DParamsV1<half>());", "LoadData3DParamsV1 does not exist on"),
-        (TENSORS % "int4b_t" + "Mmad(c, a, b, MmadParams());", "AscendC::Mmad of these types is not covered"),
+        (TENSORS % "int16_t" + "Mmad(c, a, b, MmadParams());", "AscendC::Mmad of these types is not covered"),
         (TENSORS % "half" + "MmadWithSparse(c, a, b, MmadParams());", "AscendC::MmadWithSparse takes int8_t"),
         (TENSORS % "half" + "LoadDataWithSparse(b, a, a, LoadData2DParams());", "LoadDataWithSparse takes int8_t"),
         ("LocalTensor<half> a; LoadImageToLocal(a, 1);", "AscendC::LoadImageToLocal: not covered"),

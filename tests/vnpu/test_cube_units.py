@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from test_cube import default_options, device, factor, tiled, word
+from test_cube_int4 import packed as int4
 from test_cube_sparse import halved, packed
 
 from ascendopt_tune.build import toolkit
@@ -120,6 +121,18 @@ def plain(dtype: Any, m: int, n: int, k: int, turn: str = "", bias: bool = False
     return make
 
 
+def halves(m: int, n: int, k: int, turned: bool, unused: bool = False) -> Callable[[], tuple[list[Array], Array]]:
+    """int4, two elements a byte; ``turned``: b lies as columns."""
+
+    def make() -> tuple[list[Array], Array]:
+        rng = np.random.default_rng(m * n + k)
+        a, b = rng.integers(-8, 8, (m, k)), rng.integers(-8, 8, (k, n))
+        bias = [np.zeros(n, np.int32)] if unused else []
+        return [int4(a), int4(b.T if turned else b), *bias, np.zeros((m, n), np.int32)], a @ b
+
+    return make
+
+
 def outgoing(
     change: Callable[[Array], Array], dtype: Any, scale: float = 0.1
 ) -> Callable[[], tuple[list[Array], Array]]:
@@ -167,9 +180,12 @@ TABLE = [
     Sample("mmad", "mmad_custom", 2, plain(ml_dtypes.bfloat16, 30, 40, 70, "b", times=2, unused=True), 3, 1e-3,
            hazard="PipeBarrier<PIPE_M>"),
     Sample("mmad", "mmad_custom", 3, plain(np.float32, 30, 40, 70, "ab", bias=True), 3, 1e-3),
+    Sample("mmad", "mmad_custom", 4, halves(30, 40, 70, True, unused=True), 3),
     Sample("mmad_unitflag", "mmad_with_unitflag_custom", 0, plain(np.float16, 128, 256, 512, slices=8), 2, 1e-2),
     Sample("mmad_gemv", "mmad_custom", 0, plain(np.float16, 1, 32, 256, "b"), 2, 1e-2),
     Sample("mmad_with_sparse", "mmad_with_sparse_custom", 0, sparse, 3, hazard="PipeBarrier<PIPE_MTE1>"),
+    Sample(*LOADS, 1, halves(40, 50, 70, True), 2),
+    Sample(*LOADS, 2, halves(40, 50, 70, False), 2),
     Sample(*LOADS, 3, plain(np.int8, 40, 50, 70, "b"), 2),
     Sample(*LOADS, 4, plain(np.int8, 40, 50, 70, "b"), 2),
     Sample(*LOADS, 5, plain(np.int8, 40, 50, 70, "a"), 2),

@@ -108,8 +108,32 @@ void move_elements(Core& c, const AccessSite& site, uint8_t* to, const uint8_t* 
   }
 }
 
+// The same of a square of 64 x 64 elements of half a byte, two in a byte: f(row, column) is the byte of the element in
+// a square whose tiles lie `tile` bytes apart. A byte that nobody has written is handed on by either of its elements.
+template <typename F>
+void turn_halves(Core& c, const AccessSite& site, uint8_t* to, const uint8_t* from, uint64_t next, bool dirty, F f) {
+  constexpr uint32_t kSide = 64;
+  for (uint32_t r = 0; r < kSide; r++)
+    for (uint32_t column = 0; column < kSide; column += 2) {
+      uint8_t* const byte = to + f(r, column, next);
+      const uint8_t* const low = from + f(column, r, uint64_t{kFractalBytes});
+      const uint8_t* const high = from + f(column + 1, r, uint64_t{kFractalBytes});
+      const uint32_t shift = r % 2 * 4;
+      *byte = static_cast<uint8_t>((*low >> shift & 15) | (*high >> shift & 15) << 4);
+      if (dirty) c.unwritten.move(site, byte, c.unwritten.any(pieces(low, 1, 1, 0)) ? low : high, 1);
+    }
+}
+
 struct Places {
   uint64_t to, from;
+};
+
+// A square that is turned at once.
+struct Square {
+  uint32_t side, tiles;
+  explicit Square(DType t) : side(t == DType::I4 ? 64 : dtype_size(t) == 1 ? 32 : 16), tiles(side / kFractalRows) {
+    if (dtype_size(t) == 4) tiles = 2;
+  }
 };
 
 float cycles_to(Memory to, uint64_t bytes) { return static_cast<float>(bytes) / (to == Memory::L0A ? 256.0f : 128.0f); }
@@ -225,31 +249,38 @@ void load_squares(Memory to, void* dst, const void* src, const SquareLoad& l, DT
   if (l.repeats == 0) return;
   Core& c = core();
   c.needs(CoreKind::Cube, api, pc);
-  const uint32_t size = dtype_size(dtype), tiles = size == 2 ? 1 : 2, side = size == 1 ? 32 : 16;
+  const uint32_t size = dtype_size(dtype);
   if (size != 1 && size != 2 && size != 4) unsupported_dtype(api, dtype, pc);
+  const bool halves = dtype == DType::I4;
+  if (halves && to != Memory::L0B) misused(api, "int4b_t can be turned on the way to L0B alone", pc);
+  const auto [side, tiles] = Square(dtype);
   const uint64_t square = uint64_t(tiles) * kFractalBytes;
   const Range from = source_tiles(src, square, l.start, l.repeats, l.src_stride, l.descending);
   c.check_local(from, kBlockBytes, api, pc, "source", Memory::L1);
   const uint64_t step = (1 + uint64_t(l.dst_gap)) * kFractalBytes;
   const uint64_t next = (1 + uint64_t(l.tile_gap)) * kFractalBytes;
-  Access accesses[3] = {{from, false}};
+  Access accesses[5] = {{from, false}};
   for (uint32_t t = 0; t < tiles; t++) {
     accesses[1 + t] = {pieces(at(dst, t * next), kFractalBytes, l.repeats, step), true};
     c.check_local(accesses[1 + t].range, kFractalBytes, api, pc, "destination", to);
   }
   const bool dirty = c.unwritten.any(from);
   // Where element (r, c) of a square lies when its tiles are side by side (4 bytes), or one below the other.
-  const auto place = [&](uint64_t r, uint64_t col, uint64_t tile) {
+  const auto place = [size = size, halves](uint64_t r, uint64_t col, uint64_t tile) {
     return size == 4 ? col / 8 * tile + r * kBlockBytes + col % 8 * 4
-                     : r / 16 * tile + r % 16 * kBlockBytes + col * size;
+                     : r / 16 * tile + r % 16 * kBlockBytes + (halves ? col / 2 : col * size);
   };
   for (uint32_t i = 0; i < l.repeats; i++) {
     for (uint32_t t = 0; t < tiles && !dirty; t++)
       c.unwritten.write(pieces(at(dst, i * step + t * next), kFractalBytes, 1, 0));
-    move_elements(
-        c, {Pipe::MTE1, api, pc, false}, at(dst, i * step),
-        source_tile(src, square, l.start, i, l.src_stride, l.descending), side * side, size, dirty,
-        [&](uint64_t e) { return Places{place(e / side, e % side, next), place(e % side, e / side, kFractalBytes)}; });
+    const AccessSite site{Pipe::MTE1, api, pc, false};
+    const uint8_t* const one = source_tile(src, square, l.start, i, l.src_stride, l.descending);
+    if (halves)
+      turn_halves(c, site, at(dst, i * step), one, next, dirty, place);
+    else
+      move_elements(c, site, at(dst, i * step), one, side * side, size, dirty, [&, n = side](uint64_t e) {
+        return Places{place(e / n, e % n, next), place(e % n, e / n, kFractalBytes)};
+      });
   }
   const Work work{c.chip.instruction("LoadData", dtype), 1, cycles_to(to, l.repeats * square), 0};
   c.issue(Pipe::MTE1, api, pc, work, accesses, 1 + tiles);

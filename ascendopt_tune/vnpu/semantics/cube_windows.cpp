@@ -185,6 +185,18 @@ void note_blocks(std::vector<Access>& accesses, const uint8_t* base, std::vector
   }
 }
 
+// int4b_t goes as bytes: its blocks are 32 bytes, too, and a block's elements stay together.
+WindowLoad as_bytes(WindowLoad l, const char* api, const void* pc) {
+  constexpr uint32_t kInABlock = 64;
+  if (l.channels % kInABlock != 0) not_covered(api, "channelSize has to be a multiple of 64 for int4b_t", pc);
+  if (l.first_column % kInABlock != 0) misused(api, "kStartPt has to be a multiple of 64 for int4b_t", pc);
+  if (l.columns % 2 != 0) not_covered(api, "kExtension has to be even for int4b_t", pc);
+  l.channels /= 2;
+  l.first_column /= 2;
+  l.columns /= 2;
+  return l;
+}
+
 void check_types(Memory to, bool transpose, DType dtype, const char* api, const void* pc) {
   const uint32_t size = dtype_size(dtype);
   if (size != 1 && size != 2 && size != 4) unsupported_dtype(api, dtype, pc);
@@ -266,12 +278,13 @@ bool moves_nothing(const WindowLoad& l, const WindowRegisters& r) {
 
 }  // namespace
 
-void load_windows(Memory to, void* dst, const void* src, const WindowLoad& l, DType dtype, const char* api) {
+void load_windows(Memory to, void* dst, const void* src, const WindowLoad& asked, DType dtype, const char* api) {
   const void* pc = VNPU_PC;
   Core& c = core();
   const WindowRegisters& r = c.windows;
   c.needs(CoreKind::Cube, api, pc);
-  if (moves_nothing(l, r)) return;
+  if (moves_nothing(asked, r)) return;
+  const WindowLoad l = dtype == DType::I4 ? as_bytes(asked, api, pc) : asked;
   check_types(to, l.transpose, dtype, api, pc);
   const uint32_t size = dtype_size(dtype);
   if (r.repeat_times > 1 && r.repeat_columns && !l.transpose && to == Memory::L0A)

@@ -33,20 +33,27 @@ constexpr uint32_t kRowsAtOnce = 4;  // what its registers hold
 #define VNPU_FUSED_BODY
 #endif
 
+// Two elements, the first in the low half.
+struct TwoInts {
+  uint8_t bits;
+};
+
 uint32_t tiles(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
-// Sizes of the operands in tiles. c0: elements in a row of an input's tile.
+uint32_t in_a_block(DType t) { return t == DType::I4 ? 2 * kBlockBytes : kBlockBytes / dtype_size(t); }
+
+// Sizes of the operands in tiles.
 struct Extent {
-  uint32_t m1, n1, k1, a_k1, b_k1, c0;
-  bool vector;  // m is 1: A is k elements in a row, and no tiles
-  Extent(const Product& p, uint32_t element)
+  uint32_t m1, n1, k1, a_k1, b_k1, c0;  // c0: elements in a row of an input's tile
+  bool vector;                          // m is 1: A is k elements in a row, and no tiles
+  Extent(const Product& p, DType input)
       : m1(tiles(p.m, kSide)),
         n1(tiles(p.n, kSide)),
-        k1(tiles(p.k, kBlockBytes / element)),
-        b_k1(tiles(rows_of_b(p), kBlockBytes / element)),
-        c0(kBlockBytes / element),
+        k1(tiles(p.k, in_a_block(input))),
+        b_k1(tiles(rows_of_b(p), in_a_block(input))),
+        c0(in_a_block(input)),
         vector(p.m == 1 && !p.sparse) {
-    a_k1 = p.pairs_of_columns && element == 4 ? (k1 + 1) / 2 * 2 : k1;
+    a_k1 = p.pairs_of_columns && dtype_size(input) == 4 ? (k1 + 1) / 2 * 2 : k1;
   }
   uint64_t a_row(uint32_t row, uint32_t tile) const {  // bytes to row `row` of column of tiles `tile` of A
     if (vector) return uint64_t(tile) * kBlockBytes;
@@ -62,6 +69,9 @@ struct Extent {
 
 void widen(const float* from, float* to, size_t n) { std::memcpy(to, from, n * sizeof *to); }
 void widen(const int8_t* from, int32_t* to, size_t n) { std::copy(from, from + n, to); }
+void widen(const TwoInts* from, int32_t* to, size_t n) {
+  for (size_t i = 0; i < n; i++) to[i] = ((from[i / 2].bits >> (i % 2 * 4) & 15) ^ 8) - 8;
+}
 
 // The operands, unpacked: rows of A, and of B for every 16 columns k rows of 16.
 template <typename T, typename S>
@@ -69,7 +79,7 @@ struct Unpacked {
   std::vector<S> a, b;
   Unpacked(const uint8_t* from_a, const uint8_t* from_b, const Product& p, const Extent& e)
       : a(size_t(p.m) * p.k), b(size_t(e.n1) * p.k * kSide) {
-    S tile[kSide * kBlockBytes];
+    S tile[kSide * kBlockBytes * 2];
     for (uint32_t t = 0; t < e.k1; t++) {
       const uint32_t k0 = t * e.c0, width = std::min(e.c0, p.k - k0);
       for (uint32_t r = 0; r < p.m; r++)
@@ -184,8 +194,7 @@ void product(void* c, const void* a, const void* b, const void* bias, const Prod
 // Who follows what nobody has written: a sum is unwritten when an element of its row of A or its column of B is.
 class Follower {
  public:
-  Follower(Core& c, const AccessSite& site, const Product& p, const Extent& e, DType input)
-      : c_(c), site_(site), p_(p), e_(e), element_(dtype_size(input)) {}
+  Follower(Core& c, const AccessSite& site, const Product& p, const Extent& e) : c_(c), site_(site), p_(p), e_(e) {}
 
   void follow(void* c, const void* a, const void* b, const void* bias) {
     const bool old = p_.start == Product::Start::Old;
@@ -227,7 +236,7 @@ class Follower {
   template <typename F>
   uint32_t origin(const void* operand, uint32_t k, F offset) {
     for (uint32_t t = 0; t * e_.c0 < k; t++) {
-      const uint32_t bytes = std::min(e_.c0, k - t * e_.c0) * element_;
+      const uint32_t bytes = tiles(std::min(e_.c0, k - t * e_.c0) * kBlockBytes, e_.c0);
       const Range r = pieces(static_cast<const uint8_t*>(operand) + offset(t), bytes, 1, 0);
       if (c_.unwritten.any(r)) return c_.unwritten.origin_of(site_, r);
     }
@@ -245,7 +254,6 @@ class Follower {
   const AccessSite site_;
   const Product& p_;
   const Extent& e_;
-  const uint32_t element_;
 };
 
 [[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
@@ -274,6 +282,8 @@ void compute(void* c, const void* a, const void* b, const void* bias, const Prod
       return product<float, float>(c, a, b, bias, p, e, places, api, pc);
     case DType::I8:
       return product<int8_t, int32_t>(c, a, b, bias, p, e, places, api, pc);
+    case DType::I4:
+      return product<TwoInts, int32_t>(c, a, b, bias, p, e, places, api, pc);
     default:
       unsupported_dtype(api, input, pc);
   }
@@ -315,15 +325,17 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   Core& on = core();
   on.needs(CoreKind::Cube, api, pc);
   if (std::max({p.m, p.n, p.k}) > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
-  if (result != (input == DType::I8 ? DType::I32 : DType::F32)) unsupported_dtype(api, result, pc);
-  const Extent e(p, dtype_size(input));
+  const bool integers = input == DType::I8 || input == DType::I4;
+  if (result != (integers ? DType::I32 : DType::F32)) unsupported_dtype(api, result, pc);
+  if (input == DType::I4 && p.k % 2 != 0) misused(api, "k has to be even with int4b_t", pc);
+  const Extent e(p, input);
   const void* const start = p.start != Product::Start::Bias ? nullptr : bias ? bias : on.local(Memory::BT);
   const Touched touched(on, c, a, b, start, p, e, api, pc);
   const uint64_t begin = on.local_offset(c) - on.map[Memory::L0C].offset;
   const uint64_t end = begin + touched.accesses[0].range.bytes;
   const uint8_t* const places = p.sparse ? places_of(on, b, p.k, api, pc) : nullptr;
   if (p.unit_flag != 0) await_unit_flags(on, begin, end, api, pc);
-  Follower(on, {Pipe::M, api, pc, false}, p, e, input).follow(c, a, b, start);
+  Follower(on, {Pipe::M, api, pc, false}, p, e).follow(c, a, b, start);
   compute(c, a, b, start, p, e, input, places, api, pc);
   const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
   const bool rounds = input == DType::F32 && on.short_floats.on;

@@ -80,17 +80,20 @@ constexpr bool is_tile_type() {
   return std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> || std::is_same_v<T, float> ||
          (std::is_integral_v<T> && sizeof(T) <= 4);
 }
+template <typename T>
+constexpr bool is_loaded_type() {
+  return is_tile_type<T>() || vnpu::is_half_byte<T>;
+}
 ASCENDC_INLINE vnpu::TileLoad tile_load(const LoadData2DParams& p) {
   return {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.ifTranspose, p.addrMode != 0};
 }
 }  // namespace detail
 
-// ---- GM -> L1, rows become tiles ----
+// ---- GM -> L1, rows become tiles; of int4b_t bytes are counted, as the device moves bytes ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
-  static_assert(detail::is_tile_type<T>(),
-                "AscendC::DataCopy with Nd2NzParams: this type is not covered by the "
-                "virtual NPU (int4b_t is moved as int8_t)");
+  static_assert(detail::is_loaded_type<T>(),
+                "AscendC::DataCopy with Nd2NzParams: this type is not covered by the virtual NPU");
   if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return;
   vnpu::RowsToTiles s;
   s.matrices = p.ndNum;
@@ -107,18 +110,20 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   vnpu::copy_rows_to_tiles(dst.pointer(), src.pointer(), s, "DataCopy");
 }
 
-// Limit of LoadData: not int4b_t (nor is LoadDataWithTranspose); 3D: channels that fill whole blocks.
+// Limit of LoadData: 3D: channels that fill whole blocks.
 
 // ---- L1 -> L0A, L0B; GM -> L1, L0A, L0B ----
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
-  static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
+  static_assert(detail::is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   vnpu::load_tiles(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), detail::tile_load(params),
                    vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
-  static_assert(detail::is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
+  static_assert(detail::is_tile_type<T>(),
+                "AscendC::LoadData from global memory: this type is not covered by the virtual NPU, or not on "
+                "architecture 2201");
   if (params.ifTranspose) vnpu::misuse("LoadData", "tiles from global memory can't be transposed on the way");
   vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
                            detail::tile_load(params), "LoadData");
@@ -126,7 +131,7 @@ ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 template <typename T>
 ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                           const LoadData2dTransposeParams& p) {
-  static_assert(detail::is_tile_type<T>(),
+  static_assert(detail::is_loaded_type<T>(),
                 "AscendC::LoadDataWithTranspose of this type is not covered by the virtual NPU");
   vnpu::load_squares(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
                      {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.addrMode != 0},

@@ -87,14 +87,16 @@ namespace detail {
 template <typename T>
 ASCENDC_INLINE void load_windows(const LocalTensor<T>& dst, const LocalTensor<T>& src, const vnpu::WindowLoad& load,
                                  bool small, bool right) {
-  static_assert(is_tile_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
+  static_assert(is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   if (small) vnpu::misuse("LoadData", "enSmallK does not exist on architecture 2201");
   if (right) vnpu::misuse("LoadData", "fMatrixCtrl has to be false");
   vnpu::load_windows(memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), load, vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 uint32_t padding_bits(T value) {
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (vnpu::is_half_byte<T>) {
+    return (value.bits & 15) * 0x1111u;
+  } else if constexpr (sizeof(T) == 1) {
     const auto byte = static_cast<uint8_t>(value);
     return byte | static_cast<uint32_t>(byte) << 8;
   } else {

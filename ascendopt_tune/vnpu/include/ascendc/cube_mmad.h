@@ -33,8 +33,8 @@ namespace detail {
 template <typename T, typename U, typename S>
 constexpr bool multiplies() {
   constexpr bool floats = std::is_same_v<U, half> || std::is_same_v<U, bfloat16_t> || std::is_same_v<U, float>;
-  return std::is_same_v<U, S> &&
-         (floats ? std::is_same_v<T, float> : std::is_same_v<U, int8_t> && std::is_same_v<T, int32_t>);
+  constexpr bool integers = std::is_same_v<U, int8_t> || std::is_same_v<U, int4b_t>;
+  return std::is_same_v<U, S> && (floats ? std::is_same_v<T, float> : integers && std::is_same_v<T, int32_t>);
 }
 ASCENDC_INLINE vnpu::Product product_of(const MmadParams& p, vnpu::Product::Start start) {
   vnpu::Product out;
@@ -48,7 +48,7 @@ ASCENDC_INLINE vnpu::Product product_of(const MmadParams& p, vnpu::Product::Star
 }
 }  // namespace detail
 
-// Limit of Mmad: half, bfloat16_t, float to float, int8_t to int32_t; not int4b_t.
+// Limit of Mmad: half, bfloat16_t, float to float, int8_t, int4b_t to int32_t; a tensor of biases not with int4b_t.
 template <typename T, typename U, typename S>
 ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
                          const MmadParams& params) {
@@ -64,7 +64,7 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
 template <typename T, typename U, typename S, typename V>
 ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
                          const LocalTensor<V>& bias, const MmadParams& params) {
-  static_assert(detail::multiplies<T, U, S>() && std::is_same_v<T, V>,
+  static_assert(detail::multiplies<T, U, S>() && std::is_same_v<T, V> && !std::is_same_v<U, int4b_t>,
                 "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
   using Start = vnpu::Product::Start;
   const bool table = bias.GetPosition() == TPosition::C2;

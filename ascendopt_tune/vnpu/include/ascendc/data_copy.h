@@ -63,7 +63,7 @@ ASCENDC_INLINE vnpu::CopyShape shape_of(const DataCopyParams& p) {
 template <typename T>
 ASCENDC_INLINE vnpu::CopyShape shape_of_count(uint32_t count) {
   vnpu::CopyShape s;
-  s.burst_bytes = uint64_t(count) * sizeof(T) / 32 * 32;
+  s.burst_bytes = vnpu::bytes_of<T>(count) / 32 * 32;
   return s;
 }
 // DataCopyPad: GM pieces are byte exact, every UB piece starts on a 32-byte block.
@@ -173,7 +173,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
   const vnpu::Memory to = detail::memory_of(dst.GetPosition());
   if (detail::is_table(to)) {
     vnpu::TableCopy t;
-    t.bytes = uint64_t(count) * sizeof(T) / 32 * 32;
+    t.bytes = vnpu::bytes_of<T>(count) / 32 * 32;
     return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), t, vnpu::dtype_of<T>(), vnpu::dtype_of<T>(),
                                "DataCopy");
   }

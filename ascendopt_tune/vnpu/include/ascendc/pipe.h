@@ -112,7 +112,8 @@ class TQueBind {
       b->freed_event = -1;
     }
     b->state = detail::Buffer::Taken;
-    tensor.Bind(static_cast<T*>(b->address), b->bytes / sizeof(T), src == TPosition::GM ? dst : src, b);
+    tensor.Bind(static_cast<T*>(b->address), static_cast<uint32_t>(vnpu::elements_in<T>(b->bytes)),
+                src == TPosition::GM ? dst : src, b);
   }
 
   template <typename T>
@@ -167,7 +168,8 @@ class TQueBind {
       b->filled_event = -1;
     }
     b->state = detail::Buffer::InUse;
-    tensor.Bind(static_cast<T*>(b->address), b->bytes / sizeof(T), dst == TPosition::GM ? src : dst, b);
+    tensor.Bind(static_cast<T*>(b->address), static_cast<uint32_t>(vnpu::elements_in<T>(b->bytes)),
+                dst == TPosition::GM ? src : dst, b);
   }
 
   template <typename T>
@@ -225,7 +227,7 @@ class TBuf {
  public:
   template <typename T>
   ASCENDC_INLINE LocalTensor<T> Get() {
-    return Get<T>(bytes_ / sizeof(T));
+    return Get<T>(static_cast<uint32_t>(vnpu::elements_in<T>(bytes_)));
   }
   template <typename T>
   ASCENDC_INLINE LocalTensor<T> Get(uint32_t size) {

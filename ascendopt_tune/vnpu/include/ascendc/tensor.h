@@ -13,6 +13,17 @@ template <typename T>
 class LocalTensor;
 
 namespace detail {
+// How many T an element is behind the first one.
+template <typename T>
+ASCENDC_INLINE uint64_t place(uint64_t element) {
+  if constexpr (vnpu::is_half_byte<T>)
+    if (element % 2 != 0) vnpu::misuse("int4b_t", "an offset has to be even: two elements share a byte");
+  return vnpu::is_half_byte<T> ? element / 2 : element;
+}
+template <typename T>
+constexpr void needs_address() {
+  static_assert(!vnpu::is_half_byte<T>, "AscendC: single elements of int4b_t are not covered by the virtual NPU");
+}
 // `a + b` and the like: computed when it is assigned to a tensor, for as many elements as that has.
 template <typename T>
 struct TensorExpression {
@@ -40,31 +51,35 @@ class LocalTensor {
         size_(size),
         position_(position) {}
   explicit LocalTensor(uint32_t addr)
-      : LocalTensor(TPosition::VECCALC, addr, (vnpu::local_bytes() - addr) / sizeof(T)) {}
+      : LocalTensor(TPosition::VECCALC, addr, static_cast<uint32_t>(vnpu::elements_in<T>(vnpu::local_bytes() - addr))) {
+  }
 
   ASCENDC_INLINE T GetValue(uint32_t index) const {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), false, "LocalTensor::GetValue");
     return ptr_[index];
   }
   template <typename U>
   ASCENDC_INLINE void SetValue(uint32_t index, U value) const {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::SetValue");
     ptr_[index] = static_cast<T>(value);
   }
   ASCENDC_INLINE T& operator()(uint32_t index) const {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::operator()");
     return ptr_[index];
   }
   LocalTensor operator[](uint32_t offset) const {
     LocalTensor t = *this;
-    t.ptr_ += offset;
+    t.ptr_ += detail::place<T>(offset);
     t.size_ = offset < size_ ? size_ - offset : 0;
     return t;
   }
   template <typename U>
   LocalTensor<U> ReinterpretCast() const {
     LocalTensor<U> t;
-    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(uint64_t(size_) * sizeof(T) / sizeof(U)), position_,
+    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(vnpu::elements_in<U>(vnpu::bytes_of<T>(size_))), position_,
            handle_);
     return t;
   }
@@ -79,13 +94,13 @@ class LocalTensor {
   }
   // A number, as on the device.
   uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(ptr_); }
-  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(ptr_ + offset); }
+  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(ptr_ + detail::place<T>(offset)); }
   T* pointer() const { return ptr_; }  // for the headers of this folder
   TPosition GetPosition() const { return position_; }
-  uint32_t GetSize() const { return size_; }                                       // elements
-  uint32_t GetLength() const { return static_cast<uint32_t>(size_ * sizeof(T)); }  // bytes
+  uint32_t GetSize() const { return size_; }                                              // elements
+  uint32_t GetLength() const { return static_cast<uint32_t>(vnpu::bytes_of<T>(size_)); }  // bytes
   void SetSize(uint32_t size) { size_ = size; }
-  void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(bytes / sizeof(T)); }
+  void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(vnpu::elements_in<T>(bytes)); }
   // What its argument is, address_ of another tensor, is no part of a tensor here.
   template <typename A>
   void SetAddr(const A&) {
@@ -155,23 +170,26 @@ class GlobalTensor {
   void SetGlobalBuffer(T* buffer) { SetGlobalBuffer(buffer, 0); }
   T* GetPhyAddr() const { return ptr_; }
   T* pointer() const { return ptr_; }
-  T* GetPhyAddr(uint64_t offset) const { return ptr_ + offset; }
+  T* GetPhyAddr(uint64_t offset) const { return ptr_ + detail::place<T>(offset); }
   ASCENDC_INLINE T GetValue(uint64_t index) const {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), false, "GlobalTensor::GetValue");
     return ptr_[index];
   }
   template <typename U>
   ASCENDC_INLINE void SetValue(uint64_t index, U value) {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::SetValue");
     ptr_[index] = static_cast<T>(value);
   }
   ASCENDC_INLINE T& operator()(uint64_t index) const {
+    detail::needs_address<T>();
     vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::operator()");
     return ptr_[index];
   }
   GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor t = *this;
-    t.ptr_ += offset;
+    t.ptr_ += detail::place<T>(offset);
     t.size_ = offset < size_ ? size_ - offset : 0;
     return t;
   }

@@ -145,6 +145,18 @@ constexpr DType dtype_of() {
   return DType::None;
 }
 
+// int4b_t has two elements in a byte, the first in the low half; a byte is the least that has an address.
+template <typename T>
+constexpr bool is_half_byte = std::is_same_v<std::remove_cv_t<T>, int4b_t>;
+template <typename T>
+constexpr uint64_t bytes_of(uint64_t elements) {
+  return is_half_byte<T> ? (elements + 1) / 2 : elements * sizeof(T);
+}
+template <typename T>
+constexpr uint64_t elements_in(uint64_t bytes) {
+  return is_half_byte<T> ? bytes * 2 : bytes / sizeof(T);
+}
+
 constexpr Pipe to_pipe(pipe_t p) {
   constexpr Pipe table[] = {Pipe::S, Pipe::V, Pipe::M, Pipe::MTE1, Pipe::MTE2, Pipe::MTE3, Pipe::S, Pipe::FIX};
   return table[p];
