@@ -296,6 +296,13 @@ const uint8_t* places_of(Core& c, const void* b, uint32_t k, const char* api, co
   return &c.places[(c.local_offset(b) - c.map[Memory::L0B].offset) / 4];
 }
 
+void check_product(const Product& p, DType input, DType result, const char* api, const void* pc) {
+  if (std::max({p.m, p.n, p.k}) > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
+  const bool integers = input == DType::I8 || input == DType::I4;
+  if (result != (integers ? DType::I32 : DType::F32)) unsupported_dtype(api, result, pc);
+  if (input == DType::I4 && p.k % 2 != 0) misused(api, "k has to be even with int4b_t", pc);
+}
+
 // What a product touches, checked.
 struct Touched {
   Access accesses[5];
@@ -324,10 +331,7 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
   Core& on = core();
   on.needs(CoreKind::Cube, api, pc);
-  if (std::max({p.m, p.n, p.k}) > kMost) misused(api, "m, n and k are at most " + std::to_string(kMost), pc);
-  const bool integers = input == DType::I8 || input == DType::I4;
-  if (result != (integers ? DType::I32 : DType::F32)) unsupported_dtype(api, result, pc);
-  if (input == DType::I4 && p.k % 2 != 0) misused(api, "k has to be even with int4b_t", pc);
+  check_product(p, input, result, api, pc);
   const Extent e(p, input);
   const void* const start = p.start != Product::Start::Bias ? nullptr : bias ? bias : on.local(Memory::BT);
   const Touched touched(on, c, a, b, start, p, e, api, pc);
