@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -146,6 +146,8 @@ def build_bank(
         console.print(f"{text} ...", markup=False, soft_wrap=True)
 
     client = _client(proposer, how.seed, say)
+    if client is not None and any(motifs for *_, motifs, _ in [*given, ("", "", only, None)]):
+        raise SettingsError("a language model is not held to motifs.", "Leave out --motif, or take --proposer rules.")
     try:
         for (name, chip_name, planned), texts in _grouped(given).items():
             with open_evaluator(toolkit, chip_name, workers=how.workers, say=say) as evaluator:
@@ -153,8 +155,10 @@ def build_bank(
                 for text in texts or example_cases(operator):
                     subject = subject_of(operator, text, evaluator)
                     words, removal = (name, "--case", text, *_asking(client)), RewindOptions(depth, per_motif=per_motif)
-                    unit = Unit(operator, subject.case, chip_name, words, how.seed, tune, removal, path, forward)
-                    unit = replace(unit, motifs=only or planned)
+                    unit = Unit(
+                        operator, subject.case, chip_name, words, how.seed, tune, removal, path, forward,
+                        motifs=only or planned,
+                    )  # fmt: skip
                     roles = _roles(client, unit)
                     try:
                         for found in build(unit, store, toolkit, evaluator=evaluator, resume=resume, say=say, **roles):
@@ -265,6 +269,7 @@ def example_cases(operator: Operator) -> list[str]:
 
 
 def _motifs(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, if all of them are motifs'. Raises CaseError for one that isn't."""
     known = [m.name for m in MOTIFS]
     for name in names:
         if name not in known:

@@ -85,6 +85,14 @@ def test_what_cant_be_done_is_said(arguments: tuple[str, ...], reason: str, tmp_
         call(*arguments, "--bank", tmp_path)
 
 
+def test_a_language_model_is_not_held_to_motifs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCENDOPT_LLM_MODEL", "m")
+    monkeypatch.setenv("ASCENDOPT_LLM_BASE_URL", "http://127.0.0.1:9/v1")  # nobody is asked
+    arguments = ["build", "add", "--proposer", "llm", "--motif", "double-buffer", "--bank", tmp_path]
+    with pytest.raises(AscendOptError, match="not held to motifs"):
+        call(*arguments)
+
+
 CASE = "x=float16[2048,1024] y=float16[2048,1024]"
 
 
