@@ -247,6 +247,32 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 """
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
+_HANDED_OVER = """
+class Product {
+ public:
+  __aicore__ inline void Init(TPipe* pipe) { pipe->InitBuffer(co1, 131072); }
+  __aicore__ inline void Process() {
+    SetMMRowMajor();
+    LocalTensor<float> sums = co1.Get<float>();
+    for (uint32_t k = 0; k < length; k += step) {
+      MmadParams params(m, n, step, false, 0, false, false, false);
+      params.unitFlag = k + step >= length ? 3 : 2;
+      Mmad(sums, a, b, params);
+    }
+    FixpipeParamsV220 out(n, m, m, n, false);
+    out.unitFlag = 3;
+    Fixpipe(cGm, sums, out);
+  }
+  TBuf<TPosition::CO1> co1;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR c) {
+  TPipe pipe;
+  Product op;
+  op.Init(&pipe);
+  op.Process();
+}
+"""
+
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel(), auto_sync=False),
@@ -277,6 +303,7 @@ EXAMPLES = (
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
+    Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),
     Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),
     Example("groups-first", r"SetBlockDim\(\(used", {"op_kernel/kernel.cpp": _DEALT}, host=_GROUPS),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),

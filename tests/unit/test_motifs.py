@@ -102,6 +102,11 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
         ("matmul", "rings-for-queues", 8),
         ("flash_attention", "rings-for-queues", 9),
         ("silu", "rings-for-queues", 3),
+        ("matmul", "unit-flag", 1),
+        ("quant_matmul", "unit-flag", 1),
+        ("grouped_matmul", "unit-flag", 1),
+        ("flash_attention", "unit-flag", 1),
+        ("matmul_gelu", "unit-flag", 0),  # what the high-level Matmul does
     ],
 )
 def test_kernels_on_cube_cores_have_places_for_motifs(name: str, motif: str, places: int) -> None:
@@ -173,6 +178,60 @@ def test_a_ring_has_the_pipes_of_its_position() -> None:
     ):
         pipes = f"AscendC::HardEvent::{full}, AscendC::HardEvent::{free}"
         assert f"FlaggedQueue<TPosition::{position}, {pipes}> {position.lower()};" in code
+
+
+def test_products_raise_unit_flags_in_the_last_turn_of_the_loops_of_their_sum() -> None:
+    """Those are in the caller; the last one of queues that were made rings first is found as well."""
+    before = REGISTRY["matmul"]
+    (rings,) = (r for r in find("rings-for-queues").optimize(before) if r.site == "all")
+    for kernel_ in (before, applied(before, rings)):
+        (rewrite,) = find("unit-flag").optimize(kernel_)
+        code = rewrite.kernel(kernel_)["op_kernel/matmul.cpp"]
+        assert "lastOfSums = k + widthK >= t.k && inner + t.baseK >= depth;" in code
+        assert code.count("params.unitFlag = lastOfSums ? 3 : 2;") == 2  # with bias and without
+        assert code.count("params.unitFlag = 3;") == 1
+        assert "UnitFlagged<TPosition::CO1> co1;" in code
+        assert code.count("SetMMRowMajor();") == 1
+
+
+SUMS = """class K {{
+  __aicore__ inline void Run() {{
+    MmadParams p; FixpipeParamsV220 q;
+    for (int k = 0; k < n; k++) {{ Mmad(c, a, b, p); {inside} }}
+    {more}
+    SetFlag<HardEvent::M_FIX>(0); {between} WaitFlag<HardEvent::M_FIX>(0);
+    {out}
+  }}
+}};"""
+OUT = "Fixpipe(gm, c, q);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, 1),
+        ({"out": "Fixpipe<float, float, CFG_NZ>(gm, c, q);"}, 1),
+        ({"out": f"if (x) {{ {OUT} }} else {OUT}"}, 1),
+        ({"between": "PipeBarrier<PIPE_M>();"}, 1),
+        ({"out": "for (int i = 0; i < 2; i++) { Fixpipe(gm[i], c[i], q); }"}, 0),  # several pieces of one sum
+        ({"out": "Fixpipe(gm, c, FixpipeParamsV220(n, m, m, n, false));"}, 0),  # parameters without a name
+        ({"more": "while (n > 2) { Mmad(c, a, b, p); }"}, 0),  # whose last turn isn't known
+        ({"between": "SetFlag<HardEvent::M_FIX>(1);"}, 0),  # which flag is whose
+        ({"out": "Copy(gm, c);"}, 0),
+    ],
+)
+def test_sums_are_handed_over_by_unit_flags_only_where_the_last_product_is_known(
+    holes: dict[str, str], found: int
+) -> None:
+    before = program({"k.cpp": SUMS.format(**{"inside": "", "more": "", "between": "", "out": OUT, **holes})}, {})
+    rewrites = list(find("unit-flag").optimize(before))
+    assert len(rewrites) == found
+    for r in rewrites:
+        after = r.kernel(before)["k.cpp"]
+        assert "p.unitFlag = k + 1 >= n ? 3 : 2;" in after
+        assert after.count("q.unitFlag = 3;") == len(re.findall(r"Fixpipe[<(]", after))
+        assert "M_FIX" not in after
+        assert ("SetMMRowMajor();" in after) == ("CFG_NZ" not in after)
 
 
 @pytest.mark.parametrize(

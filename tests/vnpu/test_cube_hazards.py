@@ -73,6 +73,26 @@ def test_unit_flags_hand_results_over(wrong: int) -> None:
     np.testing.assert_allclose(out, [exact, exact], atol=1e-3)
 
 
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_unit_flags_order_what_the_product_waited_for(left_out: int) -> None:
+    """Fixpipe writes over what MTE2 has read: MTE2 before MTE1 before M, which raised the flags."""
+    report = launch("through_unit_flags", [], np.ones((32, 32), np.float32), ctypes.c_uint32(left_out))
+    assert {(h["memory"], h["missing"].split("HardEvent::")[-1].split(">")[0]) for h in report["hazards"]} == (
+        {("L0A", "MTE1_M"), ("L0B", "MTE1_M"), ("GM", "MTE2_FIX")} if left_out else set()
+    )
+
+
+def test_unit_flags_are_those_of_whole_tiles() -> None:
+    """20 rows are two rows of tiles, and the next round's product finds all of their flags taken."""
+    m, n, k = 20, 48, 32
+    a, b, bias = operands("float16", m, n, k)
+    out = np.zeros((2, m, n), np.float32)
+    case = ProductCase(m, n, k, 0, 1, 0, 0, 0, n, 0, 0)
+    clean(launch("unit_flags", [a, np.ascontiguousarray(b.T), bias], out, ctypes.c_uint32(0), case))
+    exact = 2 * (a.astype(np.float64) @ b.astype(np.float64))
+    np.testing.assert_allclose(out, [exact, exact], atol=1e-3)
+
+
 WRONG = {
     1: r"covers L1 bytes \[523776, 525824\), past the end of L1 at 524288",
     2: r"covers L1 bytes \[0, 2048\), past the end of its buffer at 1024",

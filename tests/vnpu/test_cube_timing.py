@@ -57,6 +57,22 @@ def test_loads_of_both_operands(kernel: str, published: float, within: float) ->
     assert busy(report, "mte1") / 50 == pytest.approx(published, rel=within)
 
 
+def test_unit_flags_hand_over_what_is_made() -> None:
+    """Row of tiles by row, where products make them so, one product makes all of it and one call takes it."""
+
+    def cycles(how: int) -> float:
+        report = launch("handed_over", [], np.zeros((128, 256), np.float16), ctypes.c_uint32(how))
+        assert not report["hazards"]
+        return float(report["profile"]["task_duration_us"]) * CLOCK
+
+    by_a_flag, by_columns, by_rows, two_made, two_taken = map(cycles, range(5))
+    overlap = float(load_chip(DEFAULT_CHIP).values["fixpipe.unit_flag_overlap"])
+    assert by_columns == pytest.approx(by_a_flag, abs=60)  # what the flags themselves take
+    assert by_columns - by_rows == pytest.approx(overlap * 7 / 8 * 520, rel=0.05)
+    assert two_made == pytest.approx(by_columns + 8, abs=2)
+    assert two_taken > by_rows + 300
+
+
 def test_float_takes_twice_as_long_and_tails_round_up() -> None:
     from test_cube import ProductCase, operands
 

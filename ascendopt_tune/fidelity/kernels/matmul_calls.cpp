@@ -6,6 +6,7 @@
 //   STEP                  blocks along k that are copied at once
 //   MIXED                 1: two vector cores of a group ask its cube core; otherwise the cube core is alone
 //   CONSTANT              1: the tiling is known when the kernel is compiled
+//   UNIT_FLAG             CFG_MDL with unit flags (1) or without (0); otherwise CFG_NORM, which has them
 #if !MIXED
 #define ASCENDC_CUBE_ONLY
 #endif
@@ -25,6 +26,13 @@ using Out = MatmulType<TPosition::GM, CubeFormat::ND, float>;
 constexpr MatmulConfig kShape =
     GetMMConfig<MatmulConfigMode::CONFIG_NORM>(MatmulShapeParams{SHARE_ROWS, SHARE, DEPTH, BASE, 256, 64});
 constexpr auto kConfig = GetMatmulApiTiling<In, In, Out, Out>(kShape);
+#elif defined(UNIT_FLAG)
+__aicore__ inline constexpr MatmulConfig Packets() {
+  MatmulConfig config = CFG_MDL;
+  config.enUnitFlag = UNIT_FLAG != 0;
+  return config;
+}
+constexpr MatmulConfig kConfig = Packets();
 #else
 constexpr MatmulConfig kConfig = CFG_NORM;
 #endif

@@ -79,6 +79,7 @@ constexpr Binding kLaterNumbers[] = {
     {"fixpipe.request_cycles", &Chip::fix_request_cycles, 1},
     {"fixpipe.partial_cycles", &Chip::fix_partial_cycles, 1},
     {"fixpipe.bytes_per_cycle", &Chip::fix_bytes_per_cycle, 1},
+    {"fixpipe.unit_flag_overlap", &Chip::unit_flag_overlap, 1},
     {"mte1.result_cycles", &Chip::mte1_result, 1},
     {"mac.result_cycles", &Chip::mac_result, 1},
 };

@@ -1,6 +1,7 @@
 #include "core_sim.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vnpu {
 
@@ -60,6 +61,7 @@ void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
                                        : pipe == Pipe::FIX ? chip_.fix_bytes_per_cycle
                                                            : chip_.mte3_bytes_per_cycle);
   times_.stall_gm += std::max(0.0, free - std::max(requested, alone));
+  free = end_of_last_piece(p, p.start, free);
   const double latency = pipe == Pipe::FIX ? chip_.fix_latency
                          : !in             ? chip_.mte3_latency
                                            : chip_.mte2_latency * resident + chip_.mte2_hbm_latency * (1 - resident);
@@ -187,7 +189,7 @@ bool CoreSim::held_by_write(double now, PipeState& in, const Record& r) {
 inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Arrivals& arrivals) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
   if (r.transfer < 0) {
-    const double free = now + costs_.work(r);
+    const double free = end_of_last_piece(p, now, now + costs_.work(r));
     finish(pipe, p, r, now, free, free + result_cycles(pipe, r));
     return true;
   }
@@ -207,12 +209,31 @@ inline bool CoreSim::step_wait(Pipe pipe, double now, const Record& r) {
   return true;
 }
 
+// asc-devkit, UnitFlag: as soon as a piece of a product is made the pipe behind may take it. Pieces are made at an even
+// pace. How much of that a device gains is hardly published: `unit_flag_overlap`.
+double CoreSim::first_piece(const PipeState& src, const Record& r) const {
+  const double start = src.starts[r.epoch - 1], done = src.dones[r.epoch - 1];
+  const double made = start + (done - chip_.mac_result - start) / r.pieces + chip_.mac_result;
+  return done - chip_.unit_flag_overlap * (done - made);
+}
+
+// What takes pieces as they are made has the last one to do when all are.
+double CoreSim::end_of_last_piece(PipeState& p, double start, double free) {
+  const double made = std::exchange(p.all_made, 0.0);
+  return made == 0 ? free : std::max(free, made + (free - start) / p.pieces);
+}
+
 inline bool CoreSim::step_depend(Pipe pipe, double now, const Record& r) {
   if (r.src == Pipe::S) return true;
   const PipeState& src = pipes_[static_cast<int>(r.src)];
   if (!done(src, r.epoch)) return false;
   // The next instruction of a pipe gets the results of the one before without the way through memory.
-  const double until = src.dones[r.epoch - 1] + (r.src == pipe ? chip_.vec_dependence - chip_.vec_result : 0);
+  double until = src.dones[r.epoch - 1] + (r.src == pipe ? chip_.vec_dependence - chip_.vec_result : 0);
+  if (r.pieces > 0) {
+    pipes_[static_cast<int>(pipe)].all_made = until;
+    pipes_[static_cast<int>(pipe)].pieces = r.pieces;
+    until = first_piece(src, r);
+  }
   pipe_waits(pipe, now, until, r, r.src);
   seen(r, pipe, until, pipes_[static_cast<int>(pipe)].free);
   return true;

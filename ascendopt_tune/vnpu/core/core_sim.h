@@ -115,6 +115,8 @@ class CoreSim {
     double busy_until = 0;              // as the pipe's busy time counts it
     bool moving = false;                // the head is in a GM transfer
     double start = 0;                   // of the head, while it is moving
+    double all_made = 0;                // what the head takes as it is made; 0: it takes it as a whole
+    uint32_t pieces = 1;                // of that
     std::vector<double> starts, dones;  // per instruction; done is kNever while it is under way
   };
 
@@ -135,6 +137,8 @@ class CoreSim {
   double issue_cycles(Pipe pipe) const;                     // of a copy
   double result_cycles(Pipe pipe,
                        const Record& r) const;  // from the end of an instruction to the end of its result's way
+  double first_piece(const PipeState& src, const Record& r) const;  // of what `src` hands over as it goes
+  static double end_of_last_piece(PipeState& p, double start, double free);
   void finish(Pipe pipe, PipeState& p, const Record& r, double start, double free, double done);
   void pipe_waits(Pipe pipe, double now, double until, const Record& r, Pipe src);
   void scalar_waits(double until, const Record& r, Pipe src, double& counter);

@@ -319,10 +319,11 @@ std::vector<std::string> HazardTracker::relies_on() const {
   return out;
 }
 
-void HazardTracker::held_back(Pipe pipe, uint32_t epoch, Pipe other) {
-  const auto q = static_cast<size_t>(pipe);
-  uint32_t& known = known_[static_cast<size_t>(other)][q];
-  known = std::max(known, epoch);
+Clock HazardTracker::knew() const {
+  const auto p = static_cast<size_t>(current_.pipe);
+  Clock clock = known_[p];
+  clock[p] = current_epoch_;
+  return clock;
 }
 
 void HazardTracker::barrier(Pipe pipe) {

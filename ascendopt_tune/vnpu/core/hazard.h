@@ -64,10 +64,12 @@ class HazardTracker {
   void on(const Event& event);
   // The instruction of the last event touches these, too.
   void access(const Access* accesses, size_t n);
-  // The hardware itself holds instructions of `pipe` from now on until those before are complete; or those of another
-  // pipe, until instruction `epoch` of `pipe` is.
+  // The hardware itself holds instructions of `pipe` from now on until those before are complete; or until what another
+  // one `knew` is, with that one.
   void held_back(Pipe pipe) { barrier(pipe); }
-  void held_back(Pipe pipe, uint32_t epoch, Pipe other);
+  void held_back(Pipe pipe, const Clock& knew) { join(known_[static_cast<size_t>(pipe)], knew); }
+  // The latest instruction, with all that it was ordered after.
+  Clock knew() const;
   // Its number on its pipe, from 1, and what it has to wait for under automatic synchronization.
   uint32_t epoch() const { return current_epoch_; }
   const std::vector<Dependency>& dependencies() const { return dependencies_; }

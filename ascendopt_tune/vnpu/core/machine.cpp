@@ -81,15 +81,15 @@ void Core::record(Record r) {
   trace.records.push_back(r);
 }
 
-void Core::hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
-  if (epoch == 0) return;
-  hold_back(pipe, src, epoch);
-  if (options.timing) depend(pipe, src, epoch, api, pc);
+void Core::hold_back(Pipe pipe, Pipe src, const Changer& by, const char* api, const void* pc, uint32_t pieces) {
+  if (by.epoch == 0) return;
+  hold_back(pipe, src, by);
+  if (options.timing) depend(pipe, src, by.epoch, api, pc, pieces);
 }
 
-void Core::hold_back(Pipe pipe, Pipe src, uint32_t epoch) {
-  hazards.held_back(src, epoch, pipe);
-  if (options.log && epoch != 0) held_.push_back({src, epoch});
+void Core::hold_back(Pipe pipe, Pipe src, const Changer& by) {
+  hazards.held_back(pipe, by.knew);
+  if (options.log && by.epoch != 0) held_.push_back({src, by.epoch});
 }
 
 void Core::hold_in_order(Pipe pipe) {
@@ -97,12 +97,13 @@ void Core::hold_in_order(Pipe pipe) {
   if (options.log) log.back().in_order = true;
 }
 
-void Core::depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc) {
+void Core::depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc, uint32_t pieces) {
   Record r;
   r.kind = Record::kDepend;
   r.pipe = pipe;
   r.src = src;
   r.epoch = epoch;
+  r.pieces = pieces;
   r.api = api;
   r.pc = pc;
   record(r);

@@ -96,10 +96,11 @@ class Core {
              const Transfer* transfer = nullptr);
   void issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
              const Transfer* transfer = nullptr);
-  // The hardware itself holds the next instruction of `pipe` back until instruction `epoch` of `src` is complete.
-  void hold_back(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
+  // The hardware itself holds the next instruction of `pipe` back until that one of `src` is complete. Its time may
+  // begin earlier: when the first of `pieces` that are handed over as they are made is there; 0: as a whole.
+  void hold_back(Pipe pipe, Pipe src, const Changer& by, const char* api, const void* pc, uint32_t pieces = 0);
   // The same where it costs no time.
-  void hold_back(Pipe pipe, Pipe src, uint32_t epoch);
+  void hold_back(Pipe pipe, Pipe src, const Changer& by);
   // The hardware itself starts what comes next on `pipe` when what it was given last is complete.
   void hold_in_order(Pipe pipe);
   // The instruction that was issued last touches this, too.
@@ -198,6 +199,7 @@ class Core {
   OutgoingRegisters outgoing;
   const void* outgoing_words = nullptr;
   UnitFlags unit_flags;
+  bool rows_first = false;  // the order in which products make their tiles
   MultiplicationFlags multiplication;
   std::map<size_t, Matmul> multiplications;      // of the vector cores of the group, by the objects' numbers
   bool multiplies = false;                       // an object of the high-level Matmul has been started
@@ -243,7 +245,7 @@ class Core {
   [[noreturn]] void not_inside(const Range& range, Memory memory, const char* api, const void* pc,
                                const char* operand) const;
   void record(Record r);
-  void depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc);
+  void depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc, uint32_t pieces = 0);
   void end_calls();  // of a vector core that has ended
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
   void needs_all_at_once(const std::string& call, const char* api, const void* pc) const;

@@ -74,6 +74,7 @@ struct Record {
   uint32_t scalar = 0;        // scalar work since the previous record, a number of Trace::scalars
   uint32_t work = 0;          // a number of Trace::works
   int32_t transfer = -1;      // index into Trace::transfers
+  uint32_t pieces = 0;        // kDepend: in how many `src` hands its result over as it goes; 0: as a whole
   const char* api = nullptr;  // the AscendC call, for reports
   const void* pc = nullptr;   // return address in the kernel, resolved to file and line when a report needs it
 };

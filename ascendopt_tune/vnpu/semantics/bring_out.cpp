@@ -158,11 +158,13 @@ class Call {
                         std::string(api_) + ": unit flags of L0C bytes [" + std::to_string(begin) + ", " +
                             std::to_string(end) + ") are not set: no product with unitFlag 3 has been written there",
                         api_, pc_);
-    c_.hold_back(Pipe::FIX, Pipe::M, c_.unit_flags.changed_by(begin, end, true), api_, pc_);
+    // Rows leave when a row of tiles is made, tiles when a column of them is.
+    const uint32_t pieces = c_.unit_flags.pieces(begin, end, o_.rows);
+    c_.hold_back(Pipe::FIX, Pipe::M, c_.unit_flags.changed_by(begin, end, true), api_, pc_, pieces);
   }
   void take_unit_flags() const {
     const auto [begin, end] = reach();
-    if (o_.unit_flag == 3) c_.unit_flags.change(begin, end, false, c_.hazards.epoch());
+    if (o_.unit_flag == 3) c_.unit_flags.change(begin, end, false, {c_.hazards.epoch(), c_.hazards.knew()});
   }
 
  private:
@@ -170,9 +172,11 @@ class Call {
     return src_ + matrix * o_.src_matrix_stride + uint64_t(column / kColumn) * o_.src_stride * kRowBytes +
            uint64_t(row) * kRowBytes + column % kColumn * 4;
   }
+  // What unit flags it takes: of whole tiles, as products raise them (catlass' blocks with any number of rows do so).
   std::pair<uint64_t, uint64_t> reach() const {
     const uint64_t begin = c_.local_offset(src_) - c_.map[Memory::L0C].offset;
-    return {begin, begin + source(0).span()};
+    const uint64_t rows = (o_.m + kColumn - 1) / kColumn * kColumn;
+    return {begin, begin + uint64_t(panels_ - 1) * o_.src_stride * kRowBytes + rows * kRowBytes};
   }
   void check_columns(DType from) const {
     if (o_.split && (from != DType::F32 || size_ != 4 || o_.rows || o_.unit_flag != 0))

@@ -255,6 +255,7 @@ Product Multiplication::product_of(int32_t step, bool add, bool bias, int unit_f
   p.k = static_cast<uint32_t>(rest(cut_.k, step * cut_.base_k, cut_.base_k));
   p.start = bias ? Product::Start::Bias : step > 0 || add ? Product::Start::Old : Product::Start::Zero;
   p.unit_flag = static_cast<uint8_t>(unit_flag);
+  p.rows_first = m_.c.layout != MatrixLayout::Tiles;
   p.pairs_of_columns = a_.rows_along_k();
   return p;
 }

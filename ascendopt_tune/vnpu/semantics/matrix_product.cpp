@@ -345,11 +345,18 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   const bool rounds = input == DType::F32 && on.short_floats.on;
   const Work work{on.chip.instruction(rounds ? "MmadHF32" : "Mmad", input), 1, units, 0};
   on.issue(Pipe::M, api, pc, work, touched.accesses, touched.n);
-  if (p.unit_flag == 3) on.unit_flags.change(begin, end, true, on.hazards.epoch());
+  const bool rows_first = p.rows_first || on.rows_first;
+  if (p.unit_flag == 3)
+    on.unit_flags.change(begin, end, true, {on.hazards.epoch(), on.hazards.knew()},
+                         {rows_first, rows_first ? e.m1 : e.n1});
   // The device orders products itself when the next one can't get to a tile before the last one has left it.
   if (e.m1 * e.n1 >= kHeldByItself) on.hold_in_order(Pipe::M);
 }
 
+void set_rows_first(bool on) {
+  core().rows_first = on;
+  core().scalar(ScalarKind::Cycle);
+}
 void set_short_floats(bool on) {
   core().short_floats.on = on;
   core().scalar(ScalarKind::Cycle);

@@ -362,6 +362,22 @@ extern "C" __global__ __cube__ void unit_flags(GM_ADDR a, GM_ADDR b, GM_ADDR bia
   }
 }
 
+// A product over the rows it was made of: unit flags order Fixpipe behind all that the product waited for. `left_out`: it
+// doesn't wait for its operand.
+extern "C" __global__ __cube__ void through_unit_flags(GM_ADDR out, uint32_t left_out) {
+  LocalTensor<half> a1(TPosition::A1, 0, 1024), a2(TPosition::A2, 0, 1024), b2(TPosition::B2, 0, 1024);
+  LocalTensor<float> c(TPosition::CO1, 0, 1024);
+  Fill(b2, InitConstValueParams<half>(1, 4, 0, half(0)));
+  DataCopy(a1, global<half>(out), 1024);
+  Order<HardEvent::MTE2_MTE1>();
+  LoadData(a2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+  Unless<HardEvent::MTE1_M>(left_out != 0);
+  Mmad(c, a2, b2, MmadParams(32, 32, 32, 3, false, true));
+  FixpipeParamsV220 fix(32, 32, 32, 32, false);
+  fix.unitFlag = 3;
+  Fixpipe(global<float>(out), c, fix);
+}
+
 // ---- what no kernel may do ----
 // 0 right, 1 behind L1, 2 behind a buffer, 3 L0A from a wrong byte, 4 a result in L1, 5 behind L0C, 6 a vector
 // instruction, 7 more than there is of L0A, 8 a scalar load from L1, 9 DataCopyPad, 10 a product from L1, 11 its bias
@@ -410,6 +426,26 @@ extern "C" __global__ __cube__ void products(GM_ADDR out, uint32_t count, uint32
   }
   Order<HardEvent::M_FIX>();
   Fixpipe(global<float>(out), c, FixpipeParamsV220(16, 16, 16, 16, false));
+}
+
+// A product of 128 x 256 x 64 handed to Fixpipe: 0 by a flag, 1 by unit flags, column of tiles by column, 2 row by row;
+// 3, 4 as 2, in two products, in two calls of Fixpipe.
+extern "C" __global__ __cube__ void handed_over(GM_ADDR out, uint32_t how) {
+  LocalTensor<half> a2(TPosition::A2, 0, 32768), b2(TPosition::B2, 0, 32768);
+  LocalTensor<float> c(TPosition::CO1, 0, 32768);
+  Fill(a2, InitConstValueParams<half>(1, 128, 0, half(1)));
+  Fill(b2, InitConstValueParams<half>(1, 128, 0, half(1)));
+  Order<HardEvent::MTE1_M>();
+  if (how > 1) SetMMRowMajor();
+  MmadParams params(128, how == 3 ? 128 : 256, 64, how == 0 ? 0 : 3, false, true);
+  Mmad(c, a2, b2, params);
+  if (how == 3) Mmad(c[16384], a2, b2, params);
+  if (how == 0) Order<HardEvent::M_FIX>();
+  FixpipeParamsV220 fix(how == 4 ? 128 : 256, 128, 128, 256, false);
+  fix.quantPre = F322F16;
+  fix.unitFlag = params.unitFlag;
+  Fixpipe(global<half>(out), c, fix);
+  if (how == 4) Fixpipe(global<half>(out)[128], c[16384], fix);
 }
 
 // 64 x 64 to L0A and to L0B as windows of 1 x 1, one instruction each, waited for in pairs.

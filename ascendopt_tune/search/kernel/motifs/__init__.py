@@ -21,6 +21,7 @@ from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
+from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
 MOTIFS: tuple[Motif, ...] = (
@@ -39,6 +40,7 @@ MOTIFS: tuple[Motif, ...] = (
     MERGED_LOADS,
     LARGE_PACKETS,
     RINGS_FOR_QUEUES,
+    UNIT_FLAG,
     SCALAR_LOOP,
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,

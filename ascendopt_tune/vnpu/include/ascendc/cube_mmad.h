@@ -89,10 +89,10 @@ ASCENDC_INLINE void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<
                  "MmadWithSparse");
 }
 
-// In which order the tiles of C are produced: values are the same, and so is the modelled time.
-ASCENDC_INLINE void SetMMRowMajor() { vnpu::scalar_cost(1); }
-ASCENDC_INLINE void SetMMColumnMajor() { vnpu::scalar_cost(1); }
-ASCENDC_INLINE void SetMMLayoutTransform(bool) { vnpu::scalar_cost(1); }  // their older name: true is by columns
+// In which order the tiles of C are made: values are the same; unit flags hand them over in this order.
+ASCENDC_INLINE void SetMMRowMajor() { vnpu::set_rows_first(true); }
+ASCENDC_INLINE void SetMMColumnMajor() { vnpu::set_rows_first(false); }
+ASCENDC_INLINE void SetMMLayoutTransform(bool mmLayoutMode) { vnpu::set_rows_first(mmLayoutMode); }  // their older name
 
 // ---- HF32: float inputs are rounded before they are multiplied ----
 enum class HF32Mode { ENABLE, DISABLE };

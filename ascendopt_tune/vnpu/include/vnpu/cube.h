@@ -59,11 +59,16 @@ struct Product {
   enum class Start : uint8_t { Zero, Old, Bias } start = Start::Zero;
   uint8_t unit_flag = 0;
   bool pairs_of_columns = false;  // 4-byte A: its tiles come in pairs
+  bool rows_first = false;        // makes its tiles row by row, whatever the register says
   bool sparse = false;            // of B two in four elements along k are there, see load_tiles_and_places
 };
 // `bias` counts with Start::Bias; null is the table's begin.
 void multiply(void* c, const void* a, const void* b, const void* bias, const Product& p, DType input, DType result,
               const char* api);
+
+// A register: whether products make their tiles row by row (along n first) or column by column, which unit flags hand
+// over in this order.
+void set_rows_first(bool on);
 
 // Registers: whether float inputs are rounded to 11 bits of fraction first, and where those go that are halfway: to the
 // even neighbour, or towards zero.
