@@ -102,6 +102,9 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
         ("matmul", "rings-for-queues", 8),
         ("flash_attention", "rings-for-queues", 9),
         ("silu", "rings-for-queues", 3),
+        ("matmul", "early-fetch", 1),
+        ("quant_matmul", "early-fetch", 1),
+        ("grouped_matmul", "early-fetch", 1),
         ("matmul", "unit-flag", 1),
         ("quant_matmul", "unit-flag", 1),
         ("grouped_matmul", "unit-flag", 1),
@@ -166,6 +169,14 @@ def test_queues_become_rings_only_where_nobody_asks_for_more(declared: str, more
         assert after.count("class FlaggedQueue") == 1
 
 
+@pytest.mark.parametrize("position", ["A2", "B2", "CO1"])
+def test_queues_of_a_cube_core_get_two_buffers_as_others_do(position: str) -> None:
+    declared = f"TQue<TPosition::{position}, 1> q;"
+    before = program({"k.cpp": QUEUE.format(declared=declared, more="").replace("q, 2,", "q, 1,")}, {})
+    found = [r.kernel(before)["k.cpp"] for r in find("double-buffer").optimize(before)]
+    assert any("InitBuffer(q, 2, 512)" in code for code in found)
+
+
 def test_a_ring_has_the_pipes_of_its_position() -> None:
     before = REGISTRY["matmul"]
     (rewrite,) = (r for r in find("rings-for-queues").optimize(before) if r.site == "all")
@@ -178,6 +189,14 @@ def test_a_ring_has_the_pipes_of_its_position() -> None:
     ):
         pipes = f"AscendC::HardEvent::{full}, AscendC::HardEvent::{free}"
         assert f"FlaggedQueue<TPosition::{position}, {pipes}> {position.lower()};" in code
+
+
+def test_the_next_packet_is_asked_for_where_a_member_has_the_counters_name() -> None:
+    before = REGISTRY["matmul"]
+    (rewrite,) = find("early-fetch").optimize(before)
+    code = rewrite.kernel(before)["op_kernel/matmul.cpp"]
+    assert "if (k + widthK < t.k) { const uint32_t depth = Min(widthK, t.k - (k + widthK));" in code
+    assert "CopyIn(m, n, (k + widthK), rows, columns, depth); }" in code
 
 
 def test_products_raise_unit_flags_in_the_last_turn_of_the_loops_of_their_sum() -> None:

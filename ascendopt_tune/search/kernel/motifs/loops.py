@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, walk
+from .affine import at
 from .api import ACCUMULATING, COPY, ELEMENTWISE, VECTOR, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
@@ -271,8 +272,7 @@ def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
         if loop.node.parent is None or loop.node.parent.type != "compound_statement":
             continue
         ahead = [kernel.text(path, s.node) for s in steps[: index + 1]]
-        following = f"({loop.name} + {loop.step})"
-        later = [re.sub(rf"\b{loop.name}\b", following, text) for text in ahead]
+        later = [at(text, loop.name, f"{loop.name} + {loop.step}") for text in ahead]
         head = f"{loop.type} {loop.name} = {loop.first};"
         start = f"if ({loop.first} < {loop.bound}) {{ {head} {' '.join(ahead)} }}"
         inside = f"if ({loop.name} + {loop.step} < {loop.bound}) {{ {' '.join(later)} }}"
@@ -380,9 +380,9 @@ KEPT_VALUE = Motif(
 EARLY_FETCH = Motif(
     name="early-fetch",
     title="The next tile is asked for before this one is computed",
-    description="Where the scalar unit waits for a result (GetValue, a flag), it issues nothing. A copy of the next "
-    "tile that was issued before overlaps with the wait.",
-    bottlenecks=("scalar round trips", "no overlap", "scalar"),
+    description="Where the scalar unit waits for a result (GetValue, a flag), it issues nothing, and where it has "
+    "loads and products to issue, nothing else. A copy of the next tile that was issued before overlaps with that.",
+    bottlenecks=("scalar round trips", "no overlap", "scalar", "waits between pipes"),
     preconditions="The queue has two buffers; copying in does nothing but copy.",
     faster=_early_faster,
     slower=_early_slower,
