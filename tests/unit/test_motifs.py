@@ -199,6 +199,16 @@ def test_the_next_packet_is_asked_for_where_a_member_has_the_counters_name() -> 
     assert "CopyIn(m, n, (k + widthK), rows, columns, depth); }" in code
 
 
+def test_unit_flags_are_spelled_as_the_products_are() -> None:
+    code = REGISTRY["matmul"].files["op_kernel/matmul.cpp"]
+    named = code.replace("using namespace AscendC;", "").replace(" Mmad(", " AscendC::Mmad(")
+    before = program({"k.cpp": named.replace("TQue<TPosition::CO1", "AscendC::TQue<AscendC::TPosition::CO1")}, {})
+    (rewrite,) = find("unit-flag").optimize(before)
+    after = rewrite.kernel(before)["k.cpp"]
+    assert "\n    AscendC::SetMMRowMajor();" in after
+    assert "UnitFlagged<AscendC::TPosition::CO1> co1;" in after
+
+
 def test_products_raise_unit_flags_in_the_last_turn_of_the_loops_of_their_sum() -> None:
     """Those are in the caller; the last one of queues that were made rings first is found as well."""
     before = REGISTRY["matmul"]
@@ -233,10 +243,15 @@ OUT = "Fixpipe(gm, c, q);"
         ({"out": f"if (x) {{ {OUT} }} else {OUT}"}, 1),
         ({"between": "PipeBarrier<PIPE_M>();"}, 1),
         ({"out": "for (int i = 0; i < 2; i++) { Fixpipe(gm[i], c[i], q); }"}, 0),  # several pieces of one sum
-        ({"out": "Fixpipe(gm, c, FixpipeParamsV220(n, m, m, n, false));"}, 0),  # parameters without a name
+        ({"out": "Fixpipe(gm, c, FixpipeParamsV220{n, m, m, n, false});"}, 1),  # made in the call
+        ({"out": "Fixpipe(gm, c, Parameters());"}, 0),  # whatever that gives
         ({"more": "while (n > 2) { Mmad(c, a, b, p); }"}, 0),  # whose last turn isn't known
         ({"between": "SetFlag<HardEvent::M_FIX>(1);"}, 0),  # which flag is whose
         ({"out": "Copy(gm, c);"}, 0),
+        (
+            {"inside": "if (x) { Mmad(c, a, b, p); } else { Mmad(c, a, b, bias, p); }"},
+            1,
+        ),  # the loop's first is never last
     ],
 )
 def test_sums_are_handed_over_by_unit_flags_only_where_the_last_product_is_known(
@@ -247,8 +262,9 @@ def test_sums_are_handed_over_by_unit_flags_only_where_the_last_product_is_known
     assert len(rewrites) == found
     for r in rewrites:
         after = r.kernel(before)["k.cpp"]
-        assert "p.unitFlag = k + 1 >= n ? 3 : 2;" in after
-        assert after.count("q.unitFlag = 3;") == len(re.findall(r"Fixpipe[<(]", after))
+        assert after.count("p.unitFlag = k + 1 >= n ? 3 : 2;") == (2 if "inside" in holes else 1)
+        assert after.count("p.unitFlag = 2;") == ("inside" in holes)
+        assert len(re.findall(r"(?:q|flagged)\.unitFlag = 3;", after)) == len(re.findall(r"Fixpipe[<(]", after))
         assert "M_FIX" not in after
         assert ("SetMMRowMajor();" in after) == ("CFG_NZ" not in after)
 

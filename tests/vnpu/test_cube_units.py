@@ -20,11 +20,13 @@ from test_cube_sparse import halved, packed
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.kernel import without_launches
+from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP
 from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.search.kernel.motifs import KernelProgram, find
 from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.project import load_project
 
@@ -236,25 +238,64 @@ def unit(sample: Sample, folder: Path, parameters: int) -> tuple[str, list[str]]
     return whole, ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
 
 
-@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
-def test_samples_of_asc_devkit(sample: Sample) -> None:
+def checkout_of_samples() -> Path:
     checkout = settings().asc_devkit
     if checkout is None or not (checkout / SAMPLES).is_dir():
         pytest.skip("ASCENDOPT_ASC_DEVKIT is not set, or has no examples")
-    folder, acl = checkout / SAMPLES / sample.folder, device()
+    return checkout / SAMPLES
+
+
+def run(sample: Sample, folder: Path, changed: Callable[[str], str] = str) -> None:
+    """The sample, its text changed: values right, no hazard but the sample's own, nothing left unwritten."""
+    acl = device()
     arrays, expected = sample.make()
     text, options = unit(sample, folder, len(arrays))
-    function = acl.load(acl.compile(text, f"{folder.name}.cpp", options)).function("probe")
+    function = acl.load(acl.compile(changed(text), f"{folder.name}.cpp", options)).function("probe")
     pointers = [acl.malloc(max(32, x.nbytes)) for x in arrays]
-    for p, x in zip(pointers, arrays, strict=True):
-        acl.memcpy_h2d(p, x.view(np.uint8))
-    acl.launch(function, sample.blocks, pointers)
-    acl.synchronize()
-    got = arrays[sample.output]
-    acl.memcpy_d2h(got.view(np.uint8), pointers[sample.output])
-    for p in pointers:
-        acl.free(p)
+    try:
+        for p, x in zip(pointers, arrays, strict=True):
+            acl.memcpy_h2d(p, x.view(np.uint8))
+        acl.launch(function, sample.blocks, pointers)
+        acl.synchronize()
+        got = arrays[sample.output]
+        acl.memcpy_d2h(got.view(np.uint8), pointers[sample.output])
+    finally:
+        for p in pointers:
+            acl.free(p)
     report = acl.report()
     np.testing.assert_allclose(got.astype(np.float64), expected, rtol=0, atol=sample.steps)
     assert {h["missing"] for h in report["hazards"]} == ({sample.hazard} if sample.hazard else set())
     assert not report["unwritten"]
+
+
+@pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}")
+def test_samples_of_asc_devkit(sample: Sample) -> None:
+    run(sample, checkout_of_samples() / sample.folder)
+
+
+@pytest.mark.battery
+def test_samples_with_unit_flags_in_place_of_their_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    """The motif `unit-flag` on code it wasn't made from: right, or refused by name."""
+    right, refused = [], {}
+
+    def flagged(text: str) -> str:
+        kernel = KernelProgram({"k.cpp": text}, {}, None, False)
+        while found := list(find("unit-flag").optimize(kernel)):
+            kernel = KernelProgram(found[0].kernel(kernel), {}, None, False)
+        return kernel.files["k.cpp"]
+
+    for sample in TABLE:
+        folder, name = checkout_of_samples() / sample.folder, f"{Path(sample.folder).name}-{sample.scenario}"
+        text, _ = unit(sample, folder, len(sample.make()[0]))
+        if flagged(text) == text:
+            continue
+        try:
+            run(sample, folder, flagged)
+        except DeviceError as e:
+            refused[name] = str(e).rpartition("kernel probe: ")[2]
+        else:
+            right.append(name)
+    with capsys.disabled():
+        print(f"\nunit flags: {len(right)} right: {', '.join(right)}; refused: {refused}")
+    assert len(right) >= 28
+    assert all("unit flags" in why or "without unitFlag" in why for why in refused.values())

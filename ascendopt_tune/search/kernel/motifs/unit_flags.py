@@ -31,9 +31,10 @@ _QUEUE = re.compile(
     r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*CO1)\s*,\s*\w+\s*>|FlaggedQueue\s*<\s*((?:\w+::)*CO1)\s*,[^<>]*>"
 )
 _PARAMS = r"\b(?:Mmad|Fixpipe)Params\w*(?:<[^;{{}}]*>)?\s+{}\b"
+_MAKES = re.compile(r"(?:AscendC::)?(?:Mmad|Fixpipe)Params\w*(?:<.*?>)?\s*[({]", re.DOTALL)
 _PLAIN = re.compile(r"[\w.:]+")
 _DEPTH = 8  # functions from the entry on
-_LAST = "lastOfSums"
+_LAST, _COPY = "lastOfSums", "flagged"
 _CLASS = """\
 #ifndef UNIT_FLAGGED
 #define UNIT_FLAGGED
@@ -204,29 +205,53 @@ def _ahead(kernel: KernelProgram, call: ApiCall, text: str) -> list[Edit] | None
     return [Edit(call.path, start, start, f"{{ {text} "), Edit(call.path, end, end, " }")]
 
 
-def _parameters(kernel: KernelProgram, call: ApiCall) -> str | None:
-    """The name of the structure that the call is given, where its function makes it."""
-    name = call.args[-1] if call.args else ""
-    if not name.isidentifier():
+def _flagged(kernel: KernelProgram, call: ApiCall, value: str) -> list[Edit] | None:
+    """The call's unit flag set, in the structure that its function makes, or that the call itself does."""
+    given = call.args[-1] if call.args else ""
+    if given.isidentifier():
+        made = re.search(_PARAMS.format(given), kernel.text(call.path, call.function.body))
+        return _ahead(kernel, call, f"{given}.unitFlag = {value};") if made is not None else None
+    statement = call.statement
+    if statement is None or _MAKES.match(given) is None:
         return None
-    made = re.search(_PARAMS.format(name), kernel.text(call.path, call.function.body))
-    return name if made is not None else None
+    start, end = statement.start_byte, statement.end_byte
+    return [
+        Edit(call.path, start, start, f"{{ auto {_COPY} = {given}; {_COPY}.unitFlag = {value}; "),
+        kernel.replace(call.path, call.arguments[-1], _COPY),
+        Edit(call.path, end, end, " }"),
+    ]
 
 
-def _raised(kernel: KernelProgram, made: _Event, told: _Event) -> list[Edit] | None:
+def _raised(kernel: KernelProgram, made: _Event, handover: _Handover) -> list[Edit] | None:
     """The product told to raise unit flags if it is the last one of its sum."""
-    name = _parameters(kernel, made.call)
-    turns = _turns(made, told)
+    later = handover.made[handover.made.index(made) + 1 :]
+    if not all(_either_or(made, other) for other in later):
+        return _flagged(kernel, made.call, "2")
+    turns = _turns(made, handover.told[0])
     above = [t for t in turns if t.call != made.call]
     own = [t for t in turns if t.call == made.call]
     conditions = [_is_last(kernel, t.loops) for t in own]
     said = _said_above(kernel, above, made.call) if above else []
-    if name is None or said is None or None in conditions:
+    if said is None or None in conditions:
         return None
     says = [*(c for c in conditions if c is not None), *([_LAST] if above else [])]
     raises = f"{' && '.join(says)} ? 3 : 2" if says else "3"
-    ahead = _ahead(kernel, made.call, f"{name}.unitFlag = {raises};")
-    return [*said, *ahead] if ahead is not None else None
+    flagged = _flagged(kernel, made.call, raises)
+    return [*said, *flagged] if flagged is not None else None
+
+
+def _either_or(one: _Event, other: _Event) -> bool:
+    """Are the two in different branches of a condition?"""
+    a, b = next((a.node, b.node) for a, b in zip(one.chain, other.chain, strict=False) if a != b)
+    above = set()
+    node: Node | None = a
+    while node is not None:
+        above.add(node.id)
+        node = node.parent
+    node = b
+    while node is not None and node.id not in above:
+        node = node.parent
+    return node is not None and node.type == "if_statement"
 
 
 def _said_above(kernel: KernelProgram, above: Sequence[_Turns], made: ApiCall) -> list[Edit] | None:
@@ -243,24 +268,22 @@ def _said_above(kernel: KernelProgram, above: Sequence[_Turns], made: ApiCall) -
     return [Edit(found[0], inside, inside, f"\n  bool {_LAST} = true;"), *ahead]
 
 
-def _taken(kernel: KernelProgram, out: _Event) -> list[Edit] | None:
-    name = _parameters(kernel, out.call)
-    return _ahead(kernel, out.call, f"{name}.unitFlag = 3;") if name is not None else None
-
-
 def _edits(kernel: KernelProgram, handover: _Handover) -> list[Edit] | None:
     """Everything but what is done about the flag or the queue itself."""
     told = handover.told[0]
     if _turns(told, handover.made[-1]) or any(_turns(o, told) for o in handover.out):  # one sum, several times
         return None
-    edits = _all_of([*(_raised(kernel, m, told) for m in handover.made), *(_taken(kernel, o) for o in handover.out)])
+    edits = _all_of(
+        [*(_raised(kernel, m, handover) for m in handover.made), *(_flagged(kernel, o.call, "3") for o in handover.out)]
+    )
     if edits is None:
         return None
     as_rows = all("CFG_NZ" not in o.call.template for o in handover.out)
     if not as_rows or any(kernel.named(*_ORDER)):
         return list(edits)
     inside = told.call.function.body.start_byte + 1
-    return [*edits, Edit(told.call.path, inside, inside, f"\n    {told.call.spelled('SetMMRowMajor')};")]
+    order = handover.made[0].call.spelled("SetMMRowMajor")
+    return [*edits, Edit(told.call.path, inside, inside, f"\n    {order};")]
 
 
 def _declared(kernel: KernelProgram) -> Iterator[tuple[str, Node, str, str]]:
