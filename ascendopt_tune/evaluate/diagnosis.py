@@ -374,11 +374,12 @@ def _vector(profile: Profile, chip: Chip, share: float) -> Finding:
             "Let one instruction handle more data: several rows by repeats and strides, counts instead of loops",
         )
     starting = f", with {count:.0f} instructions, {_percent(heads)} of it starting them" if count else ""
+    longer = "Let one instruction handle more data (repeats and strides instead of loops over rows), and compute less"
     return Finding(
         "vector",
         f"Vector bound: the vector pipe is busy {_percent(share)} of the time{starting}",
-        "Compute less: fused instructions (Axpy, MulAddDst, FusedMulAdd), fewer passes over the data and fewer casts, "
-        "lower precision where the result allows it",
+        f"{longer if heads > _PART else 'Compute less'}: fused instructions (Axpy, MulAddDst, FusedMulAdd), fewer "
+        "passes over the data and fewer casts, lower precision where the result allows it",
     )
 
 

@@ -25,6 +25,12 @@ _DEADLOCK_ADVICE = {
 }
 _ANY_DEADLOCK = "Every wait needs its signal on a pipe that doesn't itself wait for this one."
 
+#: What a kernel may take from automatic synchronization (asc-devkit, synchronization within a core).
+_DOCUMENTED = (
+    "Automatic synchronization is documented to order vector instructions with each other, and scalar accesses with "
+    "every pipe; whatever else the original leaves to queues, flags and barriers, a candidate has to, too."
+)
+
 _SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
 
 
@@ -56,7 +62,11 @@ def failure_of(
         return Hazard(_text(list(map(hazard_text, hazards)), label), tuple(hazards))
     if unwritten:
         return Hazard(_text(list(map(unwritten_text, unwritten)), label), tuple(unwritten))
-    return _new_habit(report, trial.get("names", ()), allowed, label) if allowed is not None else None
+    if allowed is None:
+        return None
+    return _more_slack(report, trial.get("names", ()), allowed, label) or _more_trust(
+        report, binary, foreign, allowed, label
+    )
 
 
 _Reports = list[dict[str, Any]]
@@ -67,15 +77,19 @@ def _placed(report: Mapping[str, Any], binary: Path, foreign: Sequence[Path]) ->
     errors: _Reports = [dict(e) for e in report.get("errors", ())]
     hazards: _Reports = [dict(h) for h in report.get("hazards", ())]
     unwritten: _Reports = [dict(u) for u in report.get("unwritten", ())]
-    sites = [*errors, *(h[side] for h in hazards for side in ("first", "second"))]
-    sites += [u[side] for u in unwritten for side in ("first", "sink")]
-    places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
-    for e in errors:
-        e["place"] = places.get(e.get("pc") or -1, "")
-    for h in (*hazards, *unwritten):
-        for side in [s for s in ("first", "second", "sink") if s in h]:
-            h[side] = {**h[side], "place": places.get(h[side].get("pc") or -1, "")}
+    _place([*errors, *hazards, *unwritten], binary, foreign)
     return errors, hazards, unwritten
+
+
+def _place(reports: _Reports, binary: Path, foreign: Sequence[Path]) -> None:
+    """Adds to each report's sites (an error is one itself) the source line."""
+    for report in reports:
+        report.update({side: dict(report[side]) for side in ("first", "second", "sink") if side in report})
+    sites = [r[side] for r in reports for side in ("first", "second", "sink") if side in r]
+    sites += [r for r in reports if "first" not in r]
+    places = locate(binary, [int(s["pc"]) for s in sites if s.get("pc") is not None], foreign)
+    for s in sites:
+        s["place"] = places.get(s.get("pc") or -1, "")
 
 
 def _error(errors: _Reports, label: str) -> Failure:
@@ -89,18 +103,34 @@ def _error(errors: _Reports, label: str) -> Failure:
     return LaunchFailed(f"{told} [{label}]")
 
 
-def _new_habit(report: Mapping[str, Any], names: Sequence[str], allowed: Habits, label: str) -> Failure | None:
-    """What the kernel does that the original doesn't and no rule allows."""
+def _more_slack(report: Mapping[str, Any], names: Sequence[str], allowed: Habits, label: str) -> Failure | None:
+    """Where the kernel goes past a tensor and the original doesn't."""
     for place, slack in slack_of(report, names).items():
         usual = allowed.slack.get(place, 0)
         if slack > usual:
             text = f"the kernel {place}, up to byte {slack} past its end, inside the blocks its memory is rounded up to"
             return OutOfBounds(f"{text}; the original {_goes(usual)} [{label}]")
-    more = sorted(set(report.get("relies_on", ())) - set(allowed.relies_on))
-    if more:
-        text = f"the kernel relies on more than the original does, none of it documented: {', '.join(more)}"
-        return Hazard(f"{text} [{label}]", tuple({"kind": "relies_on", "message": m} for m in more))
     return None
+
+
+def _more_trust(
+    report: Mapping[str, Any], binary: Path, foreign: Sequence[Path], allowed: Habits, label: str
+) -> Failure | None:
+    """What the kernel relies on that no rule allows and the original doesn't, and where it does."""
+    more = sorted(set(report.get("relies_on", ())) - set(allowed.relies_on))
+    if not more:
+        return None
+    text = f"the kernel relies on more than the original does, none of it documented: {', '.join(more)}"
+    orders = [
+        dict(order)
+        for order in report.get("leaned_on", ())
+        if f"{order['first']['pipe']}_{order['second']['pipe']} order" in more
+    ]
+    _place(orders, binary, foreign)
+    if orders:
+        told = [hazard_text(order) for order in orders[:_SHOWN]]
+        text = " ".join([f"{text}.", *(t[:1].upper() + t[1:] for t in told), _DOCUMENTED])
+    return Hazard(f"{text} [{label}]", tuple({"kind": "relies_on", "message": m} for m in more))
 
 
 def slack_of(report: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:

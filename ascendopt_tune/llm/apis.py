@@ -22,6 +22,7 @@ _BOOKKEEPING = frozenset(
     ("AllocTensor", "FreeTensor", "EnQue", "DeQue", "Get", "GetWithOffset")
 )  # the kernel shows them
 _SIGNATURE, _OVERLOADS, _USED = 230, 4, 24  # characters; of a name; names that are used
+_COPIES = {"DataCopy": 7}  # in and out, each whole or strided, and within the Unified Buffer
 #: What often takes the place of loops and of pairs of calls, in any kernel.
 _OFTEN = (
     "MulAddDst",
@@ -34,6 +35,23 @@ _OFTEN = (
     "WholeReduceMax",
     "BlockReduceMax",
 )
+#: What takes the place of element-wise scalar code: arithmetic, and what puts elements elsewhere.
+_INSTEAD_OF_SCALARS = (
+    "Add",
+    "Sub",
+    "Mul",
+    "Muls",
+    "Max",
+    "Cast",
+    "Compare",
+    "Select",
+    "GatherMask",
+    "CreateVecIndex",
+    "ShiftRight",
+    "ReduceSum",
+)
+_SCALAR = re.compile(r"\b[GS]etValue\s*\(")
+_OF_CUBES = re.compile(r"Nd2Nz|CO12|SliceInfo")  # overloads that only who has one already asks for
 
 
 @cache
@@ -58,17 +76,22 @@ def api_facts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     Raises:
         ToolchainError: there is no compiler.
     """
-    known = _signatures()
+    known, texts = _signatures(), list(texts)
+    if not any(_OF_CUBES.search(text) for text in texts):
+        known = {name: tuple(s for s in all_of if not _OF_CUBES.search(s)) or all_of for name, all_of in known.items()}
     called = [name for name in dict.fromkeys(n for text in texts for n in _CALLED.findall(text)) if name in known]
-    told = [(name, _OVERLOADS) for name in called[:_USED]] + [(name, 1) for name in _OFTEN if name not in called]
-    listed = [short for name, count in told for short in _simplest(known[name], count)]
-    return listed, [name for name in known if name not in dict(told)]
+    told = {name: _simplest(known[name], _COPIES.get(name, _OVERLOADS)) for name in called[:_USED]}
+    for name in _OFTEN:
+        told.setdefault(name, _simplest(known[name], 1, "repeatTime"))
+    if any(map(_SCALAR.search, texts)):
+        for name in _INSTEAD_OF_SCALARS:
+            told.setdefault(name, _simplest(known[name], 1, "count"))
+    return [short for listed in told.values() for short in listed], [name for name in known if name not in told]
 
 
-def _simplest(signatures: tuple[str, ...], count: int) -> list[str]:
-    """The shortest overloads, in short: qualifiers say nothing to who calls. One with repeats shows the most."""
+def _simplest(signatures: tuple[str, ...], count: int, having: str = "") -> list[str]:
+    """The shortest overloads, without qualifiers, which say nothing to who calls: those with this parameter, if any."""
     plain = [_QUALIFIER.sub("", s) for s in signatures if "[]" not in s] or [_QUALIFIER.sub("", signatures[0])]
     plain.sort(key=len)
-    if count == 1:
-        plain = [s for s in plain if "repeatTime" in s] or plain
+    plain = [s for s in plain if having in s] or plain
     return [s for s in plain[:count] if len(s) <= _SIGNATURE] or [f"{plain[0][:_SIGNATURE]} ..."]

@@ -21,7 +21,7 @@ from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
 CODE, CONTEXT = 17_000, 5_000
-_DIFF, _REASON, _LOG = 1_500, 240, 2_000  # characters
+_DIFF, _REASON, _LOG = 2_500, 400, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
 _PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
@@ -31,7 +31,10 @@ _COSTS = {
     "ReduceDataBlock": "BlockReduceSum/Max/Min",
     "ReduceRepeat": "WholeReduceSum/Max/Min",
     "ReducePairElem": "PairReduceSum",
+    "GatherMask": "GatherMask",
 }
+#: Rows that count elements (the chip files say so).
+_BY_ELEMENT = ("Gather", "Sort32", "MrgSort")
 _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
@@ -100,7 +103,7 @@ def chip_facts(chip: Chip) -> dict[str, object]:
 
 
 def instruction_costs(chip: Chip) -> str:
-    """Cycles of vector instructions, to start and a repeat: ``Add 22 + 1, Exp 29 + 2 (half 4), ...``."""
+    """Cycles of vector instructions, to start and for a repeat or an element: ``Add 22 + 1, Exp 29 + 2 (half 4)``."""
     told = []
     for name, called in _COSTS.items():
         table = {
@@ -112,7 +115,12 @@ def instruction_costs(chip: Chip) -> str:
             (head, pace), *others = table.values()
             half = f" (half {table['half'][1]})" if others else ""
             told.append(f"{called} {head} + {pace}{half}")
-    return ", ".join(told)
+    one_by_one = [
+        f"{name} {chip.values[f'instructions.{name}.any.head']} + {chip.values[f'instructions.{name}.any.pace']}"
+        for name in _BY_ELEMENT
+        if f"instructions.{name}.any.pace" in chip.values
+    ]
+    return ", ".join(told) + (f"; for each element: {', '.join(one_by_one)}" if one_by_one else "")
 
 
 def checks(operator: Operator, case: Case) -> str:
@@ -132,8 +140,8 @@ def checks(operator: Operator, case: Case) -> str:
     for name, domain in operator.settings.get("domain", {}).items():
         words = [f"{key} {domain[key]}" for key in ("low", "high", "index", "axis") if key in domain]
         bounds.append(f"{name} ({', '.join(words)})")
-    drawn = "normal, uniform, large, tiny, constant, sorted, with outliers, infinities and NaN where they are defined"
-    text += f" Inputs are drawn in many ways: {drawn}."
+    text += " Inputs are drawn in many ways: normal, uniform, large, tiny, constant, sorted, with outliers"
+    text += ", with infinities and NaN." if operator.settings.get("specials") else "; no infinities, no NaN."
     return text + (f" Bounds of inputs: {'; '.join(bounds)}." if bounds else "")
 
 
@@ -246,8 +254,11 @@ def synchronization(operator: Operator) -> str:
     """What the kernel's build says about who orders the pipes."""
     if operator.auto_sync:
         return (
-            "The kernel is built with the compiler's automatic synchronization: dependent instructions of one core are "
-            "ordered by the compiler, and that order costs time. What runs on different cores is not ordered."
+            "The kernel is built with the compiler's automatic synchronization: it orders vector instructions with "
+            "each other, and scalar accesses with all pipes, and that order costs time. Copies and what uses their "
+            "bytes need a queue (EnQue, DeQue), a flag (SetFlag, WaitFlag) or a barrier in the kernel's text, in both "
+            "directions: a candidate that leaves such an order to the compiler where the original doesn't is refused. "
+            "What runs on different cores is not ordered."
         )
     return (
         "The kernel is built without automatic synchronization (--cce-auto-sync=off): every access of one pipe to "

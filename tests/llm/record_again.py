@@ -18,7 +18,6 @@ from recorded import FOLDER, Recording, Replay
 from test_recorded_tunings import BEGINNING, tune
 
 from ascendopt_tune import Cache, paths, tune_case
-from ascendopt_tune.sources.registry import load_operator
 from ascendopt_tune.store.entry import Entry
 
 PASS = "PASS: on this clock what is there has no place for it; nothing better is known."
@@ -34,7 +33,7 @@ def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> En
 def by_rules(told: Recording) -> Entry:
     with tempfile.TemporaryDirectory() as folder:
         cache = Cache(root=Path(folder), layers=())
-        operator = load_operator(told.operator)
+        operator = told.load()
         return tune_case(operator, told.case, proposer="rules", cache=cache, warm_start=False).entry
 
 

@@ -12,9 +12,12 @@ from chat_server import Reply
 
 from ascendopt_tune.llm.client import Message
 from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.operator import Operator
 from ascendopt_tune.sources.arguments import parse_tensor
+from ascendopt_tune.sources.registry import load_folder, load_operator
 
 FOLDER = Path(__file__).with_name("conversations") / "tuning"
+_OPERATORS = Path(__file__).with_name("operators")  # as somebody new to AscendC writes them; others are the registry's
 _ROLES = {
     "Below are the tiling program and the kernel": "template",
     "Change the **tiling program**": "tiling",
@@ -51,6 +54,11 @@ class Recording:
     speedup: float
     rules: float
     replies: tuple[tuple[str, str], ...]
+
+    def load(self) -> Operator:
+        """The operator as it is written."""
+        folder = _OPERATORS / self.operator
+        return load_folder(folder) if folder.is_dir() else load_operator(self.operator)
 
     @staticmethod
     def read(path: Path) -> Recording:

@@ -17,11 +17,11 @@ from ascendopt_tune import Cache, TuneRecord, tune_case
 from ascendopt_tune.llm.client import estimate_tokens
 from ascendopt_tune.llm.endpoint import Endpoint
 from ascendopt_tune.paths import shipped
-from ascendopt_tune.sources.registry import load_operator
 
 RECORDINGS = {path.stem: Recording.read(path) for path in sorted(FOLDER.glob("*.txt"))}
 BEGINNING = 1.4059  # modelled speedup of softmax after 7 evaluations
 MOST_TOKENS = 12_000  # of one question
+RULES_ALONE = 1.1  # where rules come to less, there is something for a model to find
 
 
 def tune(told: Recording, evaluations: int, folder: Path, kept: Path, **endpoint: Any) -> TuneRecord:
@@ -35,17 +35,18 @@ def tune(told: Recording, evaluations: int, folder: Path, kept: Path, **endpoint
         shutil.copy(kept, journal)
     options: dict[str, Any] = {"warm_start": False, "workers": 1, "resume": True, "budget": evaluations}
     return tune_case(
-        load_operator(told.operator), told.case, proposer="llm", endpoint=end, cache=cache, journal=journal,
+        told.load(), told.case, proposer="llm", endpoint=end, cache=cache, journal=journal,
         progress=lambda _: shutil.copy(journal, kept), **options,
     )  # fmt: skip
 
 
 def test_what_is_recorded() -> None:
-    assert len(RECORDINGS) == 3
-    assert sum(len(told.replies) for told in RECORDINGS.values()) >= 40
-    assert all(told.rules < told.speedup for told in RECORDINGS.values())
     for told in RECORDINGS.values():
+        assert told.rules < told.speedup
         assert len(dict(told.replies)) == len(told.replies), "each has a heading of its own"
+    hopeless = [told for told in RECORDINGS.values() if told.rules < RULES_ALONE]
+    assert len(hopeless) >= 3
+    assert sum(len(told.replies) for told in hopeless) >= 40
 
 
 def replayed(told: Recording, evaluations: int, server: Server, folder: Path) -> float:

@@ -14,6 +14,7 @@ import pytest
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
 from ascendopt_tune.errors import DeviceError
+from ascendopt_tune.evaluate.protocol import Habits
 from ascendopt_tune.evaluate.verdict import failure_of
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
 from ascendopt_tune.nouns.outcome import Hazard
@@ -176,6 +177,26 @@ def test_a_report_in_words(tmp_path: Path) -> None:
     assert "is not ordered after the write by DataCopy on pipe MTE2 at " in failure.reason
     assert f"both touch UB bytes [0, {COUNT * 4}) on core 0" in failure.reason
     assert "Missing: SetFlag<HardEvent::MTE2_V>" in failure.reason
+
+
+def test_an_order_that_the_original_does_not_leave_to_the_compiler_is_told_with_its_place(tmp_path: Path) -> None:
+    """The compiler is documented to order vector instructions and scalar accesses, nothing else."""
+    lines = SOURCE.read_text().splitlines()
+    load = next(i for i, text in enumerate(lines, 1) if "DataCopy(t.a, global(x, i * kCount), kCount);" in text)
+    _, report = run("pipeline", 14, auto_sync="on")
+    file = tmp_path / "kernel.o"
+    file.write_bytes(binary("on"))
+    trial = {"report": report, "error": "", "damage": []}
+    foreign = [toolkit.virtual().include]
+    failure = failure_of(trial, file, foreign, "trial", Habits())
+    assert isinstance(failure, Hazard)
+    assert "relies on more than the original does, none of it documented: MTE2_V order. The read by" in failure.reason
+    assert "is not ordered after the write by DataCopy on pipe MTE2 at " in failure.reason
+    assert f"{SOURCE.name}:{load} (pipeline)" in failure.reason
+    assert "Missing: SetFlag<HardEvent::MTE2_V>" in failure.reason
+    assert "documented to order vector instructions with each other" in failure.reason
+    assert failure_of(trial, file, foreign, "trial", Habits(relies_on=("MTE2_V order",))) is None
+    assert not run("pipeline", 15, auto_sync="on")[1]["leaned_on"]
 
 
 @pytest.mark.parametrize("n", [1, 3, 7, 8])

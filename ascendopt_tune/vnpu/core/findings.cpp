@@ -25,6 +25,18 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
   return {all.begin(), all.end()};
 }
 
+// One of each order, whichever core needed it.
+std::vector<HazardReport> leaned_on(const std::vector<Core*>& cores) {
+  std::vector<HazardReport> all;
+  for (Core* c : cores)
+    for (const HazardReport& h : c->hazards.leaned_on)
+      if (std::none_of(all.begin(), all.end(), [&](const HazardReport& told) {
+            return told.first.pipe == h.first.pipe && told.second.pipe == h.second.pipe;
+          }))
+        all.push_back(h);
+  return all;
+}
+
 std::vector<SlackUse> slack_of(const std::vector<Core*>& cores, const BufferNames& names) {
   using Place = std::pair<int, bool>;  // allocation, and whether it was written there
   std::map<Place, std::pair<const Allocation*, uint64_t>> most;
@@ -93,6 +105,7 @@ void tell_habits(const std::vector<Core*>& cores, const BufferNames& names, Repo
     for (const HazardReport& h : c->hazards.reports)
       if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
   report.relies_on = relied_on(cores);
+  report.leaned_on = leaned_on(cores);
   report.slack = slack_of(cores, names);
 }
 

@@ -16,6 +16,11 @@ bool needs_self_barrier(Pipe p) { return p != Pipe::S; }
 
 std::string edge(Pipe p, Pipe q) { return std::string(pipe_name(p)) + "_" + pipe_name(q); }
 
+// Does the documentation say that automatic synchronization makes this order? See HazardTracker::relies_on.
+bool is_documented(Pipe before, Pipe after) {
+  return before == Pipe::S || after == Pipe::S || (before == Pipe::V && after == Pipe::V);
+}
+
 bool is_dense(const Range& r) { return r.pieces <= 1 || r.stride <= r.bytes; }
 
 // f(begin, end, write) of every piece of the accesses to local memory, as offsets from `base`.
@@ -103,14 +108,23 @@ bool HazardTracker::ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const {
 void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin,
                              uint64_t end) {
   // The compiler follows local memory, and what the scalar unit loads; not what two copies do to global memory.
-  if (auto_sync_ && (!gm || current_.pipe == Pipe::S || other == Pipe::S)) return depend(other, epoch);
+  if (auto_sync_ && (!gm || current_.pipe == Pipe::S || other == Pipe::S)) {
+    if (depend(other, epoch) && report_)
+      leaned_on.push_back(report_of(other, epoch, other_write, write, gm, begin, end));
+    return;
+  }
   if (!report_ || reports.size() >= kMaxReports) return;
+  HazardReport r = report_of(other, epoch, other_write, write, gm, begin, end);
+  if (!reported(r)) reports.push_back(std::move(r));
+}
+
+HazardReport HazardTracker::report_of(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin,
+                                      uint64_t end) const {
   HazardReport r;
   r.first = sites_[static_cast<int>(other)][epoch - 1];
   r.first.write = other_write;
   r.second = current_;
   r.second.write = write;
-  if (reported(r)) return;
   r.first_core = r.second_core = core_;
   r.gm = gm;
   r.begin = begin;
@@ -125,19 +139,22 @@ void HazardTracker::conflict(Pipe other, uint32_t epoch, bool other_write, bool 
     }
   }
   r.missing = missing_edge(other, current_.pipe);
-  reports.push_back(std::move(r));
+  return r;
 }
 
-void HazardTracker::depend(Pipe other, uint32_t epoch) {
+// Whether it is the first of an order that the compiler isn't documented to make.
+bool HazardTracker::depend(Pipe other, uint32_t epoch) {
   int p = static_cast<int>(current_.pipe), q = static_cast<int>(other);
+  const bool first = !(implicit_[q] >> p & 1) && !is_documented(other, current_.pipe);
   implicit_[q] |= static_cast<uint8_t>(1u << p);
   for (const Dependency& d : dependencies_)
-    if (d.src == other && d.epoch >= epoch) return;
+    if (d.src == other && d.epoch >= epoch) return first;
   dependencies_.push_back({other, epoch});
   if (p == q)
     self_barrier_[q] = std::max(self_barrier_[q], epoch);
   else
     known_[p][q] = std::max(known_[p][q], epoch);
+  return first;
 }
 
 bool HazardTracker::reported(const HazardReport& r) const {
@@ -305,11 +322,10 @@ std::vector<HazardTracker::OpenFlag> HazardTracker::open_flags(bool twice) const
 
 std::vector<std::string> HazardTracker::relies_on() const {
   std::vector<std::string> out;
-  for (int q = 1; q < kPipes; q++)
-    for (int p = 1; p < kPipes; p++) {
-      bool documented = p == q && static_cast<Pipe>(p) == Pipe::V;
-      if ((implicit_[q] >> p & 1) && !documented)
-        out.push_back(edge(static_cast<Pipe>(q), static_cast<Pipe>(p)) + " order");
+  for (int q = 0; q < kPipes; q++)
+    for (int p = 0; p < kPipes; p++) {
+      const Pipe before = static_cast<Pipe>(q), after = static_cast<Pipe>(p);
+      if ((implicit_[q] >> p & 1) && !is_documented(before, after)) out.push_back(edge(before, after) + " order");
     }
   for (size_t i = 0; i < flags_.size(); i++) {
     const size_t pair = i / static_cast<size_t>(event_ids_);

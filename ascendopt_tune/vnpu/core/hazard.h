@@ -97,6 +97,8 @@ class HazardTracker {
   std::vector<std::string> relies_on() const;
 
   std::vector<HazardReport> reports;
+  // Where it is told: of each order in relies_on, the first accesses that it orders.
+  std::vector<HazardReport> leaned_on;
 
   // GM accesses for the comparison between cores, merged where one site walks contiguously.
   struct GmAccess {
@@ -145,7 +147,9 @@ class HazardTracker {
   void cross_set(Pipe pipe);  // what `pipe` has done, and whatever it waited for, is known to whoever the flag reaches
 
   void conflict(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin, uint64_t end);
-  void depend(Pipe other, uint32_t epoch);  // automatic synchronization orders the current instruction after it
+  bool depend(Pipe other, uint32_t epoch);  // automatic synchronization orders the current instruction after it
+  HazardReport report_of(Pipe other, uint32_t epoch, bool other_write, bool write, bool gm, uint64_t begin,
+                         uint64_t end) const;
   bool reported(const HazardReport& r) const;
   bool ordered(Pipe other, uint32_t epoch, bool raw_or_waw) const;
   bool ordered_for(Pipe pipe, Pipe other, uint32_t epoch) const {

@@ -131,6 +131,16 @@ Report::OfKind of_kind(CoreKind kind, const Report& report, const std::vector<co
   return out;
 }
 
+std::string hazards_json(const std::vector<HazardReport>& hazards, const Groups& groups) {
+  std::string out;
+  for (const HazardReport& h : hazards)
+    out += (out.empty() ? "" : ",") + std::string("{\"memory\":\"") + (h.gm ? "GM" : memory_name(h.memory)) +
+           "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
+           ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core, groups) +
+           ",\"second\":" + site(h.second, h.second_core, groups) + ",\"missing\":" + quoted(h.missing) + "}";
+  return out;
+}
+
 // Under msprof's names, which tell the kind of core.
 std::string times_json(const Report::OfKind& k) {
   const PipeTimes& p = k.pipes;
@@ -203,14 +213,8 @@ std::string Report::json() const {
   for (size_t i = 0; i < slack.size(); i++)
     out += (i ? "," : "") + std::string("{\"buffer\":") + quoted(slack[i].buffer) +
            ",\"write\":" + (slack[i].write ? "true" : "false") + ",\"bytes\":" + std::to_string(slack[i].bytes) + "}";
-  out += "],\"hazards\":[";
-  for (size_t i = 0; i < hazards.size(); i++) {
-    const HazardReport& h = hazards[i];
-    out += (i ? "," : "") + std::string("{\"memory\":\"") + (h.gm ? "GM" : memory_name(h.memory)) +
-           "\",\"begin\":" + std::to_string(h.begin) + ",\"end\":" + std::to_string(h.end) +
-           ",\"buffer\":" + quoted(h.buffer) + ",\"first\":" + site(h.first, h.first_core, groups) +
-           ",\"second\":" + site(h.second, h.second_core, groups) + ",\"missing\":" + quoted(h.missing) + "}";
-  }
+  out += "],\"hazards\":[" + hazards_json(hazards, groups);
+  out += "],\"leaned_on\":[" + hazards_json(leaned_on, groups);
   out += "],\"unwritten\":[";
   for (size_t i = 0; i < unwritten.size(); i++) {
     const UnwrittenUse& u = unwritten[i];

@@ -26,7 +26,8 @@ struct Report {
   std::vector<HazardReport> hazards;
   std::vector<UnwrittenUse> unwritten;
   std::vector<KernelError> errors;
-  std::vector<std::string> relies_on;  // see HazardTracker::relies_on
+  std::vector<std::string> relies_on;   // see HazardTracker::relies_on
+  std::vector<HazardReport> leaned_on;  // see HazardTracker::leaned_on
   std::vector<SlackUse> slack;
   TaskTimes times;
   Timeline timeline;  // empty unless it was asked for (LaunchOptions::trace)
