@@ -14,6 +14,7 @@ from cube_tiling import CubeTiling, choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cube import NAMES, default_options, device, factor, word
+from test_cube_int4 import packed
 
 from ascendopt_tune.device.acl import Binary
 from ascendopt_tune.errors import DeviceError, KernelCompileError
@@ -76,8 +77,9 @@ def run(kernel: str, out: str, t: CubeTiling, **how: int) -> tuple[Array, Array]
     dtype = {"half": "float16", "float": "float32"}.get(dtype, dtype)
     m, n, k = t.M, t.N, t.Ka
     rng = np.random.default_rng(m * 10007 + n * 101 + k)
-    if dtype == "int8":
-        a, b = (rng.integers(-128, 128, s).astype(np.int8) for s in ((m, k), (k, n)))
+    if dtype in ("int8", "int4"):
+        most = 128 if dtype == "int8" else 8
+        a, b = (rng.integers(-most, most, s).astype(np.int8) for s in ((m, k), (k, n)))
         bias: Array = rng.integers(-1000, 1000, n).astype(np.int32)
     else:
         a, b = (rng.standard_normal(s).astype(NAMES[dtype]) for s in ((m, k), (k, n)))
@@ -85,12 +87,15 @@ def run(kernel: str, out: str, t: CubeTiling, **how: int) -> tuple[Array, Array]
     words = np.array([word(0.001 * (1 + i % 7)) for i in range(n)], np.uint64)
     lie_a, lie_b = (a.T if how.get("turn_a") else a), (b.T if how.get("turn_b") else b)
     if way == "tiles":
-        lie_a, lie_b = (as_tiles(x, up(x.shape[0], 16), 16) for x in (lie_a, lie_b))
+        columns = 64 if dtype == "int4" else 16
+        lie_a, lie_b = (as_tiles(x, up(x.shape[0], 16), columns) for x in (lie_a, lie_b))
+    if dtype == "int4":
+        lie_a, lie_b = (packed(x.reshape(-1, x.shape[-1])) for x in (lie_a, lie_b))
     width = how.get("kc") or n
     shape: tuple[int, ...] = (m, width)
     if way == "aligned":
         shape = m, up(width, 32 // NAMES[out]().itemsize)
-    elif way in ("tiles", "split"):
+    elif way == "split" or kernel == "half_tiles":
         tile = 8 if way == "split" else 16
         shape = up(n, tile) // tile, up(m, 16), tile
     c = np.zeros(shape, NAMES[out])
@@ -253,7 +258,10 @@ using namespace AscendC;
 
 @pytest.mark.parametrize(
     ("matrix", "use", "message"),
-    [("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t>", "", "types of A and B"),
+    [("MatmulType<TPosition::GM, CubeFormat::ND, int32_t>", "", "types of A and B"),
+     ("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t, true>", "", "can't be transposed"),
+     ("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t>", "", "int32_t and half"),
+     ("MatmulType<TPosition::TSCM, CubeFormat::NZ, int4b_t>", "", "int4b_t in local memory"),
      ("MatmulType<TPosition::GM, CubeFormat::COLUMN_MAJOR, half>", "", "CubeFormat"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, half, false, LayoutMode::NORMAL>", "", "LayoutMode"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, half>", "mm.SetTensorA(half(1));", "with a scalar")],
@@ -336,7 +344,10 @@ def test_shares_of_rows_end_where_windows_do(built: Path, n: int, cores: int) ->
 
 
 def test_no_tiling(built: Path) -> None:
-    assert choose(built, 64, 64, 64, dtype="int4") is None
+    assert choose(built, 64, 64, 64, dtype="int32") is None
+    assert choose(built, 64, 64, 65, dtype="int4", turn_b=1) is None  # a row that ends within a byte
+    assert choose(built, 64, 65, 64, dtype="int4") is None
+    assert choose(built, 64, 64, 64, dtype="int4", turn_a=1) is None
     assert choose(built, 64, 64, 0) is None
     assert choose(built, 64, 64, 64, cores=0) is None
     assert choose(built, 64, 64, 64, base_m=20) is None

@@ -101,7 +101,7 @@ class Multiplication {
   int32_t columns() const { return pieces_of(cut_.n, cut_.base_n); }
   int32_t used_m() const { return rest(cut_.m, m_.row * cut_.base_m, cut_.base_m); }
   int32_t used_n() const { return rest(cut_.n, m_.column * cut_.base_n, cut_.base_n); }
-  DType sum_type() const { return m_.a.dtype == DType::I8 ? DType::I32 : DType::F32; }
+  DType sum_type() const { return multiplies_integers(m_.a.dtype) ? DType::I32 : DType::F32; }
   uint64_t bytes_of(int32_t m, int32_t n) const {
     const auto size = static_cast<int32_t>(dtype_size(m_.c.dtype));
     const bool tiles = m_.c.layout == MatrixLayout::Tiles;
@@ -147,7 +147,7 @@ void Multiplication::check() const {
   one(cut_.depth_b, "depthB1");
   require(m_.a.dtype == m_.b.dtype, "A and B have to be of one type");
   require(cut_.base_m % 16 == 0 && cut_.base_n % 16 == 0, "baseM and baseN have to be multiples of 16");
-  const auto c0 = 32 / static_cast<int32_t>(dtype_size(m_.a.dtype));
+  const int32_t c0 = tile_columns(m_.a.dtype);
   const bool turns = a_.rows_along_k() || b_.rows_along_k();
   require(cut_.base_k % (turns ? std::max(c0, 16) : c0) == 0, "baseK has to be a multiple of a tile's columns");
 }
@@ -251,7 +251,7 @@ Product Multiplication::product_of(int32_t step, bool add, bool bias, int unit_f
   Product p;
   p.m = static_cast<uint32_t>(std::max(used_m(), 2));  // a single row would be taken for a vector
   p.n = static_cast<uint32_t>(used_n());
-  if (b_.rows_along_k() && m_.a.dtype == DType::I8) p.n = static_cast<uint32_t>(b_.outer_tiles(used_n())) * 16;
+  if (b_.rows_along_k() && multiplies_integers(m_.a.dtype)) p.n = static_cast<uint32_t>(b_.outer_tiles(used_n())) * 16;
   p.k = static_cast<uint32_t>(rest(cut_.k, step * cut_.base_k, cut_.base_k));
   p.start = bias ? Product::Start::Bias : step > 0 || add ? Product::Start::Old : Product::Start::Zero;
   p.unit_flag = static_cast<uint8_t>(unit_flag);
@@ -384,7 +384,7 @@ void Multiplication::out(void* to, bool in_sequence, bool by_unit_flags) {
 // Unit flags are those of whole tiles: what goes out has to be all that a product has raised.
 bool Multiplication::may_hand_over_tiles() const {
   if (!m_.configuration.unit_flag || m_.configuration.split) return false;
-  return cut_.m % 16 == 0 && cut_.n % (m_.a.dtype == DType::I8 ? 32 : 16) == 0;
+  return cut_.m % 16 == 0 && cut_.n % (multiplies_integers(m_.a.dtype) ? tile_columns(m_.a.dtype) : 16) == 0;
 }
 
 void Multiplication::all(void* to) {

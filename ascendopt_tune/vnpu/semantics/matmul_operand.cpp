@@ -55,7 +55,7 @@ uint64_t Operand2D::packet_bytes(bool along_k) const {
   const int32_t outer = step_outer_ * base_outer_, inner = step_inner_ * base_inner_;
   const int32_t rows = up(along_k ? inner : outer, row_unit(along_k));
   const int32_t columns = up(along_k ? outer : inner, column_unit(along_k));
-  return uint64_t(rows) * static_cast<uint64_t>(columns) * dtype_size(matrix_.dtype);
+  return bytes(static_cast<int64_t>(rows) * columns);
 }
 
 void Operand2D::allocate() {
@@ -84,7 +84,7 @@ int64_t Operand2D::pitch() const {
 
 int32_t Operand2D::outer_tiles(int32_t outer) const {
   const bool pairs = size() == 1 && rows_along_k();
-  return pairs ? up(outer, 32) / 16 : pieces_of(outer, 16);
+  return pairs ? up(outer, c0()) / 16 : pieces_of(outer, 16);
 }
 
 Operand2D::Packet Operand2D::packet(int32_t outer, int32_t inner, uint32_t slot) const {
@@ -163,7 +163,15 @@ void Operand2D::copy(const Packet& p) const {
   }
   if (matrix_.layout == MatrixLayout::Tiles) return copy_tiles(p);
   const int64_t row = rows_along_k() ? p.inner : p.outer, column = rows_along_k() ? p.outer : p.inner;
-  copy_rows(p, static_cast<const uint8_t*>(matrix_.data) + (row * pitch() + column) * size());
+  check_rows();
+  copy_rows(p, static_cast<const uint8_t*>(matrix_.data) + bytes(row * pitch() + column));
+}
+
+// Rows that begin or end within a byte can't be copied.
+void Operand2D::check_rows() const {
+  const int32_t columns = rows_along_k() ? outer_all_ : inner_all_;
+  if (matrix_.dtype == DType::I4 && (pitch() % 2 != 0 || columns % 2 != 0))
+    misuse(api_, "rows of int4b_t have to have an even number of elements: two share a byte");
 }
 
 // Rows that have to be turned and have elements of 4 bytes: every 16 of them become squares of their own.
@@ -172,8 +180,8 @@ void Operand2D::copy_rows(const Packet& p, const uint8_t* from) const {
   const int32_t high = squares ? 16 : up(p.rows, row_unit(rows_along_k()));
   const uint64_t group = uint64_t(16) * static_cast<uint64_t>(up(p.columns, 16)) * 4;
   RowsToTiles s;
-  s.row_bytes = static_cast<uint64_t>(p.columns) * dtype_size(matrix_.dtype);
-  s.row_stride = static_cast<uint64_t>(pitch()) * dtype_size(matrix_.dtype);
+  s.row_bytes = bytes(p.columns);
+  s.row_stride = bytes(pitch());
   s.tile_row_stride = kBlockBytes;
   s.column_stride = static_cast<uint64_t>(high) * kBlockBytes;
   s.matrix_stride = 16 * s.row_stride;
@@ -262,28 +270,39 @@ void Operand2D::load_turned_2(const Packet& p, int32_t outer, int32_t inner, int
   });
 }
 
-// Squares of 32 x 32 bytes (two tiles, one below the other) or 16 x 16 words (side by side).
+void Operand2D::must_begin_a_square(int32_t outer, int32_t side) const {
+  if (outer % side == 0) return;
+  const std::string which = left_ ? "baseM" : "baseN";
+  misuse(api_, (which + " has to be a multiple of " + std::to_string(side) +
+                " where several blocks lie side by side in L1 and are turned: a square is turned as a whole")
+                   .c_str());
+}
+
+// Squares of 32 x 32 bytes (two tiles, one below the other), 64 x 64 halves of bytes (four) or 16 x 16 words (two, side
+// by side).
 void Operand2D::load_turned_squares(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,
                                     uint8_t* to) const {
-  const bool bytes = size() == 1;
-  const int32_t side = bytes ? 32 : 16;
+  const bool small = size() == 1;
+  const int32_t side = small ? c0() : 16, high = small ? side / 16 : 1;  // tiles below each other
+  const int32_t square = small ? side / 16 : 2;                          // tiles in all
+  must_begin_a_square(outer, side);
   const int32_t across = pieces_of(outers, side), down = pieces_of(inners, side);
-  const int32_t stride = bytes ? up(p.rows, 32) / 32 : up(p.columns, 16) / 16;  // squares to the next row or column
-  const int32_t tiles = outer_tiles(outers), deep = bytes ? down : 2 * down;    // of L0
+  const int32_t stride = small ? up(p.rows, side) / side : up(p.columns, 16) / 16;  // squares to the next row or column
+  const int32_t tiles = outer_tiles(outers), deep = small ? down : 2 * down;        // of L0
   Grid g{};
   g.n[0] = across;
   g.n[1] = down;
-  g.from[0] = bytes ? stride : 1;
-  g.from[1] = bytes ? 1 : stride;
-  g.to[0] = (bytes ? 2 : 1) * (left_ ? deep : 1);
-  g.to[1] = (bytes ? 1 : 2) * (left_ ? 1 : tiles);
-  const int32_t gap = bytes == left_ ? (left_ ? deep : tiles) - 1 : 0;  // between the tiles of a square
+  g.from[0] = small ? stride : 1;
+  g.from[1] = small ? 1 : stride;
+  g.to[0] = high * (left_ ? deep : 1);
+  g.to[1] = (small ? 1 : 2) * (left_ ? 1 : tiles);
+  const int32_t gap = small == left_ ? (left_ ? deep : tiles) - 1 : 0;  // between the tiles of a square
   const int32_t first = outer / side * g.from[0] + inner / side * g.from[1];
-  const uint8_t* from = p.at + static_cast<uint64_t>(first) * 2 * kFractalBytes;
+  const uint8_t* from = p.at + static_cast<uint64_t>(first * square) * kFractalBytes;
   for_loads(g, [&](int32_t src, int32_t dst, int32_t repeats, int32_t src_stride, int32_t dst_stride) {
     const SquareLoad l{0, static_cast<uint32_t>(repeats), static_cast<uint32_t>(src_stride),
                        static_cast<uint32_t>(dst_stride - 1), static_cast<uint32_t>(gap)};
-    load_squares(left_ ? Memory::L0A : Memory::L0B, to + dst * kFractalBytes, from + src * 2 * kFractalBytes, l,
+    load_squares(left_ ? Memory::L0A : Memory::L0B, to + dst * kFractalBytes, from + src * square * kFractalBytes, l,
                  matrix_.dtype, api_);
   });
 }

@@ -12,6 +12,13 @@ inline int32_t up(int32_t n, int32_t to) { return (n + to - 1) / to * to; }
 inline int32_t pieces_of(int32_t n, int32_t size) { return (n + size - 1) / size; }
 inline int32_t rest(int32_t whole, int32_t done, int32_t most) { return std::min(most, whole - done); }
 
+// int4 has two elements in a byte. Columns of a tile fill a block.
+inline uint64_t matrix_bytes(DType t, int64_t elements) {
+  return static_cast<uint64_t>(elements) * dtype_size(t) / (t == DType::I4 ? 2 : 1);
+}
+inline int32_t tile_columns(DType t) { return t == DType::I4 ? 64 : 32 / static_cast<int32_t>(dtype_size(t)); }
+inline bool multiplies_integers(DType t) { return t == DType::I8 || t == DType::I4; }
+
 // `dst` goes on when what `src` has got so far is complete.
 inline void hand_over(Pipe src, Pipe dst, const Flag& flag) {
   set_flag(src, dst, flag.id);
@@ -46,7 +53,7 @@ class Operand2D {
   int32_t blocks_at_once() const { return step_inner_; }
   // Whether rows run along k: then tiles have to be turned on the way to L0.
   bool rows_along_k() const { return left_ == matrix_.turned; }
-  // Columns of a product that are really computed: squares of 32 x 32 are turned as a whole.
+  // Columns of a product that are really computed: squares of 32 x 32 (int4: 64 x 64) are turned as a whole.
   int32_t outer_tiles(int32_t outer) const;
 
  private:
@@ -57,9 +64,10 @@ class Operand2D {
     Flag* free;             // raised when it has been read
   };
   int32_t size() const { return static_cast<int32_t>(dtype_size(matrix_.dtype)); }
-  int32_t c0() const { return 32 / size(); }
+  uint64_t bytes(int64_t elements) const { return matrix_bytes(matrix_.dtype, elements); }
+  int32_t c0() const { return tile_columns(matrix_.dtype); }
   // What rows and columns of a packet are rounded up to in L1.
-  int32_t row_unit(bool along_k) const { return along_k && size() == 1 ? 32 : 16; }
+  int32_t row_unit(bool along_k) const { return along_k && size() == 1 ? c0() : 16; }
   int32_t column_unit(bool along_k) const { return along_k && size() == 4 ? 16 : c0(); }
   uint64_t packet_bytes(bool along_k) const;
   int64_t pitch() const;
@@ -69,12 +77,14 @@ class Operand2D {
   void arrive();
   void bring(int32_t outer, int32_t inner);
   void copy(const Packet& p) const;
+  void check_rows() const;
   void copy_rows(const Packet& p, const uint8_t* from) const;
   void copy_tiles(const Packet& p) const;
   void load_plain(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_2(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_squares(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,
                            uint8_t* to) const;
+  void must_begin_a_square(int32_t outer, int32_t side) const;
 
   Matmul& m_;
   const bool left_;

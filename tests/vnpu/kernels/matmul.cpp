@@ -35,15 +35,16 @@ __aicore__ inline void multiply(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR word
   const int32_t m = index % down * t.singleCoreM, n = index / down % across * t.singleCoreN;
   const int32_t k = index / (down * across) * t.singleCoreK, all_k = t.Ka;
   const bool tiles = in == CubeFormat::NZ;
-  constexpr int32_t c0 = 32 / sizeof(T);
+  constexpr bool halves = std::is_same_v<T, AscendC::int4b_t>;  // two elements in a byte
+  constexpr int32_t c0 = halves ? 64 : 32 / sizeof(T);
   const auto up = [](int32_t x, int32_t to) { return (x + to - 1) / to * to; };
   // Where this core's part begins; tiles: columns of c0 elements, all rows each.
   const int32_t from_a = tiles ? (p.turn_a ? m / c0 * up(t.Ka, 16) * c0 + k * c0 : k / c0 * up(t.M, 16) * c0 + m * c0)
                                : (p.turn_a ? k * t.M + m : m * t.Ka + k);
   const int32_t from_b = tiles ? (p.turn_b ? k / c0 * up(t.N, 16) * c0 + n * c0 : n / c0 * up(t.Kb, 16) * c0 + k * c0)
                                : (p.turn_b ? n * t.Kb + k : k * t.N + n);
-  left.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(a) + from_a);
-  right.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(b) + from_b);
+  left.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(a) + from_a / (halves ? 2 : 1));
+  right.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(b) + from_b / (halves ? 2 : 1));
   row.SetGlobalBuffer(reinterpret_cast<__gm__ Bias*>(bias) + n);
   scales.SetGlobalBuffer(reinterpret_cast<__gm__ uint64_t*>(words) + n);
   constexpr int32_t width = sizeof(C) == 1 ? 32 : config.isEnableChannelSplit ? 8 : 16;
@@ -53,7 +54,7 @@ __aicore__ inline void multiply(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR word
   result.SetGlobalBuffer(reinterpret_cast<__gm__ C*>(c) + to);
 
   AscendC::TPipe pipe;
-  AscendC::Matmul<MatmulType<TPosition::GM, in, T, true>, MatmulType<TPosition::GM, in, T, true>,
+  AscendC::Matmul<MatmulType<TPosition::GM, in, T, !halves>, MatmulType<TPosition::GM, in, T, true>,
                   MatmulType<TPosition::GM, out, C>, MatmulType<TPosition::GM, CubeFormat::ND, Bias>, config>
       mm;
   REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
@@ -102,6 +103,11 @@ KERNEL(float_packets, float, float, float, packets, ND, ND)
 KERNEL(int8_blocks, int8_t, int32_t, int32_t, blocks, ND, ND)
 KERNEL(int8_packets, int8_t, int32_t, int32_t, packets, ND, ND)
 KERNEL(int8_half, int8_t, half, int32_t, packets, ND, ND)
+KERNEL(int4_blocks, AscendC::int4b_t, int32_t, int32_t, blocks, ND, ND)
+KERNEL(int4_packets, AscendC::int4b_t, int32_t, int32_t, packets, ND, ND)
+KERNEL(int4_flags, AscendC::int4b_t, int32_t, int32_t, packets_by_flags, ND, ND)
+KERNEL(int4_tiles, AscendC::int4b_t, int32_t, int32_t, blocks, NZ, ND)
+KERNEL(int4_half, AscendC::int4b_t, half, int32_t, packets, ND, ND)
 KERNEL(half_basic, half, float, float, basic, ND, ND)
 KERNEL(half_special, half, float, float, special, ND, ND)
 KERNEL(half_shared, half, float, float, shared, ND, ND)

@@ -35,6 +35,8 @@ int64_t bytes_of(DataType t) {
   }
 }
 
+int64_t bits_of(DataType t) { return t == DataType::DT_INT4 ? 4 : 8 * bytes_of(t); }
+
 // Cycles of one core: bytes a cycle from global memory to L1 and back, and to L0A and L0B; what a window of 512 bytes,
 // a product and a copy cost. Rounded from vnpu/chips/architecture/2201.toml and docs/cube.md; they only rank tilings.
 constexpr double kIn = 64, kOut = 64, kLeft = 256, kRight = 128, kRequest = 5, kProduct = 8, kStart = 500;
@@ -62,15 +64,15 @@ class __attribute__((visibility("hidden"))) Chooser {
  public:
   explicit Chooser(const MatmulApiTilingBase& t)
       : t_(t),
-        size_(bytes_of(t.a_.type)),
-        c0_(32 / size_),
+        bits_(bits_of(t.a_.type)),
+        c0_(256 / bits_),
         m_(t.shape_.m > 0 ? t.shape_.m : t.org_.m),
         n_(t.shape_.n > 0 ? t.shape_.n : t.org_.n),
         k_(t.shape_.k > 0 ? t.shape_.k : t.org_.k),
-        // Tiles that have to be turned have 16 or 32 rows of k.
+        // Tiles that have to be turned have 16, 32 or 64 rows of k.
         k_unit_(t.a_.turned || !t.b_.turned ? std::max<int64_t>(c0_, 16) : c0_),
-        n_unit_(size_ == 1 && !t.b_.turned ? 32 : 16),
-        m_unit_(size_ == 1 && t.a_.turned ? 32 : 16) {}
+        n_unit_(bits_ <= 8 && !t.b_.turned ? c0_ : 16),
+        m_unit_(bits_ <= 8 && t.a_.turned ? c0_ : 16) {}
 
   bool run(int32_t cores, TCubeTiling& out);
 
@@ -85,6 +87,7 @@ class __attribute__((visibility("hidden"))) Chooser {
   };
   bool valid() const;
   Cut split(int32_t cores) const;
+  int64_t bytes(int64_t elements) const { return (elements * bits_ + 7) / 8; }
   double weigh(int64_t m, int64_t n, int64_t k) const;
   Base choose_base(int64_t m, int64_t n, int64_t k) const;
   int64_t deepest(int64_t base_m, int64_t base_n, int64_t k) const;
@@ -98,20 +101,22 @@ class __attribute__((visibility("hidden"))) Chooser {
   }
 
   const MatmulApiTilingBase& t_;
-  const int64_t size_, c0_, m_, n_, k_, k_unit_, n_unit_, m_unit_;
+  const int64_t bits_, c0_, m_, n_, k_, k_unit_, n_unit_, m_unit_;
 };
 
 bool Chooser::valid() const {
   const bool known = t_.a_.type == DataType::DT_FLOAT || t_.a_.type == DataType::DT_FLOAT16 ||
                      t_.a_.type == DataType::DT_BF16 || t_.a_.type == DataType::DT_INT8;
-  return known && t_.a_.type == t_.b_.type && m_ > 0 && n_ > 0 && k_ > 0;
+  // Of int4 two elements share a byte: rows have even numbers of them, and A can't be turned.
+  const bool halves = t_.a_.type == DataType::DT_INT4 && !t_.a_.turned && k_ % 2 == 0 && (t_.b_.turned || n_ % 2 == 0);
+  return (known || halves) && t_.a_.type == t_.b_.type && m_ > 0 && n_ > 0 && k_ > 0;
 }
 
 // What a product of one core's part costs in all, at the pace of its slowest pipe.
 double Chooser::weigh(int64_t m, int64_t n, int64_t k) const {
-  const double tiles = static_cast<double>(pieces(m, 16) * pieces(n, 16) * pieces(k, c0_)) * (size_ == 4 ? 2 : 1);
-  const double left = t_.a_.turned && m < m_ ? copied(k, m * size_) : static_cast<double>(m * k * size_) / kIn;
-  const double right = !t_.b_.turned && n < n_ ? copied(k, n * size_) : static_cast<double>(n * k * size_) / kIn;
+  const double tiles = static_cast<double>(pieces(m, 16) * pieces(n, 16) * pieces(k, c0_)) * (bits_ == 32 ? 2 : 1);
+  const double left = t_.a_.turned && m < m_ ? copied(k, bytes(m)) : static_cast<double>(bytes(m * k)) / kIn;
+  const double right = !t_.b_.turned && n < n_ ? copied(k, bytes(n)) : static_cast<double>(bytes(n * k)) / kIn;
   const double in = left + right;
   const double out = static_cast<double>(m * n * bytes_of(t_.c_.type)) / kOut;
   return std::max({tiles, in, out}) + kStart;
@@ -155,8 +160,8 @@ bool Chooser::fits(int64_t base_m, int64_t base_n) const {
 // The most k that half of L0A and half of L0B hold, and half of L1 four times; 0: none.
 int64_t Chooser::deepest(int64_t base_m, int64_t base_n, int64_t k) const {
   const int64_t row = std::max(up(base_m, m_unit_) * t_.limits_.l0b, up(base_n, n_unit_) * t_.limits_.l0a);
-  const int64_t l0 = t_.limits_.l0a * t_.limits_.l0b / (2 * size_ * row) / k_unit_ * k_unit_;
-  const int64_t l1 = (t_.limits_.l1 - base_n * 4) / (2 * size_ * (base_m + base_n)) / k_unit_ * k_unit_;
+  const int64_t l0 = 8 * t_.limits_.l0a * t_.limits_.l0b / (2 * bits_ * row) / k_unit_ * k_unit_;
+  const int64_t l1 = 8 * (t_.limits_.l1 - base_n * 4) / (2 * bits_ * (base_m + base_n)) / k_unit_ * k_unit_;
   const int64_t fit = std::min({l0, l1, up(k, k_unit_)});
   if (fit <= 0) return 0;
   return up(pieces(k, pieces(k, fit)), k_unit_);  // as even as can be
@@ -176,8 +181,8 @@ Chooser::Base Chooser::choose_base(int64_t m, int64_t n, int64_t k) const {
       const auto products = static_cast<double>(rows * columns * steps);
       const double in = requests({bm, bn, bk, 0}, m, n, k) * kRequest;
       const double tiles = static_cast<double>(rows * up(bm, 16) / 16 * columns * bn / 16 * pieces(k, c0_));
-      const double mac = tiles * (size_ == 4 ? 2 : 1) + products * kProduct;
-      const double load = products * static_cast<double>(bk * size_) *
+      const double mac = tiles * (bits_ == 32 ? 2 : 1) + products * kProduct;
+      const double load = products * static_cast<double>(bytes(bk)) *
                           (static_cast<double>(bm) / kLeft + static_cast<double>(bn) / kRight);
       const double even = m % bm == 0 && n % bn == 0 ? 1 : kUnevenBlocks;
       const double cycles = (std::max({mac, in, load}) + 0.01 * (mac + in + load)) * even;
@@ -189,8 +194,8 @@ Chooser::Base Chooser::choose_base(int64_t m, int64_t n, int64_t k) const {
 // Blocks along k that are copied at once: as many as fill windows, or as fit in L1 twice; all pieces about as long.
 int64_t Chooser::step(const Base& base, int64_t k) const {
   const int64_t blocks = pieces(k, base.k), room = t_.limits_.l1 - (t_.with_bias_ ? up(base.n * 4, 64) : 0) - 2048;
-  const int64_t both = (up(base.m, m_unit_) + up(base.n, n_unit_)) * base.k * size_;
-  const int64_t wanted = std::min(blocks, pieces(kWindow, base.k * size_));
+  const int64_t both = bytes((up(base.m, m_unit_) + up(base.n, n_unit_)) * base.k);
+  const int64_t wanted = std::min(blocks, pieces(kWindow, bytes(base.k)));
   return pieces(blocks, pieces(blocks, std::clamp<int64_t>(room / (2 * both), 1, wanted)));
 }
 
@@ -198,15 +203,15 @@ int64_t Chooser::step(const Base& base, int64_t k) const {
 double Chooser::requests(const Base& base, int64_t m, int64_t n, int64_t k) const {
   const int64_t deep = std::min(step(base, k) * base.k, k), rows = pieces(m, base.m), columns = pieces(n, base.n);
   const auto matrix = [&](int64_t outer, int64_t block, bool along_k) {
-    return along_k ? windows(k * pieces(outer, block), std::min(block, outer) * size_)
-                   : windows(outer * pieces(k, deep), deep * size_);
+    return along_k ? windows(k * pieces(outer, block), bytes(std::min(block, outer)))
+                   : windows(outer * pieces(k, deep), bytes(deep));
   };
   return static_cast<double>(columns) * matrix(m, base.m, t_.a_.turned) +
          static_cast<double>(rows) * matrix(n, base.n, !t_.b_.turned);
 }
 
 void Chooser::choose_steps(const Cut& cut, const Base& base, TCubeTiling& out) const {
-  const int64_t left = up(base.m, m_unit_) * base.k * size_, right = up(base.n, n_unit_) * base.k * size_;
+  const int64_t left = bytes(up(base.m, m_unit_) * base.k), right = bytes(up(base.n, n_unit_) * base.k);
   const int64_t room = t_.limits_.l1 - (t_.with_bias_ ? up(base.n * 4, 64) : 0) - 2048;
   const int64_t steps = step(base, cut.k);
   const bool twice = 2 * steps * (left + right) <= room, all = steps == pieces(cut.k, base.k);

@@ -137,7 +137,7 @@ constexpr vnpu::MatmulCopyIn own_copy() {
   template <const auto& = MM_CFG, typename...> \
   class MATMUL_POLICY = AscendC::matmul_api::policies::DEFAULT
 
-// Covered are half, bfloat16_t, float, int8_t; ND, NZ, ND_ALIGN, VECTOR; not batches, not int4b_t, HF32, sparsity,
+// Covered are half, bfloat16_t, float, int8_t, int4b_t; ND, NZ, ND_ALIGN, VECTOR; not batches, HF32, sparsity,
 // AntiQuant.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
           class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
@@ -151,10 +151,17 @@ class MatmulImpl {
                     matmul_inner::covers_format(B_TYPE::format, false) &&
                     matmul_inner::covers_format(C_TYPE::format, true),
                 "AscendC::Matmul: this CubeFormat is not covered by the virtual NPU, or not on architecture 2201");
-  static_assert(std::is_same_v<SrcAT, SrcBT> && (std::is_same_v<SrcAT, half> || std::is_same_v<SrcAT, bfloat16_t> ||
-                                                 std::is_same_v<SrcAT, float> || std::is_same_v<SrcAT, int8_t>),
+  static_assert(std::is_same_v<SrcAT, SrcBT> &&
+                    (std::is_same_v<SrcAT, half> || std::is_same_v<SrcAT, bfloat16_t> || std::is_same_v<SrcAT, float> ||
+                     std::is_same_v<SrcAT, int8_t> || std::is_same_v<SrcAT, int4b_t>),
                 "AscendC::Matmul: these types of A and B are not covered by the virtual NPU, or not on architecture "
                 "2201");
+  static_assert(!vnpu::is_half_byte<SrcAT> || !A_TYPE::isTrans,
+                "AscendC::Matmul: A of int4b_t can't be transposed (AscendC reference, SetTensorA)");
+  static_assert(!vnpu::is_half_byte<SrcAT> || std::is_same_v<DstT, int32_t> || std::is_same_v<DstT, half>,
+                "AscendC::Matmul: of int4b_t come int32_t and half (AscendC reference, Matmul)");
+  static_assert(!vnpu::is_half_byte<SrcAT> || (A_TYPE::pos == TPosition::GM && B_TYPE::pos == TPosition::GM),
+                "AscendC::Matmul: int4b_t in local memory is not covered by the virtual NPU");
   static_assert(A_TYPE::layout == LayoutMode::NONE && B_TYPE::layout == LayoutMode::NONE,
                 "AscendC::Matmul: LayoutMode (batches) is not covered by the virtual NPU");
   static_assert(matmul_inner::refused(config) == nullptr,

@@ -39,7 +39,7 @@ struct MatmulType {
 // The type of sums in L0C.
 template <typename T>
 struct GetMmDstType {
-  using Type = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, float>;
+  using Type = std::conditional_t<std::is_same_v<T, int8_t> || std::is_same_v<T, int4b_t>, int32_t, float>;
 };
 
 // Fields in the order of the reference: kernels list values.
@@ -289,8 +289,8 @@ constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& mmCFG, in
   t.N = t.singleCoreN = static_cast<int32_t>(mmCFG.singleCoreN);
   t.Ka = t.Kb = t.singleCoreK = static_cast<int32_t>(mmCFG.singleCoreK);
   const int32_t k_blocks = (t.singleCoreK + t.baseK - 1) / t.baseK;
-  const int64_t a = int64_t(t.baseM) * t.baseK * sizeof(typename A_TYPE::T);
-  const int64_t b = int64_t(t.baseN) * t.baseK * sizeof(typename B_TYPE::T);
+  const auto a = static_cast<int64_t>(vnpu::bytes_of<typename A_TYPE::T>(uint64_t(t.baseM) * t.baseK));
+  const auto b = static_cast<int64_t>(vnpu::bytes_of<typename B_TYPE::T>(uint64_t(t.baseN) * t.baseK));
   const int64_t room = (l1Size - int64_t(t.baseN) * 4 - 2048) / 2;
   t.stepM = t.stepN = 1;
   t.stepKa = matmul_inner::blocks_at_once(k_blocks, a, room);
