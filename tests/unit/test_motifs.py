@@ -172,9 +172,22 @@ def test_queues_become_rings_only_where_nobody_asks_for_more(declared: str, more
 @pytest.mark.parametrize("position", ["A2", "B2", "CO1"])
 def test_queues_of_a_cube_core_get_two_buffers_as_others_do(position: str) -> None:
     declared = f"TQue<TPosition::{position}, 1> q;"
-    before = program({"k.cpp": QUEUE.format(declared=declared, more="").replace("q, 2,", "q, 1,")}, {})
+    code = QUEUE.format(declared=declared, more="").replace("q, 2,", "q, 1,").replace("x = q.A", "x; for (;;) x = q.A")
+    before = program({"k.cpp": code}, {})
     found = [r.kernel(before)["k.cpp"] for r in find("double-buffer").optimize(before)]
     assert any("InitBuffer(q, 2, 512)" in code for code in found)
+
+
+@pytest.mark.parametrize(("again", "found"), [("", 0), ("for (int i = 0; i < n; i++) ", 1)])
+def test_a_queue_that_is_filled_once_needs_no_second_buffer(again: str, found: int) -> None:
+    code = """class K {
+  void Init(TPipe* pipe) { pipe->InitBuffer(q, 1, 512); }
+  void Process(int n) { %sLoad(); }
+  void Load() { LocalTensor<float> t = this->q.AllocTensor<float>(); q.EnQue(t); }
+  TQue<QuePosition::VECIN, 1> q;
+};"""
+    before = program({"k.cpp": code % again}, {})
+    assert len(list(find("double-buffer").optimize(before))) == found
 
 
 def test_a_ring_has_the_pipes_of_its_position() -> None:

@@ -26,13 +26,20 @@ def _queue_buffers(kernel: KernelProgram) -> list[ApiCall]:
 
 
 def _single_faster(kernel: KernelProgram) -> Iterator[Change]:
-    single = [c for c in _queue_buffers(kernel) if c.args[1] == "1"]
+    single = [c for c in _queue_buffers(kernel) if c.args[1] == "1" and not _filled_once(kernel, c)]
     names = {c.args[1] for c in _queue_buffers(kernel)}
     for constant in kernel.constants:
         if constant.value == 1 and constant.name in names:
             edit = Edit(constant.path, constant.start, constant.end, "2")
             yield Change(f"constant/{constant.name}", f"{constant.name} 1 -> 2: two buffers a queue", (edit,))
     yield from _numbers(kernel, single, "2", "two buffers")
+
+
+def _filled_once(kernel: KernelProgram, made: ApiCall) -> bool:
+    """Is the queue's tensor asked for outside of every loop? A second buffer would never be used."""
+    queue = made.args[0].removeprefix("this->")
+    asked = [c for c in kernel.named("AllocTensor") if c.receiver.removeprefix("this->") == queue]
+    return bool(asked) and not any(kernel.repeated(c.function, c.node) for c in asked)
 
 
 def _single_slower(kernel: KernelProgram) -> Iterator[Change]:
