@@ -1,5 +1,7 @@
 // Products of int8 by groups, with scales of columns and rows and GELU on the vector cores, as asc-devkit's page about
-// GroupedMatmul describes it: blocks of sums through global memory, in `slots` places that take turns.
+// GroupedMatmul describes it: blocks of sums through global memory, in `slots` places that take turns. The page's
+// functions are those of its sample quant_group_matmul_high_performance, and so are the steps of a piece: 24 rows,
+// their scales copied and broadcast, the columns', the rows', FasterGelu.
 #define ASCENDC_CUBE_ONLY
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
@@ -12,7 +14,7 @@ struct Grouped {
 };
 
 constexpr uint32_t kHigh = 128, kWide = 256, kBlock = kHigh * kWide;  // of a block of sums
-constexpr uint32_t kTall = 16, kPiece = kTall * kWide;                // of what a vector core takes at a time
+constexpr uint32_t kTall = 24, kPiece = kTall * kWide;                // of what a vector core takes at a time
 constexpr uint32_t kRegister = 64;                                    // floats of an instruction's repeat
 constexpr uint32_t kProduct = 0, kTaken = 1;                          // flags between the cores of a group
 
@@ -61,9 +63,8 @@ class Epilogue {
     pipe_.InitBuffer(in_, p.buffers, kPiece * sizeof(int32_t));
     pipe_.InitBuffer(out_, p.buffers, kPiece * sizeof(half));
     pipe_.InitBuffer(columns_, p.buffers, kWide * sizeof(float));
-    pipe_.InitBuffer(rows_, p.buffers, kHigh * sizeof(float));
-    pipe_.InitBuffer(work_, 2 * kPiece * sizeof(float));
-    pipe_.InitBuffer(wide_, kHigh * 32);
+    pipe_.InitBuffer(rows_, p.buffers, kTall * sizeof(float));
+    pipe_.InitBuffer(work_, 3 * kPiece * sizeof(float));
   }
 
   __aicore__ inline void Run() {
@@ -74,19 +75,15 @@ class Epilogue {
       const uint32_t group = i / (down * across), m = i % down * kHigh, n = i / down % across * kWide;
       const uint32_t high = min(kHigh, p_.rows - m), first = group * p_.rows + m;
       LocalTensor<float> columns = Bring(columns_, scale_[group * p_.n + n], kWide);
-      LocalTensor<float> rows = Bring(rows_, scaleOfRow_[first], (high + 7) / 8 * 8);
-      LocalTensor<float> wide = wide_.Get<float>();
-      Brcb(wide, rows, static_cast<uint8_t>((high + 7) / 8), BrcbRepeatParams(1, 8));
       CrossCoreWaitFlag(kProduct);
       for (uint32_t r = 0; r < high; r += kTall) {
         if (pieces++ % ratio != GetSubBlockIdx()) continue;  // the vector cores of a group take turns
         const uint32_t tall = min(kTall, high - r);
-        Piece(sums_[(core * p_.slots + turn % p_.slots) * kBlock + r * kWide], columns, wide[r * 8], tall,
+        Piece(sums_[(core * p_.slots + turn % p_.slots) * kBlock + r * kWide], columns, scaleOfRow_[first + r], tall,
               y_[static_cast<uint64_t>(first + r) * p_.n + n]);
       }
       CrossCoreSetFlag<2, PIPE_MTE2>(kTaken);
       columns_.FreeTensor(columns);
-      rows_.FreeTensor(rows);
       turn++;
     }
   }
@@ -101,14 +98,18 @@ class Epilogue {
   }
 
   __aicore__ inline void Piece(const GlobalTensor<int32_t>& from, const LocalTensor<float>& columns,
-                               const LocalTensor<float>& rows, uint32_t tall, const GlobalTensor<half>& to) {
+                               const GlobalTensor<float>& scales, uint32_t tall, const GlobalTensor<half>& to) {
     const uint32_t count = tall * kWide;
     const auto repeats = static_cast<uint8_t>(tall);
     LocalTensor<int32_t> sums = in_.AllocTensor<int32_t>();
     DataCopy(sums, from, count);
     in_.EnQue(sums);
     sums = in_.DeQue<int32_t>();
-    LocalTensor<float> a = work_.Get<float>(), b = a[kPiece];
+    LocalTensor<float> a = work_.Get<float>(), b = a[kPiece], wide = b[kPiece];
+    LocalTensor<float> rows = Bring(rows_, scales, (tall + 7) / 8 * 8);
+    const uint32_t to_shape[] = {tall, kWide}, from_shape[] = {tall, 1};
+    BroadCast<float, 2, 1>(wide, rows, to_shape, from_shape);
+    rows_.FreeTensor(rows);
     Cast(a, sums, RoundMode::CAST_NONE, count);
     PipeBarrier<PIPE_V>();
     in_.FreeTensor(sums);
@@ -116,11 +117,9 @@ class Epilogue {
       Mul(b[c], a[c], columns[c], kRegister, repeats, BinaryRepeatParams(1, 1, 1, kWide / 8, kWide / 8, 0));
     }
     PipeBarrier<PIPE_V>();
-    for (uint32_t c = 0; c < kWide; c += kRegister) {
-      Mul(a[c], b[c], rows, kRegister, repeats, BinaryRepeatParams(1, 1, 0, kWide / 8, kWide / 8, 1));
-    }
+    Mul(a, b, wide, count);
     PipeBarrier<PIPE_V>();
-    Gelu(b, a, count);
+    FasterGelu(b, a, count);
     PipeBarrier<PIPE_V>();
     LocalTensor<half> y = out_.AllocTensor<half>();
     Cast(y, b, RoundMode::CAST_RINT, count);
@@ -135,7 +134,7 @@ class Epilogue {
   TPipe pipe_;
   TQue<TPosition::VECIN, 2> in_, columns_, rows_;
   TQue<TPosition::VECOUT, 2> out_;
-  TBuf<TPosition::VECCALC> work_, wide_;
+  TBuf<TPosition::VECCALC> work_;
   GlobalTensor<int32_t> sums_;
   GlobalTensor<float> scale_, scaleOfRow_;
   GlobalTensor<half> y_;
