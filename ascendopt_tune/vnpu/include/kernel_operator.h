@@ -21,6 +21,7 @@
 #include "ascendc/vec_transpose.h"
 #include "ascendc/vec_sort.h"
 #include "ascendc/adv_math.h"
+#include "ascendc/adv_quant.h"
 #include "ascendc/adv_compose.h"
 #include "ascendc/adv_flash.h"
 #include "ascendc/adv_rows.h"

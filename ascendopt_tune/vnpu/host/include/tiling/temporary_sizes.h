@@ -24,4 +24,13 @@ inline void GetMeanMaxMinTmpSize(const uint32_t n, const uint32_t srcTypeSize, c
   minSize = maxSize;
 }
 
+// Floats of the source (all of it, or a row), of the scales and of a repeat (asc-devkit's numbers).
+inline void GetAscendDequantMaxMinTmpSize(const ge::Shape& srcShape, const uint32_t /*typeSize*/, uint32_t& maxValue,
+                                          uint32_t& minValue) {
+  const auto inner = static_cast<uint32_t>(srcShape.GetDim(srcShape.GetDimNum() - 1));
+  const auto all = static_cast<uint32_t>(srcShape.GetShapeSize());
+  minValue = (64 + inner + inner + 8) * static_cast<uint32_t>(sizeof(float));
+  maxValue = minValue + (all - inner) * static_cast<uint32_t>(sizeof(float));
+}
+
 }  // namespace AscendC
