@@ -33,7 +33,7 @@ HOST = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#inc
 
 @dataclass(frozen=True)
 class Sample:
-    """A scenario of a sample. ``make``: what is handed to the kernel, and what its last tensor has to be.
+    """A scenario of a sample. ``make``: what is handed to the kernel, and what its tensor ``output`` has to be.
 
     ``hazards``: what the sample forgot to order, which has to be reported.
     ``instance``: of a template, the arguments that the sample's host code gives it, and how many parameters it has.
@@ -46,6 +46,7 @@ class Sample:
     scenario: int = 0
     instance: str = ""
     steps: float = 0.0  # by how much the output may be off
+    output: int = -1
     hazards: tuple[str, ...] = ()
 
 
@@ -68,6 +69,26 @@ def gelu() -> tuple[list[Any], Array]:
     return [a, b, np.zeros((512, 512), np.float32)], expected
 
 
+def groups() -> tuple[list[Any], Array]:
+    """Two groups of unequal length, int8: scales of columns and of rows, and GELU."""
+    rng = np.random.default_rng(2)
+    of_groups, n, k = [200, 56], 1024, 1024
+    rows = sum(of_groups)
+    x = rng.integers(-10, 10, (rows, k)).astype(np.int8)
+    weight = rng.integers(-10, 10, (len(of_groups), k, n)).astype(np.int8)
+    scale = rng.normal(0, 0.03, (len(of_groups), n)).astype(np.float32)
+    of_row = rng.normal(0, 0.1, rows).astype(np.float32)
+    parts = np.split(x.astype(np.float64), np.cumsum(of_groups)[:-1])
+    products = [part @ w.astype(np.float64) * s for part, w, s in zip(parts, weight, scale, strict=True)]
+    h = np.concatenate(products) * of_row[:, None]
+    with np.errstate(over="ignore"):
+        expected = h / (1 + np.exp(-1.702 * h))
+    tiles = np.ascontiguousarray(weight.reshape(len(of_groups), k, n // 32, 32).transpose(0, 2, 1, 3))
+    work = np.zeros(4 * 4 * 128 * 256, np.int32)  # four cores, four blocks of sums each
+    lengths = np.array(of_groups, np.int64)
+    return [x, tiles, np.zeros(8, np.int32), lengths, scale, of_row, np.zeros((rows, n), np.float16), work], expected
+
+
 def summed(factor: int) -> Callable[[], tuple[list[Any], Array]]:
     """Every core adds its number times the input."""
     x = np.arange(32, dtype=np.float32)
@@ -82,6 +103,7 @@ def nothing_but_zeros() -> tuple[list[Any], Array]:
 
 
 GELU = "examples/01_simd_cpp_api/05_best_practices/03_fusion_compute/matmul_gelu_high_performance"
+GROUPED = "examples/01_simd_cpp_api/05_best_practices/03_fusion_compute/quant_group_matmul_high_performance"
 SIZES = "512, 128, 128, 256, 128, 128, 256, 128, 128"
 TABLE = [
     Sample(FUSION, "mmad_vec_custom", 2, fused, instance=SIZES, steps=2e-2),
@@ -93,6 +115,9 @@ TABLE = [
            instance="512, 512, 512, 128, 64, 256, 256, 512, 256, 8, 4",
            hazards=(*(f"SetFlag<HardEvent::{e}> / WaitFlag<HardEvent::{e}> (or a queue's EnQue / DeQue)"
                       for e in ("V_MTE2", "MTE3_V")), "PipeBarrier<PIPE_MTE2>", "PipeBarrier<PIPE_V>")),
+    *(Sample(GROUPED, "quant_group_matmul_custom", 4, groups, scenario=1 + (depth > 1), steps=3e-2, output=-2,
+             instance=f"int8_t, int8_t, int32_t, int32_t, 256, 1024, 1024, 128, 256, 128, 128, 1024, 2, 4, {depth}")
+      for depth in (1, 4)),
     Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(120)),
     Sample(FLAGS, "cross_core_set_wait_flag_custom", 8, summed(5), scenario=1),
     Sample(FLAGS, "mmad_custom", 8, nothing_but_zeros, scenario=2, hazards=("PipeBarrier<PIPE_MTE2>",)),
@@ -107,7 +132,7 @@ def unit(sample: Sample, folder: Path, parameters: int) -> tuple[str, str, list[
         call = f"{sample.kernel}<{sample.instance}>({', '.join(names)});"
         declared = ", ".join(f"GM_ADDR {n}" for n in names)
         text, name = text + f'extern "C" __global__ __mix__(1, 2) void probe({declared}) {{ {call} }}\n', "probe"
-    return text, name, ["--cce-auto-sync=off", f"-I{folder}", f"-DSCENARIO_NUM={sample.scenario}"]
+    return text, name, ["--cce-auto-sync=off", f"-I{folder}", "-DNPU_ARCH=2201", f"-DSCENARIO_NUM={sample.scenario}"]
 
 
 @pytest.mark.parametrize("sample", TABLE, ids=lambda s: f"{Path(s.folder).name}-{s.scenario}-{s.blocks}")
@@ -125,8 +150,9 @@ def test_samples_of_asc_devkit(sample: Sample) -> None:
         acl.memcpy_h2d(places[id(x)], x.view(np.uint8))
     acl.launch(function, sample.blocks, [places.get(id(x), x) for x in arguments])
     acl.synchronize()
-    got = np.empty_like(arrays[-1])
-    acl.memcpy_d2h(got.view(np.uint8), places[id(arrays[-1])])
+    output = arrays[sample.output]
+    got = np.empty_like(output)
+    acl.memcpy_d2h(got.view(np.uint8), places[id(output)])
     report = acl.report()
     for place in places.values():
         acl.free(place)

@@ -22,21 +22,8 @@ void put(const Dequant& d, uint64_t place, float value) {
     store_float(d.dst, place, d.dtype, value);
 }
 
-}  // namespace
-
-void dequantize(const Dequant& given) {
-  LocalCall call("AscendDequant", VNPU_PC);
-  Dequant d = given;
-  const uint32_t size = dtype_size(d.dtype), block = kBlockBytes / size;
-  call.require(d.n % 8 == 0, "n = " + std::to_string(d.n) + " elements of int32_t have to be a multiple of 32 B");
-  call.require(d.count >= 1 && d.count <= d.n,
-               "calCount = " + std::to_string(d.count) + " has to be in 1..n = " + std::to_string(d.n));
-  if (d.m == 0) return;
-  if (d.single_row && d.m == 1 && d.count % block == 0 && d.n % d.count == 0) {
-    d.m = d.n / d.count;
-    d.n = d.count;
-  }
-  const uint64_t pitch = (uint64_t(d.n) + block - 1) / block * block;  // of the result, in elements
+// Checks and declares the operands; `pitch`: of the result's rows, in elements.
+void declare(LocalCall& call, const Dequant& d, uint64_t pitch) {
   const uint64_t least = (64 + uint64_t(d.n) + d.n + 8) * sizeof(float), most = least + (d.m - 1) * uint64_t(d.n) * 4;
   call.require(d.work == nullptr || d.work_bytes >= least,
                "sharedTmpBuffer has " + std::to_string(d.work_bytes) + " B, the least that " +
@@ -44,8 +31,27 @@ void dequantize(const Dequant& given) {
   call.read(d.src, uint64_t(d.count) * 4, "srcTensor", kBlockBytes, d.m, uint64_t(d.n) * 4);
   if (d.scale) call.read(d.scale, uint64_t(d.count) * dtype_size(d.scale_dtype), "deqScale");
   // What lies behind calCount in a row is left as it is: nothing says what the device leaves there.
+  const uint32_t size = dtype_size(d.dtype);
   call.write(d.dst, uint64_t(d.count) * size, "dstTensor", kBlockBytes, d.m, pitch * size);
   if (d.work) call.write(d.work, std::min(d.work_bytes, most), "sharedTmpBuffer");
+}
+
+}  // namespace
+
+void dequantize(const Dequant& given) {
+  LocalCall call("AscendDequant", VNPU_PC);
+  Dequant d = given;
+  call.require(d.n % 8 == 0, "n = " + std::to_string(d.n) + " elements of int32_t have to be a multiple of 32 B");
+  call.require(d.count >= 1 && d.count <= d.n,
+               "calCount = " + std::to_string(d.count) + " has to be in 1..n = " + std::to_string(d.n));
+  if (d.m == 0) return;
+  const uint32_t block = kBlockBytes / dtype_size(d.dtype);
+  if (d.single_row && d.m == 1 && d.count % block == 0 && d.n % d.count == 0) {
+    d.m = d.n / d.count;
+    d.n = d.count;
+  }
+  const uint64_t pitch = (uint64_t(d.n) + block - 1) / block * block;
+  declare(call, d, pitch);
   for (uint32_t r = 0; r < d.m; r++)
     for (uint32_t c = 0; c < d.count; c++)
       put(d, r * pitch + c,
