@@ -362,8 +362,8 @@ extern "C" __global__ __cube__ void unit_flags(GM_ADDR a, GM_ADDR b, GM_ADDR bia
   }
 }
 
-// A product over the rows it was made of: unit flags order Fixpipe behind all that the product waited for. `left_out`: it
-// doesn't wait for its operand.
+// A product over the rows it was made of: unit flags order Fixpipe behind all that the product waited for. `left_out`:
+// it doesn't wait for its operand.
 extern "C" __global__ __cube__ void through_unit_flags(GM_ADDR out, uint32_t left_out) {
   LocalTensor<half> a1(TPosition::A1, 0, 1024), a2(TPosition::A2, 0, 1024), b2(TPosition::B2, 0, 1024);
   LocalTensor<float> c(TPosition::CO1, 0, 1024);
