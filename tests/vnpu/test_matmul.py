@@ -35,14 +35,16 @@ def kernels() -> Binary:
     return acl.load(acl.compile(SOURCE.read_text(), SOURCE.name, ["--cce-auto-sync=off"]))
 
 
-def launch(name: str, arrays: Sequence[Array], *scalars: Any, blocks: int = 1) -> dict[str, Any]:
+def launch(
+    name: str, arrays: Sequence[Array], *scalars: Any, blocks: int = 1, binary: Binary | None = None
+) -> dict[str, Any]:
     """Runs a kernel on the arrays; the last one gets what it wrote."""
     acl = device()
     pointers = [acl.malloc(max(32, x.nbytes)) for x in arrays]
     try:
         for p, x in zip(pointers, arrays, strict=True):
             acl.memcpy_h2d(p, x.view(np.uint8))
-        acl.launch(kernels().function(name), blocks, [*pointers, *scalars])
+        acl.launch((binary or kernels()).function(name), blocks, [*pointers, *scalars])
         acl.synchronize()
         acl.memcpy_d2h(arrays[-1].view(np.uint8), pointers[-1])
         return acl.report()
@@ -239,7 +241,8 @@ def test_quantization(kernel: str, out: str, quant: int) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"baseM": 20}, "multiples of 16"), ({"baseK": 8}, "baseK has to be"), ({"depthA1": 0}, "depthA1"),
-     ({"stepKa": 4, "depthA1": 2}, "stepM \\* stepKa"), ({"depthA1": 400, "stepKa": 200}, "past the end of L1")],
+     ({"stepKa": 4, "depthA1": 2}, "stepM \\* stepKa"), ({"depthA1": 400, "stepKa": 200}, "past the end of L1"),
+     ({"baseM": 0, "baseN": 0, "baseK": 0}, "all zeros")],
 )  # fmt: skip
 def test_tilings_that_cannot_be(change: dict[str, int], message: str) -> None:
     t = tiling(64, 64, 6400, (32, 32, 32))
@@ -254,6 +257,28 @@ HEAD = """#define ASCENDC_CUBE_ONLY
 #include "lib/matmul_intf.h"
 using namespace AscendC;
 """
+
+
+def test_an_object_that_is_not_used_needs_no_tiling() -> None:
+    """Kernels of two directions register both, and their host fills one tiling where one direction is enough."""
+    matrix = "MatmulType<TPosition::GM, CubeFormat::ND, float>"
+    objects = f"  TPipe pipe;\n  Matmul<{matrix}, {matrix}, {matrix}, {matrix}> mm, idle;\n  TCubeTiling none{{}};\n"
+    tensors = "".join(
+        f"  GlobalTensor<float> t{x};\n  t{x}.SetGlobalBuffer(reinterpret_cast<__gm__ float*>({x}));\n" for x in "abc"
+    )
+    source = (
+        f'{HEAD}extern "C" __global__ __cube__ void one_of_two(GM_ADDR a, GM_ADDR b, GM_ADDR c, TCubeTiling t) {{\n'
+        f"{objects}  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t, idle, &none);\n{tensors}"
+        "  mm.SetTensorA(ta);\n  mm.SetTensorB(tb);\n  mm.IterateAll(tc);\n  mm.End();\n}\n"
+    )
+    acl = device()
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((32, 48), np.float32), rng.standard_normal((48, 64), np.float32)
+    c = np.zeros((32, 64), np.float32)
+    binary = acl.load(acl.compile(source, "one_of_two.cpp", []))
+    report = launch("one_of_two", [a, b, c], tiling(32, 64, 48, (32, 64, 48)), binary=binary)
+    assert not report["hazards"]
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

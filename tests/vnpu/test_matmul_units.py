@@ -94,30 +94,3 @@ def test_complex_mat_mul_of_cann_ops(tmp_path: Path) -> None:
         signature = evaluator.describe(operator).signature
         outcome = Gate(operator, Case((a, b, c), (c,), ()), evaluator, signature=signature).evaluate(operator.baseline)
     assert isinstance(outcome.outcome, Timed), outcome.outcome
-
-
-UPSAMPLED = {"upsample_bilinear2d_aa": ("bilinear", True), "upsample_bicubic2d": ("bicubic", False),
-             "upsample_bicubic2d_aa": ("bicubic", True)}  # fmt: skip
-
-
-@pytest.mark.parametrize("operator", UPSAMPLED)
-def test_images_of_cann_ops(operator: str, tmp_path: Path) -> None:
-    """In float; with half a core copies twice the words of its table, over the next core's."""
-    checkout = settings().cann_ops
-    if checkout is None:
-        pytest.skip("ASCENDOPT_CANN_OPS is not set")
-    mode, smooth = UPSAMPLED[operator]
-
-    def reference(x: Any, output_size: Any, align_corners: bool, **_: Any) -> Any:
-        return torch.nn.functional.interpolate(
-            x.double(), size=tuple(output_size), mode=mode, align_corners=align_corners, antialias=smooth
-        )
-
-    loaded = replace(load_project(checkout / "src/image" / operator), reference=reference)
-    attrs = {"align_corners": False, "output_size": (32, 40), "scales_h": 0.0, "scales_w": 0.0}
-    tensors = (TensorSpec("float32", (2, 3, 20, 24)),), (TensorSpec("float32", (2, 3, 32, 40)),)
-    with Evaluator(toolkit.virtual(), DEFAULT_CHIP, workers=1, build_dir=tmp_path) as evaluator:
-        signature = evaluator.describe(loaded).signature
-        case = Case(*tensors, tuple(sorted(attrs.items())))
-        outcome = Gate(loaded, case, evaluator, signature=signature).evaluate(loaded.baseline).outcome
-    assert isinstance(outcome, Timed), outcome

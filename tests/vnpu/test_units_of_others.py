@@ -7,6 +7,7 @@ from pathlib import Path
 
 import test_catlass_units
 import test_cube_units
+import test_image_units
 import test_matmul_units
 import test_mixed_units
 import test_samples
@@ -22,7 +23,7 @@ def run() -> set[tuple[str, str]]:
     found = {("asc-devkit", Path(folder).name) for folder in (*samples, *test_matmul_units.SAMPLES)}
     operators = ("mmad", "mat_mul_v3", "matmul_leakyrelu", "matmul_api_constant", "complex_mat_mul")
     found |= {("cann-ops", name) for name in operators}
-    found |= {("cann-ops", name) for name in test_matmul_units.UPSAMPLED}
+    found |= {("cann-ops", name) for name in test_image_units.IMAGES}
     found |= {("catlass", example.folder) for example in test_catlass_units.TABLE}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
 

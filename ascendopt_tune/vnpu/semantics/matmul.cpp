@@ -112,6 +112,8 @@ class Multiplication {
     if (!holds) misuse(api_, rule.c_str());
   }
   void check() const;
+  // An object that a kernel registers and doesn't use may have a tiling of zeros.
+  bool untiled() const { return cut_.base_m == 0 && cut_.base_n == 0 && cut_.base_k == 0; }
   struct Place {
     int32_t row, column;
   };
@@ -158,6 +160,7 @@ void Multiplication::init() {
   here.multiplies = true;
   if (!m_.configuration.constant_tiling) here.scalar(ScalarKind::MatmulTiling);
   allocate_flags(flags_);
+  if (untiled()) return;
   check();
   a_.allocate();
   b_.allocate();
@@ -293,6 +296,7 @@ void Multiplication::notice_changes() {
 }
 
 bool Multiplication::go_on() {
+  require(!untiled(), "the tiling that Init was given is all zeros: fill TCubeTiling in the tiling function");
   notice_changes();
   require(cut_.m > 0 && cut_.n > 0 && cut_.k > 0, "singleCoreM, singleCoreN and singleCoreK have to be above 0");
   require(m_.a.data != nullptr && m_.b.data != nullptr, "SetTensorA and SetTensorB come first");
