@@ -16,7 +16,6 @@ UNTESTED = {
     api_table.USED: "inner names that operators of cann-ops use; its tests run them",
 }
 UNTESTED_NAMES = {
-    "DumpTensor": "prints nothing: it is for debugging on the device",
     "GetMrgSortResult": "reads what MrgSort left, which test_api_sort.py checks by its lists",
     "GetReduceRepeatMaxMinSpr": "another name of GetReduceMaxMinCount",
     "GetReduceRepeatSumSpr": "another name of GetAccVal",

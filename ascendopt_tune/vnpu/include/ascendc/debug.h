@@ -2,6 +2,7 @@
 // no modelled time. A failed assertion ends the launch.
 #pragma once
 #include "tensor.h"
+#include "vnpu/dump.h"
 
 namespace AscendC {
 
@@ -28,13 +29,13 @@ ASCENDC_INLINE void PRINTF(const char* fmt, Args... args) {
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
   vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.pointer()[i]));
+  vnpu::dump(tensor.pointer(), vnpu::dtype_of<T>(), dumpSize, "DumpTensor");
   vnpu::print("\n");
 }
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
   vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  for (uint32_t i = 0; i < dumpSize; i++) vnpu::print(" %g", static_cast<double>(tensor.pointer()[i]));
+  vnpu::dump(tensor.pointer(), vnpu::dtype_of<T>(), dumpSize, "DumpTensor");
   vnpu::print("\n");
 }
 [[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
