@@ -148,14 +148,6 @@ def test_a_missing_header_is_named(operator: Operator, out_dir: Path) -> None:
         compile_host(operator, pair, virtual(), out_dir)
 
 
-def test_tilings_of_batches_are_refused(operator: Operator, out_dir: Path) -> None:
-    text = '#include "tiling/tiling_api.h"\n' + HOST_CPP.replace(
-        "ScaleRowsTilingData data;", "matmul_tiling::BatchMatmulTiling api;", 1
-    )
-    with pytest.raises(HostProgramError, match="BatchMatmulTiling is not covered"):
-        compile_host(operator, operator.baseline.with_tiling("op_host/scale_rows.cpp", text), virtual(), out_dir)
-
-
 def test_an_undefined_function_is_named(operator: Operator, out_dir: Path) -> None:
     text = HOST_CPP.replace("static ge::graphStatus Parse", "int Elsewhere();\nstatic ge::graphStatus Parse", 1)
     text = text.replace("data.set_first(1);", "data.set_first(Elsewhere());")

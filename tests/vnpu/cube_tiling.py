@@ -14,7 +14,9 @@ FIELDS = [
     "usedCoreNum", "M", "N", "Ka", "Kb", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK",
     "depthA1", "depthB1", "stepM", "stepN", "isBias", "transLength", "iterateOrder", "shareMode", "shareL1Size",
     "shareL0CSize", "shareUbSize", "batchM", "batchN", "singleBatchM", "singleBatchN", "stepKa", "stepKb",
-    "depthAL1CacheUB", "depthBL1CacheUB", "dbL0A", "dbL0B", "dbL0C",
+    "depthAL1CacheUB", "depthBL1CacheUB", "dbL0A", "dbL0B", "dbL0C", "ALayoutInfoB", "ALayoutInfoS", "ALayoutInfoN",
+    "ALayoutInfoG", "ALayoutInfoD", "BLayoutInfoB", "BLayoutInfoS", "BLayoutInfoN", "BLayoutInfoG", "BLayoutInfoD",
+    "CLayoutInfoB", "CLayoutInfoS1", "CLayoutInfoN", "CLayoutInfoG", "CLayoutInfoS2", "BatchNum", "mxTypePara",
 ]  # fmt: skip
 WISHES = ("m", "n", "k", "cores", "dtype", "out", "turn_a", "turn_b", "bias", "split_k", "single_m", "single_n",
           "single_k", "base_m", "base_n", "l1")  # fmt: skip
@@ -22,9 +24,9 @@ DTYPES = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "bfloat16": 27, "in
 
 
 class CubeTiling(ctypes.Structure):
-    """TCubeTiling; what lies behind its first 33 fields is for batches."""
+    """TCubeTiling."""
 
-    _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("rest", ctypes.c_int32 * 17)]  # type: ignore[assignment]
+    _fields_ = [(name, ctypes.c_int32) for name in FIELDS]
 
     def of(self, *names: str) -> tuple[int, ...]:
         return tuple(getattr(self, name) for name in names)

@@ -18,7 +18,7 @@ from ascendopt_tune.build import toolkit
 HERE = Path(__file__).resolve().parent
 EXAMPLES = "examples/01_simd_cpp_api"
 LAUNCH = re.compile(
-    r"\b(?P<kernel>\w+)(?:\s*<(?P<values>[\w\s,]+)>)?\s*<<<(?P<blocks>[^;{}]*?),[^,;{}]*,\s*(?P<stream>\w+)\s*>>>\s*"
+    r"\b(?P<kernel>\w+)(?:\s*<(?P<values>[\w\s,]+)>)?\s*<<<(?!>>>)(?P<blocks>[^;{}]*?),[^,;{}]*,\s*(?P<stream>\w+)\s*>>>\s*"
     r"\((?P<given>[^;]*?)\);"
 )
 CONSTANT = re.compile(r"constexpr\s+(?:static\s+)?u?int\d+_t\s+(\w+)\s*=\s*(\d+);")

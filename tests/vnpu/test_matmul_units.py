@@ -31,8 +31,8 @@ CUBE_ONLY = [
     "matmul_unitflag",
 ]  # fmt: skip
 MIXED = [
-    "matmul_async_iterate", "matmul_async_iterate_all", "matmul_fused", "matmul_fused_manual",
-    "matmul_k_reorder_load", "matmul_vecout",
+    "batch_matmul", "batch_matmul_bias_reuse", "batch_matmul_iterate_n_batch", "matmul_async_iterate",
+    "matmul_async_iterate_all", "matmul_fused", "matmul_fused_manual", "matmul_k_reorder_load", "matmul_vecout",
 ]  # fmt: skip
 SAMPLES = [
     "00_introduction/02_matrix/matmul_advanced_api",

@@ -18,6 +18,7 @@ MOVES, OUT = "03_basic_api/00_data_movement/data_copy_gm2l1", "03_basic_api/00_d
 WORDS = ("PipeBarrier<PIPE_FIX>",)
 TABLE = [
     Sample("00_introduction/02_matrix/matmul_basic_api"),
+    Sample("03_basic_api/03_matrix_compute/batch_matmul"),
     Sample("01_utilities/00_printf/simple_printf"),
     Sample("01_utilities/01_assert"),
     *(Sample(f"06_compatibility_guide/{name}") for name in ("fill", "data_copy_l1togm")),

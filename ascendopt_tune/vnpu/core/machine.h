@@ -167,6 +167,9 @@ class Core {
   // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels
   // may use.
   uint8_t* local_rest() { return local_ + used(Memory::UB); }
+  uint32_t local_left(Memory memory) const {
+    return static_cast<uint32_t>(map[memory].bytes - std::min<uint64_t>(map[memory].bytes, used(memory)));
+  }
   uint32_t local_rest_bytes() const {
     const uint64_t usable = map[Memory::UB].bytes - std::min(map[Memory::UB].bytes, chip.ub_reserved_bytes);
     return static_cast<uint32_t>(usable > used(Memory::UB) ? usable - used(Memory::UB) : 0);

@@ -142,14 +142,15 @@ void Operand2D::bring(int32_t outer, int32_t inner) {
 }
 
 void Operand2D::use(int32_t outer, int32_t inner) {
-  if (matrix_.in_l1) return;
+  if (matrix_.in_l1 || held_ != nullptr) return;
   if (slot_of(outer, inner) == packets_.count) bring(outer, inner);
   packets_.used = slot_of(outer, inner);
   if (packets_.coming == packets_.used) arrive();
 }
 
 void Operand2D::expect(int32_t outer, int32_t inner) {
-  if (!matrix_.in_l1 && packets_.count > 1 && slot_of(outer, inner) == packets_.count) bring(outer, inner);
+  if (!matrix_.in_l1 && held_ == nullptr && packets_.count > 1 && slot_of(outer, inner) == packets_.count)
+    bring(outer, inner);
 }
 
 void Operand2D::copy(const Packet& p) const {
@@ -161,7 +162,7 @@ void Operand2D::copy(const Packet& p) const {
         left_ ? inners : outers, m_.user_tiling, m_.user_data);
     return;
   }
-  if (matrix_.layout == MatrixLayout::Tiles) return copy_tiles(p);
+  if (matrix_.layout == MatrixLayout::Tiles) return copy_tiles(p, static_cast<const uint8_t*>(matrix_.data));
   const int64_t row = rows_along_k() ? p.inner : p.outer, column = rows_along_k() ? p.outer : p.inner;
   check_rows();
   copy_rows(p, static_cast<const uint8_t*>(matrix_.data) + bytes(row * pitch() + column));
@@ -175,7 +176,8 @@ void Operand2D::check_rows() const {
 }
 
 // Rows that have to be turned and have elements of 4 bytes: every 16 of them become squares of their own.
-void Operand2D::copy_rows(const Packet& p, const uint8_t* from) const {
+// `count` matrices at once, `stride` elements apart, are those that ND2NZ can take at once.
+void Operand2D::copy_rows(const Packet& p, const uint8_t* from, int32_t count, int64_t stride) const {
   const bool squares = rows_along_k() && size() == 4;
   const int32_t high = squares ? 16 : up(p.rows, row_unit(rows_along_k()));
   const uint64_t group = uint64_t(16) * static_cast<uint64_t>(up(p.columns, 16)) * 4;
@@ -194,6 +196,11 @@ void Operand2D::copy_rows(const Packet& p, const uint8_t* from) const {
     const int32_t groups = squares && !apart && done + 16 <= p.rows ? (p.rows - done) / 16 : 1;
     if (squares && !far) rows = rest(p.rows, done, 16);
     s.matrices = static_cast<uint32_t>(groups);
+    if (count > 1) {
+      s.matrices = static_cast<uint32_t>(count);
+      s.matrix_stride = bytes(stride);
+      s.tiled_matrix_stride = whole_bytes();
+    }
     s.rows = static_cast<uint32_t>(rows);
     uint8_t* to = p.at + (squares ? static_cast<uint64_t>(done / 16) * group + static_cast<uint64_t>(done % 16) * 32
                                   : static_cast<uint64_t>(done) * 32);
@@ -203,7 +210,7 @@ void Operand2D::copy_rows(const Packet& p, const uint8_t* from) const {
 }
 
 // Tiles that lie in global memory already: columns of 32 bytes, all rows of the matrix each.
-void Operand2D::copy_tiles(const Packet& p) const {
+void Operand2D::copy_tiles(const Packet& p, const uint8_t* from) const {
   const bool along_k = rows_along_k();
   if (along_k && size() == 4) unsupported(api_, "float matrices that lie as tiles and have to be turned");
   const int32_t row = along_k ? p.inner : p.outer, column = along_k ? p.outer : p.inner;
@@ -220,16 +227,40 @@ void Operand2D::copy_tiles(const Packet& p) const {
   s.cached = matrix_.cached;
   s.dtype = matrix_.dtype;
   const int64_t first = (static_cast<int64_t>(column / c0()) * all + row) * kBlockBytes;
-  copy_gm_to_local(p.at, static_cast<const uint8_t*>(matrix_.data) + first, s, api_);
+  copy_gm_to_local(p.at, from + first, s, api_);
+}
+
+uint64_t Operand2D::whole_bytes() const {
+  const int32_t rows = up(lying_rows(), row_unit(rows_along_k()));
+  return bytes(static_cast<int64_t>(rows) * up(lying_columns(), column_unit(rows_along_k())));
+}
+
+void Operand2D::copy_whole(uint8_t* to, const uint8_t* from, int32_t count, int64_t stride) const {
+  Packet p{};
+  p.rows = lying_rows();
+  p.columns = lying_columns();
+  const uint64_t one = whole_bytes();
+  const bool rows = matrix_.layout != MatrixLayout::Tiles, squares = rows_along_k() && size() == 4;
+  const bool near = stride <= kMostPitch && pitch() <= kMostPitch && one / size() <= kMostPitch && p.rows <= kMostRows;
+  const int32_t at_once = rows && near && !squares ? count : 1;
+  for (int32_t i = 0; i < count; i += at_once) {
+    p.at = to + static_cast<uint64_t>(i) * one;
+    const uint8_t* first = from + bytes(i * stride);
+    if (rows)
+      copy_rows(p, first, at_once, stride);
+    else
+      copy_tiles(p, first);
+  }
 }
 
 void Operand2D::load(int32_t outer, int32_t inner, uint8_t* to) {
   Packet p{};
-  if (matrix_.in_l1) {
-    p.at = static_cast<uint8_t*>(const_cast<void*>(matrix_.data));
-    p.rows = rows_along_k() ? inner_all_ : outer_all_;
-    p.columns = rows_along_k() ? outer_all_ : inner_all_;
-    if (rows_along_k() && size() == 4) unsupported(api_, "float matrices in L1 that have to be turned");
+  if (matrix_.in_l1 || held_ != nullptr) {
+    p.at = const_cast<uint8_t*>(held_ != nullptr ? held_ : static_cast<const uint8_t*>(matrix_.data));
+    p.rows = lying_rows();
+    p.columns = lying_columns();
+    if (matrix_.in_l1 && rows_along_k() && size() == 4)
+      unsupported(api_, "float matrices in L1 that have to be turned");
   } else {
     p = packet(outer, inner, packets_.used);
   }

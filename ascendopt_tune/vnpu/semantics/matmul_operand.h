@@ -50,6 +50,14 @@ class Operand2D {
   void load(int32_t outer, int32_t inner, uint8_t* to);
   // What waits in L1 is another matrix's.
   void forget();
+  // Of a batch: bytes of a whole matrix in L1, and the way there for `count` of them that lie `stride` elements apart.
+  uint64_t whole_bytes() const;
+  void copy_whole(uint8_t* to, const uint8_t* from, int32_t count, int64_t stride) const;
+  // Blocks are loaded from there from now on, a matrix that copy_whole has brought.
+  void hold(const uint8_t* at) { held_ = at; }
+  // Rows and columns of the whole matrix as it lies in global memory.
+  int32_t lying_rows() const { return rows_along_k() ? inner_all_ : outer_all_; }
+  int32_t lying_columns() const { return rows_along_k() ? outer_all_ : inner_all_; }
   int32_t blocks_at_once() const { return step_inner_; }
   // Whether rows run along k: then tiles have to be turned on the way to L0.
   bool rows_along_k() const { return left_ == matrix_.turned; }
@@ -78,8 +86,8 @@ class Operand2D {
   void bring(int32_t outer, int32_t inner);
   void copy(const Packet& p) const;
   void check_rows() const;
-  void copy_rows(const Packet& p, const uint8_t* from) const;
-  void copy_tiles(const Packet& p) const;
+  void copy_rows(const Packet& p, const uint8_t* from, int32_t count = 1, int64_t stride = 0) const;
+  void copy_tiles(const Packet& p, const uint8_t* from) const;
   void load_plain(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_2(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_squares(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,
@@ -93,6 +101,7 @@ class Operand2D {
   MatmulPackets& packets_;
   const int32_t outer_all_, base_outer_, step_outer_, step_inner_;
   const int32_t inner_all_, base_inner_;
+  const uint8_t* held_ = nullptr;
 };
 
 }  // namespace vnpu

@@ -95,6 +95,7 @@ class __attribute__((visibility("hidden"))) Chooser {
   double requests(const Base& base, int64_t m, int64_t n, int64_t k) const;
   bool fits(int64_t base_m, int64_t base_n) const;
   void choose_steps(const Cut& cut, const Base& base, TCubeTiling& out) const;
+  void fill_batches(TCubeTiling& out) const;
   static int64_t limited(int64_t value, int32_t least, int32_t most) {
     if (most > 0) value = std::min<int64_t>(value, most);
     return least > 0 ? std::max<int64_t>(value, least) : value;
@@ -226,6 +227,18 @@ void Chooser::choose_steps(const Cut& cut, const Base& base, TCubeTiling& out) c
   out.transLength = static_cast<int32_t>(std::max({left, right, base.m * base.n * bytes_of(t_.c_.type)}));
 }
 
+// Axes as they were set; without SetBatchNum a call makes as many matrices as SetBatchInfoForNormal has named.
+void Chooser::fill_batches(TCubeTiling& out) const {
+  const BatchAxes &a = t_.axes_a_, &b = t_.axes_b_, &c = t_.axes_c_;
+  std::tie(out.ALayoutInfoB, out.ALayoutInfoS, out.ALayoutInfoN, out.ALayoutInfoG, out.ALayoutInfoD) =
+      std::tie(a.b, a.s, a.n, a.g, a.d);
+  std::tie(out.BLayoutInfoB, out.BLayoutInfoS, out.BLayoutInfoN, out.BLayoutInfoG, out.BLayoutInfoD) =
+      std::tie(b.b, b.s, b.n, b.g, b.d);
+  std::tie(out.CLayoutInfoB, out.CLayoutInfoS1, out.CLayoutInfoN, out.CLayoutInfoG, out.CLayoutInfoS2) =
+      std::tie(c.b, c.s, c.n, c.g, c.d);
+  out.BatchNum = t_.batches_;
+}
+
 bool Chooser::run(int32_t cores, TCubeTiling& out) {
   if (!valid()) return false;
   const Cut cut = split(cores);
@@ -252,6 +265,7 @@ bool Chooser::run(int32_t cores, TCubeTiling& out) {
   out.shareL0CSize = static_cast<int32_t>(result * out.dbL0C);
   out.batchM = out.batchN = out.singleBatchM = out.singleBatchN = 1;
   choose_steps(cut, base, out);
+  fill_batches(out);
   out.iterateOrder = t_.traverse_ == MatrixTraverse::FIRSTN ? 1 : 0;  // kernels count on m first
   return true;
 }
@@ -332,6 +346,37 @@ int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1, int32_t l0c, int32_t ub,
   take(bias, most_.bias, limits_.bias);
   return 0;
 }
+namespace {
+
+int32_t set_axes(BatchAxes& axes, const BatchAxes& to) {
+  if (std::min({to.b, to.s, to.n, to.g, to.d}) < 1) return -1;
+  axes = to;
+  return 0;
+}
+
+}  // namespace
+
+int32_t MatmulApiTilingBase::SetALayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
+  return set_axes(axes_a_, {b, s, n, g, d});
+}
+int32_t MatmulApiTilingBase::SetBLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
+  return set_axes(axes_b_, {b, s, n, g, d});
+}
+int32_t MatmulApiTilingBase::SetCLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
+  return set_axes(axes_c_, {b, s, n, g, d});
+}
+int32_t MatmulApiTilingBase::SetBatchInfoForNormal(int32_t batchA, int32_t batchB, int32_t m, int32_t n, int32_t k) {
+  if (std::min({batchA, batchB, m, n, k}) < 1) return -1;
+  axes_a_ = {batchA, m, 1, 1, k};
+  axes_b_ = {batchB, n, 1, 1, k};
+  axes_c_ = {std::max(batchA, batchB), m, 1, 1, n};
+  return 0;
+}
+int32_t MatmulApiTilingBase::SetBatchNum(int32_t batch) {
+  if (batch < 1) return -1;
+  batches_ = batch;
+  return 0;
+}
 int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse) {
   traverse_ = traverse;
   return 0;
@@ -396,4 +441,39 @@ int32_t MultiCoreMatmulTiling::GetCoreNum(int32_t& dim, int32_t& m_dim, int32_t&
   return 0;
 }
 
+int32_t BatchMatmulTiling::GetCoreNum(int32_t& dim, int32_t& m_dim, int32_t& n_dim, int32_t& batch_m,
+                                      int32_t& batch_n) const {
+  if (chosen_.baseM == 0) return -1;
+  dim = chosen_.usedCoreNum;
+  m_dim = static_cast<int32_t>(pieces(chosen_.M, chosen_.singleCoreM));
+  n_dim = static_cast<int32_t>(pieces(chosen_.N, chosen_.singleCoreN));
+  batch_m = batch_n = 1;
+  return 0;
+}
+
 }  // namespace matmul_tiling
+
+// Twice a block's bytes are what other architectures need of the Unified Buffer; asked for all the same.
+int32_t MatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& size) {
+  size.l1Size = std::max(size.l1Size, t.shareL1Size);
+  size.l0cSize = std::max(size.l0cSize, t.shareL0CSize);
+  size.ubSize = std::max({size.ubSize, t.shareUbSize, 2 * t.transLength});
+  return 0;
+}
+int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& size) {
+  return MatmulGetTmpBufSizeV2(t, size);
+}
+int32_t BatchMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& size) {
+  return MatmulGetTmpBufSizeV2(t, size);
+}
+int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+  AscendC::tiling::TCubeTiling plain;
+  tiling.SaveToBuffer(&plain, sizeof plain);
+  return MatmulGetTmpBufSizeV2(plain, size);
+}
+int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+  return MatmulGetTmpBufSize(tiling, size);
+}
+int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+  return MatmulGetTmpBufSize(tiling, size);
+}

@@ -67,14 +67,52 @@ constexpr bool covers_format(CubeFormat f, bool result) {
 
 // What isn't covered of a configuration, by name; null: nothing.
 constexpr const char* refused(const MatmulConfig& c) {
-  return c.enVecND2NZ            ? "enVecND2NZ does not exist on architecture 2201"
-         : c.intraBlockPartSum   ? "intraBlockPartSum is not covered"
-         : c.isPartialOutput     ? "isPartialOutput is not covered"
-         : c.enableMixDualMaster ? "enableMixDualMaster is not covered"
-         : c.isCO1Shared         ? "isCO1Shared does not exist on architecture 2201"
-         : c.enableRelu          ? "enableRelu does not exist on architecture 2201"
-         : c.isNBatch            ? "isNBatch is not covered"
-                                 : nullptr;
+  return c.enVecND2NZ                                 ? "enVecND2NZ does not exist on architecture 2201"
+         : c.intraBlockPartSum                        ? "intraBlockPartSum is not covered"
+         : c.isPartialOutput                          ? "isPartialOutput is not covered"
+         : c.enableMixDualMaster                      ? "enableMixDualMaster is not covered"
+         : c.isCO1Shared                              ? "isCO1Shared does not exist on architecture 2201"
+         : c.enableRelu                               ? "enableRelu does not exist on architecture 2201"
+         : c.bmmOutMode != BatchOutMode::SINGLE_BATCH ? "bmmOutMode is reserved (AscendC reference)"
+                                                      : nullptr;
+}
+
+constexpr vnpu::BatchLayout batches_of(LayoutMode mode) {
+  return mode == LayoutMode::BSNGD     ? vnpu::BatchLayout::BSNGD
+         : mode == LayoutMode::SBNGD   ? vnpu::BatchLayout::SBNGD
+         : mode == LayoutMode::BNGS1S2 ? vnpu::BatchLayout::BNGS1S2
+         : mode == LayoutMode::NORMAL  ? vnpu::BatchLayout::Normal
+                                       : vnpu::BatchLayout::None;
+}
+constexpr bool by_lines(LayoutMode mode) { return mode == LayoutMode::BSNGD || mode == LayoutMode::SBNGD; }
+constexpr vnpu::BatchRoom room_of(BatchMode mode) {
+  return mode == BatchMode::BATCH_LARGE_THAN_L1    ? vnpu::BatchRoom::Some
+         : mode == BatchMode::SINGLE_LARGE_THAN_L1 ? vnpu::BatchRoom::Blocks
+                                                   : vnpu::BatchRoom::All;
+}
+ASCENDC_INLINE vnpu::MatmulBatches batches_of(const TCubeTiling& t) {
+  vnpu::MatmulBatches x;
+  x.a = {vnpu::BatchLayout::None, t.ALayoutInfoB, t.ALayoutInfoS, t.ALayoutInfoN, t.ALayoutInfoG, t.ALayoutInfoD};
+  x.b = {vnpu::BatchLayout::None, t.BLayoutInfoB, t.BLayoutInfoS, t.BLayoutInfoN, t.BLayoutInfoG, t.BLayoutInfoD};
+  x.c = {vnpu::BatchLayout::None, t.CLayoutInfoB, t.CLayoutInfoS1, t.CLayoutInfoN, t.CLayoutInfoG, t.CLayoutInfoS2};
+  x.most = t.BatchNum;
+  return x;
+}
+// What isn't covered of an object whose A and B are batches, by name; null: nothing.
+template <class A, class B, class C>
+constexpr const char* refused_batch(const MatmulConfig& c) {
+  return A::layout != B::layout                ? "A and B have to have one LayoutMode (AscendC reference, IterateBatch)"
+         : C::layout == LayoutMode::NONE       ? "C has to have a LayoutMode, too"
+         : c.doMultiDataLoad || c.doSpecialMDL ? "batches are for Norm configurations (AscendC reference)"
+         : std::is_same_v<typename A::T, int4b_t> ? "batches of int4b_t do not exist (AscendC reference)"
+         : A::pos == TPosition::VECOUT || B::pos == TPosition::VECOUT ? "A and B of batches in VECOUT are not covered"
+         : by_lines(A::layout) && (A::format == CubeFormat::NZ || B::format == CubeFormat::NZ)
+             ? "BSNGD and SBNGD are for ND alone (AscendC reference)"
+         : A::layout != LayoutMode::NORMAL && room_of(c.batchMode) != vnpu::BatchRoom::All
+             ? "a BatchMode other than BATCH_LESS_THAN_L1 is for LayoutMode::NORMAL (AscendC reference)"
+         : c.batchMode == BatchMode::SINGLE_LARGE_THAN_L1 && !c.isBiasBatch
+             ? "isBiasBatch = false is not for SINGLE_LARGE_THAN_L1 (AscendC reference)"
+             : nullptr;
 }
 
 ASCENDC_INLINE vnpu::MatmulCut cut_of(const TCubeTiling& t) {
@@ -137,7 +175,7 @@ constexpr vnpu::MatmulCopyIn own_copy() {
   template <const auto& = MM_CFG, typename...> \
   class MATMUL_POLICY = AscendC::matmul_api::policies::DEFAULT
 
-// Covered are half, bfloat16_t, float, int8_t, int4b_t; ND, NZ, ND_ALIGN, VECTOR; not batches, HF32, sparsity,
+// Covered are half, bfloat16_t, float, int8_t, int4b_t; ND, NZ, ND_ALIGN, VECTOR; batches; not HF32, sparsity,
 // AntiQuant.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
           class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
@@ -162,8 +200,13 @@ class MatmulImpl {
                 "AscendC::Matmul: of int4b_t come int32_t and half (AscendC reference, Matmul)");
   static_assert(!vnpu::is_half_byte<SrcAT> || (A_TYPE::pos == TPosition::GM && B_TYPE::pos == TPosition::GM),
                 "AscendC::Matmul: int4b_t in local memory is not covered by the virtual NPU");
-  static_assert(A_TYPE::layout == LayoutMode::NONE && B_TYPE::layout == LayoutMode::NONE,
-                "AscendC::Matmul: LayoutMode (batches) is not covered by the virtual NPU");
+  static constexpr bool batched = A_TYPE::layout != LayoutMode::NONE || B_TYPE::layout != LayoutMode::NONE;
+  static_assert(!batched || matmul_inner::refused_batch<A_TYPE, B_TYPE, C_TYPE>(config) == nullptr,
+                "AscendC::Matmul: batches of this LayoutMode, type, position or configuration are not covered by the "
+                "virtual NPU, or do not exist (docs/cube.md lists them)");
+  static_assert(!batched || (std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_a1)>, std::nullptr_t> &&
+                             std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_b1)>, std::nullptr_t>),
+                "AscendC::MatmulCallBackFunc: CopyA1 and CopyB1 for batches are not covered by the virtual NPU");
   static_assert(matmul_inner::refused(config) == nullptr,
                 "AscendC::Matmul: a field of MatmulConfig is not covered by the virtual NPU (docs/cube.md lists them)");
   static_assert(std::is_same_v<std::remove_cv_t<decltype(MM_CB::data_copy_out)>, std::nullptr_t>,
@@ -193,6 +236,12 @@ class MatmulImpl {
     state_.copy_a = matmul_inner::own_copy<MM_CB::copy_a1>();
     state_.copy_b = matmul_inner::own_copy<MM_CB::copy_b1>();
     state_.cut = matmul_inner::cut_of(t);
+    state_.batches = matmul_inner::batches_of(t);
+    state_.batches.a.layout = matmul_inner::batches_of(A_TYPE::layout);
+    state_.batches.b.layout = matmul_inner::batches_of(B_TYPE::layout);
+    state_.batches.c.layout = matmul_inner::batches_of(C_TYPE::layout);
+    state_.batches.room = matmul_inner::room_of(config.batchMode);
+    state_.batches.own_bias = config.isBiasBatch;
     state_.org_m = t.M;
     state_.org_n = t.N;
     state_.org_ka = t.Ka;
@@ -284,6 +333,7 @@ class MatmulImpl {
   // ---- multiplying ----
   template <bool sync = true>
   ASCENDC_INLINE bool Iterate(bool enPartialSum = false) {
+    static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
     static_assert(C_TYPE::pos != TPosition::CO1, "AscendC::Matmul::Iterate: with C in CO1, a tensor has to be given");
     if constexpr (sync)
       return vnpu::matmul_next(state_, enPartialSum, nullptr, "Matmul::Iterate");
@@ -292,12 +342,14 @@ class MatmulImpl {
   }
   template <bool sync = true, typename T>
   ASCENDC_INLINE bool Iterate(bool enPartialSum, const LocalTensor<T>& localCmatrix) {
+    static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
     static_assert(C_TYPE::pos == TPosition::CO1, "AscendC::Matmul::Iterate: a tensor of L0C is for C in CO1");
     return vnpu::matmul_next(state_, enPartialSum, localCmatrix.pointer(), "Matmul::Iterate");
   }
   template <bool sync = true>
   ASCENDC_INLINE void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false,
                                  bool waitIterateAll = false, bool /*fakeMsg*/ = false) {
+    static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
     if (enSequentialWrite) vnpu::misuse("Matmul::IterateAll", "enSequentialWrite is not supported (AscendC reference)");
     goes_to(gm, enAtomic);
     vnpu::matmul_all(state_, gm.pointer(), sync, waitIterateAll, "Matmul::IterateAll");
@@ -327,10 +379,58 @@ class MatmulImpl {
     return block;
   }
   ASCENDC_INLINE void WaitIterateAll() { vnpu::matmul_wait(state_); }
+
+  // ---- batches, on cube cores alone ----
+  ASCENDC_INLINE void SetBatchNum(int32_t batchA, int32_t batchB) {
+    batch_a_ = batchA;
+    batch_b_ = batchB;
+  }
+  ASCENDC_INLINE void IterateBatch(const GlobalTensor<DstT>& gm, bool enPartialSum, uint8_t enAtomic,
+                                   bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                                   const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0) {
+    const auto call = batch(batch_a_, batch_b_, enSequentialWrite, matrixStrideA, matrixStrideB, matrixStrideC);
+    to_batch(gm, call, enPartialSum, enAtomic, true, false);
+  }
+  ASCENDC_INLINE void IterateBatch(const LocalTensor<DstT>& ubCmatrix, bool enPartialSum, uint8_t enAtomic,
+                                   bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                                   const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0) {
+    const auto call = batch(batch_a_, batch_b_, enSequentialWrite, matrixStrideA, matrixStrideB, matrixStrideC);
+    to_local_batch(ubCmatrix, call, enPartialSum, enAtomic);
+  }
   ASCENDC_INLINE void End() {
     state_.with_bias = false;
     changed(true, true);
   }
+
+ protected:
+  ASCENDC_INLINE static vnpu::BatchCall batch(uint32_t a, uint32_t b, bool in_sequence, uint32_t stride_a,
+                                              uint32_t stride_b, uint32_t stride_c) {
+    static_assert(batched, "AscendC::Matmul::IterateBatch: A and B need a LayoutMode (MatmulType)");
+    if (stride_c != 0) vnpu::misuse("Matmul::IterateBatch", "matrixStrideC is reserved: 0 (AscendC reference)");
+    vnpu::BatchCall call;
+    call.count_a = static_cast<int32_t>(a);
+    call.count_b = static_cast<int32_t>(b);
+    call.in_sequence = in_sequence;
+    call.stride_a = stride_a;
+    call.stride_b = stride_b;
+    return call;
+  }
+  ASCENDC_INLINE void to_batch(const GlobalTensor<DstT>& gm, vnpu::BatchCall call, bool add, uint8_t atomic, bool wait,
+                               bool later) {
+    call.add = add;
+    goes_to(gm, atomic);
+    vnpu::matmul_batch(state_, gm.pointer(), call, wait, later, "Matmul::IterateBatch");
+  }
+  ASCENDC_INLINE void to_local_batch(const LocalTensor<DstT>& to, vnpu::BatchCall call, bool add, uint8_t atomic) {
+    if (atomic != 0) vnpu::misuse("Matmul::IterateBatch", "enAtomic is for global memory");
+    call.add = add;
+    state_.atomic = 0;
+    vnpu::matmul_batch_local(state_, to.pointer(), uint64_t(to.GetSize()) * sizeof(DstT), call, "Matmul::IterateBatch");
+  }
+  ASCENDC_INLINE vnpu::Matmul& state() { return state_; }
+  // What kernels without ASCENDC_CUBE_ONLY call: see MatmulClient.
+  static constexpr bool several_calls = config.isNBatch;
+  static constexpr bool in_order = A_TYPE::layout != LayoutMode::NORMAL && C_TYPE::layout != LayoutMode::NORMAL;
 
  private:
   // Scalar instructions that a product costs beside those that the cube core sees: see docs/cube.md, high-level Matmul.
@@ -360,11 +460,70 @@ class MatmulImpl {
   }
 
   vnpu::Matmul state_;
+  int32_t batch_a_ = 0, batch_b_ = 0;
 };
 
+// Matmul of kernels for both kinds of cores, as lib/matmul_intf.h names it: batches are asked for with their numbers.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
           class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
-class Matmul : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {};
+class MatmulClient : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
+  using Base = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY>;
+  using DstT = typename C_TYPE::T;
+
+ public:
+  template <bool sync = true, bool waitIterateBatch = false>
+  ASCENDC_INLINE void IterateBatch(const GlobalTensor<DstT>& gm, uint32_t batchA, uint32_t batchB,
+                                   bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                                   const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0,
+                                   const bool enPartialSum = false, const uint8_t enAtomic = 0) {
+    const auto call = Base::batch(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, matrixStrideC);
+    Base::to_batch(gm, call, enPartialSum, enAtomic, sync, waitIterateBatch);
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE void IterateBatch(const LocalTensor<DstT>& ubCmatrix, uint32_t batchA, uint32_t batchB,
+                                   bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                                   const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0,
+                                   const bool enPartialSum = false, const uint8_t enAtomic = 0) {
+    static_assert(sync, "AscendC::Matmul::IterateBatch: to the Unified Buffer only with sync (AscendC reference)");
+    const auto call = Base::batch(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, matrixStrideC);
+    Base::to_local_batch(ubCmatrix, call, enPartialSum, enAtomic);
+  }
+  template <bool sync = true, bool waitIterateBatch = false>
+  ASCENDC_INLINE void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB, bool enSequentialWrite,
+                                    const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
+                                    const uint32_t matrixStrideC = 0) {
+    static_assert(Base::several_calls, "AscendC::Matmul::IterateNBatch: MatmulConfig has to have isNBatch");
+    static_assert(Base::in_order, "AscendC::Matmul::IterateNBatch: not for LayoutMode::NORMAL (AscendC reference)");
+    const auto call = Base::batch(batchA, batchB, enSequentialWrite, matrixStrideA, matrixStrideB, matrixStrideC);
+    vnpu::matmul_batches(Base::state(), batchLoop, call, sync, waitIterateBatch, "Matmul::IterateNBatch");
+  }
+  // Of IterateNBatch<false>, the next of its batches: where it lies in the workspace, as C's layout has it.
+  template <bool sync = true>
+  ASCENDC_INLINE GlobalTensor<DstT> GetBatchTensorC(uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false) {
+    static_assert(!sync, "AscendC::Matmul::GetBatchTensorC is for sync = false (AscendC reference)");
+    const auto call = Base::batch(batchA, batchB, enSequentialWrite, 0, 0, 0);
+    GlobalTensor<DstT> c;
+    c.SetGlobalBuffer(static_cast<DstT*>(vnpu::matmul_take_batch(Base::state(), call, "Matmul::GetBatchTensorC")));
+    return c;
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE void GetBatchTensorC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                                      bool enSequentialWrite = false) {
+    static_assert(!sync, "AscendC::Matmul::GetBatchTensorC is for sync = false (AscendC reference)");
+    const auto call = Base::batch(batchA, batchB, enSequentialWrite, 0, 0, 0);
+    vnpu::matmul_take_batch_local(Base::state(), c.pointer(), call, "Matmul::GetBatchTensorC");
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE GlobalTensor<DstT> GetBatchC(uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false) {
+    return GetBatchTensorC<sync>(batchA, batchB, enSequentialWrite);
+  }
+  template <bool sync = true>
+  ASCENDC_INLINE void GetBatchC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                                bool enSequentialWrite = false) {
+    GetBatchTensorC<sync>(c, batchA, batchB, enSequentialWrite);
+  }
+  ASCENDC_INLINE void WaitIterateBatch() { vnpu::matmul_wait(Base::state()); }
+};
 
 namespace matmul_inner {
 

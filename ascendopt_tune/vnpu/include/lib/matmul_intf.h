@@ -5,6 +5,18 @@
 
 namespace AscendC {
 using namespace matmul_api;
+
+// What cube cores alone call differs from what vector cores ask for where batches are multiplied.
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+#ifdef ASCENDC_CUBE_ONLY
+class Matmul : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
+};
+#else
+class Matmul : public MatmulClient<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
+};
+#endif
+
 // Kernels take these from CANN's inner headers, which count with 16 bits.
 inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) {
   return num2 == 0 ? 0 : static_cast<uint16_t>((num1 + num2 - 1) / num2);

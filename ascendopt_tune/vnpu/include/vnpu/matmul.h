@@ -34,6 +34,29 @@ struct MatmulCut {
   bool has_bias = false;
 };
 
+// How the matrices of a batch lie. S (rows) and D (columns) are axes of one matrix, B, N and G count them; the names
+// say in which order the axes lie. BNGS1S2 and Normal: matrix behind matrix.
+enum class BatchLayout : uint8_t { None, BSNGD, SBNGD, BNGS1S2, Normal };
+struct BatchAxes {
+  BatchLayout layout = BatchLayout::None;
+  int32_t b = 0, s = 0, n = 0, g = 0, d = 0;
+};
+// What L1 has room for: all of a call's matrices of A and B, some of them, or blocks of one.
+enum class BatchRoom : uint8_t { All, Some, Blocks };
+struct MatmulBatches {
+  BatchAxes a, b, c;
+  BatchRoom room = BatchRoom::All;
+  int32_t most = 0;      // matrices of C that one call makes
+  bool own_bias = true;  // each matrix of C has a bias of its own
+};
+
+// One call: how many matrices of A and B, the elements from one to the next (0: as the layout says), and how it ends.
+struct BatchCall {
+  int32_t count_a = 0, count_b = 0;
+  uint32_t stride_a = 0, stride_b = 0;
+  bool in_sequence = false, add = false;
+};
+
 struct MatmulConfiguration {
   bool packets = false;              // copies of step x step blocks (MDL); otherwise block by block (Norm)
   bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
@@ -62,6 +85,7 @@ struct MatmulPackets {
 struct MatmulSetup {
   MatmulConfiguration configuration;
   MatmulCut cut;
+  MatmulBatches batches;
   Matrix a, b, c, bias;
   int32_t org_m = 0, org_n = 0, org_ka = 0, org_kb = 0, org_kc = 0;  // of the whole matrices
   bool with_bias = false;
@@ -81,8 +105,11 @@ struct Matmul : MatmulSetup {
   MatmulPackets packets_a, packets_b;
   uint8_t *bias_slot = nullptr, *words_slot = nullptr;  // in L1
   uint64_t bias_capacity = 0;
-  uint8_t* result = nullptr;  // in L0C
-  uint32_t result_bytes = 0;  // of one buffer
+  uint8_t* batch_room = nullptr;  // in L1, for whole matrices of A and B
+  uint64_t batch_capacity = 0;
+  const uint8_t* batch_halves[4] = {};  // of A and of B, as the latest call divided it
+  uint8_t* result = nullptr;            // in L0C
+  uint32_t result_bytes = 0;            // of one buffer
   uint32_t result_buffers = 0;
   uint32_t at = 0;                        // blocks that have been computed
   int32_t row = 0, column = 0;            // of the latest block
@@ -112,6 +139,15 @@ void matmul_wait(Matmul& m);
 bool matmul_start(Matmul& m, const char* api);
 void* matmul_take(Matmul& m, const char* api);
 void matmul_take_local(Matmul& m, void* to, const char* api);
+// Products of a batch, all to their places in C; as matmul_all waits, or to the Unified Buffer, which has room for
+// `bytes`.
+void matmul_batch(Matmul& m, void* to, const BatchCall& call, bool wait, bool later, const char* api);
+void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& call, const char* api);
+// `loops` batches, one behind the other, to the workspace. Without `wait` and `later`, matmul_take_batch waits for the
+// next of them and tells where it lies; matmul_take_batch_local brings it to the Unified Buffer.
+void matmul_batches(Matmul& m, uint32_t loops, const BatchCall& call, bool wait, bool later, const char* api);
+void* matmul_take_batch(Matmul& m, const BatchCall& call, const char* api);
+void matmul_take_batch_local(Matmul& m, void* to, const BatchCall& call, const char* api);
 // Of a cube core in a group: does what the group's vector cores ask for until they have ended. False: there are none.
 bool matmul_serve();
 

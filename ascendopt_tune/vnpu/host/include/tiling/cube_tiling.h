@@ -88,6 +88,16 @@ struct Extents {
   int32_t m = -1, n = -1, k = -1;
 };
 
+// How many matrices of a batch lie along each axis, and how long one is: see SetALayout.
+struct BatchAxes {
+  int32_t b = 0, s = 0, n = 0, g = 0, d = 0;
+};
+
+// What a tiling needs of the memories (AscendC reference, MatmulGetTmpBufSize); bytes.
+struct SysTilingTempBufSize {
+  int32_t ubSize = 0, l1Size = 0, l0cSize = 0;
+};
+
 struct MatrixKind {
   TPosition position = TPosition::GM;
   CubeFormat format = CubeFormat::ND;
@@ -124,6 +134,13 @@ class MatmulApiTilingBase {
                              ScheduleType scheduleTypeIn = ScheduleType::INNER_PRODUCT,
                              MatrixTraverse traverseIn = MatrixTraverse::NOSET, bool enVecND2NZIn = false);
   void SetMatmulConfigParams(const MatmulConfigParams& configParams);
+  // Batches: B, S, N, G and D of each matrix as MatmulType's LayoutMode orders them (S and D are one matrix's rows and
+  // columns), or how many of A and B there are; and how many matrices of C one call makes. All of them above 0.
+  int32_t SetALayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d);
+  int32_t SetBLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d);
+  int32_t SetCLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d);
+  int32_t SetBatchInfoForNormal(int32_t batchA, int32_t batchB, int32_t m, int32_t n, int32_t k);
+  int32_t SetBatchNum(int32_t batch);
   int32_t GetBaseM() const { return chosen_.baseM; }
   int32_t GetBaseN() const { return chosen_.baseN; }
   int32_t GetBaseK() const { return chosen_.baseK; }
@@ -141,6 +158,8 @@ class MatmulApiTilingBase {
   };
   Limits limits_, most_;
   MatrixKind a_, b_, c_, bias_;
+  BatchAxes axes_a_, axes_b_, axes_c_;
+  int32_t batches_ = 0;
   Extents shape_, org_, base_, single_, align_, most_single_, least_single_;
   int32_t org_kb_ = -1;
   bool with_bias_ = false, split_k_ = false;
@@ -180,12 +199,21 @@ class MultiCoreMatmulTiling : public MatmulApiTilingBase {
   int32_t dim_ = 1;
 };
 
-template <typename...>
-constexpr bool batch_is_covered = false;
-template <typename... T>
-class NotCoveredBatchTiling {
-  static_assert(batch_is_covered<T...>, "matmul_tiling::BatchMatmulTiling is not covered by the virtual NPU");
+// Of one core's batches; cores share them by the kernel's own rules.
+class BatchMatmulTiling : public MatmulApiTilingBase {
+ public:
+  using MatmulApiTilingBase::MatmulApiTilingBase;
+  // All counts are 1.
+  int32_t GetCoreNum(int32_t& dim, int32_t& mDim, int32_t& nDim, int32_t& batchCoreM, int32_t& batchCoreN) const;
 };
-using BatchMatmulTiling = NotCoveredBatchTiling<>;
 
 }  // namespace matmul_tiling
+
+// What a tiling needs at least, kept beside what was asked for before; 0.
+int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t MatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& tiling,
+                                       matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t BatchMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
