@@ -61,8 +61,8 @@ dsl-battery: $(VENV)/installed-test  ## 300 random programs of the tile language
 search-battery: $(VENV)/installed-test  ## The default search on seven operators of the registry; minutes.
 	$(BIN)/python -m pytest -m "battery or not battery" -q tests/e2e/test_stage1.py
 
-llm-battery: $(VENV)/installed-test  ## Recorded tunings led by hand in a model's place, replayed to the same gains; two minutes.
-	$(BIN)/python -m pytest -m "battery or not battery" -q tests/llm/test_recorded_tunings.py
+llm-battery: $(VENV)/installed-test  ## Recorded tunings led by hand in a model's place, and OpenEvolve with it, replayed to the same gains; minutes.
+	$(BIN)/python -m pytest -m "battery or not battery" -q tests/llm/test_recorded_tunings.py tests/llm/test_recorded_openevolve.py
 
 mkb-battery: $(VENV)/installed-test  ## Every operator of the registry to MultiKernelBench and back; public solutions, with ASCENDOPT_MKB and ASCENDOPT_MKB_SOLUTIONS; hours.
 	$(BIN)/python -m pytest -m "battery or not battery" -q -s tests/mkb

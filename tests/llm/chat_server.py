@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from ascendopt_tune.llm.client import Message
+from ascendopt_tune.llm.client import Message, estimate_tokens
 
 KEY = "sk-very-secret-1234567890"
 
@@ -36,12 +36,16 @@ class Reply:
 
 @dataclass
 class Server:
-    """``requests``: bodies as they came. ``answer``: a list that is used up, or a function of the messages."""
+    """``requests``: bodies as they came. ``answer``: a list that is used up, or a function of the messages.
+
+    ``tokens``: of the questions that were answered and of their answers, estimated from their texts.
+    """
 
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     answer: Sequence[Reply | str] | Callable[[list[Message]], Reply | str] = ()
+    tokens: int = 0
 
     def next(self, request: dict[str, Any]) -> Reply:
         number = len(self.requests)
@@ -50,7 +54,10 @@ class Server:
             found = self.answer([Message(m["role"], m["content"]) for m in request["messages"]])
         else:
             found = self.answer[number] if number < len(self.answer) else Reply(status=500, text="no reply is left")
-        return Reply(found) if isinstance(found, str) else found
+        reply = Reply(found) if isinstance(found, str) else found
+        if reply.status == 200:
+            self.tokens += sum(estimate_tokens(m["content"]) for m in request["messages"]) + estimate_tokens(reply.text)
+        return reply
 
 
 def _completion(reply: Reply, request: Mapping[str, Any]) -> bytes:

@@ -40,17 +40,20 @@ def by_rules(told: Recording) -> Entry:
 def again(path: Path, server: Server) -> None:
     told = Recording.read(path)
     replay = Replay(told)
+    server.tokens = 0
     found, rules = led(told, told.evaluations, replay, server), by_rules(told)
     text = path.read_text(encoding="utf-8")
-    for key, value, digits in (("speedup", found.speedup, 4), ("rules", rules.speedup, 3)):
-        text = re.sub(rf"^{key} = .*$", f"{key} = {value:.{digits}f}", text, count=1, flags=re.MULTILINE)
+    figures = {"speedup": f"{found.speedup:.4f}", "rules": f"{rules.speedup:.3f}", "tokens": str(server.tokens)}
+    for key, value in figures.items():
+        text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
     for heading in replay.left:
         text = re.sub(rf"^=== {re.escape(heading)}\n.*?(?=^=== |\Z)", "", text, count=1, flags=re.MULTILINE | re.DOTALL)
     text += "".join(f"=== {heading}\n{PASS}\n" for heading in replay.unknown)
     path.write_text(text, encoding="utf-8")
     now, alone = (f"{entry.speedup:.2f}x ({entry.interval})" for entry in (found, rules))
     print(f"{path.stem}: was {told.speedup:.2f}x, is {now}, rules alone {alone}, modelled;", end=" ")
-    print(f"{len(replay.unknown)} questions are new, {len(replay.left)} aren't asked any more", flush=True)
+    print(f"{server.tokens} tokens, {len(replay.unknown)} questions are new,", end=" ")
+    print(f"{len(replay.left)} aren't asked any more", flush=True)
 
 
 def main() -> None:

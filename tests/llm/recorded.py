@@ -17,6 +17,7 @@ from ascendopt_tune.sources.arguments import parse_tensor
 from ascendopt_tune.sources.registry import load_folder, load_operator
 
 FOLDER = Path(__file__).with_name("conversations") / "tuning"
+OPENEVOLVE = FOLDER.with_name("openevolve")  # the same operators and as many tokens, with OpenEvolve asking
 _OPERATORS = Path(__file__).with_name("operators")  # as somebody new to AscendC writes them; others are the registry's
 _ROLES = {
     "Below are the tiling program and the kernel": "template",
@@ -45,7 +46,7 @@ class Recording:
     """One tuning. ``replies``: (heading, text) in the order in which they were given.
 
     ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
-    the default budget of 40 evaluations.
+    the default budget of 40 evaluations; ``tokens``: of all questions and answers.
     """
 
     operator: str
@@ -54,6 +55,7 @@ class Recording:
     speedup: float
     rules: float
     replies: tuple[tuple[str, str], ...]
+    tokens: int = 0
 
     def load(self) -> Operator:
         """The operator as it is written."""
@@ -68,7 +70,8 @@ class Recording:
         replies = [part.partition("\n") for part in parts]
         return Recording(
             told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
-            float(told["speedup"]), float(told["rules"]), tuple((heading, text) for heading, _, text in replies),
+            float(told["speedup"]), float(told.get("rules", "nan")),
+            tuple((heading, text) for heading, _, text in replies), int(told.get("tokens", 0)),
         )  # fmt: skip
 
 
