@@ -13,7 +13,7 @@ import pytest
 from cube_tiling import CubeTiling, choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cube import NAMES, default_options, device, factor, word
+from test_cube import NAMES, default_options, device, factor, shortened, word
 from test_cube_int4 import packed
 
 from ascendopt_tune.device.acl import Binary
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 class MatmulCase(ctypes.Structure):
     _fields_ = [(n, ctypes.c_uint32) for n in ("turn_a", "turn_b", "bias", "by_block", "in_sequence", "atomic",
-                                               "quant", "kc")] + [("word", ctypes.c_uint64)]  # fmt: skip
+                                               "quant", "kc", "hf32")] + [("word", ctypes.c_uint64)]  # fmt: skip
 
 
 @cache
@@ -181,7 +181,37 @@ def test_blocks_in_sequence() -> None:
     near(got.reshape(blocks.shape), blocks, 48)
 
 
-@pytest.mark.parametrize("kernel", ["half_basic", "half_special", "half_shared"])
+def test_products_of_a_block_one_by_one() -> None:
+    """isPartialOutput: each block as often as it has products, whose sum the kernel makes itself."""
+    m, n, k = 64, 96, 100
+    t, rng = tiling(m, n, k, (32, 48, 32), dbL0C=2, depthA1=8, depthB1=8, stepKa=2, stepKb=4), np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+    out, none = np.zeros((2, 2, 4, 32, 48), np.float32), np.zeros(n, np.float32)
+    report = launch("half_partial", [a, b, none, np.zeros(n, np.uint64), out], t, MatmulCase(by_block=1, in_sequence=1))
+    assert not report["hazards"]
+    for i in range(4):
+        part = slice(i * 32, min(k, i * 32 + 32))
+        exact = a[:, part].astype(np.float64) @ b[part].astype(np.float64)
+        near(out[:, :, i], exact.reshape(2, 32, 2, 48).transpose(2, 0, 1, 3), 32)
+    with pytest.raises(DeviceError, match="enSequentialWrite has to be true"):
+        run("half_partial", "float32", t, by_block=1)
+    t.isBias = 1
+    with pytest.raises(DeviceError, match="isPartialOutput is for products without a bias"):
+        run("half_partial", "float32", t, by_block=1, in_sequence=1)
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_floats_are_rounded_first(mode: int) -> None:
+    """SetHF32: exact here but for the rounding, as the other matrix is the identity."""
+    n, rng = 48, np.random.default_rng(mode)
+    a = (rng.integers(-(2**14), 2**14, (40, n)) / 2**10).astype(np.float32)  # of 14 bits: many lie halfway
+    out, none = np.zeros((40, n), np.float32), np.zeros(n, np.float32)
+    launch("float_blocks", [a, np.eye(n, dtype=np.float32), none, np.zeros(n, np.uint64), out],
+           tiling(40, n, n, (32, 32, 32)), MatmulCase(hf32=mode))  # fmt: skip
+    np.testing.assert_array_equal(out, shortened(a, mode == 2))
+
+
+@pytest.mark.parametrize("kernel", ["half_basic", "half_special", "half_shared", "half_dual"])
 @pytest.mark.parametrize("bias", [1, 2, 3], ids=["bias", "ClearBias", "DisableBias"])
 def test_other_schedules(kernel: str, bias: int) -> None:
     got, exact = run(kernel, "float32", tiling(40, 50, 60, (32, 32, 32), isBias=1), bias=bias)
@@ -288,7 +318,6 @@ def test_an_object_that_is_not_used_needs_no_tiling() -> None:
      ("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t>", "", "int32_t and half"),
      ("MatmulType<TPosition::TSCM, CubeFormat::NZ, int4b_t>", "", "int4b_t in local memory"),
      ("MatmulType<TPosition::GM, CubeFormat::COLUMN_MAJOR, half>", "", "CubeFormat"),
-     ("MatmulType<TPosition::GM, CubeFormat::ND, half, false, LayoutMode::NORMAL>", "", "LayoutMode"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, half>", "mm.SetTensorA(half(1));", "with a scalar")],
 )  # fmt: skip
 def test_what_is_refused_is_named(matrix: str, use: str, message: str) -> None:

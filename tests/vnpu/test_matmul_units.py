@@ -26,13 +26,14 @@ from ascendopt_tune.sources.project import load_project
 
 CUBE_ONLY = [
     "matmul", "matmul_callback", "matmul_channelsplit_output", "matmul_co1_output", "matmul_constant_tiling",
-    "matmul_format_gemv", "matmul_format_nd_align", "matmul_int4", "matmul_l0cache", "matmul_mn_double_buffer",
-    "matmul_multi_core_unaligned", "matmul_nbuffer33", "matmul_preload", "matmul_quant", "matmul_triangle",
-    "matmul_unitflag",
+    "matmul_format_gemv", "matmul_format_nd_align", "matmul_int4", "matmul_l0cache",
+    "matmul_mixdualmaster", "matmul_mn_double_buffer", "matmul_multi_core_unaligned", "matmul_nbuffer33",
+    "matmul_preload", "matmul_quant", "matmul_triangle", "matmul_unitflag",
 ]  # fmt: skip
 MIXED = [
     "batch_matmul", "batch_matmul_bias_reuse", "batch_matmul_iterate_n_batch", "matmul_async_iterate",
-    "matmul_async_iterate_all", "matmul_fused", "matmul_fused_manual", "matmul_k_reorder_load", "matmul_vecout",
+    "matmul_async_iterate_all", "matmul_fused", "matmul_fused_manual", "matmul_k_reorder_load", "matmul_partial_output",
+    "matmul_vecout",
 ]  # fmt: skip
 SAMPLES = [
     "00_introduction/02_matrix/matmul_advanced_api",

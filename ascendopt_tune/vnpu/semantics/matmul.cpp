@@ -193,6 +193,16 @@ void matmul_take_local(Matmul& m, void* to, const char* api) {
   to_local(to, from, Multiplication(m, api).block_bytes_of(m.taken - 1), api);
 }
 
+void matmul_short_floats(bool on, bool ties_to_zero, const char* api) {
+  if (core().kind == CoreKind::Vector) {
+    if (on) misuse(api, "HF32 is for kernels on cube cores alone (ASCENDC_CUBE_ONLY)");
+    return;
+  }
+  const Calling calling(VNPU_PC);
+  set_short_floats(on);
+  set_short_ties_to_zero(ties_to_zero);
+}
+
 void matmul_batch(Matmul& m, void* to, const BatchCall& call, bool wait, bool later, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);

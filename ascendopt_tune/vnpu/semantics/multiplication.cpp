@@ -116,8 +116,8 @@ Multiplication::Place Multiplication::place_of(uint32_t block) const {
 
 // The block behind the latest one; triangles (counted in blocks) leave some out.
 bool Multiplication::next_place(Place& p) {
-  for (; m_.at < static_cast<uint32_t>(rows() * columns()); m_.at++) {
-    p = place_of(m_.at);
+  for (; m_.at < static_cast<uint32_t>(rows() * columns()) * turns(); m_.at++) {
+    p = place_of(m_.at / turns());
     if (!left_out(p)) return true;
   }
   return false;
@@ -168,7 +168,8 @@ Product Multiplication::product_of(int32_t step, bool add, bool bias, int unit_f
   p.n = static_cast<uint32_t>(used_n());
   if (b_.rows_along_k() && multiplies_integers(m_.a.dtype)) p.n = static_cast<uint32_t>(b_.outer_tiles(used_n())) * 16;
   p.k = static_cast<uint32_t>(rest(cut_.k, step * cut_.base_k, cut_.base_k));
-  p.start = bias ? Product::Start::Bias : step > 0 || add ? Product::Start::Old : Product::Start::Zero;
+  const bool old = (step > 0 && !m_.configuration.partial) || add;
+  p.start = bias ? Product::Start::Bias : old ? Product::Start::Old : Product::Start::Zero;
   p.unit_flag = static_cast<uint8_t>(unit_flag);
   p.rows_first = m_.c.layout != MatrixLayout::Tiles;
   p.pairs_of_columns = a_.rows_along_k();
@@ -213,6 +214,7 @@ bool Multiplication::go_on() {
   require(cut_.m > 0 && cut_.n > 0 && cut_.k > 0, "singleCoreM, singleCoreN and singleCoreK have to be above 0");
   require(m_.a.data != nullptr && m_.b.data != nullptr, "SetTensorA and SetTensorB come first");
   require(!m_.with_bias || cut_.has_bias, "SetBias needs a tiling with isBias");
+  require(!m_.with_bias || !m_.configuration.partial, "isPartialOutput is for products without a bias");
   Place p{};
   if (!next_place(p)) return false;
   m_.row = p.row;
@@ -227,7 +229,9 @@ bool Multiplication::next(bool add, void* into, bool by_unit_flags) {
   auto* c = into != nullptr ? static_cast<uint8_t*>(into) : m_.result + m_.buffer * m_.result_bytes;
   if (into == nullptr) await_free(Pipe::FIX, Pipe::M, flags_.results[m_.buffer]);
   const int32_t steps = pieces_of(cut_.k, cut_.base_k);
-  for (int32_t s = 0; s < steps; s++) multiply_block(s, add, c, !by_unit_flags ? 0 : s + 1 == steps ? 3 : 2);
+  const int32_t first = m_.configuration.partial ? static_cast<int32_t>((m_.at - 1) % turns()) : 0;
+  const int32_t end = m_.configuration.partial ? first + 1 : steps;
+  for (int32_t s = first; s < end; s++) multiply_block(s, add, c, !by_unit_flags ? 0 : s + 1 == end ? 3 : 2);
   m_.ready = into == nullptr;
   return true;
 }
@@ -284,6 +288,7 @@ Outgoing Multiplication::outgoing(bool in_sequence, uint64_t& offset) const {
 
 void Multiplication::out(void* to, bool in_sequence, bool by_unit_flags) {
   require(m_.ready, "there is no block: Iterate has to come first");
+  require(in_sequence || !m_.configuration.partial, "with isPartialOutput enSequentialWrite has to be true");
   if (m_.words != nullptr) bring_words();
   if (!by_unit_flags) hand_over(Pipe::M, Pipe::FIX, flags_.computed);
   uint64_t offset = 0;

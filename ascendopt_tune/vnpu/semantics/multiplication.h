@@ -42,7 +42,7 @@ class Multiplication {
   // Of a block by itself whose rows begin at multiples of 32 bytes: the latest, the `block`-th, one without tails.
   uint64_t block_bytes() const { return bytes_of(used_m(), used_n()); }
   uint64_t block_bytes_of(uint32_t block) const {
-    const Place p = place_of(block);
+    const Place p = place_of(block / turns());
     return bytes_of(rest(cut_.m, p.row * cut_.base_m, cut_.base_m), rest(cut_.n, p.column * cut_.base_n, cut_.base_n));
   }
   uint64_t whole_block_bytes() const { return bytes_of(cut_.base_m, cut_.base_n); }
@@ -58,6 +58,10 @@ class Multiplication {
   int32_t columns() const { return pieces_of(cut_.n, cut_.base_n); }
   int32_t used_m() const { return rest(cut_.m, m_.row * cut_.base_m, cut_.base_m); }
   int32_t used_n() const { return rest(cut_.n, m_.column * cut_.base_n, cut_.base_n); }
+  // How often a block is next.
+  uint32_t turns() const {
+    return m_.configuration.partial ? static_cast<uint32_t>(pieces_of(cut_.k, cut_.base_k)) : 1;
+  }
   DType sum_type() const { return multiplies_integers(m_.a.dtype) ? DType::I32 : DType::F32; }
   uint64_t bytes_of(int32_t m, int32_t n) const {
     const auto size = static_cast<int32_t>(dtype_size(m_.c.dtype));

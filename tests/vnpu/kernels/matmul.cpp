@@ -10,7 +10,8 @@ using AscendC::TPosition;
 
 struct MatmulCase {
   uint32_t turn_a, turn_b, bias, by_block, in_sequence, atomic, quant;
-  uint32_t kc;  // columns of C, when they are not B's
+  uint32_t kc;    // columns of C, when they are not B's
+  uint32_t hf32;  // 1: rounds floats first, 2: halves towards zero
   uint64_t word;
 };
 
@@ -20,6 +21,10 @@ constexpr MatmulConfig blocks = AscendC::GetNormalConfig(), packets = AscendC::G
                            AscendC::MatmulFuncParams{false, false, false, false, 0, IterateOrder::UNDEF,
                                                      ScheduleType::INNER_PRODUCT, true, false, false, false, true});
 
+constexpr MatmulConfig partial = AscendC::GetMMConfig<MatmulConfigMode::CONFIG_MDL>(AscendC::MatmulFuncParams{
+    false, false, false, false, 0, IterateOrder::UNDEF, ScheduleType::INNER_PRODUCT, true, true, true});
+constexpr MatmulConfig dual = AscendC::GetNormalConfig(false, false, false, BatchMode::BATCH_LESS_THAN_L1, true,
+                                                       IterateOrder::UNDEF, ScheduleType::INNER_PRODUCT, true, true);
 constexpr MatmulConfig basic = AscendC::GetBasicConfig(32, 32, 32), special = AscendC::GetSpecialMDLConfig(),
                        shared = AscendC::GetIBShareNormConfig();
 
@@ -64,14 +69,14 @@ __aicore__ inline void multiply(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR word
   if (p.quant == 2) mm.SetQuantVector(scales);
   mm.SetTensorA(left, p.turn_a);
   mm.SetTensorB(right, p.turn_b);
-  mm.SetHF32(false);
+  mm.SetHF32(p.hf32 > 0, p.hf32 == 2);
   mm.SetSubBlockIdx(mm.GetSubBlockIdx());
   if (p.bias) mm.SetBias(row);
   if (p.bias == 2) mm.ClearBias();
   if (p.bias == 3) mm.DisableBias();
-  if (p.by_block == 0) {
-    mm.IterateAll(result, p.atomic);
-  } else {
+  if constexpr (!config.isPartialOutput)
+    if (p.by_block == 0) mm.IterateAll(result, p.atomic);
+  if (p.by_block != 0) {
     int32_t done = 0;
     while (mm.Iterate()) {
       if (p.in_sequence)
@@ -110,6 +115,8 @@ KERNEL(int4_tiles, AscendC::int4b_t, int32_t, int32_t, blocks, NZ, ND)
 KERNEL(int4_half, AscendC::int4b_t, half, int32_t, packets, ND, ND)
 KERNEL(half_basic, half, float, float, basic, ND, ND)
 KERNEL(half_special, half, float, float, special, ND, ND)
+KERNEL(half_partial, half, float, float, partial, ND, ND)
+KERNEL(half_dual, half, float, float, dual, ND, ND)
 KERNEL(half_shared, half, float, float, shared, ND, ND)
 
 // A's rows in the order that a list says: the kernel copies its blocks itself. `pitch`: elements from row to row.

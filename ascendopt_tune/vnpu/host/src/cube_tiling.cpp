@@ -72,7 +72,9 @@ class __attribute__((visibility("hidden"))) Chooser {
         // Tiles that have to be turned have 16, 32 or 64 rows of k.
         k_unit_(t.a_.turned || !t.b_.turned ? std::max<int64_t>(c0_, 16) : c0_),
         n_unit_(bits_ <= 8 && !t.b_.turned ? c0_ : 16),
-        m_unit_(bits_ <= 8 && t.a_.turned ? c0_ : 16) {}
+        m_unit_(bits_ <= 8 && t.a_.turned ? c0_ : 16),
+        // A batch's matrices lie in L1 whole, and are turned by squares.
+        base_unit_(t.axes_a_.b > 0 ? m_unit_ : 16) {}
 
   bool run(int32_t cores, TCubeTiling& out);
 
@@ -102,7 +104,7 @@ class __attribute__((visibility("hidden"))) Chooser {
   }
 
   const MatmulApiTilingBase& t_;
-  const int64_t bits_, c0_, m_, n_, k_, k_unit_, n_unit_, m_unit_;
+  const int64_t bits_, c0_, m_, n_, k_, k_unit_, n_unit_, m_unit_, base_unit_;
 };
 
 bool Chooser::valid() const {
@@ -171,10 +173,10 @@ int64_t Chooser::deepest(int64_t base_m, int64_t base_n, int64_t k) const {
 // Whole tiles that no share wastes, as few bytes into L1 and L0 as possible.
 Chooser::Base Chooser::choose_base(int64_t m, int64_t n, int64_t k) const {
   Base best;
-  const int64_t most_m = up(m, 16), most_n = up(n, n_unit_);
-  const int64_t from_m = t_.base_.m > 0 ? t_.base_.m : 16, to_m = t_.base_.m > 0 ? t_.base_.m : most_m;
+  const int64_t most_m = up(m, base_unit_), most_n = up(n, n_unit_);
+  const int64_t from_m = t_.base_.m > 0 ? t_.base_.m : base_unit_, to_m = t_.base_.m > 0 ? t_.base_.m : most_m;
   const int64_t from_n = t_.base_.n > 0 ? t_.base_.n : n_unit_, to_n = t_.base_.n > 0 ? t_.base_.n : most_n;
-  for (int64_t bm = from_m; bm <= to_m && fits(bm, from_n); bm += 16)
+  for (int64_t bm = from_m; bm <= to_m && fits(bm, from_n); bm += base_unit_)
     for (int64_t bn = from_n; bn <= to_n && fits(bm, bn); bn += n_unit_) {
       const int64_t bk = t_.base_.k > 0 ? t_.base_.k : deepest(bm, bn, k);
       if (bk <= 0) continue;
@@ -381,7 +383,8 @@ int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse) {
   traverse_ = traverse;
   return 0;
 }
-int32_t MatmulApiTilingBase::SetMadType(MatrixMadType madType) { return madType == MatrixMadType::NORMAL ? 0 : -1; }
+// Floats that are rounded first take as much room.
+int32_t MatmulApiTilingBase::SetMadType(MatrixMadType) { return 0; }
 // Neither has an effect (AscendC reference).
 int32_t MatmulApiTilingBase::SetSplitRange(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t) { return 0; }
 int32_t MatmulApiTilingBase::SetDoubleBuffer(bool, bool, bool, bool, bool, bool) { return 0; }

@@ -69,8 +69,7 @@ constexpr bool covers_format(CubeFormat f, bool result) {
 constexpr const char* refused(const MatmulConfig& c) {
   return c.enVecND2NZ                                 ? "enVecND2NZ does not exist on architecture 2201"
          : c.intraBlockPartSum                        ? "intraBlockPartSum is not covered"
-         : c.isPartialOutput                          ? "isPartialOutput is not covered"
-         : c.enableMixDualMaster                      ? "enableMixDualMaster is not covered"
+         : c.isPartialOutput && !c.doMultiDataLoad    ? "isPartialOutput is for MDL (AscendC reference)"
          : c.isCO1Shared                              ? "isCO1Shared does not exist on architecture 2201"
          : c.enableRelu                               ? "enableRelu does not exist on architecture 2201"
          : c.bmmOutMode != BatchOutMode::SINGLE_BATCH ? "bmmOutMode is reserved (AscendC reference)"
@@ -225,6 +224,7 @@ class MatmulImpl {
     state_.configuration.packets = config.doMultiDataLoad || config.doSpecialMDL;
     state_.configuration.unit_flag = config.enUnitFlag;
     state_.configuration.split = config.isEnableChannelSplit;
+    state_.configuration.partial = config.isPartialOutput;
     state_.configuration.triangle = MATMUL_POLICY<MM_CFG>::triangle;
     state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
     state_.configuration.scalar_instructions = scalar_instructions;
@@ -325,9 +325,9 @@ class MatmulImpl {
   ASCENDC_INLINE void SetWorkspace(const T* addr, int) {
     state_.workspace = const_cast<T*>(addr);
   }
-  // Limit of SetHF32: only false.
-  ASCENDC_INLINE void SetHF32(bool enableHF32 = false, int32_t = 0) {
-    if (enableHF32) vnpu::unsupported("Matmul::SetHF32", "HF32 is not covered by the virtual NPU");
+  // The same registers as SetHF32Mode's and SetHF32TransMode's; on vector cores only false.
+  ASCENDC_INLINE void SetHF32(bool enableHF32 = false, int32_t transMode = 0) {
+    vnpu::matmul_short_floats(enableHF32, transMode == 1, "Matmul::SetHF32");
   }
 
   // ---- multiplying ----
@@ -350,6 +350,8 @@ class MatmulImpl {
   ASCENDC_INLINE void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false,
                                  bool waitIterateAll = false, bool /*fakeMsg*/ = false) {
     static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
+    static_assert(!config.isPartialOutput,
+                  "AscendC::Matmul::IterateAll: not with isPartialOutput (AscendC reference): Iterate and GetTensorC");
     if (enSequentialWrite) vnpu::misuse("Matmul::IterateAll", "enSequentialWrite is not supported (AscendC reference)");
     goes_to(gm, enAtomic);
     vnpu::matmul_all(state_, gm.pointer(), sync, waitIterateAll, "Matmul::IterateAll");
@@ -469,6 +471,8 @@ template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, co
 class MatmulClient : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
   using Base = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY>;
   using DstT = typename C_TYPE::T;
+  static_assert(!matmul_inner::config_of(MM_CFG).enableMixDualMaster,
+                "AscendC::Matmul: enableMixDualMaster is covered by the virtual NPU with ASCENDC_CUBE_ONLY alone");
 
  public:
   template <bool sync = true, bool waitIterateBatch = false>

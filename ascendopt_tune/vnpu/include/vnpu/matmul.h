@@ -61,6 +61,7 @@ struct MatmulConfiguration {
   bool packets = false;              // copies of step x step blocks (MDL); otherwise block by block (Norm)
   bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
   bool split = false;                // float tiles of C get 8 columns
+  bool partial = false;              // a block is one product's alone: products along k follow each other
   int32_t triangle = 0;              // 1: blocks below the diagonal are left out, -1: above
   bool constant_tiling = false;      // known when the kernel is compiled
   uint32_t scalar_instructions = 0;  // that a product costs beside what is issued
@@ -139,6 +140,8 @@ void matmul_wait(Matmul& m);
 bool matmul_start(Matmul& m, const char* api);
 void* matmul_take(Matmul& m, const char* api);
 void matmul_take_local(Matmul& m, void* to, const char* api);
+// Whether cube cores round float inputs first, and whether those halfway go towards zero; not of a mixed kernel.
+void matmul_short_floats(bool on, bool ties_to_zero, const char* api);
 // Products of a batch, all to their places in C; as matmul_all waits, or to the Unified Buffer, which has room for
 // `bytes`.
 void matmul_batch(Matmul& m, void* to, const BatchCall& call, bool wait, bool later, const char* api);
