@@ -1,8 +1,8 @@
 """Reading and editing a tiling or kernel program as text with a syntax tree (tree-sitter), never as a compiler would.
 
 1. ``parse`` blanks out what C++ grammar can't see through (statement macros such as ``OP_CHECK(x, return ...)``,
-   registration macros, address qualifiers such as ``__gm__``), byte for byte, so that every offset in the tree is an
-   offset in the user's text.
+   registration macros, address qualifiers such as ``__gm__``), and gives ``if ASCEND_IS_AIC`` its parentheses, byte for
+   byte, so that every offset in the tree is an offset in the user's text.
 2. ``SourceProgram`` holds the files of one program with their functions; ``program_of`` keeps the last few, because a
    search asks for the same parent again and again.
 3. ``apply_edits`` replaces byte ranges; ``syntax_errors`` tells whether an edit broke the text.
@@ -26,6 +26,8 @@ _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
 _QUALIFIER = re.compile(
     rb"\b(?:__aicore__|__global__|__gm__|__ubuf__|__cbuf__|__local_mem__|__restrict__|__inline__|__force_inline__)\b"
 )
+# AscendC's conditions about the kind of core, which have their parentheses in the macro.
+_KIND_OF_CORE = re.compile(rb"\bif(?:[ \t]+constexpr)?\s+(?:AscendC::)?(ASCEND_IS_(?:NOT_)?AI[CV])\b")
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)
@@ -134,6 +136,8 @@ def _without_macros(data: bytes) -> bytes:
             _blank(out, found.start(), found.end())
     for found in _QUALIFIER.finditer(bytes(out)):
         _blank(out, found.start(), found.end())
+    for found in _KIND_OF_CORE.finditer(bytes(out)):
+        out[found.start(1)], out[found.end(1) - 1] = b"()"
     directives = [m.span() for m in _DIRECTIVE.finditer(out)]
     starts, ends = [a for a, _ in directives], [b for _, b in directives]
     for found in _MACRO.finditer(bytes(out)):

@@ -246,6 +246,30 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
   return ge::GRAPH_SUCCESS;
 }
 """
+_TOLD = """
+class Rows {
+ public:
+  __aicore__ inline void Process() {
+    if ASCEND_IS_AIC {
+      Multiply();
+      PipeBarrier<PIPE_ALL>();
+      CrossCoreSetFlag<2, PIPE_FIX>(0);
+    }
+    if ASCEND_IS_AIV {
+      PipeBarrier<PIPE_ALL>();
+      CrossCoreWaitFlag(0);
+      Activate(GetBlockIdx() / GetTaskRatio());
+    }
+  }
+  __aicore__ inline void Multiply() { Fixpipe(products[GetBlockIdx() * n], sums, params); }
+  __aicore__ inline void Activate(uint32_t group) { DataCopy(x, products[group * n], n); }
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR x) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  Rows op;
+  op.Process();
+}
+"""
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 _HANDED_OVER = """
 class Product {
@@ -287,6 +311,7 @@ EXAMPLES = (
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel()),
     Example("deferred-wait", r"WaitFlag<[\w:]+MTE3_MTE2>\(storeEvent\)", kernel(process=_IN_LOOP)),
     Example("deferred-answer", r"PIPE_MTE3>\(1\);\s*CrossCoreWaitFlag", {"op_kernel/kernel.cpp": _BOTH_KINDS}),
+    Example("cross-core-flags", r"SyncAll<false>", {"op_kernel/kernel.cpp": _TOLD}),
     Example("constant-tiling", r"\A\s*#include", {"op_kernel/kernel.cpp": _CONSTANTS}, host=_FIELDS),
     Example("double-buffer", r"InitBuffer\(inQueue, 1,", kernel()),
     Example("early-fetch", r"\{\s*CopyIn\(offset\);", kernel(process=_EARLY)),

@@ -9,6 +9,7 @@ from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .constants import CONSTANT_TILING
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
@@ -31,6 +32,7 @@ MOTIFS: tuple[Motif, ...] = (
     FLAG_PAIR,
     DEFERRED_WAIT,
     DEFERRED_ANSWER,
+    CROSS_CORE_FLAGS,
     GROUPS_FIRST,
     DOUBLE_BUFFER,
     EARLY_FETCH,

@@ -179,7 +179,7 @@ def _carried(kernel: KernelProgram, turn: _Turn) -> list[str] | None:
 # -- the rewrite -------------------------------------------------------------------------------------------------------
 
 
-def _value(kernel: KernelProgram, flag: str) -> int | None:
+def flag_number(kernel: KernelProgram, flag: str) -> int | None:
     """The number of a flag: written so, or a constant's."""
     text = flag
     if not text[:1].isdigit():
@@ -200,7 +200,7 @@ def _unused(kernel: KernelProgram) -> int | None:
     """A flag that the kernel doesn't use; None where that can't be told."""
     if any(kernel.named("REGIST_MATMUL_OBJ", "SyncAll")) or any(not c.args for c in kernel.named(_SET, _WAIT)):
         return None
-    values = {_value(kernel, c.args[0]) for c in kernel.named(_SET, _WAIT)}
+    values = {flag_number(kernel, c.args[0]) for c in kernel.named(_SET, _WAIT)}
     return None if None in values else next((i for i in _IDS if i not in values), None)
 
 
