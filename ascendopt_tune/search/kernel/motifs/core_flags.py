@@ -33,7 +33,7 @@ _FLAGS = (_SET, _WAIT, "NotifyEvent", "WaitEvent", "wait_flag_dev")
 _IDS = range(11)  # flags that CANN leaves to kernels
 _PIPE = {CUBE: "PIPE_FIX", VECTOR: "PIPE_MTE3"}
 _MAY_TOUCH_MEMORY = frozenset(
-    ["DataCopy", "DataCopyPad", "Fixpipe", "LoadData", "Mmad", "Iterate", "IterateAll", "GetTensorC", "copy_gm_to_ubuf", "copy_ubuf_to_gm"]
+    ("DataCopy", "DataCopyPad", "Fixpipe", "LoadData", "Mmad", "Iterate", "IterateAll", "GetTensorC")
 )
 _KINDS = {
     "ASCEND_IS_AIC": CUBE,
@@ -52,7 +52,8 @@ _GROUP_INDEX = re.compile(
 _ONE_EACH = re.compile(r"\bKERNEL_TYPE_MIX_AIC_1_1\b|__mix__\s*\(\s*1\s*,\s*1\s*\)")
 _OBJECTS = re.compile(r"\bREGIST_MATMUL_OBJ\b")  # vector cores' calls of them are flags
 _MODE = re.compile(r"<\s*(0[xX])?0?(\d)\s*,")
-_DEPTH, _STEPS = 8, 20000  # functions from a start on; steps that are looked at
+_DEPTH = 8  # functions from a start on
+_ENTERED = 5000  # functions that are looked into, each way to them; kernels with more are left alone
 
 
 # -- what happens in order, and where ----------------------------------------------------------------------------------
@@ -176,20 +177,27 @@ def _flows(kernel: KernelProgram) -> Iterator[list[_Step]]:
     for call in kernel.calls:
         calls.setdefault((call.path, call.function.node.start_byte), []).append(call)
 
+    called_by: dict[int, list[Function]] = {}
+    entered = 0
+
     def run(f: Function, kinds: frozenset[str], loops: tuple[int, ...], chain: tuple[int, ...]) -> Iterator[_Step]:
-        for call in calls.get((f.path, f.node.start_byte), ()):
+        nonlocal entered
+        entered += 1
+        for call in calls.get((f.path, f.node.start_byte), ()) if entered < _ENTERED else ():
             here = kinds & _kinds_at(kernel, f, call.node)
             around = (*loops, *(n.id for n in reversed(loops_around(call.node, f))))
             if here and (call.name in _MAY_TOUCH_MEMORY or _meets(call)):
                 yield _Step(call, here, around)
             elif here and call.name in leading and len(chain) < _DEPTH and call.node.id not in chain:
-                for g in _called(kernel, call):
+                if call.node.id not in called_by:
+                    called_by[call.node.id] = _called(kernel, call)
+                for g in called_by[call.node.id]:
                     yield from run(g, here, around, (*chain, call.node.id))
 
     for f in kernel.functions:
         if f.name in leading and where(f) not in called:
-            steps = [step for step, _ in zip(run(f, _BOTH, (), ()), range(_STEPS), strict=False)]
-            if len(steps) < _STEPS:
+            steps = list(run(f, _BOTH, (), ()))
+            if entered < _ENTERED:
                 yield steps
 
 
@@ -309,7 +317,9 @@ def _ways(meeting: _Meeting, grouped: bool, ids: Sequence[int]) -> Iterator[_Way
         told = f"{_WAIT}({flags[kind]})"
         hands = [*_of_own_kind(kind, ids), f"{_SET}<2, {_PIPE[kind]}>({flags[kind]})"]
         yield _Way(
-            "all", f"{kind} cores meet and tell the others", {kind: hands, _other(kind): ["PipeBarrier<PIPE_ALL>()", told]}
+            "all",
+            f"{kind} cores meet and tell the others",
+            {kind: hands, _other(kind): ["PipeBarrier<PIPE_ALL>()", told]},
         )
         if meeting.may_need_itself(_other(kind)):
             heard = [*_of_own_kind(_other(kind), ids), told]
@@ -363,9 +373,7 @@ def _grouped(kernel: KernelProgram) -> bool:
     """Do vector cores ask which group they are of?"""
     if any(_ONE_EACH.search(text) for text in kernel.files.values()):
         return True
-    return any(
-        _GROUP_INDEX.search(kernel.text(f.path, f.node)) for f in kernel.functions if f.name != "SyncAll"
-    )
+    return any(_GROUP_INDEX.search(kernel.text(f.path, f.node)) for f in kernel.functions if f.name != "SyncAll")
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
@@ -419,8 +427,8 @@ def _mode(call: ApiCall) -> int | None:
 CROSS_CORE_FLAGS = Motif(
     name="cross-core-flags",
     title="Flags between cores in place of a meeting of all",
-    description="SyncAll<false> holds every core, cube and vector, until all are there. Where one kind only hands on to "
-    "the other one, a flag of mode 2 within the group does, or one behind a meeting of those that hand on.",
+    description="SyncAll<false> holds every core, cube and vector, until all are there. Where one kind only hands on "
+    "to the other one, a flag of mode 2 within the group does, or one behind a meeting of those that hand on.",
     bottlenecks=("waits between cores", "synchronization", "no overlap"),
     preconditions="What is handed on is read in the same group, or by the other kind alone; flags are free.",
     faster=_faster,

@@ -34,6 +34,7 @@ _PARAMS = r"\b(?:Mmad|Fixpipe)Params\w*(?:<[^;{{}}]*>)?\s+{}\b"
 _MAKES = re.compile(r"(?:AscendC::)?(?:Mmad|Fixpipe)Params\w*(?:<.*?>)?\s*[({]", re.DOTALL)
 _PLAIN = re.compile(r"[\w.:]+")
 _DEPTH = 8  # functions from the entry on
+_ENTERED = 5000  # functions that are looked into, each way to them; kernels with more are left alone
 _LAST, _COPY = "lastOfSums", "flagged"
 _CLASS = """\
 #ifndef UNIT_FLAGGED
@@ -110,19 +111,25 @@ def _events(kernel: KernelProgram, queues: Sequence[str]) -> Iterator[_Event]:
     for call in kernel.calls:
         calls.setdefault((call.path, call.function.node.start_byte), []).append(call)
     leading = _leading(kernel, queues)
+    called_by: dict[int, list[Function]] = {}
+    entered = 0
 
     def run(f: Function, chain: tuple[ApiCall, ...]) -> Iterator[_Event]:
-        for call in calls.get((f.path, f.node.start_byte), ()):
+        nonlocal entered
+        entered += 1
+        for call in calls.get((f.path, f.node.start_byte), ()) if entered < _ENTERED else ():
             if _tells(call, queues) or call.name in (*_MADE, *_OUT):
                 yield _Event(call, (*chain, call))
             elif call.name in leading and len(chain) < _DEPTH and call not in chain:
-                for g in _called(kernel, call):
+                if call.node.id not in called_by:
+                    called_by[call.node.id] = _called(kernel, call)
+                for g in called_by[call.node.id]:
                     yield from run(g, (*chain, call))
 
     called = {c.name for c in kernel.calls}
-    for f in kernel.functions:
-        if f.name in leading and f.name not in called:
-            yield from run(f, ())
+    starts = [f for f in kernel.functions if f.name in leading and f.name not in called]
+    found = [event for f in starts for event in run(f, ())]
+    yield from found if entered < _ENTERED else ()
 
 
 def _leading(kernel: KernelProgram, queues: Sequence[str]) -> set[str]:
