@@ -26,7 +26,7 @@ from ascendopt_tune.sources.project import load_project
 
 CUBE_ONLY = [
     "matmul", "matmul_callback", "matmul_channelsplit_output", "matmul_co1_output", "matmul_constant_tiling",
-    "matmul_format_gemv", "matmul_format_nd_align", "matmul_int4", "matmul_l0cache",
+    "matmul_format_gemv", "matmul_format_nd_align", "matmul_int4", "matmul_l0cache", "matmul_l2cache",
     "matmul_mixdualmaster", "matmul_mn_double_buffer", "matmul_multi_core_unaligned", "matmul_nbuffer33",
     "matmul_preload", "matmul_quant", "matmul_triangle", "matmul_unitflag",
 ]  # fmt: skip

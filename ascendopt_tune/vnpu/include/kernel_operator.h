@@ -29,6 +29,7 @@
 #include "ascendc/cube_load3d.h"
 #include "ascendc/cube_mmad.h"
 #include "ascendc/cube_fixpipe.h"
+#include "ascendc/layout.h"
 #include "ascendc/matmul.h"
 #include "ascendc/list_tensor.h"
 #include "ascendc/debug.h"
