@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+
 _KERNEL = """
 template <typename T>
 class Kernel {{
@@ -270,6 +272,44 @@ extern "C" __global__ __aicore__ void kernel(GM_ADDR x) {
   op.Process();
 }
 """
+_ROWS = """
+class Product {
+ public:
+  __aicore__ inline void Init(GM_ADDR a, uint64_t rows, uint64_t length) {
+    aGm.SetGlobalBuffer((__gm__ half*)a, rows * length);
+  }
+  __aicore__ inline void CopyIn(const LocalTensor<half>& to, uint64_t m, uint64_t k, uint64_t length) {
+    Nd2NzParams params;
+    params.srcDValue = length;
+    DataCopy(to, aGm[m * length + k], params);
+  }
+  GlobalTensor<half> aGm;
+};
+extern "C" __global__ __aicore__ void kernel(GM_ADDR a, GM_ADDR c, GM_ADDR workspace, GM_ADDR tiling) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+  Product op;
+  op.Init(a, rows, length);
+  op.CopyIn(to, 0, 0, length);
+}
+"""
+_NO_WORKSPACE = """
+static ge::graphStatus TilingFunc(gert::TilingContext* context) {
+  size_t* workspace = context->GetWorkspaceSizes(1);
+  workspace[0] = 0;
+  return ge::GRAPH_SUCCESS;
+}
+"""
+
+
+def _tiled() -> tuple[dict[str, str], str]:
+    """The product with its rows made tiles first: what is generated there is nothing to write by hand."""
+    path, host = "op_kernel/kernel.cpp", "op_host/kernel.cpp"
+    rows = KernelProgram({path: _ROWS}, {host: _NO_WORKSPACE})
+    (rewrite,) = find("tiles-first").optimize(rows)
+    return rewrite.kernel(rows), rewrite.tiling(rows)[host]
+
+
+_TILES, _WORKSPACE = _tiled()
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 _HANDED_OVER = """
 class Product {
@@ -328,6 +368,7 @@ EXAMPLES = (
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
+    Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
     Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),
     Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),
     Example("groups-first", r"SetBlockDim\(\(used", {"op_kernel/kernel.cpp": _DEALT}, host=_GROUPS),

@@ -109,6 +109,10 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
         ("quant_matmul", "unit-flag", 1),
         ("grouped_matmul", "unit-flag", 1),
         ("flash_attention", "unit-flag", 1),
+        ("matmul", "tiles-first", 2),
+        ("quant_matmul", "tiles-first", 2),
+        ("grouped_matmul", "tiles-first", 2),
+        ("flash_attention", "tiles-first", 0),  # on both kinds of cores
         ("matmul_gelu", "unit-flag", 0),  # what the high-level Matmul does
     ],
 )

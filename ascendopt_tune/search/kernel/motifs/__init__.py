@@ -22,6 +22,7 @@ from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
+from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
@@ -41,6 +42,7 @@ MOTIFS: tuple[Motif, ...] = (
     COPY_WITHOUT_PAD,
     MERGED_LOADS,
     LARGE_PACKETS,
+    TILES_FIRST,
     RINGS_FOR_QUEUES,
     UNIT_FLAG,
     SCALAR_LOOP,

@@ -273,7 +273,7 @@ def _meetings(kernel: KernelProgram) -> list[_Meeting]:
 # -- the rewrite -------------------------------------------------------------------------------------------------------
 
 
-def _unused(kernel: KernelProgram) -> list[int]:
+def unused_flags(kernel: KernelProgram) -> list[int]:
     """Flags that the kernel doesn't use; none where that can't be told."""
     objects = any(_OBJECTS.search(kernel.text(f.path, f.node)) for f in kernel.functions)
     if objects or any(not c.args for c in kernel.named(*_FLAGS)):
@@ -379,7 +379,7 @@ def _grouped(kernel: KernelProgram) -> bool:
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     if not any(_meets(c) for c in kernel.calls):
         return
-    ids = _unused(kernel)
+    ids = unused_flags(kernel)
     meetings = _meetings(kernel) if len(ids) > 1 else []
     ways = [(m, list(_ways(m, _grouped(kernel), ids))) for m in meetings]
     told = [(m, found[0]) for m, found in ways if found and found[0].name != "own"]
