@@ -48,6 +48,7 @@ class Settings:
     reuse: bool = True
     fast_path: bool = True
     lazy_share: float = 0.5
+    matmul_headers: Path | None = None
     cxx: str | None = None
     sanitize: bool = False
     workers: int | None = None
@@ -265,6 +266,13 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "lazy_share", _share, "The share of one processor core's time that background tuning may take, above 0 up to 1."
+    ),
+    Variable(
+        "matmul_headers",
+        _path,
+        "A checkout of asc-devkit, or the folder `asc` of a CANN, whose high-level Matmul kernels of cube cores alone are "
+        "compiled with on the virtual NPU (docs/cube.md).",
+        "the virtual NPU's own Matmul",
     ),
     Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),
     Variable(

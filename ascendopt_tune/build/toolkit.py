@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from .. import paths
 from ..errors import ToolchainError
 from ..files import locked
 from ..settings import settings
-from . import headers, shipped
+from . import headers, matmul_headers, shipped
 
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
 #: What the compiler said of the libraries' sources, a file of the toolkit: nothing, with a compiler that tests have.
@@ -104,7 +104,8 @@ def find(target: str = "auto", progress: Progress | None = None) -> Toolkit:
     """The toolkit for ``target``: ``auto`` is a real CANN where there is one, else the virtual NPU.
 
     Raises:
-        ToolchainError: ``npu`` was asked for and there is no CANN, or the virtual toolkit can't be built.
+        ToolchainError: ``npu`` was asked for and there is no CANN, the virtual toolkit can't be built, or where the
+            settings say (``matmul_headers``) there is no Matmul.
     """
     if target not in ("auto", "virtual", "npu"):
         raise ToolchainError(f"unknown target {target!r}.", "Targets: auto, virtual, npu.")
@@ -116,7 +117,9 @@ def find(target: str = "auto", progress: Progress | None = None) -> Toolkit:
             "no CANN toolkit was found (ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME, /usr/local/Ascend).",
             "Install CANN >= 9.0 and source its set_env.sh, or use --target virtual.",
         )
-    return virtual(progress) if progress else virtual()  # one toolkit per process, whoever asks
+    toolkit = virtual(progress) if progress else virtual()  # one toolkit per process, whoever asks
+    others = matmul_headers.chosen(toolkit.prefix.parent)
+    return replace(toolkit, version=f"{toolkit.version}-matmul-{others.digest}") if others is not None else toolkit
 
 
 def real_cann() -> Path | None:

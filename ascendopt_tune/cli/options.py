@@ -13,6 +13,7 @@ from .. import paths
 from ..errors import CacheError
 from ..files import check_space
 from ..nouns.run_options import CASE as _CASE
+from ..settings import override
 from ..sources.registry import operator_names
 
 _OPERATOR = "What to work on"
@@ -87,6 +88,25 @@ InPlace = Annotated[
         rich_help_panel=_OPERATOR,
     ),
 ]
+
+
+def _remember(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Where the setting is read, and in the processes that the command starts."""
+    if value is not None:
+        ctx.with_resource(override(matmul_headers=value.resolve()))
+    return value
+
+
+MatmulHeaders = Annotated[
+    Path | None,
+    typer.Option(
+        "--matmul-headers",
+        metavar="FOLDER",
+        help="Compile with the high-level Matmul of this checkout of asc-devkit, not the virtual NPU's own.",
+        rich_help_panel=_OPERATOR,
+        callback=_remember,
+    ),
+]
 IncludeDir = Annotated[
     list[Path],
     typer.Option("-I", metavar="FOLDER", help="A folder with headers; repeatable.", rich_help_panel=_OPERATOR),
@@ -133,6 +153,7 @@ class OperatorFlags:
     define: Define = field(default_factory=list)
     include: IncludeDir = field(default_factory=list)
     in_place: InPlace = field(default_factory=list)
+    matmul_headers: MatmulHeaders = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..build.host import HostDescription, HostProgram, TilingResult, compile_host, find_host
 from ..build.kernel import KernelUnit, kernel_unit
 from ..build.machine_code import read_listing
+from ..build.matmul_headers import MatmulHeaders, chosen
 from ..build.object import rules_version, violations
 from ..build.toolkit import Toolkit, host_compiler, virtual
 from ..device.acl import Acl
@@ -81,6 +82,8 @@ class Builder:
         sources = self.work / "kernel"
         structs = description.tiling_structs if description is not None else ()
         unit = kernel_unit(operator, pair, signature, case, tiling, structs, sources)
+        if (headers := self._matmul_headers()) is not None:
+            unit = replace(unit, options=(*unit.options, *headers.options))
         out = self.folder / "kernel"
         out.mkdir(parents=True, exist_ok=True)
         binary = out / f"{self._name(operator, pair, unit, sources)}.o"
@@ -131,12 +134,17 @@ class Builder:
             digest.update(f"{path} {size} {changed}\0".encode())
         return digest.hexdigest()[:32]
 
+    def _matmul_headers(self) -> MatmulHeaders | None:
+        return chosen(self.toolkit.prefix.parent) if self.toolkit.kind == "virtual" else None
+
     def _compiler(self, operator: Operator, out: Path) -> Confinement:
         """A compiler reads headers and the operator, not the user's other files: sources may include anything."""
         device = self.toolkit.kind != "virtual"
         own = [operator.root, *operator.kernel_include_dirs, *operator.host_include_dirs]
         own += [path.parent for _, path in operator.shared_sources]
         own += {path.parent for path in operator.library_sources}
+        if (headers := self._matmul_headers()) is not None:
+            own += headers.folders
         return Confinement(
             folder=self.work,
             timeout_s=self.limits.compile_s,

@@ -281,8 +281,13 @@ bool moves_nothing(const WindowLoad& l, const WindowRegisters& r) {
 void load_windows(Memory to, void* dst, const void* src, const WindowLoad& asked, DType dtype, const char* api) {
   const void* pc = VNPU_PC;
   Core& c = core();
-  const WindowRegisters& r = c.windows;
+  WindowRegisters r = c.windows;
   c.needs(CoreKind::Cube, api, pc);
+  if (asked.right_image) {
+    if (!r.has_right_image) misused(api, "fMatrixCtrl has to be false", pc);
+    r.image = r.right_image;
+    r.has_image = true;
+  }
   if (moves_nothing(asked, r)) return;
   const WindowLoad l = dtype == DType::I4 ? as_bytes(asked, api, pc) : asked;
   check_types(to, l.transpose, dtype, api, pc);
@@ -313,9 +318,10 @@ void load_windows(Memory to, void* dst, const void* src, const WindowLoad& asked
   c.issue(Pipe::MTE1, api, pc, work, accesses.data(), accesses.size());
 }
 
-void set_window_image(const WindowImage& image) {
-  core().windows.image = image;
-  core().windows.has_image = true;
+void set_window_image(const WindowImage& image, bool right) {
+  WindowRegisters& r = core().windows;
+  (right ? r.right_image : r.image) = image;
+  (right ? r.has_right_image : r.has_image) = true;
   core().scalar(ScalarKind::Cycle);
 }
 void set_window_padding(uint32_t bits) {

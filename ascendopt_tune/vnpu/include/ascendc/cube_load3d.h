@@ -86,10 +86,9 @@ inline constexpr IsResetLoad3dConfig CONV3D_LOAD3DV2_DEFAULT_CONFIG = {true, tru
 namespace detail {
 template <typename T>
 ASCENDC_INLINE void load_windows(const LocalTensor<T>& dst, const LocalTensor<T>& src, const vnpu::WindowLoad& load,
-                                 bool small, bool right) {
+                                 bool small) {
   static_assert(is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   if (small) vnpu::misuse("LoadData", "enSmallK does not exist on architecture 2201");
-  if (right) vnpu::misuse("LoadData", "fMatrixCtrl has to be false");
   vnpu::load_windows(memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), load, vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
@@ -116,6 +115,10 @@ ASCENDC_INLINE void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList
 // Its name in the toolkit's inner headers.
 ASCENDC_INLINE void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
   SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT);
+}
+// CANN's Matmul alone describes the right matrix by itself; the documented SetFmatrix doesn't.
+ASCENDC_INLINE void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
+  vnpu::set_window_image({l1H, l1W, padList[0], padList[1], padList[2], padList[3]}, true);
 }
 template <typename T>
 ASCENDC_INLINE void SetLoadDataPaddingValue(const T padValue) {
@@ -145,7 +148,8 @@ ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& sr
   w.dilation_y = p.dilationFilterH;
   w.dilation_x = p.dilationFilterW;
   w.transpose = p.enTranspose;
-  detail::load_windows(dst, src, w, p.enSmallK, p.fMatrixCtrl);
+  w.right_image = p.fMatrixCtrl;
+  detail::load_windows(dst, src, w, p.enSmallK);
 }
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p) {
@@ -164,7 +168,8 @@ ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& sr
   w.dilation_y = byte(40);
   w.dilation_x = byte(32);
   w.transpose = p.enTranspose;
-  detail::load_windows(dst, src, w, p.enSmallK, p.fMatrixCtrl);
+  w.right_image = p.fMatrixCtrl;
+  detail::load_windows(dst, src, w, p.enSmallK);
 }
 
 }  // namespace AscendC

@@ -11,6 +11,8 @@ namespace AscendC {
 
 constexpr int32_t kMaxQueueBuffers = 8;  // AscendC reference: at most 8 buffers a queue on 2201
 
+enum class TBufState : uint8_t { FREE = 0, OCCUPIED, ENQUE, DEQUE };
+
 namespace detail {
 
 // Pipes that fill and use a queue from position `src` to position `dst`.
@@ -52,7 +54,7 @@ constexpr vnpu::Pipe pipe_out_of(TPosition p) {
 }
 
 struct Buffer {
-  enum State : uint8_t { Free, Taken, Queued, InUse };
+  enum State : uint8_t { Free, Taken, Queued, InUse };  // as TBufState counts
   void* address = nullptr;
   uint32_t bytes = 0;
   State state = Free;
@@ -193,6 +195,25 @@ class TQueBind {
     for (int32_t i = 0; i < count_; i++)
       if (buffers_[i].state == detail::Buffer::Free) return true;
     return false;
+  }
+  // By the handle of a buffer (LocalTensor::GetBufferHandle), for who has no tensor of it at hand.
+  ASCENDC_INLINE void FreeBuffer(TBufHandle buffer) {
+    LocalTensor<uint8_t> t;
+    t.SetAddr(GetBufferAddr(buffer));
+    FreeTensor(t);
+  }
+  ASCENDC_INLINE TBuffAddr GetBufferAddr(TBufHandle buffer) {
+    detail::Buffer* b = buffer_of(buffer, "TQue::GetBufferAddr");
+    TBuffAddr address;
+    address.logicPos = static_cast<uint8_t>(src == TPosition::GM ? dst : src);
+    address.dataLen = b->bytes;
+    address.bufferHandle = b;
+    address.absAddr = static_cast<uint8_t*>(b->address);
+    return address;
+  }
+  template <typename T>
+  ASCENDC_INLINE TBufState GetState(const LocalTensor<T>& tensor) {
+    return static_cast<TBufState>(buffer_of(tensor.handle(), "TQue::GetState")->state);
   }
   ASCENDC_INLINE void FreeAllEvent() {}
   ASCENDC_INLINE void InitStartBufHandle(void*, uint8_t, uint32_t) {}

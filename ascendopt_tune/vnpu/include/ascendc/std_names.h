@@ -22,4 +22,5 @@ using std::true_type;
 using std::tuple;
 using std::tuple_element;
 using std::tuple_size;
+using std::tuple_size_v;
 }  // namespace AscendC::Std

@@ -12,6 +12,16 @@ struct ShapeInfo {
 template <typename T>
 class LocalTensor;
 
+// Where a local tensor lies, without its type: address_ of a tensor, which operators and CANN's headers hand on.
+using TBufHandle = void*;
+struct TBuffAddr {
+  uint8_t logicPos = static_cast<uint8_t>(TPosition::VECCALC);
+  uint32_t dataLen = 0;  // bytes
+  uint32_t bufferAddr = 0;
+  TBufHandle bufferHandle = nullptr;  // the queue buffer it was allocated from
+  uint8_t* absAddr = nullptr;
+};
+
 namespace detail {
 // How many T an element is behind the first one.
 template <typename T>
@@ -47,45 +57,44 @@ class LocalTensor {
   LocalTensor() = default;
   // A view of `size` elements at byte `addr` of the position's memory (static tensor programming: no TPipe involved).
   LocalTensor(TPosition position, uint32_t addr, uint32_t size)
-      : ptr_(reinterpret_cast<T*>(static_cast<uint8_t*>(vnpu::local_base(detail::memory_of(position))) + addr)),
-        size_(size),
-        position_(position) {}
+      : address_{static_cast<uint8_t>(position), static_cast<uint32_t>(vnpu::bytes_of<T>(size)), 0, nullptr,
+                 static_cast<uint8_t*>(vnpu::local_base(detail::memory_of(position))) + addr} {}
   explicit LocalTensor(uint32_t addr)
       : LocalTensor(TPosition::VECCALC, addr, static_cast<uint32_t>(vnpu::elements_in<T>(vnpu::local_bytes() - addr))) {
   }
 
   ASCENDC_INLINE T GetValue(uint32_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), false, "LocalTensor::GetValue");
-    return ptr_[index];
+    vnpu::scalar_access(pointer() + index, sizeof(T), false, "LocalTensor::GetValue");
+    return pointer()[index];
   }
   template <typename U>
   ASCENDC_INLINE void SetValue(uint32_t index, U value) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::SetValue");
-    ptr_[index] = static_cast<T>(value);
+    vnpu::scalar_access(pointer() + index, sizeof(T), true, "LocalTensor::SetValue");
+    pointer()[index] = static_cast<T>(value);
   }
   ASCENDC_INLINE T& operator()(uint32_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "LocalTensor::operator()");
-    return ptr_[index];
+    vnpu::scalar_access(pointer() + index, sizeof(T), true, "LocalTensor::operator()");
+    return pointer()[index];
   }
   LocalTensor operator[](uint32_t offset) const {
     LocalTensor t = *this;
-    t.ptr_ += detail::place<T>(offset);
-    t.size_ = offset < size_ ? size_ - offset : 0;
+    const uint32_t size = GetSize();
+    t.address_.absAddr += detail::place<T>(offset) * sizeof(T);
+    t.SetSize(offset < size ? size - offset : 0);
     return t;
   }
   template <typename U>
   LocalTensor<U> ReinterpretCast() const {
     LocalTensor<U> t;
-    t.Bind(reinterpret_cast<U*>(ptr_), static_cast<uint32_t>(vnpu::elements_in<U>(vnpu::bytes_of<T>(size_))), position_,
-           handle_);
+    t.address_ = address_;
     return t;
   }
   ASCENDC_INLINE void operator=(const detail::TensorExpression<T>& e) {
     vnpu::Lanes lanes;
-    lanes.count = size_;
+    lanes.count = GetSize();
     vnpu::binary(e.op, operand(), e.a.operand(), e.b.operand(), lanes, e.api);
   }
   template <typename U>
@@ -93,19 +102,16 @@ class LocalTensor {
     Compare(*this, e.a, e.b, e.mode, e.a.GetSize());
   }
   // A number, as on the device.
-  uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(ptr_); }
-  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(ptr_ + detail::place<T>(offset)); }
-  T* pointer() const { return ptr_; }  // for the headers of this folder
-  TPosition GetPosition() const { return position_; }
-  uint32_t GetSize() const { return size_; }                                              // elements
-  uint32_t GetLength() const { return static_cast<uint32_t>(vnpu::bytes_of<T>(size_)); }  // bytes
-  void SetSize(uint32_t size) { size_ = size; }
-  void SetBufferLen(uint32_t bytes) { size_ = static_cast<uint32_t>(vnpu::elements_in<T>(bytes)); }
-  // What its argument is, address_ of another tensor, is no part of a tensor here.
-  template <typename A>
-  void SetAddr(const A&) {
-    static_assert(!std::is_same_v<A, A>, "AscendC::LocalTensor::SetAddr is not covered by the virtual NPU");
-  }
+  uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(address_.absAddr); }
+  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset)); }
+  T* pointer() const { return reinterpret_cast<T*>(address_.absAddr); }  // for the headers of this folder
+  TPosition GetPosition() const { return static_cast<TPosition>(address_.logicPos); }
+  uint32_t GetSize() const { return static_cast<uint32_t>(vnpu::elements_in<T>(address_.dataLen)); }  // elements
+  uint32_t GetLength() const { return address_.dataLen; }                                             // bytes
+  void SetSize(uint32_t size) { address_.dataLen = static_cast<uint32_t>(vnpu::bytes_of<T>(size)); }
+  void SetBufferLen(uint32_t bytes) { address_.dataLen = bytes; }
+  void SetAddr(const TBuffAddr& address) { address_ = address; }
+  TBufHandle GetBufferHandle() const { return address_.bufferHandle; }
   void SetAddrWithOffset(LocalTensor& src, uint32_t offset) { *this = src[offset]; }
   void SetUserTag(int32_t tag) { tag_ = tag; }
   int32_t GetUserTag() const { return tag_; }
@@ -114,21 +120,17 @@ class LocalTensor {
 
   // For the headers of this folder: an operand with the given strides.
   vnpu::Operand operand(uint16_t blk_stride = 1, uint16_t rep_stride = 8) const {
-    return {const_cast<std::remove_cv_t<T>*>(ptr_), vnpu::dtype_of<T>(), blk_stride, rep_stride};
+    return {const_cast<std::remove_cv_t<T>*>(pointer()), vnpu::dtype_of<T>(), blk_stride, rep_stride};
   }
   void Bind(T* ptr, uint32_t size, TPosition position, void* handle) {
-    ptr_ = ptr;
-    size_ = size;
-    position_ = position;
-    handle_ = handle;
+    address_ = {static_cast<uint8_t>(position), static_cast<uint32_t>(vnpu::bytes_of<T>(size)), 0, handle,
+                reinterpret_cast<uint8_t*>(const_cast<std::remove_cv_t<T>*>(ptr))};
   }
-  void* handle() const { return handle_; }
+  void* handle() const { return address_.bufferHandle; }
+
+  TBuffAddr address_;
 
  private:
-  T* ptr_ = nullptr;
-  uint32_t size_ = 0;
-  TPosition position_ = TPosition::VECCALC;
-  void* handle_ = nullptr;  // the queue buffer it was allocated from
   int32_t tag_ = 0;
   ShapeInfo shape_;
 };
@@ -164,36 +166,37 @@ class GlobalTensor {
   using PrimType = T;
 
   void SetGlobalBuffer(T* buffer, uint64_t size) {
-    ptr_ = buffer;
+    address_ = buffer;
     size_ = size;
   }
   void SetGlobalBuffer(T* buffer) { SetGlobalBuffer(buffer, 0); }
-  T* GetPhyAddr() const { return ptr_; }
-  T* pointer() const { return ptr_; }
-  T* GetPhyAddr(uint64_t offset) const { return ptr_ + detail::place<T>(offset); }
+  T* GetPhyAddr() const { return address_; }
+  T* pointer() const { return address_; }
+  T* GetPhyAddr(uint64_t offset) const { return address_ + detail::place<T>(offset); }
   ASCENDC_INLINE T GetValue(uint64_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), false, "GlobalTensor::GetValue");
-    return ptr_[index];
+    vnpu::scalar_access(address_ + index, sizeof(T), false, "GlobalTensor::GetValue");
+    return address_[index];
   }
   template <typename U>
   ASCENDC_INLINE void SetValue(uint64_t index, U value) {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::SetValue");
-    ptr_[index] = static_cast<T>(value);
+    vnpu::scalar_access(address_ + index, sizeof(T), true, "GlobalTensor::SetValue");
+    address_[index] = static_cast<T>(value);
   }
   ASCENDC_INLINE T& operator()(uint64_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(ptr_ + index, sizeof(T), true, "GlobalTensor::operator()");
-    return ptr_[index];
+    vnpu::scalar_access(address_ + index, sizeof(T), true, "GlobalTensor::operator()");
+    return address_[index];
   }
   GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor t = *this;
-    t.ptr_ += detail::place<T>(offset);
+    t.address_ += detail::place<T>(offset);
     t.size_ = offset < size_ ? size_ - offset : 0;
     return t;
   }
   uint64_t GetSize() const { return size_; }  // elements
+  void SetAddr(uint64_t offset) { *this = (*this)[offset]; }
   void SetShapeInfo(const ShapeInfo& info) { shape_ = info; }
   ShapeInfo GetShapeInfo() const { return shape_; }
   template <CacheRwMode rwMode = CacheRwMode::RW>
@@ -202,8 +205,9 @@ class GlobalTensor {
   }
   bool IsCached() const { return cache_mode_ != CacheMode::CACHE_MODE_DISABLE; }  // of the virtual NPU, not of CANN
 
+  T* address_ = nullptr;
+
  private:
-  T* ptr_ = nullptr;
   uint64_t size_ = 0;
   CacheMode cache_mode_ = CacheMode::CACHE_MODE_NORMAL;
   ShapeInfo shape_;

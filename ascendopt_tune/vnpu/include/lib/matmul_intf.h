@@ -3,6 +3,9 @@
 #include "kernel_operator.h"
 #include "kernel_tiling/cube_tiling_data.h"
 
+#ifdef ASCENDOPT_MATMUL_HEADERS
+#include "lib/matmul_headers.h"
+#else
 namespace AscendC {
 using namespace matmul_api;
 
@@ -29,7 +32,6 @@ using namespace matmul_api::policies;
 }
 }  // namespace Impl
 }  // namespace AscendC
-namespace matmul = AscendC;
 
 // CANN's headers make these visible without their namespace.
 using AscendC::BatchMode;
@@ -44,7 +46,6 @@ using AscendC::GetMDLConfig;
 using AscendC::GetMMConfig;
 using AscendC::GetNormalConfig;
 using AscendC::GetSpecialMDLConfig;
-using AscendC::GetSysWorkSpacePtr;
 using AscendC::IterateMode;
 using AscendC::IterateOrder;
 using AscendC::LayoutMode;
@@ -57,10 +58,14 @@ using AscendC::MatmulQuantParams;
 using AscendC::MatmulShapeParams;
 using AscendC::MM_CFG_BB;
 using AscendC::ScheduleType;
+#endif
+namespace matmul = AscendC;
+using AscendC::GetSysWorkSpacePtr;
 using AscendC::tiling::TCubeTiling;
 
 #define __kfc_workspace__  // marks the workspace of kernels on cube and vector cores
 
+#ifndef ASCENDOPT_MATMUL_HEADERS
 // Cube cores alone multiply where they are asked. Of a mixed kernel, vector cores ask and the cube core of their group
 // does nothing else: its program ends here. (With ASCENDC_CUBE_ONLY it is the vector cores' that does.)
 #ifdef ASCENDC_CUBE_ONLY
@@ -75,3 +80,4 @@ using AscendC::tiling::TCubeTiling;
   VNPU_MATMUL_OTHERS;                                      \
   (static_cast<void>(tpipe), static_cast<void>(workspace), \
    AscendC::matmul_api::matmul_inner::register_matmul(__VA_ARGS__))
+#endif

@@ -21,12 +21,14 @@ struct WindowLoad {
   uint32_t window_h = 1, window_w = 1;      // its points
   uint32_t dilation_y = 1, dilation_x = 1;  // from point to point
   bool transpose = false;                   // to L0A; what goes to L0B is transposed anyway
+  bool right_image = false;                 // the image of the right matrix's register
 };
 // Does nothing where a size is 0. The image, the padding, repeats and the boundary come from the registers below.
 void load_windows(Memory to, void* dst, const void* src, const WindowLoad& load, DType dtype, const char* api);
 
 // ---- registers ----
-void set_window_image(const WindowImage& image);
+// There are two images: the left matrix's, which both may use, and the right matrix's.
+void set_window_image(const WindowImage& image, bool right = false);
 // Bits of the padding's value, as elements of 2 or 4 bytes have them; elements of 1 byte take the lowest.
 void set_window_padding(uint32_t bits);
 // Loads end at `bytes` of L1 and go on at its begin; 0 is off.
@@ -34,8 +36,8 @@ void set_window_boundary(uint32_t bytes);
 // A load is repeated `times`, each `stride` units further: 16 rows, or with `along_columns` a block of columns.
 void set_window_repeat(uint32_t stride, uint32_t times, bool along_columns);
 struct WindowRegisters {
-  WindowImage image;
-  bool has_image = false;
+  WindowImage image, right_image;
+  bool has_image = false, has_right_image = false;
   uint32_t padding = 0, boundary = 0;
   uint32_t repeat_stride = 0, repeat_times = 1;
   bool repeat_columns = false;

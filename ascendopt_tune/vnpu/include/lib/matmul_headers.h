@@ -1,0 +1,154 @@
+// The high-level Matmul of the headers that ASCENDOPT_MATMUL_HEADERS names, for kernels of cube cores alone: what it takes
+// from CANN's inner headers, under their names, with the values and meanings they have there, and what CANN's
+// lib/matmul_intf.h makes of it. build/matmul_headers.py leads to those headers.
+#pragma once
+#include "kernel_operator.h"
+#include "kernel_tiling/cube_tiling_data.h"
+
+struct fp8_e8m0_t {  // of other models
+  uint8_t bits;
+};
+
+enum addr_cal_mode_t { inc = 0, dec = 1 };
+constexpr uint64_t get_imm(uint64_t value) { return value; }
+
+namespace AscendC {
+
+constexpr int32_t ONE_BYTE_BIT_SIZE = 8, HALF_FACTOR = 2, CUBE_MAX_SIZE = 256, BYTE_PER_FRACTAL = 512, MIX_NUM = 2;
+constexpr uint32_t INT4_TWO = 2, TOTAL_L0A_SIZE = 64 * 1024, TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L1_SIZE = 512 * 1024,
+                   CACHE_LINE_SIZE = 64;
+
+struct KfcCommClient;  // of mixed kernels
+enum class TraceId : uint32_t { KFC_CLIENT_POST_MSG = 0, MatMul_PROCESS_MSG, MatMul_CALC };
+
+// A type with a layout; a tensor of it is only a place.
+template <typename T>
+struct TensorTrait {
+  using LiteType = T;
+};
+template <typename T>
+class LocalTensor<TensorTrait<T>> {
+ public:
+  using PrimType = T;
+  void SetAddr(const TBuffAddr& address) { address_ = address; }
+  TBuffAddr address_;
+};
+
+template <bool outer, bool inner, typename A, typename B, typename C, typename D>
+struct ConditionalMulti : std::conditional<outer, std::conditional_t<inner, A, B>, std::conditional_t<inner, C, D>> {};
+template <typename T, typename... Others>
+constexpr bool SupportType() {
+  return (std::is_same_v<T, Others> || ...);
+}
+constexpr uint32_t ConstCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+constexpr uint32_t CeilDivision(uint32_t a, uint32_t b) { return b == 0 ? a : (a + b - 1) / b; }
+ASCENDC_INLINE void Barrier() {}  // for the device's compiler
+ASCENDC_INLINE int64_t GetSubBlockIdxImpl() { return GetSubBlockIdx(); }
+
+enum class BlockMode : uint8_t {
+  BLOCK_MODE_NORMAL = 0,
+  BLOCK_MODE_MATRIX,
+  BLOCK_MODE_VECTOR,
+  BLOCK_MODE_SMALL_CHANNEL,
+  BLOCK_MODE_DEPTHWISE,
+};
+enum class DeqScale : uint8_t { DEQ_NONE = 0, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
+struct DataCopyEnhancedParams {
+  BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
+  DeqScale deqScale = DeqScale::DEQ_NONE;
+  uint64_t deqValue = 0;
+  uint8_t sidStoreMode = 0;
+  bool isRelu = false;
+  uint64_t padValue = 0, deqTensorAddr = 0;
+};
+
+// A Matmul begins. The first one of a core finds the flags raised that say L0A, L0B and the table of biases are free; a
+// TPipe of the device raises them, and takes them down at its end.
+ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t, uint32_t*, uint32_t, uint8_t) {
+  const int32_t first = pipe->AllocEventID<HardEvent::M_MTE1>();
+  if (first != 0) {
+    pipe->ReleaseEventID<HardEvent::M_MTE1>(static_cast<int8_t>(first));
+    return;
+  }
+  detail::set_freed_flag<HardEvent::M_MTE1>(first);
+  detail::set_freed_flag<HardEvent::M_MTE1>(pipe->AllocEventID<HardEvent::M_MTE1>());
+  detail::set_freed_flag<HardEvent::M_MTE1>(pipe->AllocEventID<HardEvent::M_MTE1>());
+}
+ASCENDC_INLINE void InitShareBufEnd(TPipe*) {}
+
+// What the Matmul's own code calls by these names.
+namespace Impl::Detail {
+template <HardEvent event>
+ASCENDC_INLINE void SetFlag(int32_t id) {
+  if constexpr (event == HardEvent::M_MTE1)
+    AscendC::detail::set_freed_flag<event>(id);
+  else
+    AscendC::SetFlag<event>(id);
+}
+}  // namespace Impl::Detail
+
+}  // namespace AscendC
+
+#define TRACE_START(x) static_cast<void>(0)
+#define TRACE_STOP(x) static_cast<void>(0)
+#define __ASC_USE_RESERVED_UBUF__(...)
+
+#ifndef ASCENDC_CUBE_ONLY
+#error \
+    "the virtual NPU takes the Matmul of other headers (--matmul-headers, ASCENDOPT_MATMUL_HEADERS) for kernels of cube cores alone (ASCENDC_CUBE_ONLY); for mixed kernels use its own"
+#else
+#include "include/adv_api/matmul/matmul.h"
+
+namespace AscendC {
+
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY>;
+
+// Without a namespace there; kernels write them both ways.
+using ::BatchMode;
+using ::BatchOutMode;
+using ::CFG_IBSHARE_NORM;
+using ::CFG_MDL;
+using ::CFG_NORM;
+using ::CubeFormat;
+using ::GetBasicConfig;
+using ::GetIBShareNormConfig;
+using ::GetMDLConfig;
+using ::GetMMConfig;
+using ::GetNormalConfig;
+using ::GetSpecialMDLConfig;
+using ::IterateMode;
+using ::IterateOrder;
+using ::LayoutMode;
+using ::MatmulApiStaticTiling;
+using ::MatmulBatchParams;
+using ::MatmulConfig;
+using ::MatmulConfigMode;
+using ::MatmulFuncParams;
+using ::MatmulQuantParams;
+using ::MatmulShapeParams;
+using ::MM_CFG_BB;
+using ::ScheduleType;
+
+// Each object with the tiling behind it, or none: then the kernel calls Init.
+namespace detail {
+template <class M>
+ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object) {
+  object.SetSubBlockIdx(0);
+}
+template <class M, class T, class... Others>
+ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object, T* tiling, Others&&... others) {
+  object.SetSubBlockIdx(0);
+  if (tiling != nullptr) object.Init(tiling, pipe);
+  if constexpr (sizeof...(others) > 0) register_matmuls(pipe, others...);
+}
+}  // namespace detail
+
+}  // namespace AscendC
+
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) \
+  if ASCEND_IS_AIV                               \
+    return;                                      \
+  (static_cast<void>(workspace), AscendC::detail::register_matmuls(tpipe, __VA_ARGS__))
+#endif
