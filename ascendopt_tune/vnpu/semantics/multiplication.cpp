@@ -6,6 +6,7 @@
 #include "multiplication.h"
 
 #include "vnpu/cube.h"
+#include "vnpu/matmul_begin.h"
 
 namespace vnpu {
 namespace {
@@ -63,11 +64,17 @@ void Multiplication::check() const {
   require(cut_.base_k % (turns ? std::max(c0, 16) : c0) == 0, "baseK has to be a multiple of a tile's columns");
 }
 
-void Multiplication::init() {
+bool begin_matmul(bool constant_tiling) {
   Core& here = core();
-  if (!here.multiplies) here.scalar(ScalarKind::MatmulStart);
+  const bool first = !here.multiplies;
+  if (first) here.scalar(ScalarKind::MatmulStart);
   here.multiplies = true;
-  if (!m_.configuration.constant_tiling) here.scalar(ScalarKind::MatmulTiling);
+  if (!constant_tiling) here.scalar(ScalarKind::MatmulTiling);
+  return first;
+}
+
+void Multiplication::init() {
+  begin_matmul(m_.configuration.constant_tiling);
   allocate_flags(flags_);
   if (untiled()) return;
   check();

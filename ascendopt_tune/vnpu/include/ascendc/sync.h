@@ -30,14 +30,6 @@ ASCENDC_INLINE void SetFlag(int32_t eventID) {
   constexpr detail::PipePair p = detail::pipes_of(event);
   vnpu::set_flag(p.src, p.dst, eventID);
 }
-namespace detail {
-// One that says a place is free: at the kernel's end nobody has to have waited for it.
-template <HardEvent event>
-ASCENDC_INLINE void set_freed_flag(int32_t id) {
-  constexpr PipePair p = pipes_of(event);
-  vnpu::set_freed_flag(p.src, p.dst, id);
-}
-}  // namespace detail
 template <HardEvent event>
 ASCENDC_INLINE void WaitFlag(int32_t eventID) {
   constexpr detail::PipePair p = detail::pipes_of(event);

@@ -62,28 +62,17 @@ struct DataCopyEnhancedParams {
   uint64_t padValue = 0, deqTensorAddr = 0;
 };
 
-// A Matmul begins. The first one of a core finds the flags raised that say L0A, L0B and the table of biases are free; a
-// TPipe of the device raises them, and takes them down at its end.
+// A Matmul begins.
 ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t, uint32_t*, uint32_t, uint8_t) {
-  const int32_t first = pipe->AllocEventID<HardEvent::M_MTE1>();
-  if (first != 0) {
-    pipe->ReleaseEventID<HardEvent::M_MTE1>(static_cast<int8_t>(first));
-    return;
-  }
-  detail::set_freed_flag<HardEvent::M_MTE1>(first);
-  detail::set_freed_flag<HardEvent::M_MTE1>(pipe->AllocEventID<HardEvent::M_MTE1>());
-  detail::set_freed_flag<HardEvent::M_MTE1>(pipe->AllocEventID<HardEvent::M_MTE1>());
+  matmul_api::matmul_inner::begin_other_matmul(pipe);
 }
 ASCENDC_INLINE void InitShareBufEnd(TPipe*) {}
 
-// What the Matmul's own code calls by these names.
+// What the Matmul's own code calls by this name.
 namespace Impl::Detail {
 template <HardEvent event>
 ASCENDC_INLINE void SetFlag(int32_t id) {
-  if constexpr (event == HardEvent::M_MTE1)
-    AscendC::detail::set_freed_flag<event>(id);
-  else
-    AscendC::SetFlag<event>(id);
+  matmul_api::matmul_inner::set_flag_of_other<event>(id);
 }
 }  // namespace Impl::Detail
 
@@ -131,16 +120,18 @@ using ::MatmulShapeParams;
 using ::MM_CFG_BB;
 using ::ScheduleType;
 
-// Each object with the tiling behind it, or none: then the kernel calls Init.
+// Each object with the tiling behind it: nullptr where that is made of constants. Without one the kernel calls Init.
 namespace detail {
 template <class M>
 ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object) {
   object.SetSubBlockIdx(0);
+  SetTPipe(object, pipe);
 }
 template <class M, class T, class... Others>
 ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object, T* tiling, Others&&... others) {
   object.SetSubBlockIdx(0);
-  if (tiling != nullptr) object.Init(tiling, pipe);
+  object.Init(tiling, pipe);
+  if (tiling != nullptr) matmul_api::matmul_inner::read_tiling();
   if constexpr (sizeof...(others) > 0) register_matmuls(pipe, others...);
 }
 }  // namespace detail
