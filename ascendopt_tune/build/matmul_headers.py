@@ -2,7 +2,7 @@
 
 Its headers are compiled where they are. What they include besides is the virtual NPU's: a folder of links leads to the
 headers of the Matmul, and has a line that includes kernel_operator.h in place of every other one. Names that they take
-from CANN's inner headers are in ``vnpu/include/lib/matmul_headers.h``. Nothing of those headers is copied.
+from CANN's inner headers are in ``vnpu/include/vnpu_matmul_headers.h``. Nothing of those headers is copied.
 """
 
 from __future__ import annotations

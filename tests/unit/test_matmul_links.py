@@ -63,14 +63,17 @@ def test_keys_follow_the_contents(checkout: Path) -> None:
     assert found(checkout) == before
     (checkout / "impl/adv_api/detail/matmul/b/b.h").write_text("// another version\n")
     after = found(checkout)
-    assert after.digest != before.digest and after.links != before.links
+    assert after.digest != before.digest
+    assert after.links != before.links
     elsewhere = checkout.rename(checkout.parent / "moved")
-    assert found(elsewhere).digest == after.digest and found(elsewhere).links != after.links
+    assert found(elsewhere).digest == after.digest
+    assert found(elsewhere).links != after.links
 
 
 def test_a_folder_without_a_matmul(tmp_path: Path) -> None:
     with override(matmul_headers=tmp_path), pytest.raises(ToolchainError, match="there is no Matmul in") as refused:
         chosen(tmp_path / "links")
-    assert ENTRY in str(refused.value) and "--matmul-headers" in refused.value.hint
+    assert ENTRY in str(refused.value)
+    assert "--matmul-headers" in refused.value.hint
     with override(matmul_headers=None):
         assert chosen(tmp_path / "links") is None

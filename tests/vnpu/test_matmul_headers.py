@@ -24,7 +24,8 @@ from ascendopt_tune.settings import settings
 __all__ = ["default_options"]
 KERNELS = {
     "half_blocks": (np.float16, np.float32), "half_packets": (np.float16, np.float32),
-    "float_blocks": (np.float32, np.float32), "int8_packets": (np.int8, np.int32), "half_tiles": (np.float16, np.float16),
+    "float_blocks": (np.float32, np.float32), "int8_packets": (np.int8, np.int32),
+    "half_tiles": (np.float16, np.float16),
 }  # fmt: skip
 #: What both have to do alike, whatever the order: products, and the bytes that come and go.
 ALIKE = ("mac_instructions", "mte2_bytes", "fixpipe_bytes")
@@ -70,7 +71,8 @@ def both(kernel: str, t: CubeTiling, **how: int) -> tuple[Array, dict[str, Any]]
         c: Array = np.zeros((t.M, t.N), c_type)
         arrays = [*lie, np.zeros(t.N, np.float32), np.zeros(t.N, np.uint64), c]
         report = launch(kernel, arrays, t, MatmulCase(**how), blocks=t.usedCoreNum, binary=binary)
-        assert not report["hazards"] and not report["unwritten"], (report["hazards"][:1], report["unwritten"][:1])
+        assert not report["hazards"], report["hazards"][:1]
+        assert not report["unwritten"], report["unwritten"][:1]
         out.append(c.reshape(-1, t.M, 16).transpose(1, 0, 2).reshape(t.M, t.N) if kernel == "half_tiles" else c)
         reports.append(report["profile"])
     np.testing.assert_array_equal(out[0], out[1])

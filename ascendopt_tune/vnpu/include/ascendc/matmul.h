@@ -549,9 +549,8 @@ ASCENDC_INLINE void register_matmul(M& object, T&& tiling, Rest&&... rest) {
   register_matmul(rest...);
 }
 
-
-// A Matmul of other headers begins (lib/matmul_headers.h). It finds the flags raised that say L0A, L0B and the table of
-// biases are free; a TPipe of the device raises them, and takes them down at its end.
+// A Matmul of other headers begins (vnpu_matmul_headers.h). It finds the flags raised that say L0A, L0B and the table
+// of biases are free; a TPipe of the device raises them, and takes them down at its end.
 ASCENDC_INLINE void begin_other_matmul(TPipe* pipe) {
   if (!vnpu::begin_matmul(true)) return;
   constexpr int32_t flags = 3;

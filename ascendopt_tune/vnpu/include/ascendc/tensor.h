@@ -103,7 +103,9 @@ class LocalTensor {
   }
   // A number, as on the device.
   uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(address_.absAddr); }
-  uint64_t GetPhyAddr(uint32_t offset) const { return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset)); }
+  uint64_t GetPhyAddr(uint32_t offset) const {
+    return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset));
+  }
   T* pointer() const { return reinterpret_cast<T*>(address_.absAddr); }  // for the headers of this folder
   TPosition GetPosition() const { return static_cast<TPosition>(address_.logicPos); }
   uint32_t GetSize() const { return static_cast<uint32_t>(vnpu::elements_in<T>(address_.dataLen)); }  // elements

@@ -4,7 +4,11 @@
 #include "kernel_tiling/cube_tiling_data.h"
 
 #ifdef ASCENDOPT_MATMUL_HEADERS
-#include "lib/matmul_headers.h"
+#ifndef ASCENDC_CUBE_ONLY
+#error \
+    "the virtual NPU takes the Matmul of other headers (--matmul-headers, ASCENDOPT_MATMUL_HEADERS) for kernels of cube cores alone (ASCENDC_CUBE_ONLY); for mixed kernels use its own"
+#endif
+#include "vnpu_matmul_headers.h"
 #else
 namespace AscendC {
 using namespace matmul_api;

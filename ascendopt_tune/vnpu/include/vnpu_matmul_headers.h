@@ -1,5 +1,5 @@
-// The high-level Matmul of the headers that ASCENDOPT_MATMUL_HEADERS names, for kernels of cube cores alone: what it takes
-// from CANN's inner headers, under their names, with the values and meanings they have there, and what CANN's
+// The high-level Matmul of the headers that ASCENDOPT_MATMUL_HEADERS names, for kernels of cube cores alone: what it
+// takes from CANN's inner headers, under their names, with the values and meanings they have there, and what CANN's
 // lib/matmul_intf.h makes of it. build/matmul_headers.py leads to those headers.
 #pragma once
 #include "kernel_operator.h"
@@ -82,10 +82,7 @@ ASCENDC_INLINE void SetFlag(int32_t id) {
 #define TRACE_STOP(x) static_cast<void>(0)
 #define __ASC_USE_RESERVED_UBUF__(...)
 
-#ifndef ASCENDC_CUBE_ONLY
-#error \
-    "the virtual NPU takes the Matmul of other headers (--matmul-headers, ASCENDOPT_MATMUL_HEADERS) for kernels of cube cores alone (ASCENDC_CUBE_ONLY); for mixed kernels use its own"
-#else
+#if defined(ASCENDOPT_MATMUL_HEADERS) && defined(ASCENDC_CUBE_ONLY)
 #include "include/adv_api/matmul/matmul.h"
 
 namespace AscendC {
