@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ import pytest
 from cube_tiling import CubeTiling
 from test_cube import default_options, device
 from test_matmul import SOURCE, Array, MatmulCase, as_tiles, launch, near, tiling
+from typer.testing import CliRunner
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.matmul_headers import matmul_headers
+from ascendopt_tune.cli import app
 from ascendopt_tune.device.acl import Binary
-from ascendopt_tune.errors import KernelCompileError
-from ascendopt_tune.settings import settings
+from ascendopt_tune.errors import KernelCompileError, ToolchainError
+from ascendopt_tune.settings import override, settings
 
 __all__ = ["default_options"]
 KERNELS = {
@@ -110,3 +113,31 @@ def test_mixed_kernels_are_refused_by_name() -> None:
     with pytest.raises(KernelCompileError) as refused:
         device().compile(text, "matmul.cpp", options())
     assert "for kernels of cube cores alone" in str(refused.value.log)
+
+
+RUN = ["run", "--entry", "product", "--block-dim", "1", "--target", "virtual", "--json", "--kernel",
+       str(SOURCE.with_name("product.cpp")), "--output", "c=float32[64,64]",
+       *(word for name in "ab" for word in ("--input", f"{name}=float16[64,64]"))]  # fmt: skip
+
+
+def test_the_command_line_takes_them(tmp_path: Path) -> None:
+    """With the checks and limits of every candidate; with another key, and no longer than the command lasts."""
+    options()
+    checkout = str(settings().asc_devkit)
+    results = []
+    for more in ([], ["--matmul-headers", checkout]):
+        file = tmp_path / f"{len(results)}.npz"
+        done = CliRunner().invoke(app, [*RUN, "--outputs", str(file), *more])
+        assert done.exit_code == 0, done.output
+        results.append(np.load(file)["c"])
+        assert settings().matmul_headers is None
+    np.testing.assert_array_equal(*results)
+    with override(matmul_headers=checkout):
+        assert toolkit.find("virtual").version.startswith(toolkit.virtual().version + "-matmul-")
+    assert toolkit.find("virtual") == toolkit.virtual()
+
+
+def test_a_folder_without_a_matmul_is_told(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*RUN, "--matmul-headers", str(tmp_path)])
+    assert done.exit_code != 0
+    assert isinstance(done.exception, ToolchainError | SystemExit)
