@@ -62,6 +62,13 @@ struct DataCopyEnhancedParams {
   uint64_t padValue = 0, deqTensorAddr = 0;
 };
 
+// What they say is about copies from L0C, except that a vector (GEMV) is copied to L1 as it lies.
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
+                             const DataCopyEnhancedParams&) {
+  DataCopy(dst, src, params);
+}
+
 // A Matmul begins.
 ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t, uint32_t*, uint32_t, uint8_t) {
   matmul_api::matmul_inner::begin_other_matmul(pipe);
