@@ -5,6 +5,7 @@ Its headers are found through ``ASCENDOPT_ASC_DEVKIT``; without it these tests a
 
 from __future__ import annotations
 
+import random
 import re
 from functools import cache
 from pathlib import Path
@@ -106,6 +107,27 @@ def test_tails_and_turned_matrices(kernel: str, turn_a: int, turn_b: int) -> Non
 def test_blocks_one_by_one_on_two_cores() -> None:
     t = tiling(64, 96, 64, (32, 48, 32), usedCoreNum=2, singleCoreM=32)
     both("half_blocks", t, by_block=1)
+
+
+@pytest.mark.parametrize("kernel", ["half_blocks", "half_packets", "float_blocks"])
+def test_any_cut(kernel: str) -> None:
+    """40 random ones: what comes in may be more of theirs, which keep less in L1, never less."""
+    rng = random.Random(7)
+    alike = 0
+    for _ in range(40):
+        m, n, k = (rng.randint(1, 130) for _ in range(3))
+        t = tiling(m, n, k, (rng.choice([16, 32, 48]), rng.choice([16, 32, 64]), rng.choice([32, 64])),
+                   iterateOrder=rng.randint(0, 1), dbL0C=rng.randint(1, 2))  # fmt: skip
+        t.stepKa = t.stepKb = rng.choice([1, 2, 4])
+        t.depthA1 = t.depthB1 = 2 * t.stepKa
+        _, counted = both(kernel, t, turn_a=rng.randint(0, 1), turn_b=rng.randint(0, 1), by_block=rng.randint(0, 1))
+        theirs, ours = counted["mte2_bytes"]
+        assert theirs >= ours
+        alike += theirs == ours
+        for name in ("mac_instructions", "fixpipe_bytes"):
+            assert len(set(counted[name])) == 1, name
+    print(f"{kernel}: as many bytes to L1 in {alike} of 40")
+    assert alike >= 20
 
 
 def test_mixed_kernels_are_refused_by_name() -> None:
