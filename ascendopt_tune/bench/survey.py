@@ -77,8 +77,6 @@ def registry() -> Iterator[Surveyed]:
 def survey(folder: Path) -> Iterator[Surveyed]:
     """The operators below a folder, one after the other.
 
-    A folder whose host program can't be told is read as plain files: matching needs no more.
-
     Raises:
         OperatorError: there is no operator below the folder.
     """
@@ -86,11 +84,7 @@ def survey(folder: Path) -> Iterator[Surveyed]:
     if not found:
         raise OperatorError(f"{folder} has no operator below it.", "An operator is a folder with op_kernel/ in it.")
     for path in found:
-        try:
-            operator = load_project(path)
-            pair, auto_sync = operator.baseline, operator.auto_sync
-        except AscendOptError:
-            pair, auto_sync = _plain(path), True
+        pair, auto_sync = operator_pair(path)
         if pair.kernel:
             yield Surveyed(source_of(folder), str(path.relative_to(folder)), _counts(pair, auto_sync))
 
@@ -99,6 +93,18 @@ def source_of(folder: Path) -> str:
     """What a folder of operators is called: by its own name, or the one above a plain ``src``."""
     folder = folder.resolve()
     return folder.parent.name if folder.name == "src" else folder.name
+
+
+def operator_pair(folder: Path) -> tuple[Pair, bool]:
+    """Both programs of an operator's folder, and whether its kernel is built with automatic synchronization.
+
+    A folder whose host program can't be told is read as plain files: matching needs no more.
+    """
+    try:
+        operator = load_project(folder)
+    except AscendOptError:
+        return _plain(folder), True
+    return operator.baseline, operator.auto_sync
 
 
 def _plain(folder: Path) -> Pair:

@@ -1,0 +1,133 @@
+"""How many findings of a reading the motifs meet, at the very lines.
+
+blind_reading.csv holds what was found by reading 24 vector operators before any motif was asked: repository, operator,
+file, lines, class, expected effect, sizes, and what it is. ``first``: the motifs that met the finding when they were
+asked for the first time; ``met``: those that do now. A finding is met where a motif that the table of classes in
+docs/motifs.md names for its class has a rewrite there that does what the finding asks for (somebody looked).
+
+``python tests/bank/blind.py`` writes the table of docs/motifs.md; with ``REPOSITORY=FOLDER``, the folders that the
+operators of one, two or three checkouts are in, it asks the motifs again and names the findings they no longer meet.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ascendopt_tune.bench.survey import operator_pair
+from ascendopt_tune.files import write_between
+from ascendopt_tune.search.kernel.rules import rewrites_of
+
+READING, PAGE = Path(__file__).with_name("blind_reading.csv"), Path(__file__).parents[2] / "docs/motifs.md"
+BEGIN, END = "<!-- blind reading: written by tests/bank/blind.py -->", "<!-- end of the blind reading -->"
+_FEW = 3  # a class with fewer findings has no line of its own
+_NEAR = 2  # lines
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line of the reading."""
+
+    repository: str
+    op: str
+    file: str
+    lines: str
+    kind: str
+    effect: str
+    size: str
+    what: str
+    first: frozenset[str]
+    met: frozenset[str]
+
+    @property
+    def of_kernel(self) -> bool:
+        """Is it in device code? The others are the tiling program's."""
+        return bool(self.file) and "op_host" not in self.file
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """First and last lines."""
+        found = (re.fullmatch(r"(\d+)(?:-(\d+))?", part) for part in self.lines.split(";"))
+        return tuple((int(m[1]), int(m[2] or m[1])) for m in found if m is not None)
+
+
+def reading() -> tuple[Finding, ...]:
+    with READING.open(newline="") as file:
+        return tuple(
+            Finding(*(row[k] for k in list(row)[:8]), *(frozenset(row[k].split()) for k in ("first", "met")))
+            for row in csv.DictReader(file)
+        )
+
+
+def table() -> str:
+    """The findings of device code by class, the most frequent first."""
+    kernel = [f for f in reading() if f.of_kernel]
+    kinds = sorted({f.kind for f in kernel}, key=lambda k: (-len([f for f in kernel if f.kind == k]), k))
+    few = [k for k in kinds if len([f for f in kernel if f.kind == k]) < _FEW]
+    rows = ["| class | met at first | met now | by |", "|---|--:|--:|---|"]
+    for kind in (k for k in kinds if k not in few):
+        rows.append(_row(f"`{kind}`", [f for f in kernel if f.kind == kind]))
+    rows.append(_row(f"{len(few)} classes of fewer", [f for f in kernel if f.kind in few]))
+    rows.append(_row("those expected to matter most", [f for f in kernel if f.effect == "high"]))
+    rows.append(_row("all", kernel))
+    return "\n".join(rows)
+
+
+def _row(title: str, findings: list[Finding]) -> str:
+    first, now = (
+        sum(bool(names) for names in side) for side in zip(*((f.first, f.met) for f in findings), strict=True)
+    )
+    by = sorted({name for f in findings for name in f.met}) if title.startswith("`") else []
+    return f"| {title} | {first} of {len(findings)} | {now} of {len(findings)} | {', '.join(f'`{n}`' for n in by)} |"
+
+
+# -- asking the motifs again -------------------------------------------------------------------------------------------
+
+
+@cache
+def places(folder: Path) -> tuple[tuple[str, str, int, int], ...]:
+    """(motif, file, first line, last line) of each edit of each rewrite of an operator's kernel."""
+    pair, auto_sync = operator_pair(folder)
+    found = []
+    for motif, rewrites in rewrites_of(pair, auto_sync).items():
+        for edit in (e for rewrite in rewrites for e in rewrite.edits):
+            text = pair.kernel[edit.path].encode()
+            last = max(edit.start, edit.end - 1)
+            found.append((motif, edit.path, *(text[:at].count(b"\n") + 1 for at in (edit.start, last))))
+    return tuple(found)
+
+
+def motifs_at(finding: Finding, folder: Path) -> frozenset[str]:
+    """Motifs with an edit at the finding's lines."""
+    return frozenset(
+        motif
+        for motif, path, first, last in places(folder / finding.op)
+        if Path(path).name == Path(finding.file).name
+        and any(first <= end + _NEAR and last >= start - _NEAR for start, end in finding.spans)
+    )
+
+
+def unconfirmed(folders: Mapping[str, Path]) -> Iterator[str]:
+    """Findings that are said to be met by a motif that has no place there. ``folders``: repository -> its operators."""
+    for finding in reading():
+        if finding.repository in folders:
+            gone = finding.met - motifs_at(finding, folders[finding.repository])
+            if gone:
+                yield f"{finding.op} {finding.file}:{finding.lines} {finding.kind}: {', '.join(sorted(gone))}"
+
+
+def main() -> None:
+    if len(sys.argv) == 1:
+        write_between(PAGE, BEGIN, END, "the blind reading", table())
+        return
+    folders = {name: Path(folder) for name, _, folder in (a.partition("=") for a in sys.argv[1:])}
+    print(*unconfirmed(folders), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
