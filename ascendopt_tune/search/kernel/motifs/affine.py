@@ -12,6 +12,8 @@ from ....sources.cpp import parse
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SUM, _PRODUCT = ("+", "-"), "*"
+_CAST = re.compile(r"static_cast<[\w:\s]+>|(?:unsigned|u?int(?:8|16|32|64)_t|int|long|size_t)")
+_WIDE = re.compile(r"\b(?:u?int64_t|size_t|long)\b")
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,10 @@ def _is_affine(node: Node, name: str) -> bool:
     """Sums, differences, and products of which one factor at most has the variable."""
     if not _mentions(node, name) or node.type == "identifier":
         return True
-    if node.type in ("parenthesized_expression", "cast_expression", "unary_expression"):
+    inner = _cast(node)
+    if inner is not None:
+        return _is_affine(inner, name)
+    if node.type in ("parenthesized_expression", "unary_expression"):
         return _is_affine(node.named_children[-1], name)
     if node.type != "binary_expression":
         return False
@@ -97,6 +102,23 @@ def _is_affine(node: Node, name: str) -> bool:
     return operator.type in (*_SUM, _PRODUCT) and _is_affine(left, name) and _is_affine(right, name)
 
 
+def _cast(node: Node) -> Node | None:
+    """What a cast to an integer is of, however it is written; None for anything else."""
+    if node.type == "cast_expression":
+        return node.named_children[-1]
+    called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if node.type != "call_expression" or called is None or given is None or given.named_child_count != 1:
+        return None
+    return given.named_children[0] if _CAST.fullmatch((called.text or b"").decode()) else None
+
+
+def _kept(node: Node, inner: Node | None, text: str) -> str:
+    """``text`` in the cast of ``inner`` that ``node`` is, where that is to 64 bits: products behind it need them."""
+    given = (inner.text or b"").decode() if inner is not None else ""
+    cast = (node.text or b"").decode().removesuffix(")").removesuffix(given).rstrip("( \n")
+    return f"static_cast<int64_t>({text})" if inner is not None and _WIDE.search(cast) else text
+
+
 def _text(node: Node) -> str:
     text = (node.text or b"").decode()
     return f"({text})" if node.type in ("binary_expression", "conditional_expression") else text
@@ -106,8 +128,9 @@ def _step(node: Node, name: str) -> str:
     """What an affine expression grows by when the variable does by 1."""
     if node.type == "identifier":
         return "1"
-    if node.type in ("parenthesized_expression", "cast_expression"):
-        return _step(node.named_children[-1], name)
+    inner = _cast(node)
+    if inner is not None or node.type == "parenthesized_expression":
+        return _kept(node, inner, _step(inner or node.named_children[-1], name))
     if node.type == "unary_expression":
         return f"{(node.text or b'').decode()[0]}({_step(node.named_children[-1], name)})"
     left, operator, right = (node.child_by_field_name(f) for f in ("left", "operator", "right"))
@@ -130,9 +153,10 @@ def _at_zero(node: Node, name: str) -> str:
         return (node.text or b"").decode()
     if node.type == "identifier":
         return ""
-    if node.type in ("parenthesized_expression", "cast_expression"):
-        inner = _at_zero(node.named_children[-1], name)
-        return f"({inner})" if inner else ""
+    of = _cast(node)
+    if of is not None or node.type == "parenthesized_expression":
+        inner = _at_zero(of or node.named_children[-1], name)
+        return _kept(node, of, f"({inner})") if inner else ""
     if node.type == "unary_expression":
         inner = _at_zero(node.named_children[-1], name)
         return f"{(node.text or b'').decode()[0]}({inner})" if inner else ""

@@ -56,3 +56,10 @@ def reads(call: ApiCall) -> frozenset[str]:
 def depend(first: ApiCall, second: ApiCall) -> bool:
     """May the two touch the same bytes, at least one of them writing? By names of variables, so aliases are missed."""
     return bool(writes(first) & (reads(second) | writes(second)) or {root(a) for a in first.args} & writes(second))
+
+
+def is_barrier(call: ApiCall, pipe: str) -> bool:
+    """Is the call a barrier of the pipe, however it is spelled?"""
+    return (call.name == "PipeBarrier" and pipe in call.template) or (
+        call.name == "pipe_barrier" and call.args == (pipe,)
+    )

@@ -7,18 +7,14 @@ from collections.abc import Callable, Iterator
 from tree_sitter import Node
 
 from ....sources.cpp import Function, walk
-from .api import COPY, VECTOR, depend
+from .api import COPY, VECTOR, depend, is_barrier
 from .kernel_program import LOOPS, ApiCall, KernelProgram, neighbour, siblings
+from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
+from .turns import apart, turn_of
 
 # A copy pipe needs no barrier of its own either: queues and flags order what its copies touch.
 _STOPPING = ("PIPE_ALL", "PIPE_MTE2", "PIPE_MTE3")
-
-
-def is_barrier(call: ApiCall, pipe: str) -> bool:
-    return (call.name == "PipeBarrier" and pipe in call.template) or (
-        call.name == "pipe_barrier" and call.args == (pipe,)
-    )
 
 
 def _barriers(kernel: KernelProgram, pipe: str) -> list[ApiCall]:
@@ -110,12 +106,33 @@ def _vector_faster(kernel: KernelProgram) -> Iterator[Change]:
         assert c.statement is not None
         site = kernel.site(c.function, c.statement)
         yield _without(kernel, [c], f"PipeBarrier<PIPE_V> in {c.function.name} taken out", site)
+    for loop in counted_loops(kernel):
+        yield from _behind_loop(kernel, loop)
+
+
+def _behind_loop(kernel: KernelProgram, loop: CountedLoop) -> Iterator[Change]:
+    """The barrier that ends each turn of a loop whose turns touch different rows, made one behind the loop."""
+    last, turn = loop.block.steps[-1].call if loop.block.steps else None, turn_of(kernel, loop)
+    if last is None or last.statement is None or not is_barrier(last, "PIPE_V") or turn is None:
+        return
+    names, longer, calls = turn
+    if longer or any(c.name not in VECTOR for c in calls) or not apart(loop, calls, names):
+        return
+    f = loop.block.function
+    following = kernel.call_of(f, neighbour(loop.node, 1))
+    edits = [kernel.delete(f.path, last.statement)]
+    if following is None or not is_barrier(following, "PIPE_V"):
+        edits.append(kernel.after(f.path, loop.node, kernel.text(f.path, last.statement)))
+    site = f"{kernel.site(f, loop.node)}/behind"
+    yield Change(site, f"PipeBarrier<PIPE_V> of {f.name} once behind the loop, not in each turn", tuple(edits))
 
 
 def _needless(kernel: KernelProgram, barrier: ApiCall) -> bool:
     """Is what stands behind the barrier independent of what stands in front of it, by name?"""
     before, after = _around(kernel, barrier)
     if after is not None and (is_barrier(after, "PIPE_V") or is_barrier(after, "PIPE_ALL")):
+        return True
+    if _ended_by_barriers(kernel, barrier):
         return True
     if before is None or before.name not in VECTOR:
         return False
@@ -130,6 +147,17 @@ def _needless(kernel: KernelProgram, barrier: ApiCall) -> bool:
         if call.name not in ("EnQue", "FreeTensor", "SetFlag", "WaitFlag"):
             return False
     return False
+
+
+def _ended_by_barriers(kernel: KernelProgram, barrier: ApiCall) -> bool:
+    """Does the barrier follow a loop whose turns end with one, and that one precedes, so that no turn needs none?"""
+    assert barrier.statement is not None
+    loop = neighbour(barrier.statement, -1)
+    body = loop.child_by_field_name("body") if loop is not None and loop.type in LOOPS else None
+    if loop is None or body is None or not body.named_children:
+        return False
+    ends = (kernel.call_of(barrier.function, n) for n in (body.named_children[-1], neighbour(loop, -1)))
+    return all(c is not None and is_barrier(c, "PIPE_V") for c in ends)
 
 
 def _vector_slower(kernel: KernelProgram) -> Iterator[Change]:

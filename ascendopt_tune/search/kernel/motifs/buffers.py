@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from ....sources.cpp import Edit
-from .api import ACCUMULATING, ELEMENTWISE, SCALAR, UNARY, VECTOR, root
-from .barriers import is_barrier
+from .api import ACCUMULATING, ELEMENTWISE, SCALAR, UNARY, VECTOR, is_barrier, root
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif

@@ -70,10 +70,9 @@ def _deferred(kernel: KernelProgram, found: Sequence[_Pair], first: str) -> list
         lines = [f"AscendC::SetFlag<{_FLAG}>({_IDS}[{_COUNT} % 2]);", f"if ({_COUNT} > 0) {{ {_BEFORE} }}"]
         lines = [*([first] if first else []), *lines, f"{_COUNT}++;"]
         text = f"\n{kernel.indent(block.function.path, set_flag)}".join(lines)
-        edits += [
-            kernel.replace(block.function.path, set_flag, text),
-            kernel.delete(block.function.path, wait_flag),
-        ]
+        edits.append(kernel.replace(block.function.path, set_flag, text))
+        if wait_flag != set_flag:
+            edits.append(kernel.delete(block.function.path, wait_flag))
     return edits
 
 

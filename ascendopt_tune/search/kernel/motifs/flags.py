@@ -1,4 +1,8 @@
-"""Flags: a pair set and waited for at once stops one pipe for another; in a loop it does so in every turn."""
+"""Flags: a pair set and waited for at once stops one pipe for another; in a loop it does so in every turn.
+
+Many kernels have such pairs in a function of their own, ``SyncVToS()`` or ``SetWaitFlag<HardEvent::V_S>(...)``: each
+call of it is a pair.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,16 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from ....sources.cpp import Edit
+from ....sources.cpp import Edit, Function
 from .api import VECTOR
-from .kernel_program import ApiCall, Block, KernelProgram
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
 _EVENT = "HardEvent::V_S"
 _WAITS = {"SetFlag": "WaitFlag", "set_flag": "wait_flag"}
 _PIPES = re.compile(r"PIPE_(\w+)\s*,\s*PIPE_(\w+)")
+_NAMED = re.compile(r"\bHardEvent::\w+")
+_MAKES_ID = ("FetchEventID", "AllocEventID", "ReleaseEventID")
 
 
 def _event(call: ApiCall) -> str:
@@ -27,26 +33,67 @@ def _event(call: ApiCall) -> str:
 
 
 def pairs(kernel: KernelProgram) -> Iterator[tuple[Block, Node, Node, str]]:
-    """A flag set and waited for one behind the other, in code that runs again and again, however it is spelled.
+    """(block, where it is set, where it is waited for, event) of each flag that is waited for at once, in code that
+    runs again and again, however it is spelled.
 
-    ``SetFlag<E>(id); WaitFlag<E>(id);`` or ``set_flag(PIPE_A, PIPE_B, id); wait_flag(PIPE_A, PIPE_B, id);``.
+    ``SetFlag<E>(id); WaitFlag<E>(id);`` or ``set_flag(PIPE_A, PIPE_B, id); wait_flag(PIPE_A, PIPE_B, id);``; a call of
+    a function that does nothing else is both.
     """
+    own = _waiting(kernel)
     for block in kernel.blocks:
         if not kernel.repeated(block.function, block.node):
             continue
         steps = [s for s in block.steps if s.node.type != "comment"]
+        for step in steps:
+            if step.call is not None and step.call.name in own:
+                found = _NAMED.search(f"{step.call.template} {' '.join(step.call.args)}")
+                yield block, step.node, step.node, own[step.call.name] or (found[0] if found else step.call.name)
         for one, two in pairwise(steps):
-            a, b = one.call, two.call
-            if a is None or b is None or _WAITS.get(a.name) != b.name:
-                continue
-            if _event(a) and _event(a) == _event(b) and a.args == b.args:
-                yield block, one.node, two.node, _event(a)
+            event = _pair(one, two)
+            if event:
+                yield block, one.node, two.node, event
+
+
+def _pair(one: BlockStep, two: BlockStep) -> str:
+    """The event that the first statement sets and the second one waits for; empty where they don't."""
+    a, b = one.call, two.call
+    if a is None or b is None or _WAITS.get(a.name) != b.name or a.args != b.args:
+        return ""
+    return _event(a) if _event(a) == _event(b) else ""
+
+
+def _waiting(kernel: KernelProgram) -> dict[str, str]:
+    """The kernel's own functions that set a flag, wait for it, and do nothing else: name -> event, empty where the
+    caller says which.
+    """
+    out: dict[str, str | None] = {}
+    for f in kernel.program.functions:
+        name = f.name.partition("<")[0]
+        event = _only_waits(kernel, f)
+        out[name] = event if out.get(name, event) == event else None
+    return {name: event for name, event in out.items() if event is not None}
+
+
+def _only_waits(kernel: KernelProgram, f: Function) -> str | None:
+    """The event of a function that is a pair and what makes its event id; None for any other function."""
+    steps = [BlockStep(n, kernel.call_of(f, n)) for n in f.body.named_children if n.type != "comment"]
+    event = next((e for one, two in pairwise(steps) if (e := _pair(one, two))), "")
+    rest = [s for s in steps if s.call is None or s.call.name not in (*_WAITS, *_WAITS.values(), *_MAKES_ID)]
+    if not event or any(s.node.type != "declaration" or not _makes_id(kernel.text(f.path, s.node)) for s in rest):
+        return None
+    if sum(s.call is not None and s.call.name in _WAITS for s in steps) > 1:
+        return None
+    return event if _NAMED.fullmatch(event) else ""
+
+
+def _makes_id(declaration: str) -> bool:
+    return any(name in declaration for name in _MAKES_ID) or re.search(r"\bEVENT_ID\d\b", declaration) is not None
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     found = list(pairs(kernel))
     edits = [
-        tuple(kernel.delete(block.function.path, n) for n in (set_flag, wait_flag))
+        tuple(kernel.delete(block.function.path, n) for n in _statements(set_flag, wait_flag))
         for block, set_flag, wait_flag, _ in found
     ]
     if len(found) > 1:
@@ -61,12 +108,18 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
         if loop is None or outer is None or outer.type != "compound_statement" or wait_flag != block.steps[-1].node:
             continue
         path = block.function.path
-        edits_out = [kernel.delete(path, n) for n in (set_flag, wait_flag)]
+        statements = _statements(set_flag, wait_flag)
+        edits_out = [kernel.delete(path, n) for n in statements]
         indent = kernel.indent(path, loop)
-        moved = f"\n{indent}{kernel.text(path, set_flag)}\n{indent}{kernel.text(path, wait_flag)}"
+        moved = "".join(f"\n{indent}{kernel.text(path, n)}" for n in statements)
         edits_out.append(Edit(path, loop.end_byte, loop.end_byte, moved))
         site = f"{kernel.site(block.function, set_flag)}/behind"
         yield Change(site, f"{event} of {block.function.name} waited for once, behind the loop", tuple(edits_out))
+
+
+def _statements(set_flag: Node, wait_flag: Node) -> tuple[Node, ...]:
+    """The statements of a pair: two, or the one call that is both."""
+    return (set_flag,) if set_flag == wait_flag else (set_flag, wait_flag)
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .api import ACCUMULATING, VECTOR, root
-from .barriers import is_barrier
+from .api import ACCUMULATING, VECTOR, is_barrier, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
+from .turns import local_types
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,20 @@ def _statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
 
 
 def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
+    yield from _adjacent(kernel)
+    for block in kernel.blocks:
+        for i, step in enumerate(block.steps):
+            if step.call is not None and step.call.name == "Add" and len(step.call.args) == 4:
+                yield from _apart(kernel, block, i, step.call)
+
+
+def _adjacent(kernel: KernelProgram) -> Iterator[Change]:
     for pair in _pairs(kernel):
         a, b = pair.first, pair.second
         if len(a.args) != 4 or a.args[3:] != b.args[3:] or b.name != "Add" or a.name not in ("Mul", "Muls"):
             continue
         product, (target, *terms) = a.args[0], b.args[:3]
-        if product not in terms:
+        if product not in terms or not _floats(kernel, b):
             continue
         other = terms[1] if terms[0] == product else terms[0]
         if a.name == "Mul" and target == product and product in a.args[1:3] and other != product:
@@ -85,6 +93,99 @@ def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
             name = "Axpy" if a.name == "Muls" else "MulAddDst"
             text = b.spelled(name, target, a.args[1], a.args[2], b.args[3])
             yield _one(kernel, pair, text, f"{a.name} and Add made {name}")
+
+
+def _apart(kernel: KernelProgram, block: Block, i: int, total: ApiCall) -> Iterator[Change]:
+    """A product made some statements in front of the sum, or behind a condition of its own.
+
+    ``if (c) Muls(x, x, s, n);`` in front of ``Add(y, y, x, n);`` is ``if (c) Axpy(y, x, s, n); else Add(y, y, x, n);``.
+    """
+    target, *terms, count = total.args
+    for product in (t for t in terms if t != target and target in terms):
+        found = _made(kernel, block, i, product, target)
+        if found is None or found[1].args[3] != count or not _floats(kernel, total) or total.statement is None:
+            continue
+        k, made, head = found
+        if head and made.args[1] != product:
+            continue
+        path = block.function.path
+        text = total.spelled("Axpy" if made.name == "Muls" else "MulAddDst", target, *made.args[1:])
+        if head:
+            text = f"{head} {{ {text}; }} else {{ {kernel.text(path, total.node)}; }}"
+            lost = "PipeBarrier" in kernel.text(path, block.steps[k].node)
+            if lost and not any(s.call and is_barrier(s.call, "PIPE_V") for s in block.steps[k + 1 : i]):
+                text = f"PipeBarrier<PIPE_V>(); {text}"
+        else:
+            text += ";"
+        edits = (kernel.delete(path, block.steps[k].node), kernel.replace(path, total.statement, text))
+        site = kernel.site(block.function, block.steps[k].node)
+        what = f"{made.name} and Add made {'Axpy' if made.name == 'Muls' else 'MulAddDst'}"
+        yield Change(f"{site}/apart", f"{what} in {block.function.name}", edits)
+
+
+def _made(kernel: KernelProgram, block: Block, i: int, product: str, target: str) -> tuple[int, ApiCall, str] | None:
+    """(step, instruction, the condition it stands behind) that makes ``product``, which nothing but step ``i`` reads.
+
+    None where what stands between writes one of the operands, or where the two follow one another.
+    """
+    path = block.function.path
+    name, sum_ = (re.compile(rf"\b{re.escape(root(x))}\b") for x in (product, target))
+    for step in block.steps[i + 1 :]:
+        if name.search(kernel.text(path, step.node)):
+            if step.call is None or step.call.name != "FreeTensor":
+                return None
+            break
+    between: list[ApiCall] = []
+    for k in range(i - 1, -1, -1):
+        step = block.steps[k]
+        call, head = step.call, ""
+        if call is None:
+            call, head = _chosen(kernel, block, step)
+        if call is not None and call.args[:1] == (product,) and call.name in ("Mul", "Muls") and len(call.args) == 4:
+            sources = {root(a) for a in call.args[1:]}
+            kept = not any(writes(c) & sources for c in between) and root(target) not in sources | {root(product)}
+            near = not head and all(is_barrier(c, "PIPE_V") for c in between)
+            return (k, call, head) if kept and not near else None
+        if step.node.type == "comment":
+            continue
+        plain = step.call is not None and step.call.name in VECTOR | {"PipeBarrier", "pipe_barrier", "FreeTensor"}
+        if not plain or name.search(kernel.text(path, step.node)):
+            return None
+        assert step.call is not None
+        between.append(step.call)
+        if sum_.search(kernel.text(path, step.node)) and step.call.name == "FreeTensor":
+            return None
+    return None
+
+
+def _chosen(kernel: KernelProgram, block: Block, step: BlockStep) -> tuple[ApiCall | None, str]:
+    """The one instruction behind a condition, without another branch, and ``if (...)`` as written."""
+    then = step.node.child_by_field_name("consequence") if step.node.type == "if_statement" else None
+    if then is None or step.node.child_by_field_name("alternative") is not None:
+        return None, ""
+    statements = then.named_children if then.type == "compound_statement" else [then]
+    calls = [kernel.call_of(block.function, n) for n in statements if n.type != "comment"]
+    work = [c for c in calls if c is None or not is_barrier(c, "PIPE_V")]
+    if len(work) != 1 or work[0] is None:
+        return None, ""
+    head = kernel.program.files[block.function.path].data[step.node.start_byte : then.start_byte]
+    return work[0], head.decode("utf-8", "replace").strip()
+
+
+def _floats(kernel: KernelProgram, call: ApiCall) -> bool:
+    """Are the operands of a type that has products and sums in one instruction, as far as it is known?
+
+    Where a choice at compile time is around the call, that is taken to be one of types.
+    """
+    node = call.node.parent
+    while node is not None and node != call.function.node:
+        if node.type == "if_statement" and any(c.type == "constexpr" for c in node.children):
+            return True
+        node = node.parent
+    everywhere = local_types(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
+    kinds = {**everywhere, **local_types([kernel.text(call.path, call.function.node)])}
+    kind = kinds.get(root(call.args[0].removeprefix("this->")), "")
+    return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join({kind, *kernel.given(call.function, kind)}))
 
 
 def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
@@ -150,7 +251,8 @@ def _constant_faster(kernel: KernelProgram) -> Iterator[Change]:
             fill = step.call
             if fill is None or fill.name != "Duplicate" or len(fill.args) != 3:
                 continue
-            user = _only_user(kernel, block, i, fill)
+            adds = _added_to(kernel, block, i, fill)
+            user = _only_user(kernel, block, adds or i, fill)
             if user is None or user.name not in _SCALAR_FORM or len(user.args) != 4:
                 continue
             constant = fill.args[0]
@@ -158,14 +260,33 @@ def _constant_faster(kernel: KernelProgram) -> Iterator[Change]:
             if len(data) != 1 or (user.name in ("Sub", "Div") and user.args[2] != constant):
                 continue
             name, form = _SCALAR_FORM[user.name]
-            value = form.format(fill.args[1])
-            if user.name == "Div" and re.fullmatch(r"\(?\d+\)?", fill.args[1]):
+            held = block.steps[adds].call if adds else None
+            constant_value = held.args[2] if held is not None else fill.args[1]
+            value = form.format(constant_value)
+            if user.name == "Div" and re.fullmatch(r"\(?\d+\)?", constant_value):
                 continue  # an integer's reciprocal is 0
             assert user.statement is not None
             text = user.spelled(name, user.args[0], data[0], value, user.args[3])
-            edits = (kernel.delete(fill.path, step.node), kernel.replace(user.path, user.statement, f"{text};"))
+            edits = (
+                *(kernel.delete(fill.path, block.steps[k].node) for k in ((i, adds) if adds else (i,))),
+                kernel.replace(user.path, user.statement, f"{text};"),
+            )
             change = f"{user.name} with a constant tensor in {block.function.name} made {name}"
             yield Change(kernel.site(block.function, step.node), change, edits)
+
+
+def _added_to(kernel: KernelProgram, block: Block, i: int, fill: ApiCall) -> int | None:
+    """The step that adds a number to a tensor of zeros, or multiplies one of ones by it, right behind the fill."""
+    neutral = re.fullmatch(r"(?:\(\w+\)|static_cast<\w+>)?\(?([01])(?:\.0*)?[fFuU]?\)?", fill.args[1].strip())
+    for k in range(i + 1, len(block.steps)):
+        call = block.steps[k].call
+        if call is None:
+            return None
+        if not is_barrier(call, "PIPE_V"):
+            wanted = {"0": "Adds", "1": "Muls"}.get(neutral[1], "") if neutral else ""
+            same = call.args[:2] == (fill.args[0],) * 2 and call.args[3:] == fill.args[2:]
+            return k if call.name == wanted and same else None
+    return None
 
 
 def _only_user(kernel: KernelProgram, block: Block, i: int, fill: ApiCall) -> ApiCall | None:

@@ -199,6 +199,25 @@ class KernelProgram:
         name = node.child_by_field_name("name")
         return self.text(path, name).partition("<")[0].strip() if name is not None else ""
 
+    def given(self, f: Function, parameter: str) -> frozenset[str]:
+        """What the files give a template parameter of a method's class; nothing where it isn't one."""
+        found = self.class_node(f)
+        head = found[1].parent if found is not None else None
+        if found is None or head is None or head.type != "template_declaration":
+            return frozenset()
+        listed = head.child_by_field_name("parameters")
+        parameters = [self.text(found[0], n).split()[-1] for n in listed.named_children] if listed is not None else []
+        if parameter not in parameters:
+            return frozenset()
+        place = parameters.index(parameter)
+        named = re.compile(rf"\b{re.escape(self.title(*found))}\s*<([^<>;{{}}]*)>")
+        lists = (
+            m[1].split(",")
+            for s in self.program.files.values()
+            for m in named.finditer(s.data.decode("utf-8", "replace"))
+        )
+        return frozenset(args[place].strip() for args in lists if place < len(args))
+
     @cached_property
     def _class_words(self) -> dict[str, set[str]]:
         """Class name -> words of its text outside of function bodies: base classes, types of fields."""

@@ -197,6 +197,7 @@ def _value_faster(kernel: KernelProgram) -> Iterator[Change]:
         for step in block.steps:
             if step.node.type not in ("expression_statement", "declaration"):
                 yield from _kept(kernel, block, runs, taken)
+                yield from _in_condition(kernel, block, step, taken)
                 runs = {}
                 continue
             for text, node in _value_reads(kernel, block, step):
@@ -225,6 +226,31 @@ def _kept(
         edits += [kernel.replace(path, node, name) for _, node in places]
         site = f"{kernel.site(block.function, places[0][0].node)}/{text[:40]}"
         yield Change(site, f"{text} in {block.function.name} read once instead of {len(places)} times", tuple(edits))
+
+
+def _in_condition(kernel: KernelProgram, block: Block, step: BlockStep, taken: set[str]) -> Iterator[Change]:
+    """Values that a condition reads and what it decides on reads again."""
+    condition = step.node.child_by_field_name("condition") if step.node.type == "if_statement" else None
+    if condition is None:
+        return
+    asked = {kernel.text(block.function.path, n) for n in walk(condition) if n.type == "call_expression"}
+    written, changed = _written_in(kernel, block, step.node), _varying(kernel, block, step.node)
+    runs: dict[str, list[tuple[BlockStep, Node]]] = {}
+    for text, node in _value_reads(kernel, block, step):
+        if text in asked and root(text) not in written and not set(_WORD.findall(text)) & changed:
+            runs.setdefault(text, []).append((step, node))
+    yield from _kept(kernel, block, runs, taken)
+
+
+def _written_in(kernel: KernelProgram, block: Block, node: Node) -> set[str]:
+    """Names of tensors that calls below a node may write; those given to the kernel's own functions are among them."""
+    own, out = {f.name for f in kernel.functions}, set[str]()
+    for call in (kernel.call_at(block.function, n) for n in walk(node) if n.type == "call_expression"):
+        if call.name in VECTOR | COPY:
+            out |= writes(call)
+        elif call.name in own or call.name in ("SetValue", "DeQue", "AllocTensor", "FreeTensor"):
+            out |= {root(a) for a in call.args} | {root(call.receiver)}
+    return out
 
 
 def _value_slower(kernel: KernelProgram) -> Iterator[Change]:

@@ -14,14 +14,13 @@ from tree_sitter import Node
 
 from ....sources.cpp import walk
 from .affine import AffinePlace, affine, at, fixed, resolved
-from .api import BINARY, COPY, SCALAR, UNARY, root
-from .barriers import is_barrier
+from .api import BINARY, COPY, SCALAR, UNARY, is_barrier, root
 from .kernel_program import ApiCall, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change
 
 _ROWS = "rowsAtOnce"
-_NAMES = (_ROWS, "column")  # of variables of the new code
+_COLUMN = "column"
 _MOST_ROWS = 4095  # blocks of one DataCopyPad
 _MOST_REPEATS = 255  # repeats of one instruction, and blocks from one to the next
 _SET = re.compile(r"(?:(?:const\s+)?[A-Za-z_][\w:]*\s+)?([A-Za-z_]\w*)\s*=\s*([^;{}]+);", re.DOTALL)
@@ -30,18 +29,21 @@ _GOT = re.compile(r"\bauto\s+([A-Za-z_]\w*)\s*=[^;]*?\b(?:Get|AllocTensor|DeQue)
 _PATH = re.compile(r"(?:this->)?[A-Za-z_][\w.]*")
 
 
-def _usable(kernel: KernelProgram, loop: CountedLoop) -> bool:
-    """Does the loop count by 1, and is it none that a rewrite kept for when its condition doesn't hold?"""
+def _usable(kernel: KernelProgram, loop: CountedLoop, *names: str) -> bool:
+    """Does the loop count by 1, and is it none that a rewrite kept for when its condition doesn't hold?
+
+    ``names``: of variables of the new code, which the loop must have none of.
+    """
     path, node = loop.block.function.path, loop.node.parent
     branch = node.parent.parent if node is not None and node.parent is not None else None
     if branch is not None and branch.type == "if_statement":
         condition = branch.child_by_field_name("condition")
         if condition is not None and _ROWS in kernel.text(path, condition):
             return False
-    return loop.step == "1" and not any(name in kernel.text(path, loop.node) for name in _NAMES)
+    return loop.step == "1" and {_ROWS, *names}.isdisjoint(re.findall(r"\w+", kernel.text(path, loop.node)))
 
 
-def _turn(kernel: KernelProgram, loop: CountedLoop) -> tuple[dict[str, str], list[str], list[ApiCall]] | None:
+def turn_of(kernel: KernelProgram, loop: CountedLoop) -> tuple[dict[str, str], list[str], list[ApiCall]] | None:
     """(variables set in a turn, those of them that live longer, instructions); None if a turn does something else."""
     names: dict[str, str] = {}
     longer: list[str] = []
@@ -69,7 +71,7 @@ def _turn(kernel: KernelProgram, loop: CountedLoop) -> tuple[dict[str, str], lis
 def rows_in_one_copy(kernel: KernelProgram, types: dict[str, str]) -> Iterator[Change]:
     """A loop of copies a row between global memory and UB, made one DataCopyPad with gaps for each."""
     for loop in counted_loops(kernel):
-        turn = _turn(kernel, loop) if _usable(kernel, loop) else None
+        turn = turn_of(kernel, loop) if _usable(kernel, loop) else None
         if turn is None or any(c.name not in COPY for c in turn[2]):
             continue
         names, longer, calls = turn
@@ -155,12 +157,13 @@ def _length_of(call: ApiCall, kind: str) -> tuple[str | None, list[str]]:
     if _PATH.fullmatch(third):
         return f"{third}.blockLen", [*conditions, f"{third}.blockCount == 1"]
     fields = re.fullmatch(r"(?:(?:AscendC::)?DataCopy(?:Ext)?Params\s*)?\{(.*)\}", third, re.DOTALL)
-    parts = _parts(fields[1]) if fields else []
+    parts = listed(fields[1]) if fields else []
     plain = len(parts) >= 4 and re.fullmatch(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1\)*", parts[0])
     return (parts[1] if plain else None), conditions
 
 
-def _parts(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """What stands between the commas of a list, those within brackets left aside."""
     out, depth, start = [], 0, 0
     for k, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -218,8 +221,8 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
     """
     everywhere = local_types(source.data.decode("utf-8", "replace") for source in kernel.program.files.values())
     for loop in counted_loops(kernel):
-        phases = _phases(kernel, loop) if _usable(kernel, loop) else None
-        if phases is None or not _apart(loop, phases.calls, phases.names):
+        phases = _phases(kernel, loop) if _usable(kernel, loop, _COLUMN, "columnWidth") else None
+        if phases is None or not apart(loop, phases.calls, phases.names):
             continue
         f = loop.block.function
         types = {**everywhere, **local_types([kernel.text(f.path, f.node)])}
@@ -320,7 +323,7 @@ def _side(
     return out
 
 
-def _apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> bool:
+def apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> bool:
     """Does no row read or write what another row writes? Then the order of rows and instructions may change."""
     if any(not c.args for c in calls):
         return False

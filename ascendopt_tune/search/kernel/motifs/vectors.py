@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from ....sources.cpp import walk
-from .api import ELEMENTWISE, UNARY, VECTOR, reads, root, writes
-from .barriers import is_barrier
+from .api import ELEMENTWISE, UNARY, VECTOR, is_barrier, reads, root, writes
+from .broadcasts import rows_in_place
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
@@ -136,6 +136,7 @@ def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
     plain = {c.edits[0].start for c in _adjacent_rows(kernel)}
     yield from _adjacent_rows(kernel)
     yield from (c for c in rows_as_repeats(kernel) if c.edits[0].start not in plain)
+    yield from rows_in_place(kernel)
 
 
 def _adjacent_rows(kernel: KernelProgram) -> Iterator[Change]:

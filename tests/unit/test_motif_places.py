@@ -1,0 +1,241 @@
+"""Places that motifs find in other people's spelling, each with a twin where the same would be wrong or useless."""
+
+from __future__ import annotations
+
+import pytest
+
+from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+
+_PAIR = """event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::{0}));
+    SetFlag<HardEvent::{0}>(id); WaitFlag<HardEvent::{0}>(id);"""
+
+
+def after(motif: str, code: str, auto_sync: bool = False) -> list[str]:
+    """The kernel with each of the motif's rewrites."""
+    before = KernelProgram({"k.cpp": code}, {}, None, auto_sync)
+    return [r.kernel(before)["k.cpp"] for r in find(motif).optimize(before)]
+
+
+# -- flags in functions of their own -----------------------------------------------------------------------------------
+
+SYNC = """struct K {{
+  void Sync() {{ {body} }}
+  template <HardEvent event> void SetWait(HardEvent evt) {{
+    event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(evt)); SetFlag<event>(id); WaitFlag<event>(id);
+  }}
+  void Run() {{
+    for (int i = 0; i < turns; i++) {{
+      LocalTensor<float> x = q.DeQue<float>();
+      Exp(x, x, n);
+      DataCopy(outGm[i * n], x, n);
+      q.FreeTensor(x);
+      {call};
+    }}
+  }}
+  GlobalTensor<float> outGm;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "found"),
+    [
+        (_PAIR.format("V_S"), "Sync()", True),
+        (_PAIR.format("V_S"), "this->Sync()", True),
+        (_PAIR.format("V_S"), "SetWait<HardEvent::V_S>(HardEvent::V_S)", True),
+        (_PAIR.format("V_S") + " count++;", "Sync()", False),  # does something else, too
+        ("SetFlag<HardEvent::V_S>(ready);", "Sync()", False),  # whoever waits
+    ],
+)
+def test_a_call_of_a_function_that_only_waits_is_a_wait(body: str, call: str, found: bool) -> None:
+    rewritten = after("flag-pair", SYNC.format(body=body, call=call))
+    assert any(f"{call};" not in text and "WaitFlag<" in text for text in rewritten) is found
+
+
+@pytest.mark.parametrize(("event", "found"), [("MTE3_MTE2", 1), ("V_S", 0)])
+def test_a_store_that_a_function_waits_for_is_waited_for_one_turn_later(event: str, found: int) -> None:
+    rewritten = after("deferred-wait", SYNC.format(body="", call=f"SetWait<HardEvent::{event}>(HardEvent::{event})"))
+    assert len(rewritten) == found
+    for text in rewritten:
+        assert f"SetWait<HardEvent::{event}>(HardEvent::{event});" not in text
+        assert text.count("AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(storeDone[storesUnderWay % 2]);") == 1
+
+
+# -- barriers of loops -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("Sub(y[i * n], x[i * n], m, n);", True),
+        ("Sub(y[i * n], x[i * n], y, n);", False),  # reads what the first turn wrote
+        ("Max(m, m, x[i * n], n);", False),  # each turn needs the one before
+        ("Sub(y[i * n], x[i * n], m, n); Help(i);", False),  # whatever that does
+    ],
+)
+def test_a_barrier_of_each_turn_is_one_behind_a_loop_over_rows(turn: str, found: bool) -> None:
+    code = f"void f() {{ for (int i = 0; i < rows; i++) {{ {turn} PipeBarrier<PIPE_V>(); }} Exp(y, y, all); }}"
+    rewritten = after("vector-barrier", code)
+    assert any("n); }\nPipeBarrier<PIPE_V>(); Exp" in t.replace("  }", " }") for t in rewritten) is found
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "found"),
+    [
+        ("PipeBarrier<PIPE_V>();", "PipeBarrier<PIPE_V>();", True),
+        ("", "PipeBarrier<PIPE_V>();", False),  # no turn, no barrier
+        ("PipeBarrier<PIPE_V>();", "", False),
+    ],
+)
+def test_a_barrier_behind_a_loop_that_ends_with_one_is_needless(before: str, end: str, found: bool) -> None:
+    loop = f"for (int i = 1; i < rows; i++) {{ Max(m, m, x[i * n], n); {end} }}"
+    code = f"void f() {{ DataCopy(m, x, n); {before} {loop} PipeBarrier<PIPE_V>(); Exp(m, m, n); }}"
+    rewritten = after("vector-barrier", code)
+    assert any(t.endswith("}  Exp(m, m, n); }") and end in t.split("Max")[1] for t in rewritten) is found
+
+
+# -- products and sums that don't stand side by side -------------------------------------------------------------------
+
+SUM = "void f(LocalTensor<{kind}>& y) {{ for (;;) {{ {made} {between} Add(y, y, x, n); {behind} }} }}"
+SCALED = "if (scaled) { Muls(x, x, s, n); }"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({"made": SCALED}, "if (scaled) { Axpy(y, x, s, n); } else { Add(y, y, x, n); }"),
+        ({"made": SCALED, "between": "PipeBarrier<PIPE_V>(); q.FreeTensor(z);", "behind": "q.FreeTensor(x);"}, "Axpy"),
+        ({"made": "if (scaled) { Mul(x, x, w, n); }"}, "if (scaled) { MulAddDst(y, x, w, n); } else"),
+        ({"made": "Muls(x, z, s, n);", "between": "Muls(a, b, s, n);"}, "Axpy(y, z, s, n);"),
+        ({"made": SCALED, "behind": "Exp(a, x, n);"}, ""),  # the product is needed
+        ({"made": "if (scaled) { Muls(x, z, s, n); }"}, ""),  # what x is otherwise
+        ({"made": "if (scaled) { Muls(x, x, s, n); } else { Exp(x, x, n); }"}, ""),
+        ({"made": "if (scaled) { Muls(x, x, s, m); }"}, ""),  # of another length
+        ({"made": "Muls(x, z, s, n);", "between": "Exp(z, b, n);"}, ""),  # what it is made of has changed
+        ({"made": "Muls(x, z, s, n);", "between": "Help(x);"}, ""),
+        ({"made": SCALED, "kind": "int32_t"}, ""),  # there is no such instruction
+    ],
+)
+def test_a_product_in_front_of_a_sum_is_made_with_it(holes: dict[str, str], found: str) -> None:
+    code = SUM.format(**{"kind": "float", "between": "", "behind": "", **holes})
+    rewritten = after("fused-multiply-add", code)
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+@pytest.mark.parametrize(("given", "found"), [("half", 1), ("int16_t", 0)])
+def test_products_and_sums_of_integers_stay_two(given: str, found: int) -> None:
+    code = f"""template <typename T> class K {{
+      void Run(LocalTensor<T>& y) {{ Muls(x, z, s, n); Add(y, y, x, n); }}
+    }};
+    void f() {{ K<float> a; a.Run(y); K<{given}> b; b.Run(y); }}"""
+    assert len(after("fused-multiply-add", code)) == found
+    of_types = code.replace("Muls(x", "if constexpr (IsFloat<T>::value) { Muls(x").replace("x, n); }", "x, n); } }")
+    assert len(after("fused-multiply-add", of_types)) == 1
+
+
+# -- values, constants, rows -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("decision", "found"),
+    [
+        ("if (x.GetValue(0) > most) { most = x.GetValue(0); }", "if (value0 > most) { most = value0; }"),
+        ("if (x.GetValue(i) > most) { i++; most = x.GetValue(i); }", ""),  # another one
+        ("if (x.GetValue(0) > most) { Exp(x, x, n); most = x.GetValue(0); }", ""),  # changed since
+        ("if (x.GetValue(0) > most) { most = y.GetValue(0); }", ""),
+    ],
+)
+def test_a_value_that_decides_is_read_once(decision: str, found: str) -> None:
+    rewritten = after("kept-value", f"void f() {{ for (int i = 0; i < n; i++) {{ {decision} }} }}")
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "const auto value0 = x.GetValue(0);" in text for text in rewritten)
+
+
+@pytest.mark.parametrize(
+    ("fill", "found"),
+    [
+        ("Duplicate(c, (T)0, n); Adds(c, c, size, n);", "Muls(y, y, 1 / (size), n);"),
+        (
+            "Duplicate(c, static_cast<T>(0), n); PipeBarrier<PIPE_V>(); Adds(c, c, size, n);",
+            "Muls(y, y, 1 / (size), n)",
+        ),
+        ("Duplicate(c, 1.0f, n); Muls(c, c, size, n);", "Muls(y, y, 1 / (size), n);"),
+        ("Duplicate(c, 2.0f, n); Muls(c, c, size, n);", ""),  # another number
+        ("Duplicate(c, (T)0, n); Adds(c, c, size, n / 2);", ""),  # of a part
+        ("Duplicate(c, (T)0, n); Adds(c, x, size, n);", ""),
+    ],
+)
+def test_a_number_added_to_zeros_is_a_constant_tensor(fill: str, found: str) -> None:
+    rewritten = after("scalar-operand", f"void f() {{ {fill} Div(y, y, c, n); }}")
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Duplicate" not in text for text in rewritten)
+
+
+COPIES = """void f(LocalTensor<half>& to) {{
+  for (int32_t i = 0; i < rows; i++) {{
+    const int64_t from = static_cast<int64_t>(first) * width + {index} * width + column;
+    DataCopy(to[(start + i) * 512], gm[from], n);
+  }}
+}}
+GlobalTensor<half> gm;"""
+
+
+@pytest.mark.parametrize(
+    ("index", "found"),
+    [
+        ("static_cast<int64_t>(i)", "gm[(static_cast<int64_t>(first) * width + (column))]"),
+        ("int64_t(i)", "gm["),
+        ("static_cast<int64_t>(start + i)", "static_cast<int64_t>((start))"),  # still of 64 bits
+        ("Slot(i)", ""),
+        ("static_cast<int64_t>(i * i)", ""),
+    ],
+)
+def test_rows_are_found_behind_casts(index: str, found: str) -> None:
+    rewritten = after("strided-copy", COPIES.format(index=index))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "(static_cast<int64_t>(1)) * width" in text for text in rewritten)
+
+
+# -- a matrix of one value a row ---------------------------------------------------------------------------------------
+
+SPREAD = """void f(LocalTensor<{kind}>& x, LocalTensor<{kind}>& m) {{
+  uint32_t of[2] = {{{source}}};
+  uint32_t to[2] = {{rows, width}};
+  {between}
+  BroadCast<{kind}, 2, {axis}>(m, v, to, of, work);
+  PipeBarrier<PIPE_V>();
+  {used}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "Mul(x[column], x[column], m, static_cast<uint64_t>(columnWidth), static_cast<uint8_t>(rows), AscendC::"),
+        ({"used": "Axpy(x, m, s, size);"}, "Axpy(x[column], m, s,"),
+        ({"source": "1, width", "axis": "0", "used": "Sub(x, x, m, size);"}, "Sub(x[column], x[column], v[column],"),
+        ({"used": "Mul(x, x, m, size); Exp(m, x, size);"}, "if (rowsInPlace1) { Brcb(m, v,"),
+        ({"used": "Sub(x, m, x, size);"}, ""),  # the first operand of a difference is no value a row
+        ({"used": "Mul(m, x, m, size);"}, ""),  # written over what is read
+        ({"used": "Mul(x, x, m, size); Exp(x, m, size);"}, ""),  # the matrix is needed
+        ({"used": "Help(m); Mul(x, x, m, size);"}, ""),
+        ({"source": "rows, width"}, ""),
+        ({"between": "to[1] = 64;"}, ""),  # another shape
+        ({"kind": "int32_t"}, ""),
+    ],
+)
+def test_a_matrix_of_one_value_a_row_is_not_made(holes: dict[str, str], found: str) -> None:
+    given = {"kind": "float", "source": "rows, 1", "axis": "1", "between": "", "used": "Mul(x, x, m, size);", **holes}
+    rewritten = after("merged-rows", SPREAD.format(**given))
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert f"BroadCast<float, 2, {given['axis']}>(m, v, to, of, work);" in text  # where the shapes don't allow it
+
+
+def test_matrices_of_one_function_have_names_of_their_own() -> None:
+    one = SPREAD.format(kind="float", source="rows, 1", axis="1", between="", used="Mul(x, x, m, size);")
+    twice = one.replace("  Mul(x", "  Mul(x, x, m, size); BroadCast<float, 2, 1>(m, v, to, of); Mul(x")
+    assert [f"rowsInPlace{k}" in text for text, k in zip(after("merged-rows", twice), (1, 2), strict=True)] == [
+        True
+    ] * 2
