@@ -239,3 +239,14 @@ def test_matrices_of_one_function_have_names_of_their_own() -> None:
     assert [f"rowsInPlace{k}" in text for text, k in zip(after("merged-rows", twice), (1, 2), strict=True)] == [
         True
     ] * 2
+
+
+@pytest.mark.parametrize(("end", "behind", "wanted"), [(True, False, 1), (True, True, 0), (False, False, 0)])
+def test_rows_at_once_end_with_the_barrier_that_ended_each(end: bool, behind: bool, wanted: int) -> None:
+    barriers = ["PipeBarrier<PIPE_V>();" if there else "" for there in (end, behind)]
+    turn = f"Sub(y[i * n], x[i * n], m, n); {barriers[0]}"
+    code = f"void f(LocalTensor<float>& y) {{ for (int i = 0; i < rows; i++) {{ {turn} }} {barriers[1]} }}"
+    (text,) = after("merged-rows", code)
+    at_once, one_by_one = text.split(" else ")
+    assert at_once.count("PipeBarrier") == wanted
+    assert one_by_one.count("PipeBarrier") == end + behind

@@ -32,8 +32,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def root(expression: str) -> str:
-    """The variable an operand starts from: ``x`` of ``x[i * n]`` and of ``x.ReinterpretCast<int16_t>()``."""
-    found = _NAME.match(expression.lstrip("*&("))
+    """The variable an operand starts from: ``x`` of ``x[i * n]``, ``this->x`` and ``x.ReinterpretCast<int16_t>()``."""
+    found = _NAME.match(expression.lstrip("*&(").removeprefix("this->"))
     return found[0] if found else expression
 
 

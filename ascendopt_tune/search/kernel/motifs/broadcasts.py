@@ -64,7 +64,7 @@ def _spread(kernel: KernelProgram, block: Block, i: int, call: ApiCall) -> _Spre
         return None
     shapes = [_shape(kernel, call, a) for a in call.args[2:4]]
     used = _user(kernel, block, i, call.args[0])
-    if used is None or shapes[0] is None or shapes[1] is None or len(used.args) != 4:
+    if used is None or shapes[0] is None or shapes[1] is None or shapes[0][0] == "1" or len(used.args) != 4:
         return None
     (rows, width), source = shapes[0], shapes[1]
     by_value = source[1] == "1" and source[0] == rows

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from ....sources.cpp import walk
 from .affine import AffinePlace, affine, at, fixed, resolved
 from .api import BINARY, COPY, SCALAR, UNARY, is_barrier, root
-from .kernel_program import ApiCall, KernelProgram
+from .kernel_program import ApiCall, KernelProgram, neighbour
 from .loops import CountedLoop, counted_loops
 from .motif import Change
 
@@ -176,7 +176,8 @@ def listed(text: str) -> list[str]:
 # -- rows computed one by one ------------------------------------------------------------------------------------------
 
 
-_BY_ROW = BINARY | UNARY | SCALAR | frozenset(["Cast"])
+_OF_THREE = BINARY | frozenset(["FusedMulAdd", "MulAddDst"])
+_BY_ROW = _OF_THREE | UNARY | SCALAR | frozenset(["Axpy", "Cast"])
 _LEAVES = ("break_statement", "continue_statement", "goto_statement", "return_statement")
 _CHANGED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+*/%|&]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 
@@ -236,11 +237,22 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
         if phases.rest:
             head = kernel.program.files[f.path].data[loop.node.start_byte : loop.block.node.start_byte].decode().strip()
             text += f" {head} {{ {' '.join(phases.set_up)} {phases.rest}"
+        else:
+            text += ended(kernel, loop)
         whole = f"{{ {_rows(loop)} if ({' && '.join(conditions)}) {{ {text} }} else {{ {whole} }} }}"
         site = kernel.site(f, loop.node)
         instructions = ", ".join(dict.fromkeys(c.name for c in phases.calls))
         change = f"rows of {f.name} are repeats of {instructions} where their strides allow"
         yield Change(f"{site}/repeats", change, (kernel.replace(f.path, loop.node, whole),))
+
+
+def ended(kernel: KernelProgram, loop: CountedLoop) -> str:
+    """The barrier that ends each turn, for what comes in place of the loop; none where the compiler synchronizes."""
+    f, last = loop.block.function, loop.block.steps[-1].call
+    behind = kernel.call_of(f, neighbour(loop.node, 1))
+    if kernel.auto_sync or last is None or not is_barrier(last, "PIPE_V"):
+        return ""
+    return "" if behind is not None and is_barrier(behind, "PIPE_V") else " PipeBarrier<PIPE_V>();"
 
 
 def _all_rows(parts: Iterable[ApiCall | _Choice], texts: dict[int, str], between: str) -> str:
@@ -341,14 +353,15 @@ def _repeated(
     loop: CountedLoop, call: ApiCall, names: dict[str, str], types: dict[str, str]
 ) -> tuple[list[str], str] | None:
     """(conditions, the instruction for all rows in a loop over columns)."""
-    tensors = 3 if call.name in BINARY else 2
+    tensors = 3 if call.name in _OF_THREE else 2
     if len(call.args) != (3 if call.name in UNARY else 4) or "," in call.template:
         return None
     count, kind = call.args[-1], types.get(_target(call))
     places = [affine(a, loop.name, loop.first, names) for a in call.args[:tensors]]
     still = [a for a, p in zip(call.args[:tensors], places, strict=True) if p is None]
     still += [*call.args[tensors:], loop.bound, loop.first]
-    source = types.get(root(call.args[1].removeprefix("this->"))) if call.name == "Cast" else kind
+    of_its_own = call.name in ("Axpy", "Cast", "MulAddDst")  # types of sources and target may differ
+    source = types.get(root(call.args[1])) if of_its_own else kind
     if kind is None or source is None or "int4" in kind + source:
         return None
     if places[0] is None or not all(fixed(a, loop.name, names) for a in still):

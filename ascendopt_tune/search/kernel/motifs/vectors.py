@@ -13,7 +13,7 @@ from .broadcasts import rows_in_place
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
-from .turns import rows_as_repeats
+from .turns import ended, rows_as_repeats
 
 _OPERATOR = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Adds": "+", "Muls": "*"}
 _VECTOR_OF = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
@@ -148,7 +148,7 @@ def _adjacent_rows(kernel: KernelProgram) -> Iterator[Change]:
         path = loop.block.function.path
         indent = kernel.indent(path, loop.node)
         barrier = "" if kernel.auto_sync else f"PipeBarrier<PIPE_V>();\n{indent}"
-        text = f"\n{indent}{barrier}".join(f"{m};" for m in merged)
+        text = f"\n{indent}{barrier}".join(f"{m};" for m in merged) + ended(kernel, loop)
         names = ", ".join(dict.fromkeys(c.name for c in calls if c is not None))
         change = f"{names} of {loop.block.function.name} over all rows at once"
         yield Change(kernel.site(loop.block.function, loop.node), change, (kernel.replace(path, loop.node, text),))
