@@ -59,7 +59,18 @@ class Finding:
 def reading() -> tuple[Finding, ...]:
     with READING.open(newline="") as file:
         return tuple(
-            Finding(*(row[k] for k in list(row)[:8]), *(frozenset(row[k].split()) for k in ("first", "met")))
+            Finding(
+                repository=row["repository"],
+                op=row["op"],
+                file=row["file"],
+                lines=row["lines"],
+                kind=row["class"],
+                effect=row["effect"],
+                size=row["size"],
+                what=row["what"],
+                first=frozenset(row["first"].split()),
+                met=frozenset(row["met"].split()),
+            )
             for row in csv.DictReader(file)
         )
 
@@ -97,8 +108,8 @@ def places(folder: Path) -> tuple[tuple[str, str, int, int], ...]:
     for motif, rewrites in rewrites_of(pair, auto_sync).items():
         for edit in (e for rewrite in rewrites for e in rewrite.edits):
             text = pair.kernel[edit.path].encode()
-            last = max(edit.start, edit.end - 1)
-            found.append((motif, edit.path, *(text[:at].count(b"\n") + 1 for at in (edit.start, last))))
+            first, last = (text[:at].count(b"\n") + 1 for at in (edit.start, max(edit.start, edit.end - 1)))
+            found.append((motif, edit.path, first, last))
     return tuple(found)
 
 

@@ -42,6 +42,7 @@ SYNC = """struct K {{
         (_PAIR.format("V_S"), "Sync()", True),
         (_PAIR.format("V_S"), "this->Sync()", True),
         (_PAIR.format("V_S"), "SetWait<HardEvent::V_S>(HardEvent::V_S)", True),
+        (_PAIR.format("V_S"), "SetWait<HardEvent::V_MTE3>(HardEvent::V_MTE3)", False),  # costs nothing
         (_PAIR.format("V_S") + " count++;", "Sync()", False),  # does something else, too
         ("SetFlag<HardEvent::V_S>(ready);", "Sync()", False),  # whoever waits
     ],
@@ -250,3 +251,40 @@ def test_rows_at_once_end_with_the_barrier_that_ended_each(end: bool, behind: bo
     at_once, one_by_one = text.split(" else ")
     assert at_once.count("PipeBarrier") == wanted
     assert one_by_one.count("PipeBarrier") == end + behind
+
+
+# -- one buffer or two -------------------------------------------------------------------------------------------------
+
+TILES = """constexpr int32_t BUFFERS = {number};
+class K {{
+  void Init(TPipe* pipe) {{ pipe->InitBuffer(q, {said}, 512); }}
+  void Run() {{ for (int i = 0; i < tiles; i++) {{ CopyIn(i); Compute(i); }} }}
+  void CopyIn(int i) {{ LocalTensor<half> x = q.AllocTensor<half>(); DataCopy(x, gm[i * n], n); q.EnQue(x); }}
+  void Compute(int i) {{ LocalTensor<half> x = q.DeQue<half>(); Exp(y, x, n); q.FreeTensor(x); }}
+  void Power({parameter}) {{}}
+  TQue<TPosition::VECIN, BUFFERS> q;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "found"), [(1, "BUFFERS", 0), (2, "BUFFERS", 1), (2, "1", 0), (2, "tiling.n", 1)]
+)
+def test_the_next_tile_is_asked_for_where_there_may_be_a_buffer_for_it(number: int, said: str, found: int) -> None:
+    assert len(after("early-fetch", TILES.format(number=number, said=said, parameter=""))) == found
+
+
+@pytest.mark.parametrize(
+    ("parameter", "more", "found"),
+    [
+        ("", "", "InitBuffer(q, BUFFERS, 512)"),
+        ("TQue<TPosition::VECIN, 1> given, float x", "", "void Power(TQue<TPosition::VECIN, BUFFERS> given, float x)"),
+        ("TQue<TPosition::VECIN, 1> given, float x", "TQue<TPosition::VECIN, 1> r;", ""),  # which of them is given?
+    ],
+)
+def test_a_number_of_buffers_changes_in_all_types_that_have_it(parameter: str, more: str, found: str) -> None:
+    code = TILES.format(number=1, said="BUFFERS", parameter=parameter).replace(
+        "  TQue<TPosition::VECIN, B", f"  {more} TQue<TPosition::VECIN, B"
+    )
+    rewritten = after("double-buffer", code)
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "BUFFERS = 2;" in text for text in rewritten)

@@ -13,6 +13,7 @@ from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif
 
+_QUEUE_OF_ONE = re.compile(rb"([(,]\s*(?:const\s+)?)?\b(?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*(1)\s*>")
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
 
 
@@ -28,10 +29,24 @@ def _single_faster(kernel: KernelProgram) -> Iterator[Change]:
     single = [c for c in _queue_buffers(kernel) if c.args[1] == "1" and not _filled_once(kernel, c)]
     names = {c.args[1] for c in _queue_buffers(kernel)}
     for constant in kernel.constants:
-        if constant.value == 1 and constant.name in names:
-            edit = Edit(constant.path, constant.start, constant.end, "2")
-            yield Change(f"constant/{constant.name}", f"{constant.name} 1 -> 2: two buffers a queue", (edit,))
+        said = _said_twice(kernel, constant.name) if constant.value == 1 and constant.name in names else None
+        if said is not None:
+            edits = (Edit(constant.path, constant.start, constant.end, "2"), *said)
+            yield Change(f"constant/{constant.name}", f"{constant.name} 1 -> 2: two buffers a queue", edits)
     yield from _numbers(kernel, single, "2", "two buffers")
+
+
+def _said_twice(kernel: KernelProgram, name: str) -> tuple[Edit, ...] | None:
+    """Where functions spell the type of a queue with a 1 for the constant, the constant in its place.
+
+    None where other queues have that 1 as well.
+    """
+    files = kernel.program.files.items()
+    if not any(re.search(rb"\bTQue\s*<\s*[\w:]+\s*,\s*%s\s*>" % name.encode(), s.data) for _, s in files):
+        return ()
+    found = [(path, m) for path, s in files for m in _QUEUE_OF_ONE.finditer(s.data)]
+    given = [Edit(path, *m.span(2), name) for path, m in found if m[1]]
+    return tuple(given) if not given or len(given) == len(found) else None
 
 
 def _filled_once(kernel: KernelProgram, made: ApiCall) -> bool:

@@ -287,8 +287,19 @@ def _fetchers(kernel: KernelProgram) -> set[str]:
     return {f for f, names in calls.items() if "EnQue" in names and names & COPY and "DeQue" not in names}
 
 
+def _with_room(kernel: KernelProgram) -> set[str]:
+    """Those whose queues may have a second buffer: one tile is still held when the next is asked for."""
+    ones = {"1", *(c.name for c in kernel.constants if c.value == 1)}
+    made: dict[str, set[str]] = {}
+    for c in kernel.named("InitBuffer"):
+        if len(c.args) == 3:
+            made.setdefault(root(c.args[0]), set()).add(c.args[1])
+    single = {queue for queue, numbers in made.items() if numbers <= ones}
+    return _fetchers(kernel) - {c.function.name for c in kernel.named("AllocTensor") if root(c.receiver) in single}
+
+
 def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
-    fetchers = _fetchers(kernel)
+    fetchers = _with_room(kernel)
     for loop in counted_loops(kernel):
         steps, path = loop.block.steps, loop.block.function.path
         index = next((i for i, s in enumerate(steps) if s.node.type != "declaration"), len(steps))
