@@ -1,0 +1,77 @@
+"""Other people's spelling, written small: what motifs make of each kernel of motif_forms/ is right, and not slower.
+
+The head of each file says what it computes, its case, and the motif that is to meet it, with the number of its places.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ascendopt_tune.build.toolkit import virtual
+from ascendopt_tune.evaluate.evaluator import Evaluator
+from ascendopt_tune.evaluate.gate import Gate
+from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.search.kernel.rules import applied, rewrites_of
+from ascendopt_tune.sources.arguments import direct_signature, parse_domain, parse_tensor
+from ascendopt_tune.sources.project import load_direct
+
+FOLDER = Path(__file__).with_name("motif_forms")
+_HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\d) places?\n")
+
+_Tensor = Any
+FORMULAS: dict[str, Callable[..., _Tensor]] = {
+    "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
+    "spread_row": lambda x, g: (x - g) * g,
+    "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
+    "waits_in_functions": lambda x: x * x,
+}
+DOMAINS = {"spread_values": "s=0.5:4"}
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    with Evaluator(virtual(), "ascend910b4", workers=1, build_dir=tmp_path_factory.mktemp("build")) as opened:
+        yield opened
+
+
+def test_every_form_has_its_formula() -> None:
+    assert {path.stem for path in FOLDER.glob("*.cpp")} == set(FORMULAS)
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Evaluator) -> None:
+    path = FOLDER / f"{name}.cpp"
+    found = _HEAD.search(path.read_text())
+    assert found is not None
+    inputs, outputs = (dict(map(parse_tensor, found[i].split())) for i in (1, 2))
+    operator = load_direct(path, name, int(found[3]))
+    signature = direct_signature(operator, inputs, outputs, {})
+    domain = dict([parse_domain(DOMAINS[name], signature)]) if name in DOMAINS else {}
+    dtype = getattr(torch, next(iter(outputs.values())).dtype)
+
+    def reference(*tensors: _Tensor, **_: Any) -> _Tensor:
+        return FORMULAS[name](*(t.double() for t in tensors)).to(dtype)
+
+    operator = dataclasses.replace(operator, reference=reference, settings={"domain": domain})
+    gate = Gate(operator, Case(tuple(inputs.values()), tuple(outputs.values())), evaluator, signature=signature)
+    before = gate.evaluate(operator.baseline).outcome
+    assert isinstance(before, Timed), before
+    rewrites = [
+        r for r in rewrites_of(operator.baseline, operator.auto_sync)[found[4]] if r.site not in ("all", "needless")
+    ]
+    assert len(rewrites) == int(found[5])
+    for group in [(r,) for r in rewrites] + ([tuple(rewrites)] if len(rewrites) > 1 else []):
+        pair = applied(operator.baseline, group)
+        assert pair is not None
+        after = gate.evaluate(pair).outcome
+        assert isinstance(after, Timed), (group[0].site, after)
+        assert after.profile.task_duration_us <= before.profile.task_duration_us * 1.001, group[0].site
