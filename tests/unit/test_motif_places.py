@@ -288,3 +288,45 @@ def test_a_number_of_buffers_changes_in_all_types_that_have_it(parameter: str, m
     rewritten = after("double-buffer", code)
     assert len(rewritten) == bool(found)
     assert all(found in text and "BUFFERS = 2;" in text for text in rewritten)
+
+
+# -- a copy or a cast --------------------------------------------------------------------------------------------------
+
+CHOICE = """template <typename T> void f() {{
+  {made} {between}
+  LocalTensor<T> y = out.AllocTensor<T>();
+  if constexpr ({condition}) {{ {copied} }} else {{ Cast(y, a, RoundMode::CAST_RINT, n); }}
+  {behind}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "if constexpr (same) { Muls(y, a, s, n); } else { Muls(a, a, s, n);"),
+        (
+            {"copied": "Adds(y, a, 0.0f, n);", "between": "PipeBarrier<PIPE_V>();"},
+            "Muls(a, a, s, n); PipeBarrier<PIPE_V>();",
+        ),
+        ({"copied": "Muls(y, a, (float)1.0, n);"}, "{ Muls(y, a, s, n); }"),
+        ({"copied": "Muls(y, a, 2.0f, n);"}, ""),
+        ({"behind": "Exp(b, a, n);"}, ""),  # what was made is needed
+        ({"between": "Exp(b, a, n);"}, ""),
+        ({"between": "Help();"}, ""),
+        ({"made": "Axpy(a, b, s, n);"}, ""),  # adds to what is there
+        ({"copied": "DataCopy(y, b, n);"}, ""),
+    ],
+)
+def test_what_is_copied_where_the_types_agree_is_made_there(holes: dict[str, str], found: str) -> None:
+    given = {
+        "made": "Muls(a, a, s, n);",
+        "between": "",
+        "condition": "same",
+        "copied": "DataCopy(y, a, n);",
+        "behind": "",
+    }
+    rewritten = [
+        t for t in after("extra-copy", CHOICE.format(**{**given, **holes})) if "else { Muls(a" in " ".join(t.split())
+    ]
+    assert len(rewritten) == bool(found)
+    assert all(found in " ".join(text.split()) for text in rewritten)

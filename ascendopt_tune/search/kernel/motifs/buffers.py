@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit
 from .api import ACCUMULATING, ELEMENTWISE, SCALAR, UNARY, VECTOR, is_barrier, root
+from .choices import made_in_its_branch
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif
@@ -258,6 +259,7 @@ def _maker(kernel: KernelProgram, block: Block, i: int, target: str, source: str
 def _extra_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from _copied_faster(kernel)
     yield from _results_faster(kernel)
+    yield from made_in_its_branch(kernel)
 
 
 def _copied_slower(kernel: KernelProgram) -> Iterator[Change]:
