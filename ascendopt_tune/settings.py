@@ -270,8 +270,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "matmul_headers",
         _path,
-        "A checkout of asc-devkit, or the folder `asc` of a CANN: on the virtual NPU, kernels of cube cores alone are "
-        "compiled with its high-level Matmul (docs/cube.md).",
+        "A checkout of asc-devkit, or a CANN that has it in its folder `asc`: on the virtual NPU, kernels are compiled "
+        "with its high-level Matmul (docs/cube.md).",
         "the virtual NPU's own Matmul",
     ),
     Variable("cxx", str, "The host compiler.", "`g++`, else `clang++`"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -21,14 +22,22 @@ from ..files import locked, read_source
 from ..settings import settings
 
 _ENTRY = "include/adv_api/matmul/matmul.h"
-_OWN = ("include/adv_api/matmul/", "impl/adv_api/detail/matmul/", "impl/adv_api/tiling/matmul/")
+_MIXED = "impl/adv_api/detail/kfc/kernel_kfc.h"  # what mixed kernels need besides; older headers may have none
+_OWN = (
+    "include/adv_api/matmul/",
+    "impl/adv_api/detail/matmul/",
+    "impl/adv_api/detail/kfc/",
+    "impl/adv_api/tiling/matmul/",
+)
+# Where a CANN has it that is laid out in another way (kernels include lib/matmul_intf.h from there).
+_OLD = "compiler/tikcpp/tikcfw/lib/matmul_intf.h"
 # Where an #include of them is looked up, in the checkout as in the folder of links.
 _FOLDERS = ("", "include", "include/adv_api", "impl/adv_api", "include/basic_api", "impl/basic_api")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _FORWARD = '#include "kernel_operator.h"\n'
 _NEXT = (
-    "Name a checkout of asc-devkit with --matmul-headers or ASCENDOPT_MATMUL_HEADERS, or leave it out: the virtual NPU "
-    "has a Matmul of its own."
+    "Name a checkout of asc-devkit, or a CANN that has its folder asc, with --matmul-headers or "
+    "ASCENDOPT_MATMUL_HEADERS, or leave it out: the virtual NPU has a Matmul of its own."
 )
 
 
@@ -65,13 +74,12 @@ def chosen(folder: Path) -> MatmulHeaders | None:
 
 @cache
 def matmul_headers(source: Path, folder: Path) -> MatmulHeaders:
-    """Those of the checkout ``source``; makes the folder of links below ``folder`` on first use, and says so on stderr.
+    """Those of ``source``, a checkout or a CANN; makes the folder of links in ``folder`` on first use, and says so.
 
     Raises:
         ToolchainError: as :func:`chosen`.
     """
-    if not (source / _ENTRY).is_file():
-        raise ToolchainError(f"there is no Matmul in {source}: {_ENTRY} is missing.", _NEXT)
+    source = _root(source)
     own, others = _reached(source)
     digest = hashlib.sha256()
     for name, text in sorted(own.items()):
@@ -96,6 +104,16 @@ def matmul_headers(source: Path, folder: Path) -> MatmulHeaders:
     return found
 
 
+def _root(place: Path) -> Path:
+    """Where ``include`` and ``impl`` are: there, or in the folder ``asc`` of a CANN, which may be its machine's."""
+    for folder in (place, place / "asc", place / f"{platform.machine()}-linux" / "asc"):
+        if (folder / _ENTRY).is_file():
+            return folder.resolve()
+    if (place / _OLD).is_file():
+        raise ToolchainError(f"the Matmul of {place} is laid out in another way than asc-devkit's: {_OLD}.", _NEXT)
+    raise ToolchainError(f"there is no Matmul in {place}: {_ENTRY} is missing.", _NEXT)
+
+
 def _license(source: Path) -> str:
     try:
         lines = [line.strip() for line in read_source(source / "LICENSE").splitlines() if line.strip()]
@@ -108,7 +126,7 @@ def _reached(source: Path) -> tuple[dict[str, str], set[str]]:
     """(texts of the Matmul's own headers, names of the others that they include), by their paths in ``source``."""
     own: dict[str, str] = {}
     others: set[str] = set()
-    todo = [_ENTRY]
+    todo = [_ENTRY] + [_MIXED] * (source / _MIXED).is_file()
     while todo:
         name = todo.pop()
         if name in own or name in others:

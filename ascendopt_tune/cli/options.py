@@ -102,7 +102,7 @@ MatmulHeaders = Annotated[
     typer.Option(
         "--matmul-headers",
         metavar="FOLDER",
-        help="Compile with the high-level Matmul of this checkout of asc-devkit, not the virtual NPU's own.",
+        help="Compile with the high-level Matmul of this asc-devkit or CANN, not the virtual NPU's own.",
         rich_help_panel=_OPERATOR,
         callback=_remember,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,35 @@ def test_a_folder_without_a_matmul(tmp_path: Path) -> None:
     assert "--matmul-headers" in refused.value.hint
     with override(matmul_headers=None):
         assert chosen(tmp_path / "links") is None
+
+
+@pytest.mark.parametrize("folder", ["asc", f"{platform.machine()}-linux/asc"])
+def test_a_cann_has_them_in_a_folder_of_its_own(checkout: Path, folder: str) -> None:
+    cann = checkout.parent / "cann"
+    (cann / folder).parent.mkdir(parents=True)
+    here = found(checkout)
+    checkout.rename(cann / folder)
+    there = found(cann)
+    assert there.source == cann / folder
+    assert there.digest == here.digest
+    assert found(cann / folder).source == there.source
+
+
+def test_an_older_cann_is_told(tmp_path: Path) -> None:
+    old = tmp_path / "compiler/tikcpp/tikcfw/lib/matmul_intf.h"
+    old.parent.mkdir(parents=True)
+    old.write_text("")
+    with pytest.raises(ToolchainError, match="laid out in another way"):
+        found(tmp_path)
+
+
+def test_what_mixed_kernels_need_is_linked_where_it_is(checkout: Path) -> None:
+    name = "impl/adv_api/detail/kfc/kernel_kfc.h"
+    without = found(checkout)
+    assert not (without.links / name).exists()
+    (checkout / name).parent.mkdir(parents=True)
+    (checkout / name).write_text('#include "../matmul/unused.h"\n')
+    linked = found(checkout)
+    assert linked.digest != without.digest
+    assert (linked.links / name).is_symlink()
+    assert (linked.links / "impl/adv_api/detail/matmul/unused.h").is_symlink()

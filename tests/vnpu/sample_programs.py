@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ LAUNCH = re.compile(
     r"\((?P<given>[^;]*?)\);"
 )
 CONSTANT = re.compile(r"constexpr\s+(?:static\s+)?u?int\d+_t\s+(\w+)\s*=\s*(\d+);")
+#: Runs a script of numpy's with the same random numbers every time.
+SEEDED = """import numpy, runpy, sys
+numpy.random.seed(7)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")"""
 HEAD = "#define main aot_host_main\n#define AOT_HOST_LAUNCH(...) ((void)0)\n#include <string>\n#include <vector>\n"
 
 
@@ -62,11 +68,11 @@ def _call(launch: re.Match[str]) -> str:
     return f"({made})({launch['given']});"
 
 
-def build(folder: Path, work: Path, defines: tuple[str, ...] = ()) -> None:
-    """The kernels as a binary, and the program around them (direct_program.h)."""
+def build(folder: Path, work: Path, defines: tuple[str, ...] = (), more: Sequence[str] = ()) -> None:
+    """The kernels as a binary, with ``more`` options, and the program around them (direct_program.h)."""
     source, prefix = next(folder.glob("*.asc")), toolkit.virtual().prefix
     text = source.read_text()
-    options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{folder}", *defines]
+    options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{folder}", *defines, *more]
     kernels = HEAD + LAUNCH.sub("AOT_HOST_LAUNCH();", text) + "\n" + instances(text)
     (work / "kernels.o").write_bytes(device().compile(kernels, source.name, options))
     head = '#include "direct_program.h"\n#include "kernel_operator.h"\n'
@@ -78,8 +84,8 @@ def build(folder: Path, work: Path, defines: tuple[str, ...] = ()) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def run(sample: Sample, checkout: Path, work: Path) -> list[dict[str, Any]]:
-    """Builds, feeds, runs and checks the sample; what the virtual NPU tells of its launches.
+def run(sample: Sample, checkout: Path, work: Path, more: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Builds (with ``more`` options), feeds, runs and checks the sample; what the virtual NPU tells of its launches.
 
     Raises:
         AssertionError: the sample's own check doesn't pass.
@@ -87,8 +93,8 @@ def run(sample: Sample, checkout: Path, work: Path) -> list[dict[str, Any]]:
     folder = checkout / EXAMPLES / sample.folder
     for name in ("input", "output"):
         (work / name).mkdir()
-    build(folder, work, (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else ())
-    fill = [sys.executable, str(folder / "scripts/gen_data.py"), *sample.make]
+    build(folder, work, (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else (), more)
+    fill = [sys.executable, "-c", SEEDED, str(folder / "scripts/gen_data.py"), *sample.make]
     subprocess.run(fill, cwd=work, check=True, capture_output=True)
     environment = {**os.environ, "AOT_BINARY": str(work / "kernels.o"), "AOT_REPORTS": str(work / "reports")}
     done = subprocess.run([str(work / "program")], cwd=work, env=environment, capture_output=True, text=True)

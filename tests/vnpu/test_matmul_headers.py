@@ -22,7 +22,7 @@ from ascendopt_tune.build import toolkit
 from ascendopt_tune.build.matmul_headers import matmul_headers
 from ascendopt_tune.cli import app
 from ascendopt_tune.device.acl import Binary
-from ascendopt_tune.errors import KernelCompileError, ToolchainError
+from ascendopt_tune.errors import ToolchainError
 from ascendopt_tune.settings import override, settings
 
 __all__ = ["default_options"]
@@ -130,11 +130,18 @@ def test_any_cut(kernel: str) -> None:
     assert alike >= 20
 
 
-def test_mixed_kernels_are_refused_by_name() -> None:
-    text = source("half_blocks").replace("#define ASCENDC_CUBE_ONLY", "")
-    with pytest.raises(KernelCompileError) as refused:
-        device().compile(text, "matmul.cpp", options())
-    assert "for kernels of cube cores alone" in str(refused.value.log)
+@pytest.mark.parametrize("n", [48, 64])
+def test_loads_of_int8_that_overlap_are_reported(n: int) -> None:
+    """A square of 32 x 32 at a time, also where half of one is left: the next load writes there again."""
+    t = tiling(32, n, 64, (32, 64, 64))
+    rng = np.random.default_rng(n)
+    a, b = (rng.integers(-128, 128, s).astype(np.int8) for s in ((32, 64), (64, n)))
+    c: Array = np.zeros((32, n), np.int32)
+    report = launch("int8_packets", [a, b, np.zeros(n, np.float32), np.zeros(n, np.uint64), c], t, MatmulCase(),
+                    binary=binaries()[0])  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+    assert [h["first"]["api"] for h in report["hazards"]] == ["LoadDataWithTranspose"] * (n == 48)
+    assert all(h["missing"] == "PipeBarrier<PIPE_MTE1>" for h in report["hazards"])
 
 
 RUN = ["run", "--entry", "product", "--block-dim", "1", "--target", "virtual", "--json", "--kernel",

@@ -70,5 +70,5 @@ def test_a_comes_from_the_unified_buffer(k: int) -> None:
     acl.memcpy_d2h(out.view(np.uint8), pointers[2])
     for p in pointers:
         acl.free(p)
-    np.testing.assert_allclose(out, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(out, 2 * a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5)
     assert not acl.report()["hazards"]

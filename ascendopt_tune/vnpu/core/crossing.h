@@ -1,9 +1,10 @@
-// What passes between the cores of a launch while kernels run: flags with what is known, and calls that vector cores
-// hand to the cube core of their group.
+// What passes between the cores of a launch while kernels run: flags with what is known, and calls and messages that
+// vector cores hand to the cube core of their group.
 #pragma once
 #include <deque>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "cross_flags.h"
 #include "knowledge.h"
@@ -15,10 +16,26 @@ struct CubeCall {
   std::function<void()> run;  // none: it has ended
 };
 
+struct CubeMessage {
+  std::vector<uint8_t> bytes;
+  bool seen = false;  // the cube core has read it once, and has put it back
+};
+
+// What a vector core has taken of its room for what messages speak of, in the order in which it is given back.
+struct MessageRoom {
+  struct Piece {
+    uint32_t begin, end;
+  };
+  uint32_t next = 0;
+  std::deque<Piece> pieces;
+};
+
 class Crossing : public CrossFlags<Knowledge> {
  public:
   using CrossFlags<Knowledge>::CrossFlags;
-  std::map<int, std::deque<CubeCall>> calls;  // by cube core, in the order in which they were made
+  std::map<int, std::deque<CubeCall>> calls;        // by cube core, in the order in which they were made
+  std::map<int, std::deque<CubeMessage>> messages;  // by vector core
+  std::map<int, std::deque<int32_t>> freed;         // by vector core: up to where its room for messages is free again
 };
 
 }  // namespace vnpu

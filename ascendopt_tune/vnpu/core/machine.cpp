@@ -467,14 +467,45 @@ void* Core::allocate_local(Memory memory, uint32_t bytes, const void* pc) {
     buffers_beyond_ += bytes != 0;
     return beyond(memory, offset);
   }
-  buffers_[static_cast<uint32_t>(region.offset + offset)] = bytes;
+  const SharedPart& part = shared_[static_cast<size_t>(memory)];
+  const bool one = part.open && part.again;
+  uint32_t& extent = buffers_[static_cast<uint32_t>(region.offset + (one ? part.begin : offset))];
+  extent = one ? std::max(extent, static_cast<uint32_t>(offset + bytes - part.begin)) : bytes;
   return local_ + region.offset + offset;
 }
 
 void Core::reset_local() {
   used_ = {};
+  shared_ = {};
   buffers_.clear();
   buffers_beyond_ = 0;
+}
+
+// Buffers of different users cut the part differently: from the second one on it is one buffer.
+void Core::share_begin(Memory memory, bool whole, uint64_t bytes, uint64_t skip) {
+  SharedPart& part = shared_[static_cast<size_t>(memory)];
+  uint64_t& used = used_[static_cast<size_t>(memory)];
+  if (!part.begun) {
+    part.begin = whole ? 0 : used;
+    part.end = part.begin + bytes;
+  }
+  part.begun = part.open = true;
+  part.again = used > part.begin;
+  part.end = std::max(part.end, used);
+  used = part.begin + skip;
+  const auto begin = static_cast<uint32_t>(map[memory].offset + part.begin);
+  const auto limit = static_cast<uint32_t>(map[memory].offset + part.end);
+  uint32_t extent = 0;
+  for (auto at = buffers_.lower_bound(begin); at != buffers_.end() && at->first < limit; at = buffers_.erase(at))
+    extent = at->first + at->second - begin;
+  if (extent != 0) buffers_[begin] = extent;
+}
+
+void Core::share_end(Memory memory) {
+  SharedPart& part = shared_[static_cast<size_t>(memory)];
+  uint64_t& used = used_[static_cast<size_t>(memory)];
+  part.end = used = std::max(part.end, used);
+  part.open = false;
 }
 
 int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {

@@ -134,6 +134,18 @@ class Core {
   // Of a cube core in a group: does what vector cores ask for until they have ended; tells one that it is done.
   void serve();
   void answer(int to, const void* pc);
+  // Messages, which a vector core sends its cube core behind what it has stored; each of a cube core's looks for the
+  // next one of vector core `sub` of the group. One that is put back is that vector core's next one again.
+  void send(std::vector<uint8_t> message, const void* pc);
+  bool receive(int sub, std::vector<uint8_t>& message, const void* pc);
+  void put_back(int sub, std::vector<uint8_t> message);
+  void done_with_message() { in_vain_ = 0; }
+  // A flag of the cube core for vector core `sub`, when `pipe` is through; a vector core waits for one.
+  void notify(int sub, Pipe pipe, uint32_t id, const void* pc);
+  void await_notice(uint32_t id, const void* pc);
+  // Room for what messages speak of is free up to `end`, says the cube core; a vector core waits until some is.
+  void free_room(int sub, int32_t end, const void* pc);
+  int32_t await_room(const void* pc);
   // The kernel has returned; scalar work since its last instruction counts. Throws KernelError for what it left undone
   // (flags nobody waited for).
   void finish();
@@ -162,6 +174,11 @@ class Core {
   // TPipe's bump allocation in one memory; throws KernelError when there are too many buffers.
   void* allocate_local(Memory memory, uint32_t bytes, const void* pc);
   void reset_local();
+  // Several users allocate buffers in the same part of a memory, one after another. The first one's part of `bytes`
+  // begins where the memory is free, or at its begin (`whole`); the others begin there again, `skip` bytes behind.
+  // share_end: what is allocated next lies behind the part.
+  void share_begin(Memory memory, bool whole, uint64_t bytes = 0, uint64_t skip = 0);
+  void share_end(Memory memory);
   // Whether buffers of more bytes than there are were asked for since the launch began.
   bool overfull(Memory memory) const { return overfull_[static_cast<size_t>(memory)]; }
   // Where in the Unified Buffer the memory begins that allocate_local has not handed out, and how much of it kernels
@@ -210,6 +227,7 @@ class Core {
   const void* caller = nullptr;                  // the kernel's call, while an API that is made of others runs
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
+  MessageRoom message_room;
   void* user_pipe = nullptr;         // GetTPipePtr()
   void* system_workspace = nullptr;  // GetSysWorkSpacePtr()
   // How far past a tensor, in bytes, but inside its allocation, the core has read [0] and written [1].
@@ -226,6 +244,11 @@ class Core {
   std::map<uint32_t, uint32_t> buffers_;    // offset -> bytes, buffers handed out by allocate_local
   size_t buffers_beyond_ = 0;               // those that lie behind what there is of their memory
   std::array<bool, kMemories> overfull_{};  // of each memory: whether more of it was handed out than there is
+  struct SharedPart {
+    bool begun = false, open = false, again = false;  // again: by a second user
+    uint64_t begin = 0, end = 0;
+  };
+  std::array<SharedPart, kMemories> shared_{};
 
  public:
   HazardTracker hazards;
@@ -250,6 +273,12 @@ class Core {
   void record(Record r);
   void depend(Pipe pipe, Pipe src, uint32_t epoch, const char* api, const void* pc, uint32_t pieces = 0);
   void end_calls();  // of a vector core that has ended
+  void raise(Scope scope, Pipe pipe, int id, const void* pc);
+  void await_raised(int id, const void* pc);
+  void await_message(const void* pc);
+  // Of a cube core: vector core `sub` of its group.
+  int vector_of(int sub) const { return groups.group(index) * groups.size() + groups.cubes + sub; }
+  static Scope to_vector(int sub) { return sub == 0 ? Scope::First : Scope::Second; }
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
   void needs_all_at_once(const std::string& call, const char* api, const void* pc) const;
   void await(int id);
@@ -258,6 +287,7 @@ class Core {
   Crossing& crossing_;
   std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it (mode 0), and waited for it
   ScalarWork scalar_pending_;
+  uint32_t in_vain_ = 0;             // looks for a message that led to nothing, since the last that was done
   std::unique_ptr<OwnClock> clock_;  // from the first time somebody asks
   const Allocation* recent_[4] = {};
   std::vector<uint64_t> dcache_;

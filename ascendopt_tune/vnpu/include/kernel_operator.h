@@ -31,6 +31,7 @@
 #include "ascendc/cube_fixpipe.h"
 #include "ascendc/layout.h"
 #include "ascendc/matmul.h"
+#include "ascendc/matmul_messages.h"
 #include "ascendc/list_tensor.h"
 #include "ascendc/debug.h"
 #include "ascendc/scalar_functions.h"

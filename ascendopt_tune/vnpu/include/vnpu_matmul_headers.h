@@ -1,6 +1,6 @@
-// The high-level Matmul of the headers that ASCENDOPT_MATMUL_HEADERS names, for kernels of cube cores alone: what it
-// takes from CANN's inner headers, under their names, with the values and meanings they have there, and what CANN's
-// lib/matmul_intf.h makes of it. build/matmul_headers.py leads to those headers.
+// The high-level Matmul of the headers that ASCENDOPT_MATMUL_HEADERS names: what it takes from CANN's inner headers,
+// under their names, with the values and meanings they have there, and what CANN's lib/matmul_intf.h makes of it.
+// build/matmul_headers.py leads to those headers.
 #pragma once
 #include "kernel_operator.h"
 #include "kernel_tiling/cube_tiling_data.h"
@@ -18,7 +18,7 @@ constexpr int32_t ONE_BYTE_BIT_SIZE = 8, HALF_FACTOR = 2, CUBE_MAX_SIZE = 256, B
 constexpr uint32_t INT4_TWO = 2, TOTAL_L0A_SIZE = 64 * 1024, TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L1_SIZE = 512 * 1024,
                    CACHE_LINE_SIZE = 64;
 
-struct KfcCommClient;  // of mixed kernels
+class KfcCommClient;  // of mixed kernels
 enum class TraceId : uint32_t { KFC_CLIENT_POST_MSG = 0, MatMul_PROCESS_MSG, MatMul_CALC };
 
 // A type with a layout; a tensor of it is only a place.
@@ -69,11 +69,12 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   DataCopy(dst, src, params);
 }
 
-// A Matmul begins.
-ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t, uint32_t*, uint32_t, uint8_t) {
-  matmul_api::matmul_inner::begin_other_matmul(pipe);
+// A Matmul begins to allocate its buffers: in L1 and L0C where the others of the core have theirs. `bytes`: of L1, of
+// L0C. With mode 1 the two vector cores' objects have a half each.
+ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t mode, uint32_t* bytes, uint32_t, uint8_t subBlockIdx) {
+  matmul_api::matmul_inner::begin_other_matmul(pipe, bytes[0], bytes[1], mode == 1 && subBlockIdx == 1);
 }
-ASCENDC_INLINE void InitShareBufEnd(TPipe*) {}
+ASCENDC_INLINE void InitShareBufEnd(TPipe*) { matmul_api::matmul_inner::end_other_matmul(); }
 
 // What the Matmul's own code calls by this name.
 namespace Impl::Detail {
@@ -85,11 +86,13 @@ ASCENDC_INLINE void SetFlag(int32_t id) {
 
 }  // namespace AscendC
 
+#define ASCENDC_REPORT_NOT_SUPPORT(condition, name) VNPU_ASSERT(name, condition, )
 #define TRACE_START(x) static_cast<void>(0)
 #define TRACE_STOP(x) static_cast<void>(0)
 #define __ASC_USE_RESERVED_UBUF__(...)
 
-#if defined(ASCENDOPT_MATMUL_HEADERS) && defined(ASCENDC_CUBE_ONLY)
+#ifdef ASCENDOPT_MATMUL_HEADERS
+#ifdef ASCENDC_CUBE_ONLY
 #include "include/adv_api/matmul/matmul.h"
 
 namespace AscendC {
@@ -97,6 +100,75 @@ namespace AscendC {
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
           class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
 using Matmul = MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY>;
+
+// Each object with the tiling behind it: nullptr where that is made of constants. Without one the kernel calls Init.
+namespace detail {
+template <class M>
+ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object) {
+  object.SetSubBlockIdx(0);
+  SetTPipe(object, pipe);
+}
+template <class M, class T, class... Others>
+ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object, T* tiling, Others&&... others) {
+  object.SetSubBlockIdx(0);
+  object.Init(tiling, pipe);
+  if (tiling != nullptr) matmul_api::matmul_inner::read_tiling();
+  if constexpr (sizeof...(others) > 0) register_matmuls(pipe, others...);
+}
+}  // namespace detail
+
+}  // namespace AscendC
+
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) \
+  if ASCEND_IS_AIV                               \
+    return;                                      \
+  (static_cast<void>(workspace), AscendC::detail::register_matmuls(tpipe, __VA_ARGS__))
+#else
+#include "vnpu_matmul_messages.h"
+// Their client is what vector cores have, their server what the cube core has.
+#define NotifyEvent detail::raise_notice
+#define WaitEvent detail::await_notice
+#ifdef __DAV_C220_CUBE__
+#define SPLIT_CORE_CUBE
+#else
+#define SPLIT_CORE_VEC
+#endif
+#define LIB_MATMUL_MATMUL_INTF_H  // theirs would say which of them is Matmul
+#include "impl/adv_api/detail/kfc/kfc_register_obj.h"
+#include "impl/adv_api/detail/kfc/kernel_kfc.h"
+#undef NotifyEvent
+#undef WaitEvent
+
+namespace AscendC {
+
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
+#ifdef SPLIT_CORE_CUBE
+class Matmul : public MatmulServiceAux<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
+#else
+class Matmul : public MatmulClient<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM_CB, MATMUL_POLICY> {
+#endif
+  static_assert(!ToMatmulConfig(MM_CFG).enableMixDualMaster,
+                "AscendC::Matmul: enableMixDualMaster is not covered by the virtual NPU with --matmul-headers");
+  static_assert(!ToMatmulConfig(MM_CFG).intraBlockPartSum,
+                "AscendC::Matmul: intraBlockPartSum is not covered by the virtual NPU with --matmul-headers");
+  static_assert(!A_TYPE::ibShare || !B_TYPE::ibShare,
+                "AscendC::Matmul: IBSHARE of A and B at once is not covered by the virtual NPU with --matmul-headers");
+  static_assert(!PhyPosIsL1(A_TYPE::pos) && !PhyPosIsL1(B_TYPE::pos) && !PhyPosIsL1(C_TYPE::pos),
+                "AscendC::Matmul: matrices of a vector core in TSCM are not covered by the virtual NPU with "
+                "--matmul-headers");
+};
+
+}  // namespace AscendC
+
+// The names in front tell which cores a kernel is for that says nothing (runtime/rtc_scan.cpp).
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)                       \
+  static_cast<void>(&AscendC::matmul_api::matmul_inner::serve_matmul); \
+  AscendC::matmul_api::matmul_inner::register_matmul();                \
+  REGIST_CUBE_OBJ(tpipe, AscendC::detail::message_workspace(workspace), __VA_ARGS__)
+#endif
+
+namespace AscendC {
 
 // Without a namespace there; kernels write them both ways.
 using ::BatchMode;
@@ -124,26 +196,5 @@ using ::MatmulShapeParams;
 using ::MM_CFG_BB;
 using ::ScheduleType;
 
-// Each object with the tiling behind it: nullptr where that is made of constants. Without one the kernel calls Init.
-namespace detail {
-template <class M>
-ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object) {
-  object.SetSubBlockIdx(0);
-  SetTPipe(object, pipe);
-}
-template <class M, class T, class... Others>
-ASCENDC_INLINE void register_matmuls(TPipe* pipe, M& object, T* tiling, Others&&... others) {
-  object.SetSubBlockIdx(0);
-  object.Init(tiling, pipe);
-  if (tiling != nullptr) matmul_api::matmul_inner::read_tiling();
-  if constexpr (sizeof...(others) > 0) register_matmuls(pipe, others...);
-}
-}  // namespace detail
-
 }  // namespace AscendC
-
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) \
-  if ASCEND_IS_AIV                               \
-    return;                                      \
-  (static_cast<void>(workspace), AscendC::detail::register_matmuls(tpipe, __VA_ARGS__))
 #endif

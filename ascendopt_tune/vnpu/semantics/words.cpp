@@ -18,6 +18,8 @@ const Words kWords = {
     "KERNEL_TASK_TYPE_DEFAULT, __cube__ or __mix__ says which cores a kernel runs on",
     "ASCEND_IS_AIC and ASCEND_IS_AIV tell which core it is",
     "modes 1 and 2 order the cores of one group, which only mixed kernels have, and mode 1 its vector cores",
+    "the cube core waits for a message of its vector cores, and all of them have ended: each has to get to "
+    "REGIST_MATMUL_OBJ, and the cube core with it",
     "GET_TILING_DATA",
     "printf",
     "they must come in pairs (AscendC reference, SetFlag/WaitFlag)",

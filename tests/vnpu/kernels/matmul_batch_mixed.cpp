@@ -9,7 +9,8 @@ struct MixedBatch {
   uint32_t way, count_a, count_b, loops, step_a, step_b, step_c, bytes;
 };
 
-constexpr MatmulConfig several = GetMMConfig<MatmulConfigMode::CONFIG_NORM>(MatmulBatchParams{true});
+constexpr MatmulConfig several = GetMMConfig<MatmulConfigMode::CONFIG_NORM>(
+    MatmulBatchParams{true, BatchMode::BATCH_LESS_THAN_L1, true});
 
 // Each vector core of one group multiplies its own half of A and C; they share B.
 template <LayoutMode in, LayoutMode out, TPosition position, CubeFormat leaves = CubeFormat::ND>
@@ -27,7 +28,7 @@ __aicore__ inline void products(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspa
   left.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(a) + core * p.step_a * p.loops);
   right.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(b));
   result.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(c) + core * all);
-  ahead.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace) + core * all);
+  ahead.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace) + core * all, all);
   TBuf<TPosition::VECCALC> buffer;
   pipe.InitBuffer(buffer, p.bytes);
   LocalTensor<float> block = buffer.Get<float>();

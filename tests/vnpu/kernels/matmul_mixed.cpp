@@ -28,9 +28,12 @@ __aicore__ inline void relu_of_product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_AD
   right.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(b));
   row.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(bias));
   result.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(out) + first * t.N);
-  ahead.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(workspace) + core * t.singleCoreM * t.N * 2);
-  TQue<TPosition::VECOUT, 1> queue;
-  pipe.InitBuffer(queue, 2, t.baseM * t.baseN * sizeof(T));
+  ahead.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(workspace) + core * t.singleCoreM * t.N * 2,
+                        t.singleCoreM * t.N * 2);
+  TQue<TPosition::VECIN, 1> arrived;
+  TQue<TPosition::VECOUT, 1> leaving;
+  pipe.InitBuffer(arrived, 2, t.baseM * t.baseN * sizeof(T));
+  pipe.InitBuffer(leaving, 2, t.baseM * t.baseN * sizeof(T));
   mm.SetTail(rows, t.singleCoreN, t.singleCoreK);
   mm.SetTensorA(left);
   mm.SetTensorB(right);
@@ -52,7 +55,7 @@ __aicore__ inline void relu_of_product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_AD
     const auto high = static_cast<uint16_t>(min(t.baseM, rows - m));
     const auto wide = static_cast<uint32_t>(min(t.baseN, t.N - n));
     const uint32_t pitch = (wide * sizeof(T) + 31) / 32 * 32 / sizeof(T);
-    LocalTensor<T> block = queue.AllocTensor<T>();
+    LocalTensor<T> block = arrived.AllocTensor<T>();
     if (p.way == 0) {
       mm.Iterate();
       mm.GetTensorC(block, 0, true);
@@ -62,17 +65,18 @@ __aicore__ inline void relu_of_product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_AD
       const DataCopyExtParams rest{high, static_cast<uint32_t>(wide * sizeof(T)),
                                    static_cast<uint32_t>((t.N - wide) * sizeof(T)), 0, 0};
       DataCopyPad(block, result[m * t.N + n], rest, DataCopyPadExtParams<T>{false, 0, 0, 0});
-      const auto id = GetTPipePtr()->FetchEventID(HardEvent::MTE2_V);
-      SetFlag<HardEvent::MTE2_V>(id);
-      WaitFlag<HardEvent::MTE2_V>(id);
     }
-    Relu(block, block, high * pitch);
-    queue.EnQue(block);
-    block = queue.DeQue<T>();
+    arrived.EnQue(block);
+    block = arrived.DeQue<T>();
+    LocalTensor<T> positive = leaving.AllocTensor<T>();
+    Relu(positive, block, high * pitch);
+    arrived.FreeTensor(block);
+    leaving.EnQue(positive);
+    positive = leaving.DeQue<T>();
     const DataCopyExtParams copy{high, static_cast<uint32_t>(wide * sizeof(T)), 0,
                                  static_cast<uint32_t>((t.N - wide) * sizeof(T)), 0};
-    DataCopyPad(result[m * t.N + n], block, copy);
-    queue.FreeTensor(block);
+    DataCopyPad(result[m * t.N + n], positive, copy);
+    leaving.FreeTensor(positive);
     if (p.way >= 2) PipeBarrier<PIPE_ALL>();
   }
   mm.End();
@@ -87,7 +91,7 @@ extern "C" __global__ __mix__(1, 1) void relu_1_1(GM_ADDR a, GM_ADDR b, GM_ADDR 
   relu_of_product<half>(a, b, bias, out, workspace, t, p);
 }
 
-// A comes from the Unified Buffer, where its rows begin at multiples of 32 bytes.
+// 2 x A comes from the Unified Buffer, where its rows begin at multiples of 32 bytes.
 extern "C" __global__ __mix__(1, 1) void left_in_ub(GM_ADDR a, GM_ADDR b, GM_ADDR out, GM_ADDR workspace, TCubeTiling t) {
   using Rows = MatmulType<TPosition::GM, CubeFormat::ND, half>;
   using Sums = MatmulType<TPosition::GM, CubeFormat::ND, float>;
@@ -99,16 +103,23 @@ extern "C" __global__ __mix__(1, 1) void left_in_ub(GM_ADDR a, GM_ADDR b, GM_ADD
   left.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(a));
   right.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(b));
   result.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(out));
-  TQue<TPosition::VECOUT, 1> queue;
-  pipe.InitBuffer(queue, 1, t.M * ((t.Ka + 15) / 16 * 32));
-  LocalTensor<half> rows = queue.AllocTensor<half>();
+  TQue<TPosition::VECIN, 1> arrived;
+  TQue<TPosition::VECOUT, 1> leaving;
+  const uint32_t pitch = (t.Ka + 15) / 16 * 16;
+  pipe.InitBuffer(arrived, 1, t.M * pitch * sizeof(half));
+  pipe.InitBuffer(leaving, 1, t.M * pitch * sizeof(half));
+  LocalTensor<half> rows = arrived.AllocTensor<half>(), twice = leaving.AllocTensor<half>();
   const DataCopyExtParams copy{static_cast<uint16_t>(t.M), static_cast<uint32_t>(t.Ka * sizeof(half)), 0, 0, 0};
   DataCopyPad(rows, left, copy, DataCopyPadExtParams<half>{false, 0, 0, 0});
-  queue.EnQue(rows);
-  rows = queue.DeQue<half>();
-  mm.SetTensorA(rows);
+  arrived.EnQue(rows);
+  rows = arrived.DeQue<half>();
+  Add(twice, rows, rows, t.M * pitch);
+  arrived.FreeTensor(rows);
+  leaving.EnQue(twice);
+  twice = leaving.DeQue<half>();
+  mm.SetTensorA(twice);
   mm.SetTensorB(right);
   mm.IterateAll(result);
-  queue.FreeTensor(rows);
+  leaving.FreeTensor(twice);
   mm.End();
 }

@@ -15,7 +15,7 @@ __aicore__ inline void tensors(Answers& say, GM_ADDR in, TPipe& pipe) {
   say(y.GetValue(1));
   say(y.GetSize());
   say(x.GetLength());
-  say(x.GetPosition() == TPosition::VECCALC);
+  say(static_cast<TPosition>(x.GetPosition()) == TPosition::VECCALC);
   say(x.ReinterpretCast<int32_t>().GetValue(2));
   say(x.ReinterpretCast<half>().GetSize());
   say(x[5](6));

@@ -184,7 +184,7 @@ template <typename T, bool setRelu = false>
 ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false) {
   static_assert(!setRelu, "AscendC::SetFixPipeConfig: setRelu has to be false on architecture 2201");
   if (isUnitFlag) vnpu::clear_unit_flags();
-  if (preData.GetPosition() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.pointer());
+  if (preData.position() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.pointer());
 }
 ASCENDC_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
   vnpu::set_outgoing_matrices(ndNum, srcNdStride, dstNdStride);

@@ -105,7 +105,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   s.column_stride = p.dstNzC0Stride * uint64_t(32);
   s.tiled_matrix_stride = p.dstNzMatrixStride * sizeof(T);
   s.cached = src.IsCached();
-  if (detail::memory_of(dst.GetPosition()) != vnpu::Memory::L1)
+  if (detail::memory_of(dst.position()) != vnpu::Memory::L1)
     vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1");
   vnpu::copy_rows_to_tiles(dst.pointer(), src.pointer(), s, "DataCopy");
 }
@@ -116,7 +116,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
   static_assert(detail::is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
-  vnpu::load_tiles(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(), detail::tile_load(params),
+  vnpu::load_tiles(detail::memory_of(dst.position()), dst.pointer(), src.pointer(), detail::tile_load(params),
                    vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
@@ -125,15 +125,15 @@ ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& s
                 "AscendC::LoadData from global memory: this type is not covered by the virtual NPU, or not on "
                 "architecture 2201");
   if (params.ifTranspose) vnpu::misuse("LoadData", "tiles from global memory can't be transposed on the way");
-  vnpu::load_tiles_from_gm(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
-                           detail::tile_load(params), "LoadData");
+  vnpu::load_tiles_from_gm(detail::memory_of(dst.position()), dst.pointer(), src.pointer(), detail::tile_load(params),
+                           "LoadData");
 }
 template <typename T>
 ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                           const LoadData2dTransposeParams& p) {
   static_assert(detail::is_loaded_type<T>(),
                 "AscendC::LoadDataWithTranspose of this type is not covered by the virtual NPU");
-  vnpu::load_squares(detail::memory_of(dst.GetPosition()), dst.pointer(), src.pointer(),
+  vnpu::load_squares(detail::memory_of(dst.position()), dst.pointer(), src.pointer(),
                      {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.addrMode != 0},
                      vnpu::dtype_of<T>(), "LoadDataWithTranspose");
 }
@@ -154,7 +154,7 @@ ASCENDC_INLINE void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T
   static_assert(detail::is_tile_type<T>() && sizeof(T) >= 2, "AscendC::Fill takes types of 2 or 4 bytes");
   uint32_t value = 0;
   std::memcpy(&value, &p.initValue, sizeof(T));
-  vnpu::fill_blocks(detail::memory_of(dst.GetPosition()), dst.pointer(), p.repeatTimes, p.blockNum, p.dstGap, value,
+  vnpu::fill_blocks(detail::memory_of(dst.position()), dst.pointer(), p.repeatTimes, p.blockNum, p.dstGap, value,
                     sizeof(T), "Fill");
 }
 // Its older name.

@@ -67,7 +67,7 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
   static_assert(detail::multiplies<T, U, S>() && std::is_same_v<T, V> && !std::is_same_v<U, int4b_t>,
                 "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
   using Start = vnpu::Product::Start;
-  const bool table = bias.GetPosition() == TPosition::C2;
+  const bool table = bias.position() == TPosition::C2;
   if (!table && bias.pointer() != dst.pointer())
     vnpu::misuse("Mmad", "a bias has to be in the table of biases (TPosition::C2)");
   const Start start = params.cmatrixInitVal ? Start::Zero : table ? Start::Bias : Start::Old;

@@ -170,7 +170,7 @@ ASCENDC_INLINE vnpu::TableCopy table_copy(vnpu::Memory to, const DataCopyParams&
 
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
-  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  const vnpu::Memory to = detail::memory_of(dst.position());
   if (detail::is_table(to)) {
     vnpu::TableCopy t;
     t.bytes = vnpu::bytes_of<T>(count) / 32 * 32;
@@ -181,7 +181,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
-  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  const vnpu::Memory to = detail::memory_of(dst.position());
   if (detail::is_table(to))
     return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), detail::table_copy(to, params, false),
                                vnpu::dtype_of<T>(), vnpu::dtype_of<T>(), "DataCopy");
@@ -191,7 +191,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
 // Biases that become wider on the way.
 template <typename T, typename U, std::enable_if_t<!std::is_same_v<T, U>, int> = 0>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& params) {
-  const vnpu::Memory to = detail::memory_of(dst.GetPosition());
+  const vnpu::Memory to = detail::memory_of(dst.position());
   vnpu::copy_to_table(to, dst.pointer(), src.pointer(), detail::table_copy(to, params, sizeof(T) > sizeof(U)),
                       vnpu::dtype_of<T>(), vnpu::dtype_of<U>(), "DataCopy");
 }

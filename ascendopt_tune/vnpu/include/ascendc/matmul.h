@@ -4,7 +4,6 @@
 #include "std_names.h"
 #include "pipe.h"
 #include "vnpu/matmul.h"
-#include "vnpu/matmul_begin.h"
 
 namespace AscendC::matmul_api {
 
@@ -547,27 +546,6 @@ template <typename M, typename T, typename... Rest>
 ASCENDC_INLINE void register_matmul(M& object, T&& tiling, Rest&&... rest) {
   object.Init(tiling_pointer(tiling));
   register_matmul(rest...);
-}
-
-// A Matmul of other headers begins (vnpu_matmul_headers.h). It finds the flags raised that say L0A, L0B and the table
-// of biases are free; a TPipe of the device raises them, and takes them down at its end.
-ASCENDC_INLINE void begin_other_matmul(TPipe* pipe) {
-  if (!vnpu::begin_matmul(true)) return;
-  constexpr int32_t flags = 3;
-  for (int32_t id = 0; id < flags; id++) {
-    if (pipe->AllocEventID<HardEvent::M_MTE1>() != id)
-      vnpu::misuse("Matmul::Init", "ids 0, 1 and 2 of M_MTE1 are the Matmul's");
-    vnpu::set_freed_flag(vnpu::Pipe::M, vnpu::Pipe::MTE1, id);
-  }
-}
-ASCENDC_INLINE void read_tiling() { vnpu::begin_matmul(false); }
-// The flags with which it gives L0A, L0B and the table back; nobody has to have waited for the last ones.
-template <HardEvent event>
-ASCENDC_INLINE void set_flag_of_other(int32_t id) {
-  if constexpr (event == HardEvent::M_MTE1)
-    vnpu::set_freed_flag(vnpu::Pipe::M, vnpu::Pipe::MTE1, id);
-  else
-    SetFlag<event>(id);
 }
 }  // namespace matmul_inner
 }  // namespace AscendC::matmul_api

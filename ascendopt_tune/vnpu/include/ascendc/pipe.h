@@ -181,7 +181,7 @@ class TQueBind {
     if (b->state == detail::Buffer::Free) vnpu::misuse("TQue::FreeTensor", "the tensor was freed already");
     if constexpr (fill_pipe == use_pipe) {
       vnpu::barrier(fill_pipe);
-    } else if (b->state == detail::Buffer::InUse) {
+    } else {  // also of one that was never queued (asc-devkit, TQueBind)
       b->freed_event = static_cast<int8_t>(vnpu::event_allocate(use_pipe, fill_pipe));
       vnpu::set_freed_flag(use_pipe, fill_pipe, b->freed_event);
     }
@@ -215,7 +215,15 @@ class TQueBind {
   ASCENDC_INLINE TBufState GetState(const LocalTensor<T>& tensor) {
     return static_cast<TBufState>(buffer_of(tensor.handle(), "TQue::GetState")->state);
   }
-  ASCENDC_INLINE void FreeAllEvent() {}
+  // Waits for what FreeTensor has raised, as the next AllocTensor of each buffer would.
+  ASCENDC_INLINE void FreeAllEvent() {
+    for (int32_t i = 0; i < count_; i++) {
+      if (buffers_[i].freed_event < 0) continue;
+      vnpu::wait_flag(use_pipe, fill_pipe, buffers_[i].freed_event);
+      vnpu::event_release(use_pipe, fill_pipe, buffers_[i].freed_event);
+      buffers_[i].freed_event = -1;
+    }
+  }
   ASCENDC_INLINE void InitStartBufHandle(void*, uint8_t, uint32_t) {}
 
  private:

@@ -107,7 +107,8 @@ class LocalTensor {
     return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset));
   }
   T* pointer() const { return reinterpret_cast<T*>(address_.absAddr); }  // for the headers of this folder
-  TPosition GetPosition() const { return static_cast<TPosition>(address_.logicPos); }
+  int32_t GetPosition() const { return address_.logicPos; }
+  TPosition position() const { return static_cast<TPosition>(address_.logicPos); }  // for the headers of this folder
   uint32_t GetSize() const { return static_cast<uint32_t>(vnpu::elements_in<T>(address_.dataLen)); }  // elements
   uint32_t GetLength() const { return address_.dataLen; }                                             // bytes
   void SetSize(uint32_t size) { address_.dataLen = static_cast<uint32_t>(vnpu::bytes_of<T>(size)); }

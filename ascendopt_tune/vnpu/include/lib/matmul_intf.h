@@ -4,9 +4,9 @@
 #include "kernel_tiling/cube_tiling_data.h"
 
 #ifdef ASCENDOPT_MATMUL_HEADERS
-#ifndef ASCENDC_CUBE_ONLY
+#if !defined(ASCENDC_CUBE_ONLY) && !__has_include("impl/adv_api/detail/kfc/kernel_kfc.h")
 #error \
-    "the virtual NPU takes the Matmul of other headers (--matmul-headers, ASCENDOPT_MATMUL_HEADERS) for kernels of cube cores alone (ASCENDC_CUBE_ONLY); for mixed kernels use its own"
+    "the headers of --matmul-headers (ASCENDOPT_MATMUL_HEADERS) have no Matmul for mixed kernels (adv_api/detail/kfc); for these use the virtual NPU's own"
 #endif
 #include "vnpu_matmul_headers.h"
 #else
