@@ -132,6 +132,14 @@ def test_products_and_sums_of_integers_stay_two(given: str, found: int) -> None:
     assert len(after("fused-multiply-add", code)) == found
     of_types = code.replace("Muls(x", "if constexpr (IsFloat<T>::value) { Muls(x").replace("x, n); }", "x, n); } }")
     assert len(after("fused-multiply-add", of_types)) == 1
+    members = """template <typename T> class Other { LocalTensor<T> x, y; };
+    template <typename T> class K { void Run() { Muls(x, z, s, n); Add(y, y, x, n); }  LocalTensor<T> z, x, y; };"""
+    run = f"void f() {{ Other<float> o; K<float> a; a.Run(); K<{given}> b; b.Run(); }}"
+    assert len(after("fused-multiply-add", members + run)) == found
+    assert (
+        len(after("fused-multiply-add", members.replace("Other", "Ints").replace("<T> x, y", f"<{given}> x, y")))
+        == found
+    )
 
 
 # -- values, constants, rows -------------------------------------------------------------------------------------------
@@ -144,6 +152,7 @@ def test_products_and_sums_of_integers_stay_two(given: str, found: int) -> None:
         ("if (x.GetValue(i) > most) { i++; most = x.GetValue(i); }", ""),  # another one
         ("if (x.GetValue(0) > most) { Exp(x, x, n); most = x.GetValue(0); }", ""),  # changed since
         ("if (x.GetValue(0) > most) { most = y.GetValue(0); }", ""),
+        ("if (n > 0 && x.GetValue(0) > most) { most = x.GetValue(0); }", ""),  # there may be none
     ],
 )
 def test_a_value_that_decides_is_read_once(decision: str, found: str) -> None:

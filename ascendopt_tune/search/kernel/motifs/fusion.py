@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .api import ACCUMULATING, VECTOR, is_barrier, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
-from .turns import local_types
+from .turns import local_kinds
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,11 @@ def _floats(kernel: KernelProgram, call: ApiCall) -> bool:
         if node.type == "if_statement" and any(c.type == "constexpr" for c in node.children):
             return True
         node = node.parent
-    everywhere = local_types(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
-    kinds = {**everywhere, **local_types([kernel.text(call.path, call.function.node)])}
-    kind = kinds.get(root(call.args[0].removeprefix("this->")), "")
-    return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join({kind, *kernel.given(call.function, kind)}))
+    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
+    kinds = {**everywhere, **local_kinds([kernel.text(call.path, call.function.node)])}
+    known = kinds.get(root(call.args[0]), set())
+    given = {g for kind in known for g in kernel.given(call.function, kind)}
+    return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join(known | given))
 
 
 def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:

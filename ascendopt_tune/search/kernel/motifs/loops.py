@@ -229,9 +229,9 @@ def _kept(
 
 
 def _in_condition(kernel: KernelProgram, block: Block, step: BlockStep, taken: set[str]) -> Iterator[Change]:
-    """Values that a condition reads and what it decides on reads again."""
+    """Values that a condition reads and what it decides on reads again; of a condition that reads them in any case."""
     condition = step.node.child_by_field_name("condition") if step.node.type == "if_statement" else None
-    if condition is None:
+    if condition is None or re.search(r"&&|\|\||\?", kernel.text(block.function.path, condition)):
         return
     asked = {kernel.text(block.function.path, n) for n in walk(condition) if n.type == "call_expression"}
     written, changed = _written_in(kernel, block, step.node), _varying(kernel, block, step.node)

@@ -24,7 +24,7 @@ _COLUMN = "column"
 _MOST_ROWS = 4095  # blocks of one DataCopyPad
 _MOST_REPEATS = 255  # repeats of one instruction, and blocks from one to the next
 _SET = re.compile(r"(?:(?:const\s+)?[A-Za-z_][\w:]*\s+)?([A-Za-z_]\w*)\s*=\s*([^;{}]+);", re.DOTALL)
-_LOCAL = re.compile(r"\bLocalTensor\s*<\s*([^<>;]+?)\s*>\s*&?\s*([A-Za-z_]\w*)")
+_LOCAL = re.compile(r"\bLocalTensor\s*<\s*([^<>;]+?)\s*>\s*&?\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*(?=\s*[,;=]))*)")
 _GOT = re.compile(r"\bauto\s+([A-Za-z_]\w*)\s*=[^;]*?\b(?:Get|AllocTensor|DeQue)\s*<\s*([\w:]+)\s*>")
 _PATH = re.compile(r"(?:this->)?[A-Za-z_][\w.]*")
 
@@ -397,8 +397,14 @@ def _column(operand: str, place: AffinePlace | None) -> str:
 
 def local_types(texts: Iterable[str]) -> dict[str, str]:
     """Name of a LocalTensor -> its element type as written, where all of that name have the same."""
+    return {name: next(iter(kinds)) for name, kinds in local_kinds(texts).items() if len(kinds) == 1}
+
+
+def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:
+    """Name of a LocalTensor -> the element types, as written, of all that have that name."""
     found: dict[str, set[str]] = {}
     for text in texts:
-        for kind, name in (*_LOCAL.findall(text), *((k, n) for n, k in _GOT.findall(text))):
-            found.setdefault(name, set()).add(kind.strip())
-    return {name: next(iter(kinds)) for name, kinds in found.items() if len(kinds) == 1}
+        for kind, names in (*_LOCAL.findall(text), *((k, n) for n, k in _GOT.findall(text))):
+            for name in names.split(","):
+                found.setdefault(name.strip(), set()).add(kind.strip())
+    return found
