@@ -23,7 +23,7 @@ barriers, loops, tiling data and cores (`scenarios/`). They run on the virtual N
 They run as `run` and `tune` run an operator: synchronization as it was built (automatic, the default of operators and
 of `<<<>>>`), hazard checks on, and the steady state of repeated launches. Some were measured otherwise, and are
 repeated so: with another kernel before every launch that touches more than L2 holds (`flushed`: a contest's test
-program multiplies three matrices of 64 MiB before it launches the operator), or at a first launch
+program multiplies matrices of 64 MiB element by element before it launches the operator), or at a first launch
 (`ascendopt-tune fidelity --cold`; a table of its own). What the model is made of:
 [fidelity_model.md](fidelity_model.md).
 """

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.nouns.chip import load_chip
 
 # z = x + 1 in `pieces` pieces of `bytes` a core, `work` additions each. mode: 1 one buffer, 2 ping and pong; +4: x is
 # read past L2; +8: every core reads the same x; +16: an extra 32 bytes of distance, off the 512-byte windows.
@@ -165,3 +166,81 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
     finally:
         acl.free(x)
         acl.free(z)
+
+
+def test_lines_that_the_kernel_before_left_dirty_take_bandwidth_of_hbm() -> None:
+    """Behind a kernel that filled L2, reads of many cores wait for its output to leave; those of one core don't."""
+    acl = device()
+    function = acl.load(acl.compile(DIRTY, "dirty.cpp", ["--cce-auto-sync=off"])).function("dirty")
+    x, z = acl.malloc(48 << 20), acl.malloc(48 * 32768)
+    options = LaunchOptions(hazards=False, state="flushed")
+
+    def slower(readers: int) -> float:
+        acl.launch(function, 48, [x, z, ctypes.c_uint32(48 * 32768), ctypes.c_uint32(readers)], options=options)
+        acl.synchronize()
+        clean, third = acl.replay([{"flushed.dirty_share": 0}, {"flushed.dirty_share": 1 / 3}])
+        return third / clean
+
+    try:
+        assert slower(1) == pytest.approx(1, abs=0.02)
+        assert 1.15 < slower(48) <= 4 / 3
+    finally:
+        acl.free(x)
+        acl.free(z)
+
+
+# `count` pieces of `bytes` that lie `pitch` apart in global memory, in (way 0) or out (way 1) by one copy.
+SHORT = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void short_pieces(GM_ADDR x, uint32_t bytes, uint32_t pitch, uint32_t count,
+                                                   uint32_t way) {
+  GlobalTensor<uint8_t> gm;
+  gm.SetGlobalBuffer((__gm__ uint8_t*)x, uint64_t(pitch) * count);
+  LocalTensor<uint8_t> ub(TPosition::VECCALC, 0, 65536);
+  const uint16_t n = static_cast<uint16_t>(count);
+  if (way) {
+    DataCopyPad(gm, ub, DataCopyExtParams{n, bytes, 0, pitch - bytes, 0});
+  } else {
+    const DataCopyPadExtParams<uint8_t> none{false, 0, 0, 0};
+    DataCopyPad(ub, gm, DataCopyExtParams{n, bytes, pitch - bytes, 0, 0}, none);
+  }
+  PipeBarrier<PIPE_ALL>();
+}
+"""
+
+
+def _cycles_of_a_piece(nbytes: int, pitch: int, way: int) -> float:
+    """By what 512 pieces take more than 256, in cycles."""
+    acl = device()
+    function = acl.load(acl.compile(SHORT, "short.cpp")).function("short_pieces")
+    x, times = acl.malloc(512 * 1024), []
+    try:
+        for count in (256, 512):
+            arguments = [x, *(ctypes.c_uint32(n) for n in (nbytes, pitch, count, way))]
+            acl.launch(function, 1, arguments, options=LaunchOptions(hazards=False))
+            acl.synchronize()
+            times.append(float(acl.report()["profile"][f"aiv_mte{3 if way else 2}_time_us"]))
+    finally:
+        acl.free(x)
+    return (times[1] - times[0]) / 256 * float(load_chip("ascend910b2").values["core.clock_mhz"])
+
+
+@pytest.mark.parametrize(("nbytes", "cycles"), [(1, 80), (6, 56), (14, 38)])
+def test_a_short_piece_waits_for_the_line_of_the_one_before(nbytes: int, cycles: float) -> None:
+    """What they take on silicon: Transpose new/04, new/24 and new/23, 34 to 41 cycles by what the rest of it takes."""
+    assert _cycles_of_a_piece(nbytes, nbytes, way=1) == pytest.approx(cycles, rel=0.2)
+
+
+def test_pieces_of_lines_of_their_own_do_not_wait() -> None:
+    for way in (0, 1):
+        apart = _cycles_of_a_piece(1, 256, way)
+        assert apart < 16
+        assert _cycles_of_a_piece(1, 32, way) > apart + 10
+    assert _cycles_of_a_piece(64, 64, way=1) < _cycles_of_a_piece(32, 32, way=1) < _cycles_of_a_piece(16, 16, way=1)
+
+
+def test_a_read_piece_that_begins_inside_of_a_block_waits_longer() -> None:
+    """Rows of Concat: pieces of 32 bytes take 26 cycles, those of 34 more than 40."""
+    assert _cycles_of_a_piece(32, 32, way=0) == pytest.approx(26, rel=0.1)
+    assert _cycles_of_a_piece(34, 34, way=0) > 1.4 * _cycles_of_a_piece(32, 32, way=0)

@@ -65,9 +65,13 @@ constexpr Binding kNumbers[] = {
     {"cold.core_head_us", &Chip::cold_head_us, 1},
 };
 
-// What files of one's own may be older than: cube cores, in tables of their own, and what an operator's start costs.
+// What files of one's own may be older than: cube cores, in tables of their own, what an operator's start costs, short
+// pieces of a line, and dirty lines of the kernel before.
 constexpr Binding kLaterNumbers[] = {
     {"launch.operator_head_us", &Chip::operator_head_us, 1},
+    {"mte2.same_block_cycles", &Chip::mte2_same_block_cycles, 1},
+    {"mte3.same_line_bytes", &Chip::mte3_same_line_bytes, 1},
+    {"flushed.dirty_share", &Chip::flushed_dirty_share, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},
     {"mixed.start_us", &Chip::mixed_start_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},

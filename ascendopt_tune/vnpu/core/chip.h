@@ -54,9 +54,11 @@ struct Chip {
 
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
   double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
-  double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles;
+  double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles,
+      mte2_same_block_cycles;
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
-  double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_bytes_per_cycle;
+  double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_same_line_bytes,
+      mte3_bytes_per_cycle;
   double mte2_past_l2_factor;  // of the cycles that a piece takes when it is read past L2, to L1 as well
   // Rows that become tiles on the way to L1: a window from HBM, a row from L2, a row that begins inside of a window and
   // goes on into the next one.
@@ -66,7 +68,8 @@ struct Chip {
   double mte1_result, mac_result;
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
   double sync_all, group_flag, mixed_start_us, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us,
-      core_head_us, operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, cold_head_us;
+      core_head_us, operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, flushed_dirty_share,
+      cold_head_us;
   std::array<double, kScalarKinds> scalar;
   std::vector<InstructionCost> instructions;
   uint32_t queue_depth;

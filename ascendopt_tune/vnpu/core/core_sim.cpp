@@ -1,6 +1,7 @@
 #include "core_sim.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace vnpu {
@@ -23,11 +24,14 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
   const bool in = r.pipe == Pipe::MTE2;
   const double past = in && !t.cached ? chip_.mte2_past_l2_factor : 1;
   if (t.rearranged) return shared_cycles(r, rearranging_cycles(t, resident) * past);
-  // A piece that begins in the line of the one before waits for it.
+  // A piece that begins in the line in which the one before ended waits for it; on the way out the less, the longer it
+  // is itself.
+  const double bytes = t.burst_bytes;
+  const double waits = in ? t.same_line * chip_.mte2_same_line_cycles + t.same_block * chip_.mte2_same_block_cycles
+                          : t.same_line * chip_.mte3_same_line_cycles * std::exp(-bytes / chip_.mte3_same_line_bytes);
   const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
                          : chip_.mte3_request_cycles;
-  return shared_cycles(
-      r, t.pieces * each * past + t.same_line * (in ? chip_.mte2_same_line_cycles : chip_.mte3_same_line_cycles));
+  return shared_cycles(r, t.pieces * each * past + waits);
 }
 
 // Rows that become tiles (ND2NZ). Off the cuts of requests the core takes whole windows apart itself, wherever they

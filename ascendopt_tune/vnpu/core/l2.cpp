@@ -13,11 +13,21 @@ uint64_t groups(uint64_t lines, uint32_t n) {
 
 }  // namespace
 
-L2State::L2State(const L2State& other) : uses_(other.uses_), now_(other.now_), lines_(other.lines_) {
+L2State::L2State(const L2State& other)
+    : uses_(other.uses_),
+      now_(other.now_),
+      lines_(other.lines_),
+      before_(other.before_),
+      before_dirty_(other.before_dirty_) {
   for (const auto& [number, pages] : other.chunks_) {
     auto& copy = chunks_[number] = std::make_unique<Page[]>(kChunk);
     std::copy(pages.get(), pages.get() + kChunk, copy.get());
   }
+}
+
+void L2State::fill(double bytes, double dirty_share) {
+  before_ = bytes;
+  before_dirty_ = dirty_share;
 }
 
 L2State::Page& L2State::page(uint64_t number) {
@@ -61,7 +71,10 @@ L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
 }
 
 double L2State::make_room(const Chip& chip) {
-  double dirty = 0;
+  const double held = static_cast<double>(lines_ * chip.l2_line_bytes);
+  const double left = std::min(before_, std::max(0.0, held + before_ - chip.l2_bytes));
+  before_ -= left;
+  double dirty = left * before_dirty_;
   while (static_cast<double>(lines_ * chip.l2_line_bytes) > chip.l2_bytes) {
     Use use = uses_.front();
     uses_.pop_front();

@@ -43,8 +43,11 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
     t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
   else if (stride < line || s.burst_bytes >= stride)
-    for (uint32_t b = 1; b < s.bursts; b++)
-      t.same_line += (canonical + b * stride) / line == (canonical + (b - 1) * stride + s.burst_bytes - 1) / line;
+    for (uint32_t b = 1; b < s.bursts; b++) {
+      const uint64_t begin = canonical + b * stride, before = begin - stride + s.burst_bytes - 1;
+      t.same_line += begin / line == before / line;
+      t.same_block += begin == before + 1 && begin % kBlockBytes != 0;
+    }
   bool alike = stride % window == 0;  // every piece lies in its windows as the first does
   for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
     uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;

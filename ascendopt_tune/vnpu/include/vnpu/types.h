@@ -73,11 +73,12 @@ struct Transfer {
   uint32_t bursts = 1;       // separate pieces on the GM side
   uint32_t burst_bytes = 0;  // bytes of one piece
   uint64_t burst_stride = 0;
-  uint32_t requests = 1;   // windows of GM that are touched, piece by piece
-  uint32_t gm_bytes = 0;   // bytes that these requests occupy in the memory system
-  uint32_t pieces = 1;     // that are asked for one by one
-  uint32_t same_line = 0;  // of them, those that begin in the line in which the piece before them ended
-  uint32_t partial = 0;    // of the windows, those that are touched in part (counted for FIX)
+  uint32_t requests = 1;    // windows of GM that are touched, piece by piece
+  uint32_t gm_bytes = 0;    // bytes that these requests occupy in the memory system
+  uint32_t pieces = 1;      // that are asked for one by one
+  uint32_t same_line = 0;   // of them, those that begin in the line in which the piece before them ended
+  uint32_t same_block = 0;  // of these, those that follow it without a gap inside of a block of 32 bytes
+  uint32_t partial = 0;     // of the windows, those that are touched in part (counted for FIX)
   bool write = false;
   bool rearranged = false;    // its rows become tiles on the way in: of these
   uint32_t off_cuts = 0;      //   those that don't begin where requests are cut,
