@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from sample_programs import Sample, run
 from test_cube import default_options, device
 from test_matmul import Array, near, tiling
-from test_matmul_batch import batches, lie
+from test_matmul_batch import BatchCase, batches, lie
 from test_matmul_batch_mixed import MixedBatch
 from test_matmul_headers import options
 from typer.testing import CliRunner
@@ -150,6 +151,27 @@ def test_batches(kernel: str, way: int) -> None:
                       bytes=6 * m * n * 4)  # fmt: skip
     got = both(binaries("matmul_batch_mixed"), kernel, 1, arrays, 2, t, case)
     near(got, exact, k)
+
+
+@pytest.mark.parametrize("kernel", ["float16_NORMAL_NORMAL", "float16_single"])
+def test_batches_on_cube_cores_alone(kernel: str) -> None:
+    m, n, k, a = 32, 48, 64, (1, 3, 2)
+    rng = np.random.default_rng(m)
+    left, right = (rng.standard_normal((*a, *s)).astype(np.float16) for s in ((m, k), (k, n)))
+    arrays = [left, right, np.zeros(n, np.float32), np.zeros((*a, m, n), np.float32)]
+    t = batches(m, n, k, a, a, a, (32, 48, 32), 0, 1, BatchNum=6)
+    got = both(batch_binaries(), kernel, 1, arrays, 3, t, BatchCase(count_a=6, count_b=6, calls=1))
+    near(got, left.astype(np.float64) @ right.astype(np.float64), k)
+
+
+@cache
+def batch_binaries() -> tuple[Binary, Binary]:
+    """Of two kernels of matmul_batch.cpp: (with their Matmul, with ours)."""
+    acl, name = device(), "matmul_batch.cpp"
+    wanted = r"^KERNEL\((?!float16_NORMAL_NORMAL|float16_single).*\n"
+    text = re.sub(wanted, "", (KERNELS / name).read_text(), flags=re.MULTILINE)
+    theirs, ours = (acl.compile(text, name, ["--cce-auto-sync=off", *more]) for more in (options(), []))
+    return acl.load(theirs), acl.load(ours)
 
 
 FUSED = ["batch_matmul", "matmul_async_iterate", "matmul_fused"]
