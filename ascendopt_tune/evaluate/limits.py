@@ -36,8 +36,8 @@ class ProcessLimits:
     """What one candidate may use.
 
     ``compile_s``: wall clock of each compilation. ``run_s``: wall clock of the tiling function, and of all launches of
-    one evaluation together. ``memory_bytes``: address space beyond what the process has at its start and the tensors
-    need. ``open_files``: file descriptors.
+    one evaluation together; what they wait for a processor of a busy machine is not counted. ``memory_bytes``: address
+    space beyond what the process has at its start and the tensors need. ``open_files``: file descriptors.
     """
 
     compile_s: float = 120.0
@@ -102,7 +102,7 @@ def run_confined(
     os.close(heard)
     status: int | None = None
     try:
-        deadline = time.monotonic() + how.timeout_s
+        deadline = _Deadline(pid, time.monotonic() + how.timeout_s)
         while True:
             answer = _read(reader, deadline, token)
             document = _document(answer, token)
@@ -110,7 +110,7 @@ def run_confined(
                 break
             began = time.monotonic()
             hear(protocol.decode(document["told"]))
-            deadline += time.monotonic() - began
+            deadline.at += time.monotonic() - began
             with contextlib.suppress(BrokenPipeError):
                 os.write(replies, b"+")
         if answer is not None and document is None:
@@ -128,6 +128,26 @@ def run_confined(
             document["error"]["args"][0] += tail
         return protocol.value_or_raise(document)
     return _died(status, how, what, tail)
+
+
+@dataclass
+class _Deadline:
+    """``at``: by the wall clock, if the process ``pid`` has always had a processor."""
+
+    pid: int
+    at: float
+
+    def left_s(self) -> float:
+        """Seconds. It may be too few by what the process is waiting for a processor meanwhile."""
+        return self.at + _waited_s(self.pid) - time.monotonic()
+
+
+def _waited_s(pid: int) -> float:
+    """Seconds that the process was ready to run and had no processor; 0 where the system doesn't tell."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -234,15 +254,17 @@ def _document(answer: bytes | None, token: bytes) -> dict[str, Any] | None:
     return document
 
 
-def _read(fd: int, deadline: float, token: bytes) -> bytes | None:
+def _read(fd: int, deadline: _Deadline, token: bytes) -> bytes | None:
     """The answer, or what came before the end of the pipe; None when the deadline passed before either."""
     answer = bytearray()
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     while not _complete(answer, token):
-        left = deadline - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
+        left = deadline.left_s()
+        if left <= 0:
             return None
+        if not poll.poll(max(1.0, left * 1000)):
+            continue
         chunk = os.read(fd, 1 << 20)
         if not chunk:
             break

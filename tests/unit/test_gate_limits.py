@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.errors import CaseError
+from ascendopt_tune.evaluate import limits
 from ascendopt_tune.evaluate.limits import Confinement, Stopped, run_confined
 from ascendopt_tune.evaluate.outputs import shared_arrays
 from ascendopt_tune.nouns.case import TensorSpec
@@ -264,3 +265,28 @@ os.wait()
     if "process" not in given:
         pytest.skip("this machine gives no process namespace")
     assert (parent, itself) == ("0", "1")  # the parent can't be named from inside
+
+
+def test_what_a_process_waits_for_a_processor_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told that it waited for a second: so its 0.3 s last longer, and a process that sleeps still ends."""
+    monkeypatch.setattr(limits, "_waited_s", lambda pid: 1.0)
+    assert run(lambda: time.sleep(0.6), tmp_path, timeout_s=0.3) is None
+    stopped = run(lambda: time.sleep(60), tmp_path, timeout_s=0.3)
+    assert stopped.kind == "timeout"
+
+
+def test_the_system_tells_what_a_process_waited() -> None:
+    """Two that want one processor wait for each other; none that sleeps does."""
+    processors = os.sched_getaffinity(0)
+    script = f"import os; os.sched_setaffinity(0, {{{min(processors)}}})\nwhile True: pass"
+    busy = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    try:
+        deadline = time.monotonic() + 60
+        while min(limits._waited_s(p.pid) for p in busy) < 0.2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert min(limits._waited_s(p.pid) for p in busy) >= 0.2
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert limits._waited_s(2**22) == 0.0
