@@ -13,8 +13,7 @@ the user's cache layers and what ships with the project.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,15 +21,18 @@ from pathlib import Path
 from .. import paths
 from ..errors import BankError, need
 from ..files import TEXT_BYTES, locked, parse_json, read_plain
+from ..search.kernel.motifs import MOTIFS
 from ..settings import settings
 from ..store.lines import append_lines
+from . import worth
 from .embedding import Embedder, LocalEmbedder, OpenAIEmbedder
 from .experience import Experience, Use, line_of, newer, record_of
 from .index import Index
 
 FILE = "experience.jsonl"
 _LOCK = "lock"
-PRIOR = 0.15  # of a score: what the bank knows of a bottleneck, whatever else a text says
+_RULES = frozenset(m.name for m in MOTIFS)
+PRIOR = 0.3  # of a score: what a motif can be expected to earn, whatever else a text says
 
 
 class BankWarning(UserWarning):
@@ -127,11 +129,13 @@ class Bank:
         layers: read-only folders of the same form.
         embedder: default: the local one.
         apart_from: a tuning run whose experience and uses are left out in reading.
+        gains: what motifs earned where they were tried; default: what the folders' files say.
     """
 
     def __init__(
-        self, root: Path, layers: Sequence[Path] = (), embedder: Embedder | None = None, apart_from: str = ""
-    ) -> None:
+        self, root: Path, layers: Sequence[Path] = (), embedder: Embedder | None = None, apart_from: str = "",
+        gains: Sequence[worth.MotifGain] | None = None,
+    ) -> None:  # fmt: skip
         self.root, self.layers = root, tuple(layers)
         self._apart_from = apart_from
         self._embedder = embedder or LocalEmbedder()
@@ -140,6 +144,8 @@ class Bank:
         self._stamp: object = None
         self._whole = True  # nothing is left out
         self._index: tuple[object, Index] | None = None
+        self._gains = gains
+        self._worth: worth.Worth | None = None
 
     @staticmethod
     def open(apart_from: str = "") -> Bank:
@@ -214,24 +220,29 @@ class Bank:
         kind: str | None = "positive",
         operator: str | None = None,
         one_per_motif: bool = False,
+        places: Collection[str] | None = None,
     ) -> list[tuple[Experience, float]]:
-        """The ``k`` experiences whose bottleneck is most like ``text``, with scores in [-1, 1 + PRIOR], the best first.
+        """The ``k`` experiences whose bottleneck is most like ``text``, the best first; scores are at most 1.1 + PRIOR.
 
         The order is the same whenever bank and text are. Experiences that were applied before move up or down by up to
-        a tenth of their score, by how often they helped. So does a motif that the bank's experience with the same first
-        bottleneck speaks for: by up to PRIOR, the share of that experience it has. Filters: None means any.
+        a tenth of their score, by how often they helped. Where ``places`` tells what could be done, what a motif earned
+        where it was tried, with ``text``'s first bottleneck above all, adds up to PRIOR: without them it would speak
+        for motifs that fit most kernels, whatever the text says. Filters: None means any.
 
         Args:
             one_per_motif: the best experience of each motif only (imports name no motif, and count as one each).
+            places: motifs that have a place in the kernel that is asked for; experience of others is left out, except
+                what names no motif of the rules.
         """
         wanted = {"chip": chip, "dtype": dtype, "target": target, "kind": kind, "operator": operator}
-        experiences = self._experiences()
+        experiences, expected, first = self._experiences(), self.worth(), worth.first_bottleneck(text)
         found: list[tuple[Experience, float]] = []
-        alike = Counter(e.motif for e in experiences.values() if _first(e.bottleneck) == _first(text))
         for name, score in self.index().nearest(text):
             e = experiences[name]
+            if places is not None and e.motif in _RULES and e.motif not in places:
+                continue
             if all(value is None or getattr(e, field) == value for field, value in wanted.items()):
-                prior = PRIOR * alike[e.motif] / max(1, alike.total()) if e.motif else 0.0
+                prior = PRIOR * expected.weight(e.motif, first) if places is not None else 0.0
                 found.append((e, round(score * _trust(e) + prior, 6)))
         found.sort(key=lambda item: (-item[1], item[0].id))
         if one_per_motif:
@@ -240,6 +251,15 @@ class Bank:
                 best.setdefault(e.motif or e.id, (e, score))
             found = list(best.values())
         return found[:k]
+
+    def worth(self) -> worth.Worth:
+        """What motifs earned where they were tried on their own, by the files of all folders."""
+        if self._worth is None:
+            gains = self._gains
+            if gains is None:
+                gains = [g for folder in (*self.layers, self.root) for g in worth.read(folder / worth.FILE)]
+            self._worth = worth.Worth(gains)
+        return self._worth
 
     def index(self) -> Index:
         """The index over all bottleneck texts, in step with the files."""
@@ -298,11 +318,6 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _first(bottleneck: str) -> str:
-    """What a diagnosis names first, up to its colon."""
-    return bottleneck.partition(":")[0]
 
 
 def _trust(e: Experience) -> float:

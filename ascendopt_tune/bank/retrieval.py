@@ -23,6 +23,8 @@ _MOST = 32  # experiences kept for one kernel; there are fewer motifs
 class Retrieval:
     """``retrieval(state, k)``: up to ``k`` experiences, one a motif, the nearest to what the incumbent shows first.
 
+    Experience of motifs that have no place in the incumbent's kernel is left out.
+
     ``fact``: a journal's, once there is one. ``run``: what this run left to the bank when it ran before is not found,
     so that a run can be repeated. A bank that can't be read is said once, and left out.
     """
@@ -56,6 +58,7 @@ class Retrieval:
 
     def _asked(self, state: SearchState) -> tuple[Experience, ...]:
         from ..search.kernel.motifs import KernelProgram
+        from ..search.kernel.rules import rewrites_of
         from .bank import Bank  # faiss: only for runs that come to Stage II
         from .symptoms import symptoms
 
@@ -68,7 +71,9 @@ class Retrieval:
         def ask() -> list[str]:
             kernel = KernelProgram(candidate.pair.kernel, candidate.pair.tiling, state.chip, state.operator.auto_sync)
             query = symptoms(outcome.profile, state.chip, kernel)
-            return [e.id for e, _ in bank.search(query, _MOST, one_per_motif=True)]
+            rewrites = rewrites_of(candidate.pair, state.operator.auto_sync, state.incumbent.tiling_key)
+            places = {motif for motif, found in rewrites.items() if found}
+            return [e.id for e, _ in bank.search(query, _MOST, one_per_motif=True, places=places)]
 
         known = {e.id: e for e in bank}
         return tuple(known[i] for i in self.fact(f"experience {candidate.pair.hash}", ask) if i in known)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..bank.worth import MotifGain, first_bottleneck
 from ..errors import AscendOptError, OperatorError
+from ..evaluate.diagnosis import diagnose
 from ..files import write_between
 from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import Outcome, Timed
@@ -39,25 +41,12 @@ class Surveyed:
     matches: dict[str, int]
 
 
-@dataclass(frozen=True)
-class SurveyGain:
-    """What a motif was worth to an operator at its case: best speedup (modelled), None if the gate let none pass."""
-
-    motif: str
-    operator: str
-    speedup: float | None
-
-    @property
-    def faster(self) -> bool:
-        return self.speedup is not None and self.speedup * (1 - MIN_EFFECT["virtual"]) > 1
-
-
 @dataclass
 class Survey:
     """``kernels`` that were read, ``gains`` that were measured, and what could not be: path -> why."""
 
     kernels: list[Surveyed] = field(default_factory=list)
-    gains: list[SurveyGain] = field(default_factory=list)
+    gains: list[MotifGain] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
@@ -123,7 +112,7 @@ def _counts(pair: Pair, auto_sync: bool) -> dict[str, int]:
     return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync).items() if found}
 
 
-def measure(subject: Subject) -> Iterator[SurveyGain]:
+def measure(subject: Subject) -> Iterator[MotifGain]:
     """What each motif that matches is worth to the subject's operator, put in on its own.
 
     Raises:
@@ -134,8 +123,9 @@ def measure(subject: Subject) -> Iterator[SurveyGain]:
     if not isinstance(before, Timed):
         raise OperatorError(f"{subject.entry.name} does not pass the gate: {before.reason}.")
     key = key_in(subject.launch(operator.baseline))
+    bottleneck = first_bottleneck(diagnose(before.profile, subject.chip).paragraph)
     for motif, speedup in worths(operator, key, before, subject.outcome):
-        yield SurveyGain(motif, subject.entry.name, speedup)
+        yield MotifGain(motif, subject.entry.path, subject.entry.size, bottleneck, speedup)
 
 
 def worths(

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .. import paths
-from ..errors import AscendOptError
+from ..errors import AscendOptError, SettingsError
 from ..report.text import json_text
 from . import options
 
 if TYPE_CHECKING:
     from ..bench.survey import Survey
+    from ..bench.table import BenchOperator
 
 EXAMPLES = """[bold]Examples[/]
 
 ascendopt-tune bank survey path/to/cann-ops/src
 
 ascendopt-tune bank survey path/to/cann-ops/src --measure --every 4 --docs docs/motifs.md
+
+ascendopt-tune bank survey --measure --list development --sizes decode,medium --worth worth.csv
 """
 _INTERRUPTED = 130
 
@@ -33,10 +37,13 @@ def survey(
     ] = None,
     measured: Annotated[
         bool,
-        typer.Option("--measure", help="Also run each motif on the benchmark's operators (extended list); resumable."),
+        typer.Option("--measure", help="Also run each motif on the benchmark's operators; resumable."),
     ] = False,
+    of_list: Annotated[str, typer.Option("--list", help="Which of them: test, extended or development.")] = "extended",
     every: Annotated[int, typer.Option("--every", min=1, help="Measure on each n-th of these operators only.")] = 1,
-    size: Annotated[str, typer.Option("--size", help="The size to measure at: decode, medium or large.")] = "medium",
+    sizes: Annotated[
+        str, typer.Option("--sizes", help="To measure at: of decode, medium and large, separated by commas.")
+    ] = "medium",
     chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = "ascend910b4",
     results: Annotated[
         Path | None, typer.Option("--results", help="Where evaluations are kept. Default: below the cache.")
@@ -44,12 +51,19 @@ def survey(
     docs: Annotated[
         Path | None, typer.Option("--docs", help="Write the table into this page (docs/motifs.md).")
     ] = None,
+    worth: Annotated[
+        Path | None, typer.Option("--worth", help="Write what was measured to this file, as a bank's folder has it.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Count for each motif the operators it matches; with --measure, those it makes faster (modelled)."""
+    from ..bank.worth import write
     from ..bench import survey as work
+    from ..bench import table
 
+    if worth is not None and not measured:
+        raise SettingsError("--worth writes what was measured, and nothing is.", "Add --measure.")
     found = work.Survey(kernels=list(work.registry()))
     sources = [f"registry, {len(found.kernels)} operators"]
     interrupted = False
@@ -62,10 +76,12 @@ def survey(
             found.kernels += fresh
             sources.append(f"{work.source_of(folder)}, {len(fresh)} operators")
         if measured:
-            _measure(found, every, size, chip, results or paths.cache_dir() / "survey")
+            _measure(found, table.chosen(table.read(), (), of_list, _sizes(sizes))[::every], chip, results)
     except KeyboardInterrupt:
         interrupted = True
         print("interrupted; evaluations are kept, the same command goes on there.", file=sys.stderr)
+    if worth is not None and not interrupted:
+        write(worth, found.gains)
     if docs is not None and not interrupted:
         today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
         work.write(docs, work.section(found, sources, today))
@@ -79,22 +95,32 @@ def survey(
         raise typer.Exit(_INTERRUPTED)
 
 
-def _measure(found: Survey, every: int, size: str, chip: str, results: Path) -> None:
+def _sizes(text: str) -> tuple[str, ...]:
+    """Those that are named, in order. Raises SettingsError for one that there isn't."""
+    from ..bench.sizes import SIZES
+
+    named = tuple(text.split(","))
+    if unknown := [name for name in named if name not in SIZES]:
+        raise SettingsError(f"unknown size {unknown[0]!r}.", f"Sizes are {', '.join(SIZES)}.")
+    return named
+
+
+def _measure(found: Survey, operators: Sequence[BenchOperator], chip: str, results: Path | None) -> None:
     """Fills in ``gains`` and ``left_out``, an operator after the other."""
     from ..bench import survey as work
     from ..bench import table
     from ..bench.subject import Subject
 
     options.check_cache_folder()
-    operators = table.chosen(table.read(), (), table.EXTENDED, (size,))[::every]
     table.check_sources(operators)
+    results = results or paths.cache_dir() / "survey"
     for entry in operators:
         try:
             with Subject(entry, results, chip) as subject:
                 for gain in work.measure(subject):
                     found.gains.append(gain)
-                    worth = f"{gain.speedup:.3f}x modelled" if gain.speedup is not None else "not let through the gate"
-                    print(f"{entry.name}: {gain.motif}: {worth}", file=sys.stderr)
+                    says = f"{gain.speedup:.3f}x modelled" if gain.speedup is not None else "not let through the gate"
+                    print(f"{entry.name}: {gain.motif}: {says}", file=sys.stderr)
         except AscendOptError as error:
             found.left_out[entry.path] = str(error)
 
@@ -103,6 +129,6 @@ def _document(found: Survey) -> dict[str, object]:
     return {
         "kernels": [{"source": k.source, "operator": k.name, "places": k.matches} for k in found.kernels],
         "time": "modelled",
-        "gains": [{"motif": g.motif, "operator": g.operator, "speedup": g.speedup} for g in found.gains],
+        "gains": [vars(g) for g in found.gains],
         "left_out": found.left_out,
     }

@@ -29,6 +29,7 @@ import ascendopt_tune  # noqa: F401  # isort: skip  # before torch, which torch_
 import hand_written
 
 from ascendopt_tune import paths
+from ascendopt_tune.bank import worth
 from ascendopt_tune.bank.bank import Bank
 from ascendopt_tune.bank.symptoms import symptoms
 from ascendopt_tune.bench import survey, table
@@ -47,6 +48,7 @@ from ascendopt_tune.search.kernel.rules import rewrites_of
 from ascendopt_tune.settings import settings
 
 FILE, WILD = (Path(__file__).with_name(name) for name in ("outside.json", "in_the_wild.csv"))
+_SHIPPED = paths.shipped("cache") / "bank"
 _PAGE = Path(__file__).parents[2] / "docs/motifs.md"
 CHIP, _SIZE = "ascend910b4", "medium"
 _NAMED = 3  # motifs that count as found
@@ -90,10 +92,21 @@ def wild() -> dict[str, frozenset[str]]:
 # -- asking --------------------------------------------------------------------------------------------------------
 
 
-def named(bank: Bank, shown: Shown, conditions: bool) -> list[str]:
-    """The three motifs that retrieval names first; with ``conditions`` of those that have a place in the kernel."""
-    hits = [e.motif for e, _ in bank.search(shown.symptoms, len(MOTIFS), one_per_motif=True)]
-    return [m for m in hits if m in shown.places or not conditions][:_NAMED]
+class Asked:
+    """The shipped bank. What an operator itself earned, where it is one that was measured, is not known to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._gains = worth.read(_SHIPPED / worth.FILE)
+        self._banks: dict[str, Bank] = {}
+
+    def named(self, shown: Shown, conditions: bool) -> list[str]:
+        """The three motifs that retrieval names first; with ``conditions`` of those that have a place in the kernel."""
+        own = shown.name if any(g.operator == shown.name for g in self._gains) else ""
+        if own not in self._banks:
+            self._banks[own] = Bank(self._folder, [_SHIPPED], gains=[g for g in self._gains if g.operator != own])
+        places = shown.places if conditions else None
+        return [e.motif for e, _ in self._banks[own].search(shown.symptoms, _NAMED, one_per_motif=True, places=places)]
 
 
 @dataclass(frozen=True)
@@ -129,9 +142,9 @@ def figures() -> dict[str, Score]:
     wanted = {name: hand_written.wanted(name) for name in hand_written.names()}
     out: dict[str, Score] = {}
     with tempfile.TemporaryDirectory() as empty:
-        bank = Bank(Path(empty), [paths.shipped("cache") / "bank"])
+        bank = Asked(Path(empty))
         for conditions, how in ((False, "by the texts alone"), (True, "of motifs that have a place")):
-            found = {s.name: named(bank, s, conditions) for s in (*slow, *operators)}
+            found = {s.name: bank.named(s, conditions) for s in (*slow, *operators)}
             out[f"hand-written, the class in their head, {how}"] = score(
                 [(s.name, motifs.get(wanted[s.name], ()), found[s.name]) for s in slow]
             )

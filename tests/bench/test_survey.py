@@ -7,9 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from ascendopt_tune.bank.worth import MotifGain
 from ascendopt_tune.bench import survey as work
 from ascendopt_tune.bench.subject import Subject
 from ascendopt_tune.errors import CacheError, OperatorError
+from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
@@ -50,7 +52,8 @@ class MadeUpSubject:
 
     def __init__(self) -> None:
         self.operator = Operator("k", Path(), "k", "k.cpp", Pair({"t.cpp": ""}, {"k.cpp": KERNEL}))
-        self.entry: Any = type("Entry", (), {"name": "k medium"})
+        self.entry: Any = type("Entry", (), {"path": "k", "size": "medium", "name": "k medium"})
+        self.chip = load_chip("ascend910b4")
         self.broken = False
 
     def launch(self, pair: Pair) -> str | None:
@@ -79,7 +82,10 @@ def test_a_motif_is_worth_what_the_gate_lets_through() -> None:
 def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Path) -> None:
     found = work.Survey(
         [work.Surveyed("cann-ops", "a", {"full-barrier": 2}), work.Surveyed("cann-ops", "b", {"full-barrier": 1})],
-        [work.SurveyGain("full-barrier", "a medium", 1.5), work.SurveyGain("full-barrier", "b medium", None)],
+        [
+            MotifGain("full-barrier", "a", "medium", "Scalar bound", 1.5),
+            MotifGain("full-barrier", "b", "medium", "", None),
+        ],
     )
     page = tmp_path / "page.md"
     page.write_text(f"before\n{work.BEGIN}\nold\n{work.END}\nbehind\n")
