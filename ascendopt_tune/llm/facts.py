@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
 CODE, CONTEXT = 17_000, 5_000
-_DIFF, _REASON, _LOG = 2_500, 400, 2_000  # characters
+_DIFF, _REASON, _LOG = 1_500, 400, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
 _PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",
@@ -32,9 +33,11 @@ _COSTS = {
     "ReduceRepeat": "WholeReduceSum/Max/Min",
     "ReducePairElem": "PairReduceSum",
     "GatherMask": "GatherMask",
+    "TransDataTo5HD": "TransDataTo5HD",
 }
 #: Rows that count elements (the chip files say so).
 _BY_ELEMENT = ("Gather", "Sort32", "MrgSort")
+_READS_TILING = re.compile(r"\b(GET_TILING_DATA\w*|GetBlockNum|TILING_KEY_IS|GetTiling\w*)\b")
 _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE3 (out)",
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
@@ -72,6 +75,12 @@ def kernel_first(operator: Operator) -> list[str]:
     return [operator.kernel_main] if operator.kernel_main in operator.baseline.kernel else []
 
 
+def reads_tiling(kernel: Iterable[str]) -> bool:
+    """Whether a kernel reads tiling data, or asks how many blocks there are. In doubt it does."""
+    text = "\n".join(kernel)
+    return bool(_READS_TILING.search(text)) or len(re.findall(r"\btiling\b", text)) > 1
+
+
 def chip_facts(chip: Chip) -> dict[str, object]:
     """Numbers of the chip under the names the prompts use."""
     values = chip.values
@@ -89,7 +98,13 @@ def chip_facts(chip: Chip) -> dict[str, object]:
             sum(numbers.get(f"launch.{key}_us", 0) for key in ("base", "core_head", "operator_head")), 2
         ),
         "core_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"] + numbers["launch.tiling_us"], 3),
+        "first_us": round(numbers["launch.base_us"] + numbers["launch.core_head_us"], 2),
+        "apart_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"], 3),
+        "reading_us": round(numbers["launch.operator_head_us"], 2),
+        "reading_apart_us": round(numbers["launch.tiling_us"], 3),
         "copy_issue": round(numbers["mte2.issue_cycles"]),
+        "copy_out_issue": round(numbers["mte3.issue_cycles"]),
+        "copy_piece": round(numbers["mte2.request_cycles"]),
         "copy_latency": round(numbers["mte2.latency_cycles"]),
         "copy_bytes": round(numbers["mte2.bytes_per_cycle"]),
         "vector_head": round(numbers["vector.head_cycles"]),
@@ -182,23 +197,34 @@ def profile_facts(profile: Profile, chip: Chip) -> str:
     return "\n".join(lines)
 
 
-def one_line(trial: Trial, baseline_us: float | None) -> str:
-    """``#7 from #3: tile doubled -> 4.51 us (1.20x)``, or why it counts for nothing."""
+def one_line(trial: Trial, baseline_us: float | None, pipes: bool = False) -> str:
+    """``#7 from #3: tile doubled -> 4.51 us (1.20x)``, or why it counts for nothing.
+
+    ``pipes``: with the mean time of each pipe over cores, and the cycles lost to bank conflicts on all of them.
+    """
     c = trial.candidate
     head = f"#{c.id}" + (f" from #{c.parent}" if c.parent is not None else "") + f": {c.change}"
     if isinstance(trial.outcome, Timed):
         us = trial.outcome.profile.task_duration_us
         gain = f" ({baseline_us / us:.2f}x)" if baseline_us and us else ""
-        return f"{head} -> {us:.2f} us{gain}"
+        return f"{head} -> {us:.2f} us{gain}" + (f"; {_pipes(trial.outcome.profile)}" if pipes else "")
     reason = " ".join(without_paths(trial.outcome.reason).split())
     return f"{head} -> {type(trial.outcome).__name__}: {shortened(reason, _REASON)}"
+
+
+def _pipes(profile: Profile) -> str:
+    profile = profile.detail
+    told = [f"{pipe.rpartition('_')[2]} {profile.pipe_us(pipe):.2f}" for pipe in profile.pipes]
+    if conflicts := profile.counters.get("bank_conflict_cycles", 0.0):
+        told.append(f"conflicts {conflicts:.0f}")
+    return f"{profile.block_dim} blocks, {', '.join(told)}"
 
 
 def history(state: SearchState) -> list[str]:
     """The baseline, the best trials, and the last ones, in order."""
     best = state.history.fastest_first[:_BEST]
     shown = {t.candidate.id: t for t in [state.baseline, *best, *list(state.history)[-_RECENT:]]}
-    return [one_line(shown[number], state.baseline.time_us) for number in sorted(shown)]
+    return [one_line(shown[number], state.baseline.time_us, pipes=True) for number in sorted(shown)]
 
 
 def inspirations(state: SearchState, part: Callable[[Pair], Mapping[str, str]]) -> list[tuple[str, str]]:

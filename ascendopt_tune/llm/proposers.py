@@ -2,7 +2,8 @@
 
 1. What failed in this proposer's last batch is given back with its reason, to be repaired, at most ``REPAIRS`` times.
 2. The rest of a batch are new questions: code, profile and diagnosis, history with reasons, retrieved experience, rules
-   of the chip and of what may be changed; each question of a batch has another focus.
+   of the chip and of what may be changed. Each question of a batch has another focus; where kernels may change, the
+   first one asks for a whole attempt: parts of a kernel that has little right are not worth mending one by one.
 3. A reply that can't be read, or repeats what was tried, goes back to the model with the reason (llm/dialogue.py). A
    model that has no idea passes.
 
@@ -54,7 +55,7 @@ _REPAIRED: tuple[type[Outcome], ...] = (
 )
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
-_LESSON_TEXT, _LESSON_DIFF = 1200, 1800  # characters
+_LESSON_TEXT, _LESSON_DIFF = 900, 1400  # characters
 
 TILING_FOCUS = (
     "Fine-tune parameters: number of blocks, tile length, number of buffers, shares of the Unified Buffer, alignment.",
@@ -64,6 +65,10 @@ TILING_FOCUS = (
     "program does for other shapes.",
     "Combine what helped in different trials into one program.",
 )
+KERNEL_WHOLE = (
+    "Write the computation anew, as you would if there were no kernel yet: another layout in the Unified Buffer, other "
+    "instructions, another algorithm of the same accuracy."
+)
 KERNEL_FOCUS = (
     "Remove what the diagnosis names as the bound.",
     "Let copies and computation overlap better: buffers per queue, order of copies and waits, fewer barriers.",
@@ -71,7 +76,10 @@ KERNEL_FOCUS = (
     "Move fewer bytes or move them in larger copies: keep data in the Unified Buffer, join copies, align them.",
 )
 
-
+JOINT_WHOLE = (
+    "Write both programs anew, as you would for this case if there were none yet: how data lies and is cut, what a "
+    "core does in one turn, which instructions do it."
+)
 JOINT_FOCUS = (
     "Spread the work over more or fewer cores: the kernel takes its share by GetBlockIdx(), the tiling program says "
     "how many blocks there are and how long a share is.",
@@ -126,6 +134,7 @@ class _LlmProposer(ABC):
     _parts: tuple[str, ...]
     _title: str
     _other_title = ""
+    _room = facts.CODE  # characters of what may be changed
 
     def __init__(self, client: Asks) -> None:
         self._client = client
@@ -229,7 +238,7 @@ class _LlmProposer(ABC):
     def _code(self, state: SearchState, pair: Pair) -> list[facts.Listing]:
         """Those that are shown to be changed, what decides most first."""
         first = [path for part in self._parts for path in _first(state, pair, part)]
-        return facts.listing(self._whole(pair), first, facts.CODE)
+        return facts.listing(self._whole(pair), first, self._room)
 
     def _question(
         self, prompt: Prompt, code: Sequence[facts.Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
@@ -295,7 +304,12 @@ class LlmTiling(_LlmProposer):
     _title, _other_title = "tiling program", "kernel"
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
-        """The marked template first: it repeats a known launch, so it costs nothing, and is in the history then."""
+        """The marked template first: it repeats a known launch, so it costs nothing, and is in the history then.
+
+        Nothing is asked about a kernel that does the same whatever the tiling program decides.
+        """
+        if not facts.reads_tiling(state.incumbent.candidate.pair.kernel.values()):
+            return []
         found, first = self._refinement(state), start_of(state).candidate
         if found.marked and (pair := replace(first.pair, tiling=found.marked)).hash not in state.seen:
             title = plain(f"marked: {', '.join(found.knobs)}", _TITLE)
@@ -329,11 +343,14 @@ class LlmJoint(_LlmProposer):
     stage = JOINT
     _name, _parts = "joint", ("tiling", "kernel")
     _title = "tiling program and kernel"
+    _room = facts.CODE + facts.CONTEXT  # nothing else is shown
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
-        if not state.incumbent.candidate.pair.tiling:
-            return []  # a kernel for direct launch
-        focus = state.rng(self.name).sample(JOINT_FOCUS, len(JOINT_FOCUS))
+        pair = state.incumbent.candidate.pair
+        shown = {f.path for f in self._code(state, pair)}
+        if not shown.intersection(pair.tiling) or not shown.intersection(pair.kernel):
+            return []  # a kernel for direct launch, or one half leaves no room for the other
+        focus = [JOINT_WHOLE, *state.rng(self.name).sample(JOINT_FOCUS, len(JOINT_FOCUS))]
         return [self._fresh(state, "change_both", focus[i % len(focus)], {}) for i in range(n)]
 
 
@@ -350,7 +367,7 @@ class LlmKernel(_LlmProposer):
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
         lessons = self._lessons(state)
-        focus = state.rng(self.name).sample(KERNEL_FOCUS, len(KERNEL_FOCUS))
+        focus = [KERNEL_WHOLE, *state.rng(self.name).sample(KERNEL_FOCUS, len(KERNEL_FOCUS))]
         more = {"lessons": [_told(lesson) for lesson in lessons]}
         out = []
         for i in range(n):

@@ -1,6 +1,7 @@
 """After a change of the clock: what the recorded replies come to now, and PASS where the search asks otherwise.
 
-``python tests/llm/record_again.py [NAME ...]`` from the repository's root; it writes ``conversations/tuning``.
+``python tests/llm/record_again.py [--ask] [NAME ...]`` from the repository's root; it writes ``conversations/tuning``.
+With ``--ask`` a question without a reply is written to ``build/tuning``, and waits until the reply is in the file.
 """
 
 from __future__ import annotations
@@ -14,20 +15,27 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from chat_server import Server, handler
-from recorded import FOLDER, Recording, Replay
+from recorded import FOLDER, Recording, Replay, asked_of
 from test_recorded_tunings import BEGINNING, tune
 
-from ascendopt_tune import Cache, paths, tune_case
+from ascendopt_tune import Cache, TuneRecord, paths, tune_case
 from ascendopt_tune.store.entry import Entry
 
 PASS = "PASS: on this clock what is there has no place for it; nothing better is known."
 
 
-def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> Entry:
+_PATIENCE_S = 1e6  # who answers takes the time it takes
+
+
+def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> TuneRecord:
     server.answer = replay
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ASCENDOPT_CACHE_DIR"] = folder  # answers that were kept would not be asked for
-        return tune(told, evaluations, Path(folder) / "one", Path(folder) / "kept", base_url=server.url).entry
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["ASCENDOPT_CACHE_DIR"] = name  # answers that were kept would not be asked for
+        kept = Path(name) / "kept"
+        return tune(
+            told, evaluations, Path(name) / "one", kept, base_url=server.url, timeout_s=_PATIENCE_S,
+            max_tokens=told.limit or None,
+        )  # fmt: skip
 
 
 def by_rules(told: Recording) -> Entry:
@@ -37,13 +45,15 @@ def by_rules(told: Recording) -> Entry:
         return tune_case(operator, told.case, proposer="rules", cache=cache, warm_start=False).entry
 
 
-def again(path: Path, server: Server) -> None:
+def again(path: Path, server: Server, ask: bool) -> None:
     told = Recording.read(path)
-    replay = Replay(told)
+    waits = asked_of(path, Path("build/tuning") / path.name, lambda text: print(server.tokens, text, flush=True))
+    replay = Replay(told, waits if ask else None)
     server.tokens = 0
-    found, rules = led(told, told.evaluations, replay, server), by_rules(told)
+    record = led(told, told.evaluations, replay, server)
+    found, rules = record.entry, by_rules(told)
     text = path.read_text(encoding="utf-8")
-    figures = {"speedup": f"{found.speedup:.4f}", "rules": f"{rules.speedup:.3f}", "tokens": str(server.tokens)}
+    figures = {"speedup": f"{found.speedup:.4f}", "rules": f"{rules.speedup:.3f}", "tokens": f"{server.tokens}"}
     for key, value in figures.items():
         text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
     for heading in replay.left:
@@ -52,7 +62,8 @@ def again(path: Path, server: Server) -> None:
     path.write_text(text, encoding="utf-8")
     now, alone = (f"{entry.speedup:.2f}x ({entry.interval})" for entry in (found, rules))
     print(f"{path.stem}: was {told.speedup:.2f}x, is {now}, rules alone {alone}, modelled;", end=" ")
-    print(f"{server.tokens} tokens, {len(replay.unknown)} questions are new,", end=" ")
+    evaluated = sum(trial.duplicate_of is None for trial in record.history)
+    print(f"{server.tokens} tokens, {evaluated} evaluations, {len(replay.unknown)} questions are new,", end=" ")
     print(f"{len(replay.left)} aren't asked any more", flush=True)
 
 
@@ -60,16 +71,20 @@ def main() -> None:
     os.environ.setdefault("ASCENDOPT_TOOLKIT_DIR", str(paths.toolkit_dir()))  # built once, not in each folder
     parser = argparse.ArgumentParser(description=__doc__)
     names = sorted(path.stem for path in FOLDER.glob("*.txt"))
+    parser.add_argument("--ask", action="store_true", help="wait for replies that are missing")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names)}; default all")
     server = Server()
     http = ThreadingHTTPServer(("127.0.0.1", 0), handler(server))
     http.daemon_threads = True
     threading.Thread(target=http.serve_forever, daemon=True).start()
     server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
-    for name in parser.parse_args().names or names:
-        again(FOLDER / f"{name}.txt", server)
+    given = parser.parse_args()
+    for name in given.names or names:
+        again(FOLDER / f"{name}.txt", server, given.ask)
+    if given.ask:
+        return
     softmax = Recording.read(FOLDER / "softmax.txt")
-    print(f"BEGINNING: {BEGINNING} -> {led(softmax, 7, Replay(softmax), server).speedup:.4f}")
+    print(f"BEGINNING: {BEGINNING} -> {led(softmax, 7, Replay(softmax), server).entry.speedup:.4f}")
     http.shutdown()
 
 

@@ -16,15 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from multiprocessing.connection import Listener
 from pathlib import Path
 
 from chat_server import Reply, Server, handler
-from recorded import FOLDER, OPENEVOLVE, Recording, Replay
+from recorded import FOLDER, OPENEVOLVE, Recording, Replay, asked_of
 
 from ascendopt_tune.bench import openevolve_worker
 from ascendopt_tune.bench.peers import _questions, _say_when_ended
@@ -46,28 +44,13 @@ _CURRENT = "# Current Program\n```cpp\n"
 
 
 class Questions(Replay):
-    """A question is named by the program it shows: the n-th about a program has the n-th reply about it.
-
-    ``ask``: what to do when there is none; without, it is unknown.
-    """
-
-    def __init__(self, recording: Recording, ask: Callable[[str, list[Message]], str] | None = None) -> None:
-        super().__init__(recording)
-        self._ask = ask
+    """A question is named by the program it shows: the n-th about a program has the n-th reply about it."""
 
     def heading(self, messages: list[Message]) -> str:
         shown = messages[1].text.rpartition(_CURRENT)[2].partition("\n```\n")[0]
         name = hashlib.sha256(shown.encode()).hexdigest()[:8]
         self._count[name] += 1
         return f"program {name} #{self._count[name]}"
-
-    def __call__(self, messages: list[Message]) -> Reply | str:
-        counted = self._count.copy()
-        heading = self.heading(messages)
-        if self._ask is not None and heading not in self._replies:
-            self._replies[heading] = self._ask(heading, messages)
-        self._count = counted
-        return super().__call__(messages)
 
 
 @dataclass(frozen=True)
@@ -170,25 +153,19 @@ def again(name: str, server: Server, results: Path) -> None:
         head = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()[:2]
         path.write_text("\n".join([*head, "evaluations = 0", "speedup = 1.0", "tokens = 0"]) + "\n", encoding="utf-8")
 
-    def ask(heading: str, messages: list[Message]) -> str:
-        question = results / f"{name}.md"
-        question.write_text("\n\n----\n\n".join(m.text for m in messages), encoding="utf-8")
-        print(f"{name}: {server.tokens} of {ours.tokens} tokens; {question} waits for === {heading}", flush=True)
-        while True:
-            replies = dict(Recording.read(path).replies)
-            if heading in replies:
-                return replies[heading]
-            time.sleep(1)
+    def say(text: str) -> None:
+        print(f"{name}: {server.tokens} of {ours.limit} tokens; {text}", flush=True)
 
+    ask = asked_of(path, results / f"{name}.md", say)
     questions = Questions(Recording.read(path), ask)
-    found = evolve(ours, ours.tokens, questions, server, results)
+    found = evolve(ours, ours.limit, questions, server, results)
     text = path.read_text(encoding="utf-8")
     figures = {"evaluations": found.evaluations, "speedup": f"{found.speedup:.4f}", "tokens": found.tokens}
     for key, value in figures.items():
         text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
     path.write_text(text, encoding="utf-8")
     print(f"{name}: {found.speedup:.2f}x ({found.interval}), modelled;", end=" ")
-    print(f"{found.tokens} tokens of {ours.tokens}; {found.evaluations} evaluations, {found.failed} failed;", end=" ")
+    print(f"{found.tokens} tokens of {ours.limit}; {found.evaluations} evaluations, {found.failed} failed;", end=" ")
     print(f"{len(questions.left)} replies aren't asked for", flush=True)
 
 

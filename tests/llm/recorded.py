@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from chat_server import Reply
 
-from ascendopt_tune.llm.client import Message
+from ascendopt_tune.llm.client import Message, estimate_tokens
 from ascendopt_tune.nouns.case import Case
 from ascendopt_tune.nouns.operator import Operator
 from ascendopt_tune.sources.arguments import parse_tensor
@@ -46,7 +48,8 @@ class Recording:
     """One tuning. ``replies``: (heading, text) in the order in which they were given.
 
     ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
-    the default budget of 40 evaluations; ``tokens``: of all questions and answers.
+    the default budget of 40 evaluations; ``tokens``: of all questions and answers. ``limit``: of tokens, where
+    OpenEvolve has been given as many; 0: none.
     """
 
     operator: str
@@ -56,6 +59,7 @@ class Recording:
     rules: float
     replies: tuple[tuple[str, str], ...]
     tokens: int = 0
+    limit: int = 0
 
     def load(self) -> Operator:
         """The operator as it is written."""
@@ -72,6 +76,7 @@ class Recording:
             told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
             float(told["speedup"]), float(told.get("rules", "nan")),
             tuple((heading, text) for heading, _, text in replies), int(told.get("tokens", 0)),
+            int(told.get("limit", 0)),
         )  # fmt: skip
 
 
@@ -79,10 +84,12 @@ class Replay:
     """Answers each question with its reply, the n-th of a name with the n-th, whatever order they come in.
 
     ``left``: headings that nobody asked for yet; ``unknown``: questions without a reply, which are answered by PASS.
+    ``ask``: what to do about them instead.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, ask: Callable[[str, list[Message]], str] | None = None) -> None:
         self._replies = dict(recording.replies)
+        self._ask = ask
         self.left = [heading for heading, _ in recording.replies]
         self.unknown: list[str] = []
         self._names: dict[str, str] = {}  # by question
@@ -104,6 +111,26 @@ class Replay:
             heading = self.heading(messages)
             if heading in self.left:
                 self.left.remove(heading)
+            if heading not in self._replies and self._ask is not None:
+                self._replies[heading] = self._ask(heading, messages)
             if heading not in self._replies:
                 self.unknown.append(heading)
-            return self._replies.get(heading, "PASS: nothing is recorded for this question.")
+            text = self._replies.get(heading, "PASS: nothing is recorded for this question.")
+            asked, told = sum(estimate_tokens(m.text) for m in messages), estimate_tokens(text)
+            return Reply(text, usage={"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told})
+
+
+def asked_of(path: Path, question: Path, say: Callable[[str], None] = print) -> Callable[[str, list[Message]], str]:
+    """Writes a question to ``question``, and waits until ``path`` has its reply."""
+
+    def ask(heading: str, messages: list[Message]) -> str:
+        question.parent.mkdir(parents=True, exist_ok=True)
+        question.write_text("\n\n----\n\n".join(m.text for m in messages), encoding="utf-8")
+        say(f"{question} waits for === {heading}")
+        while True:
+            replies = dict(Recording.read(path).replies)
+            if heading in replies:
+                return replies[heading]
+            time.sleep(1)
+
+    return ask

@@ -274,7 +274,8 @@ def test_what_a_prompt_tells(server: Server, make_client: Make) -> None:
     system, text = (m["content"] for m in server.requests[0]["messages"])
     assert client_module.estimate_tokens(system + text) < 12_000
     for words in (
-        "us more for every block",
+        "0.28 us later on every core",
+        "8 for each of its pieces",
         "cycles to issue",
         "for each AllocTensor",
         "16 bank groups",
@@ -431,3 +432,39 @@ def test_the_history_names_files_as_prompts_do() -> None:
         facts.one_line(trial, 1.0)
         == "#3 from #0: a change -> CompileFailed: op_kernel/add.cpp:17: no member; x.h: included"
     )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reads"),
+    [
+        ("void k(GM_ADDR x, GM_ADDR tiling) { Fixed op(x); }", False),
+        ("void k(GM_ADDR x, GM_ADDR tiling) { GET_TILING_DATA(t, tiling); }", True),
+        ("void k(GM_ADDR x, GM_ADDR tiling) { Op op(x, (__gm__ Tiling*)tiling); }", True),
+        ("void k(GM_ADDR x, GM_ADDR t) { Op op(x, AscendC::GetBlockNum()); }", True),
+    ],
+)
+def test_a_kernel_that_reads_no_tiling_data_is_no_place_for_stage_1(kernel: str, reads: bool) -> None:
+    assert facts.reads_tiling([kernel]) == reads
+
+
+def test_stage_1_asks_nothing_about_a_kernel_that_reads_no_tiling_data(server: Server, make_client: Make) -> None:
+    text = ADD.baseline.kernel[KERNEL].replace("GET_TILING_DATA", "FIXED_DATA")
+    fixed = re.sub(r"\btiling\b", "unused", re.sub(r"\btiling(_data)?\.", "fixed.", text))
+    operator = replace(ADD, baseline=replace(ADD.baseline, kernel={**ADD.baseline.kernel, KERNEL: fixed}))
+    server.answer = lambda messages: "PASS"
+    assert facts.reads_tiling(ADD.baseline.kernel.values())
+    assert search([LlmTiling(make_client())], operator=operator).stop == "exhausted"
+    assert not server.requests
+
+
+def test_both_programs_are_asked_for_only_where_both_can_be_shown(server: Server, make_client: Make) -> None:
+    long = "\n".join(f"// line {i} of a kernel that is longer than any prompt may be" for i in range(400))
+    kernel = {**ADD.baseline.kernel, KERNEL: ADD.baseline.kernel[KERNEL] + long}
+    operator = replace(ADD, baseline=replace(ADD.baseline, kernel=kernel))
+    server.answer = lambda messages: "PASS"
+    search([LlmJoint(make_client())], operator=operator)
+    assert not server.requests
+    search([LlmJoint(make_client())])
+    text = server.requests[0]["messages"][1]["content"]
+    assert ADD.baseline.kernel[KERNEL].strip() in text
+    assert ADD.baseline.tiling[HOST].strip() in text

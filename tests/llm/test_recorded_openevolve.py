@@ -21,7 +21,7 @@ def test_what_is_recorded() -> None:
     for name, told in RECORDINGS.items():
         ours = Recording.read(FOLDER / f"{name}.txt")
         assert (told.operator, told.case) == (ours.operator, ours.case)
-        assert 0.8 * ours.tokens < told.tokens <= ours.tokens
+        assert 0.8 * ours.limit < told.tokens <= ours.limit
         assert len(dict(told.replies)) == len(told.replies), "each has a heading of its own"
         assert told.evaluations <= len(told.replies) + 1
 
@@ -32,10 +32,10 @@ def test_openevolve_comes_to_the_same_gain(name: str, server: Server, tmp_path: 
     pytest.importorskip("openevolve", reason="the extra bench isn't installed")
     told, ours = RECORDINGS[name], Recording.read(FOLDER / f"{name}.txt")
     questions = Questions(told)
-    found = evolve(ours, ours.tokens, questions, server, tmp_path)
+    found = evolve(ours, ours.limit, questions, server, tmp_path)
     assert (questions.unknown, questions.left) == ([], [])
     assert found.speedup == pytest.approx(told.speedup, rel=1e-3)
     assert (found.evaluations, found.tokens) == (told.evaluations, pytest.approx(told.tokens, rel=0.01))
     asked = ["".join(m["content"] for m in r["messages"]) for r in server.requests]
     assert not any(str(place) in text for text in asked for place in (tmp_path, Path.home()))
-    assert max(map(estimate_tokens, asked)) < ours.tokens / 4, "one question is not most of the budget"
+    assert max(map(estimate_tokens, asked)) < ours.limit / 4, "one question is not most of the budget"
