@@ -33,7 +33,6 @@ _COSTS = {
     "ReduceRepeat": "WholeReduceSum/Max/Min",
     "ReducePairElem": "PairReduceSum",
     "GatherMask": "GatherMask",
-    "TransDataTo5HD": "TransDataTo5HD",
 }
 #: Rows that count elements (the chip files say so).
 _BY_ELEMENT = ("Gather", "Sort32", "MrgSort")

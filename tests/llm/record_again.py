@@ -32,10 +32,7 @@ def led(told: Recording, evaluations: int, replay: Replay, server: Server) -> Tu
     with tempfile.TemporaryDirectory() as name:
         os.environ["ASCENDOPT_CACHE_DIR"] = name  # answers that were kept would not be asked for
         kept = Path(name) / "kept"
-        return tune(
-            told, evaluations, Path(name) / "one", kept, base_url=server.url, timeout_s=_PATIENCE_S,
-            max_tokens=told.limit or None,
-        )  # fmt: skip
+        return tune(told, evaluations, Path(name) / "one", kept, base_url=server.url, timeout_s=_PATIENCE_S)
 
 
 def by_rules(told: Recording) -> Entry:
@@ -54,6 +51,11 @@ def again(path: Path, server: Server, ask: bool) -> None:
     found, rules = record.entry, by_rules(told)
     text = path.read_text(encoding="utf-8")
     figures = {"speedup": f"{found.speedup:.4f}", "rules": f"{rules.speedup:.3f}", "tokens": f"{server.tokens}"}
+    if told.limit:
+        asked = server.tokens
+        part = led(told, told.within[0], Replay(Recording.read(path)), server).entry
+        figures["within"] = f"{told.within[0]}, {part.speedup:.4f}, {server.tokens - asked}"
+        print(f"{path.stem}: {figures['within']} ({part.interval}) within {told.limit} tokens")
     for key, value in figures.items():
         text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
     for heading in replay.left:
@@ -63,7 +65,7 @@ def again(path: Path, server: Server, ask: bool) -> None:
     now, alone = (f"{entry.speedup:.2f}x ({entry.interval})" for entry in (found, rules))
     print(f"{path.stem}: was {told.speedup:.2f}x, is {now}, rules alone {alone}, modelled;", end=" ")
     evaluated = sum(trial.duplicate_of is None for trial in record.history)
-    print(f"{server.tokens} tokens, {evaluated} evaluations, {len(replay.unknown)} questions are new,", end=" ")
+    print(f"{figures['tokens']} tokens, {evaluated} evaluations, {len(replay.unknown)} questions are new,", end=" ")
     print(f"{len(replay.left)} aren't asked any more", flush=True)
 
 

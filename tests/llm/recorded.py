@@ -49,7 +49,7 @@ class Recording:
 
     ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
     the default budget of 40 evaluations; ``tokens``: of all questions and answers. ``limit``: of tokens, where
-    OpenEvolve has been given as many; 0: none.
+    OpenEvolve has been given as many, 0: none; ``within``: evaluations, speedup and tokens of a part that keeps to it.
     """
 
     operator: str
@@ -60,6 +60,7 @@ class Recording:
     replies: tuple[tuple[str, str], ...]
     tokens: int = 0
     limit: int = 0
+    within: tuple[int, float, int] = (0, 0.0, 0)
 
     def load(self) -> Operator:
         """The operator as it is written."""
@@ -76,8 +77,13 @@ class Recording:
             told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
             float(told["speedup"]), float(told.get("rules", "nan")),
             tuple((heading, text) for heading, _, text in replies), int(told.get("tokens", 0)),
-            int(told.get("limit", 0)),
+            int(told.get("limit", 0)), _part(told.get("within", "0, 0, 0")),
         )  # fmt: skip
+
+
+def _part(text: str) -> tuple[int, float, int]:
+    evaluations, speedup, tokens = text.split(", ")
+    return int(evaluations), float(speedup), int(tokens)
 
 
 class Replay:

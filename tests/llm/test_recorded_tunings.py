@@ -44,7 +44,7 @@ def test_what_is_recorded() -> None:
     for told in RECORDINGS.values():
         assert told.rules < told.speedup
         assert len(dict(told.replies)) == len(told.replies), "each has a heading of its own"
-        assert not told.limit or told.tokens <= told.limit
+        assert told.within[2] <= told.limit
     hopeless = [told for told in RECORDINGS.values() if told.rules < RULES_ALONE]
     assert len(hopeless) >= 3
     assert sum(len(told.replies) for told in hopeless) >= 40
@@ -81,3 +81,14 @@ def test_a_recorded_tuning_comes_to_the_same_gain(name: str, server: Server, tmp
     told = RECORDINGS[name]
     assert replayed(told, told.evaluations, server, tmp_path) == pytest.approx(told.speedup, rel=1e-3)
     assert len(server.requests) == len(told.replies)
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("name", [name for name, told in RECORDINGS.items() if told.limit])
+def test_a_part_keeps_to_the_tokens_that_openevolve_was_given(name: str, server: Server, tmp_path: Path) -> None:
+    told = RECORDINGS[name]
+    evaluations, speedup, tokens = told.within
+    server.answer = Replay(told)
+    record = tune(told, evaluations, tmp_path / "one", tmp_path / "kept.jsonl", base_url=server.url)
+    assert record.baseline.task_duration_us / record.best.task_duration_us == pytest.approx(speedup, rel=1e-3)
+    assert server.tokens == pytest.approx(tokens, rel=0.02)
