@@ -21,8 +21,8 @@ from ..search.tiling.slice import Template
 from ..sources.cpp import program_of, tiling_functions
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
-CODE, CONTEXT = 17_000, 5_000
-_DIFF, _REASON, _LOG = 1_500, 400, 2_000  # characters
+CODE, CONTEXT = 17_000, 4_000
+_DIFF, _REASON, _LOG = 700, 400, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
 _PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp", "Ln", "Sqrt", "Rsqrt",

@@ -55,7 +55,7 @@ _REPAIRED: tuple[type[Outcome], ...] = (
 )
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
-_LESSON_TEXT, _LESSON_DIFF = 900, 1400  # characters
+_LESSON_TEXT, _LESSON_DIFF = 700, 1000  # characters
 
 TILING_FOCUS = (
     "Fine-tune parameters: number of blocks, tile length, number of buffers, shares of the Unified Buffer, alignment.",
@@ -343,7 +343,7 @@ class LlmJoint(_LlmProposer):
     stage = JOINT
     _name, _parts = "joint", ("tiling", "kernel")
     _title = "tiling program and kernel"
-    _room = facts.CODE + facts.CONTEXT  # nothing else is shown
+    _room = facts.CODE + 2_000  # nothing else is shown
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
         pair = state.incumbent.candidate.pair

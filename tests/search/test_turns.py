@@ -26,7 +26,7 @@ from ascendopt_tune.sources.project import load_project
         ("this->x[base + (i + 1) * (n + 2)]", {}, AffinePlace("this->x", "base + (((1)) * ((n + 2)))", "(n + 2)")),
         ("x[off]", {"off": "a * 4 + i * w * h"}, AffinePlace("x", "(a * 4)", "(w) * h")),
         ("x[n - i]", {}, AffinePlace("x", "n", "-(1)")),
-        ("x[(int64_t)i * n + k]", {}, AffinePlace("x", "k", "n")),
+        ("x[(int64_t)i * n + k]", {}, AffinePlace("x", "k", "(static_cast<int64_t>(1)) * n")),
         ("x[i * i]", {}, None),
         ("x[i % n]", {}, None),
         ("x[order.GetValue(i)]", {}, None),
