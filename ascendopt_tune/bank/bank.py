@@ -31,7 +31,7 @@ from .index import Index
 
 FILE = "experience.jsonl"
 _LOCK = "lock"
-_RULES = frozenset(m.name for m in MOTIFS)
+_OF_RULES = frozenset(m.name for m in MOTIFS)
 PRIOR = 0.3  # of a score: what a motif can be expected to earn, whatever else a text says
 
 
@@ -235,11 +235,11 @@ class Bank:
                 what names no motif of the rules.
         """
         wanted = {"chip": chip, "dtype": dtype, "target": target, "kind": kind, "operator": operator}
-        experiences, expected, first = self._experiences(), self.worth(), worth.first_bottleneck(text)
+        experiences, expected, first = self._experiences(), self._expected(), worth.first_bottleneck(text)
         found: list[tuple[Experience, float]] = []
         for name, score in self.index().nearest(text):
             e = experiences[name]
-            if places is not None and e.motif in _RULES and e.motif not in places:
+            if places is not None and e.motif in _OF_RULES and e.motif not in places:
                 continue
             if all(value is None or getattr(e, field) == value for field, value in wanted.items()):
                 prior = PRIOR * expected.weight(e.motif, first) if places is not None else 0.0
@@ -252,7 +252,7 @@ class Bank:
             found = list(best.values())
         return found[:k]
 
-    def worth(self) -> worth.Worth:
+    def _expected(self) -> worth.Worth:
         """What motifs earned where they were tried on their own, by the files of all folders."""
         if self._worth is None:
             gains = self._gains

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from ..errors import BankError
 from ..search.acceptance import MIN_EFFECT
 
 FILE = "worth.csv"
-_SIZES = 2.0  # rows of an operator, as it is measured at two sizes: together they count as one
 _NOTHING = 1.0  # operators on which a motif has earned nothing, added to each motif's
 _ALIKE = 3.0  # operators of its mean over all bottlenecks, added to what a motif earned with one
 _HALF = 0.03  # logarithm of the speedup that is worth half of what any could be
+
+_ByOperator = dict[str, list[float]]  # logarithms, one a size
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,18 @@ def read(path: Path) -> tuple[MotifGain, ...]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return tuple(
-                MotifGain(row["motif"], row["operator"], row["size"], row["bottleneck"],
-                     float(row["speedup"]) if row["speedup"] else None)
-                for row in csv.DictReader(file)
-            )  # fmt: skip
+                MotifGain(motif, operator, size, bottleneck, float(speedup) if speedup else None)
+                for motif, operator, size, bottleneck, speedup in map(_row, csv.DictReader(file))
+            )
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise BankError(
             f"{path} is no table of what motifs earned ({error}).",
             "`ascendopt-tune bank survey --measure --worth FILE` writes one.",
         ) from error
+
+
+def _row(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[f.name] for f in fields(MotifGain))
 
 
 def write(path: Path, gains: Iterable[MotifGain]) -> None:
@@ -85,17 +90,17 @@ class Worth:
     """What to expect of motifs: means of the logarithms of ``gains``, drawn towards nothing where little is known."""
 
     def __init__(self, gains: Sequence[MotifGain] = ()) -> None:
-        self._all: dict[str, list[float]] = {}
-        self._with: dict[tuple[str, str], list[float]] = {}
+        self._all: dict[str, _ByOperator] = {}
+        self._with: dict[tuple[str, str], _ByOperator] = {}
         for g in gains:
             earned = math.log(g.speedup) if g.speedup is not None and g.speedup > 1 else 0.0
-            self._all.setdefault(g.motif, []).append(earned)
-            self._with.setdefault((g.motif, g.bottleneck), []).append(earned)
+            self._all.setdefault(g.motif, {}).setdefault(g.operator, []).append(earned)
+            self._with.setdefault((g.motif, g.bottleneck), {}).setdefault(g.operator, []).append(earned)
 
     def expected(self, motif: str, bottleneck: str) -> float:
         """Logarithm of the speedup; 0 for a motif that was tried nowhere."""
-        mean = _mean(self._all.get(motif, ()), _NOTHING, 0.0)
-        return _mean(self._with.get((motif, bottleneck), ()), _ALIKE, mean)
+        mean = _mean(self._all.get(motif, {}), _NOTHING, 0.0)
+        return _mean(self._with.get((motif, bottleneck), {}), _ALIKE, mean)
 
     def weight(self, motif: str, bottleneck: str) -> float:
         """The same between 0 and 1: what is more than a few percent hardly differs."""
@@ -103,6 +108,6 @@ class Worth:
         return expected / (expected + _HALF)
 
 
-def _mean(values: Sequence[float], others: float, theirs: float) -> float:
-    """Of the operators, each with its sizes, and ``others`` with ``theirs``."""
-    return (sum(values) / _SIZES + others * theirs) / (len(values) / _SIZES + others)
+def _mean(earned: _ByOperator, others: float, theirs: float) -> float:
+    """Of the operators, each with the mean of its sizes, and ``others`` with ``theirs``."""
+    return (sum(map(statistics.fmean, earned.values())) + others * theirs) / (len(earned) + others)

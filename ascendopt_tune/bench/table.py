@@ -231,6 +231,12 @@ def chosen(
     return tuple(sorted((o for o in wanted if o.size in sizes), key=lambda o: (order[o.path], SIZES.index(o.size))))
 
 
+def each_nth(cases: Sequence[BenchOperator], nth: int) -> tuple[BenchOperator, ...]:
+    """Each ``nth`` operator's cases."""
+    kept = set(list(dict.fromkeys(o.path for o in cases))[::nth])
+    return tuple(o for o in cases if o.path in kept)
+
+
 def _mixed(operators: Sequence[BenchOperator]) -> list[str]:
     places: list[tuple[float, int, str]] = []
     for level in LEVELS:

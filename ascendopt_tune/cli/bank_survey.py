@@ -61,6 +61,7 @@ def survey(
     from ..bank.worth import write
     from ..bench import survey as work
     from ..bench import table
+    from ..bench.sizes import SIZES
 
     if worth is not None and not measured:
         raise SettingsError("--worth writes what was measured, and nothing is.", "Add --measure.")
@@ -76,7 +77,8 @@ def survey(
             found.kernels += fresh
             sources.append(f"{work.source_of(folder)}, {len(fresh)} operators")
         if measured:
-            _measure(found, table.chosen(table.read(), (), of_list, _sizes(sizes))[::every], chip, results)
+            cases = table.chosen(table.read(), (), of_list, options.words_of(sizes, SIZES, "sizes"))
+            _measure(found, table.each_nth(cases, every), chip, results)
     except KeyboardInterrupt:
         interrupted = True
         print("interrupted; evaluations are kept, the same command goes on there.", file=sys.stderr)
@@ -93,16 +95,6 @@ def survey(
             print(f"not measured: {path}: {why}")
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
-
-
-def _sizes(text: str) -> tuple[str, ...]:
-    """Those that are named, in order. Raises SettingsError for one that there isn't."""
-    from ..bench.sizes import SIZES
-
-    named = tuple(text.split(","))
-    if unknown := [name for name in named if name not in SIZES]:
-        raise SettingsError(f"unknown size {unknown[0]!r}.", f"Sizes are {', '.join(SIZES)}.")
-    return named
 
 
 def _measure(found: Survey, operators: Sequence[BenchOperator], chip: str, results: Path | None) -> None:

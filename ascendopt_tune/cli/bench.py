@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -110,15 +110,17 @@ def search(
     """
     from ..bench import on_ray, report, runner, summary
 
-    wanted = _words(methods, runner.METHODS, "methods") if methods else tuple(runner.COMPARED)
-    on_sample = _words(sampled, wanted, "methods")
+    wanted = options.words_of(methods, runner.METHODS, "methods") if methods else tuple(runner.COMPARED)
+    on_sample = options.words_of(sampled, wanted, "methods")
     if set(on_sample) == set(wanted):
         raise SettingsError("every method is one of the sample.", "One has to run on all operators; or use --every.")
     if how.budget < 2:
         raise SettingsError(f"--budget {how.budget} is the baseline alone.", "Give at least 2 evaluations.")
     options.check_cache_folder()
     plan = runner.BenchPlan(
-        operators=_each(table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes")), every),
+        operators=table.each_nth(
+            table.chosen(table.read(), operators, name, options.words_of(sizes, SIZES, "sizes")), every
+        ),
         methods=wanted,
         seeds=seeds,
         budget=how.budget,
@@ -200,21 +202,6 @@ def _write(page: Path, found: report.Results) -> list[Path]:
     return [page, picture, figures]
 
 
-def _words(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:
-    """The words of an option, in its order. Raises SettingsError for one that isn't known."""
-    words = tuple(word for word in text.split(",") if word)
-    unknown = sorted(set(words) - set(known))
-    if unknown:
-        raise SettingsError(f"unknown {what}: {', '.join(unknown)}.", f"Known ones: {', '.join(known)}.")
-    return words
-
-
-def _each(cases: Sequence[table.BenchOperator], nth: int) -> tuple[table.BenchOperator, ...]:
-    """Each ``nth`` operator's cases."""
-    kept = set(list(dict.fromkeys(o.path for o in cases))[::nth])
-    return tuple(o for o in cases if o.path in kept)
-
-
 def _left_out(plan: runner.BenchPlan) -> list[table.LeftOut]:
     """The sizes that operators of the plan don't have."""
     paths = {o.path for o in plan.operators}
@@ -267,7 +254,7 @@ def sensitivity(
 
     options.check_cache_folder()
     folder = results or paths.cache_dir() / "bench"
-    entries = table.chosen(table.read(), operators, name, _words(sizes, SIZES, "sizes"))
+    entries = table.chosen(table.read(), operators, name, options.words_of(sizes, SIZES, "sizes"))
     table.check_sources(entries)
     best = of_clock.best_runs([r for r in runner.read_runs(folder) if r.chip == how.chip], method)
 

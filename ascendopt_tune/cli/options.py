@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import paths
-from ..errors import CacheError
+from ..errors import CacheError, SettingsError
 from ..files import check_space
 from ..nouns.run_options import CASE as _CASE
 from ..settings import override
@@ -204,3 +205,12 @@ def check_file(path: Path | None, option: str) -> None:
         raise CacheError(f"{option} {path} can't be written: {e.strerror or e}.", "Name another file.") from e
     if path.is_dir():
         raise CacheError(f"{option} {path} is a folder.", "Name a file.")
+
+
+def words_of(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:
+    """The words of an option, in its order. Raises SettingsError for one that isn't known."""
+    words = tuple(word for word in text.split(",") if word)
+    unknown = sorted(set(words) - set(known))
+    if unknown:
+        raise SettingsError(f"unknown {what}: {', '.join(unknown)}.", f"Known ones: {', '.join(known)}.")
+    return words

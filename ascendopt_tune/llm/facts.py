@@ -93,10 +93,6 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "l2_mib": int(values["memory.l2_bytes"]) >> 20,
         "hbm": int(values["memory.hbm_gb_per_s"]),
         "l2": int(values["memory.l2_gb_per_s"]),
-        "launch_us": round(
-            sum(numbers.get(f"launch.{key}_us", 0) for key in ("base", "core_head", "operator_head")), 2
-        ),
-        "core_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"] + numbers["launch.tiling_us"], 3),
         "first_us": round(numbers["launch.base_us"] + numbers["launch.core_head_us"], 2),
         "apart_us": round(numbers["launch.dispatch_us"] + numbers["launch.fetch_us"], 3),
         "reading_us": round(numbers["launch.operator_head_us"], 2),
@@ -112,6 +108,7 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "scalar_buffer": round(numbers["scalar.buffer_cycles"]),
         "bank_groups": int(values["memory.ub_bank_groups"]),
         "events": int(values["sync.event_ids"]),
+        "transposition_head": round(numbers["instructions.TransDataTo5HD.any.head"]),
         "sync_all": int(values["sync.sync_all_cycles"]),
     }
 

@@ -124,10 +124,14 @@ def motifs_at(finding: Finding, folder: Path) -> frozenset[str]:
 
 
 def unconfirmed(folders: Mapping[str, Path]) -> Iterator[str]:
-    """Findings that are said to be met by a motif that has no place there. ``folders``: repository -> its operators."""
+    """Findings that are said to be met by a motif that has no place there. ``folders``: repository -> its operators.
+
+    An operator that a checkout doesn't have is passed over: releases have fewer than what was read.
+    """
     for finding in reading():
-        if finding.repository in folders:
-            gone = finding.met - motifs_at(finding, folders[finding.repository])
+        folder = folders.get(finding.repository)
+        if folder is not None and (folder / finding.op).is_dir():
+            gone = finding.met - motifs_at(finding, folder)
             if gone:
                 yield f"{finding.op} {finding.file}:{finding.lines} {finding.kind}: {', '.join(sorted(gone))}"
 

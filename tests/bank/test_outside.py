@@ -9,6 +9,7 @@ import outside
 import pytest
 from test_retrieval import SHIPPED, documented
 
+from ascendopt_tune.bank import bank
 from ascendopt_tune.bank.bank import read_records
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
@@ -33,6 +34,19 @@ def test_the_documents_quote_what_comes_out() -> None:
     page = documented("docs/bank.md")
     for what, score in outside.figures().items():
         assert f"| {what} | {score.right} of {score.of} | {score.constant} |" in page, what
+
+
+def test_what_was_earned_is_held_against_plain_likeness(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = "operators, the motif that gained most, of motifs that have a place"
+    both = outside.figures()[what].right
+    monkeypatch.setattr(bank, "PRIOR", 0.0)
+    alone = outside.figures()[what].right
+    assert f"gives one operator more, {both} for {alone};" in documented("docs/bank.md")
+    assert both == alone + 1
+    for page in ("README.md", "docs/claims.md", "docs/trust.md"):
+        assert any(
+            f"{word} {both}" in documented(page) for word in ("for real operators in", "gains most in", "motif in")
+        )
 
 
 def test_no_symptom_names_a_motif() -> None:

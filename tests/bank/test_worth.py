@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from bank_examples import BOTTLENECKS, experience
+from test_retrieval import documented
 
 from ascendopt_tune import paths
 from ascendopt_tune.bank import worth
@@ -65,9 +66,18 @@ def test_a_motif_without_a_place_is_left_out_and_what_names_no_motif_stays(tmp_p
     assert {e.motif for e, _ in bank.search(BOTTLENECKS[0], 9, places=known[1:])} == {known[1], "llm-idea"}
 
 
-def test_the_shipped_table_is_of_the_development_list_alone() -> None:
+def test_an_operator_counts_once_whatever_sizes_it_was_measured_at() -> None:
+    sizes = worth.Worth([*two("m", "a", SCALAR, math.e), worth.MotifGain("m", "b", "large", SCALAR, 1.0)])
+    assert sizes.expected("m", VECTOR) == pytest.approx(1 / 3)
+
+
+def test_the_shipped_table_is_of_the_development_list_alone_and_as_documented() -> None:
     gains = worth.read(paths.shipped("cache") / "bank" / worth.FILE)
-    assert len(gains) > 200
     development = {o.path for o in table.listed(table.read(), table.DEVELOPMENT)}
-    assert {g.operator for g in gains} <= development
+    operators = {g.operator for g in gains}
+    assert operators <= development
     assert {g.motif for g in gains} <= {m.name for m in MOTIFS}
+    page, found = documented("docs/bank.md"), worth.Worth(gains)
+    assert f"{len(gains)} rows of {len(operators)} operators" in page
+    for motif in ("constant-tiling", "full-barrier", "rings-for-queues", "deferred-wait", "vector-barrier"):
+        assert f"`{motif}` {math.expm1(found.expected(motif, '')):.0%}".replace("%", " %") in page, motif

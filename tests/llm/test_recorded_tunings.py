@@ -47,7 +47,16 @@ def test_what_is_recorded() -> None:
         assert told.within[2] <= told.limit
     hopeless = [told for told in RECORDINGS.values() if told.rules < RULES_ALONE]
     assert len(hopeless) >= 3
-    assert sum(len(told.replies) for told in hopeless) >= 40
+    replies = [text for told in hopeless for _, text in told.replies]
+    content = [text for text in replies if not text.startswith("PASS")]
+    assert len(content) >= 40
+    page = " ".join((Path(__file__).parents[2] / "docs/llm.md").read_text(encoding="utf-8").split())
+    assert f"The first three have {len(replies)} replies, {len(content)} of which are no `PASS`." in page
+    for told in RECORDINGS.values():
+        assert f"{told.speedup:.2f}x" in page
+    for told in hopeless:
+        evaluations, speedup, tokens = told.within
+        assert f"| `{told.operator}` | {evaluations}, {tokens:,} | {speedup:.2f}x" in page
 
 
 def replayed(told: Recording, evaluations: int, server: Server, folder: Path) -> float:

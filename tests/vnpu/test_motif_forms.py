@@ -75,4 +75,6 @@ def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Ev
         assert pair is not None
         after = gate.evaluate(pair).outcome
         assert isinstance(after, Timed), (group[0].site, after)
-        assert after.profile.task_duration_us <= before.profile.task_duration_us * 1.001, group[0].site
+        gain = before.profile.task_duration_us / after.profile.task_duration_us
+        print(f"{name}, {', '.join(r.site for r in group)}: modelled {gain:.2f}x")
+        assert gain >= 1 / 1.001, group[0].site

@@ -2,11 +2,7 @@
 // of a group those of its vector cores.
 #include "vnpu/matmul.h"
 
-#include <map>
-#include <memory>
-#include <mutex>
-
-#include "../core/memory.h"
+#include "handed_over.h"
 #include "matmul_batch.h"
 #include "vnpu/cube.h"
 
@@ -15,24 +11,10 @@ namespace {
 
 constexpr size_t kAreaBytes = 256 << 10;  // of C, of A and of B
 
-// Global memory of a vector core for what its cube core hands it; kept for later launches.
+// Global memory of a vector core for what its cube core hands it.
 uint8_t* area_of(int core) {
-  static std::mutex mutex;
-  static std::map<int, std::unique_ptr<uint8_t[]>> areas;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<uint8_t[]>& area = areas[core];
-  if (area == nullptr) {
-    area = std::make_unique<uint8_t[]>(3 * kAreaBytes);
-    gm_register_constants(area.get(), 3 * kAreaBytes);
-  }
-  return area.get();
-}
-
-void order(Pipe src, Pipe dst) {
-  const int id = event_allocate(src, dst);
-  set_flag(src, dst, id);
-  wait_flag(src, dst, id);
-  event_release(src, dst, id);
+  static CoreRooms areas(3 * kAreaBytes);
+  return areas.of(core);
 }
 
 // A or B in the Unified Buffer, where rows begin at multiples of 32 bytes: to global memory, for the cube core. The

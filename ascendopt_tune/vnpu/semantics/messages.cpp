@@ -4,37 +4,18 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "../core/machine.h"
-#include "../core/memory.h"
 #include "../core/vector.h"
-#include "vnpu/device.h"
+#include "handed_over.h"
 
 namespace vnpu {
 namespace {
 
-// Kept for later launches.
 uint8_t* room_of(int core) {
-  static std::mutex mutex;
-  static std::map<int, std::unique_ptr<uint8_t[]>> rooms;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<uint8_t[]>& room = rooms[core];
-  if (room == nullptr) {
-    room = std::make_unique<uint8_t[]>(kMessageRoom);
-    gm_register_constants(room.get(), kMessageRoom);
-  }
-  return room.get();
-}
-
-void order(Pipe src, Pipe dst) {
-  const int id = event_allocate(src, dst);
-  set_flag(src, dst, id);
-  wait_flag(src, dst, id);
-  event_release(src, dst, id);
+  static CoreRooms rooms(kMessageRoom);
+  return rooms.of(core);
 }
 
 }  // namespace
