@@ -359,3 +359,20 @@ def test_a_product_on_a_vector_core_ends_the_launch() -> None:
     acl.launch(acl.load(acl.compile(text, "k.cpp")).function("k"), 1, [0])
     with pytest.raises(DeviceError, match="Mmad needs a cube core"):
         acl.synchronize()
+
+
+def test_a_cube_core_fills_no_global_memory() -> None:
+    """It has no Unified Buffer to copy from, and the call returns (asc-devkit, init_global_memory_v220_impl.h)."""
+    text = KERNEL % ("TPipe pipe; GlobalTensor<float> y; y.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x));"
+                     "%s Fill(y, 8, 2.0f); InitGlobalMemory(y, 8, 2.0f); InitOutput(y, 8, 2.0f);")  # fmt: skip
+    acl = device()
+    for kernel_type, expected in (("AIC_ONLY", 1.0), ("AIV_ONLY", 2.0)):
+        binary = acl.load(acl.compile(text % f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{kernel_type});", "k.cpp"))
+        x = np.ones(8, np.float32)
+        at = acl.malloc(x.nbytes)
+        acl.memcpy_h2d(at, x)
+        acl.launch(binary.function("k"), 1, [at])
+        acl.synchronize()
+        acl.memcpy_d2h(x, at)
+        acl.free(at)
+        assert (x == expected).all()

@@ -152,6 +152,20 @@ def test_automatic_synchronization_orders_one_core_and_costs_time(fences: int) -
     assert fastest < ordered["profile"]["task_duration_us"] <= explicit["profile"]["task_duration_us"] + 0.01
 
 
+@pytest.mark.parametrize("bits", range(8))
+def test_what_fills_global_memory_leaves_its_copies_on_their_way(bits: int) -> None:
+    """asc-devkit, Fill, constraints: MTE3_MTE2 before UB is used, MTE3_V before another value."""
+    y, report = run("filled", bits)
+    missing = set()
+    if not bits & 1:
+        missing |= {("V", "MTE2"), ("MTE3", "MTE2")}
+    if bits & 4 and not bits & 2:
+        missing |= {("V", "V"), ("MTE3", "V")}
+    assert edges(report) == missing
+    expected = np.repeat(np.float32([7, 8 if bits & 4 else 7]), COUNT)
+    np.testing.assert_array_equal(y[: 3 * COUNT], np.concatenate([np.arange(COUNT), expected]))
+
+
 def test_a_report_names_both_accesses() -> None:
     _, report = run("pipeline", 14)
     hazard = report["hazards"][0]

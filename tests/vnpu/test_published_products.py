@@ -233,7 +233,7 @@ def test_published_times_of_products_by_groups() -> None:
 
 
 def test_a_published_gain_of_a_split_of_k_among_cores() -> None:
-    """16 x 16 x 1024 by the high-level Matmul on one core and on two; there somebody clears c as well."""
+    """16 x 16 x 1024 by the high-level Matmul on one core and on two; `Fill` clears nothing there."""
     times = []
     for cores in (1, 2):
         cut = CubeTiling(usedCoreNum=cores, M=16, N=16, Ka=1024, Kb=1024, singleCoreM=16, singleCoreN=16,

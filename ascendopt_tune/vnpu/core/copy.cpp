@@ -94,35 +94,6 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
   c.issue(Pipe::MTE3, api, pc, Work{}, {{local, false, false, false, 0}, {gm, true, true, atomic, canonical}}, &t);
 }
 
-void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api) {
-  const void* pc = VNPU_PC;
-  if (n == 0) return;
-  Core& c = core();
-  // The device fills a UB buffer once and copies it out piece by piece; a piece of 16 KiB is what DataCopy does best
-  // (asc-devkit, data copy guide: best transfer size).
-  constexpr uint64_t kPiece = 16384;
-  uint64_t bytes = n * size;
-  uint8_t* out = static_cast<uint8_t*>(dst);
-  for (uint64_t done = 0; done < bytes; done += kPiece) {
-    uint64_t piece = std::min(kPiece, bytes - done);
-    Range gm = pieces(out + done, piece, 1, 0);
-    const Allocation* to = nullptr;
-    uint64_t canonical = c.check_gm(gm, true, api, pc, "destination", &to);
-    for (uint64_t b = 0; b + size <= piece; b += size)
-      c.detached ? c.detached->keep(out + done + b, value, size)
-                 : static_cast<void>(std::memcpy(out + done + b, value, size));
-    if (c.detached)
-      c.detached->mark(*to, canonical - to->canonical, canonical - to->canonical + piece, false);
-    else
-      gm_written(out + done, piece);
-    CopyShape s;
-    s.burst_bytes = piece;
-    Transfer t = transfer_of(canonical, s, 0, true, c.chip);
-    c.issue(Pipe::MTE3, api, pc, Work{}, {{gm, true, true, false, canonical}}, &t);
-  }
-  c.barrier_all();
-}
-
 // On the device: one copy to UB, MTE2 -> S flag, scalar copies to the stack, barrier (get_op_tiling of the operator
 // compiler). Only its time matters here: a load that misses the data cache, and 8 bytes per scalar load; that all cores
 // load from the same address is part of the launch (launch.tiling_us).

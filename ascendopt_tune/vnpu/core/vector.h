@@ -93,6 +93,9 @@ class VectorCall {
   // Repeat after repeat may add to one destination that is the last source as well (general notes of the reference).
   void allow_accumulation() { may_accumulate_ = true; }
 
+  // What the call writes is there already: it takes its time, and touches nothing.
+  void leaves_all_as_it_is() { n_accesses_ = 0; }
+
   // Reports the instruction: its row of the chip's table (call and type of the destination), repeats, and the bank
   // conflicts of the declared operands.
   void issue();

@@ -20,6 +20,7 @@
 #include "ascendc/vec_gather.h"
 #include "ascendc/vec_transpose.h"
 #include "ascendc/vec_sort.h"
+#include "ascendc/fill_global.h"
 #include "ascendc/adv_math.h"
 #include "ascendc/adv_quant.h"
 #include "ascendc/adv_compose.h"

@@ -1,6 +1,8 @@
 // Vector instructions that fill. Cycles per 256-byte repeat: asc-devkit, theoretical throughput table, arch 2201.
 #include "vnpu/duplicate.h"
 
+#include <algorithm>
+
 #include "elementwise.h"
 #include "local_call.h"
 
@@ -28,10 +30,19 @@ void fill_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
       std::fill_n(VectorCall::at<T>(d, r, b * per_block), per_block, from[r * kBlocksPerRepeat + b]);
 }
 
-}  // namespace
+template <typename T>
+bool holds(const Operand& dst, uint64_t value, uint32_t n) {
+  const T* at = static_cast<const T*>(dst.ptr);
+  return std::all_of(at, at + n, [v = static_cast<T>(value)](T x) { return x == v; });
+}
 
-void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
-  const void* pc = VNPU_PC;
+template <typename T>
+void fill(VectorCall& call, const Operand& dst, uint64_t value, bool again) {
+  if (again && holds<T>(dst, value, call.count())) call.leaves_all_as_it_is();
+  elementwise<T>(call, [v = static_cast<T>(value)]() { return v; }, dst);
+}
+
+void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes, bool again, const void* pc) {
   const char* api = "Duplicate";
   VectorCall call(lanes, api, pc);
   call.operand(dst, true, "destination");
@@ -40,18 +51,28 @@ void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
     case DType::BF16:
     case DType::I16:
     case DType::U16:
-      elementwise<uint16_t>(call, [v = static_cast<uint16_t>(value)]() { return v; }, dst);
+      fill<uint16_t>(call, dst, value, again);
       break;
     case DType::F32:
     case DType::I32:
     case DType::U32:
-      elementwise<uint32_t>(call, [v = static_cast<uint32_t>(value)]() { return v; }, dst);
+      fill<uint32_t>(call, dst, value, again);
       break;
     default:
       unsupported_dtype(api, dst.dtype, pc);
   }
   call.issue();
   leave_mask(lanes);
+}
+
+}  // namespace
+
+void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) { duplicate(dst, value, lanes, false, VNPU_PC); }
+
+void duplicate_again(const Operand& dst, uint64_t value, uint32_t count) {
+  Lanes lanes;
+  lanes.count = count;
+  duplicate(dst, value, lanes, true, VNPU_PC);
 }
 
 void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {

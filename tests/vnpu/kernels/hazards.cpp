@@ -284,3 +284,18 @@ extern "C" __global__ __aicore__ void misuse(GM_ADDR x, GM_ADDR y, uint32_t kind
       DataCopy(global(y), a, 0);
   }
 }
+
+// Two tiles of y are filled, the third one is copied. bit 0: the copy's load waits for what the fills store from the
+// same part of UB; bit 1: the second fill waits for the first one; bit 2: it has another value.
+extern "C" __global__ __aicore__ void filled(GM_ADDR x, GM_ADDR y, uint32_t bits) {
+  TPipe pipe;
+  Tiles t;
+  auto first = global(y, kCount), second = global(y, 2 * kCount);
+  InitGlobalMemory(first, kCount, 7.0f);
+  fence<HardEvent::MTE3_V>(bits & 2, 0);
+  Fill(second, kCount, bits & 4 ? 8.0f : 7.0f);
+  fence<HardEvent::MTE3_MTE2>(bits & 1, 0);
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_MTE3>(true, 0);
+  DataCopy(global(y), t.a, kCount);
+}

@@ -122,6 +122,8 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
     GlobalTensor<int16_t> half_words;
     half_words.SetGlobalBuffer((__gm__ int16_t*)out);
     InitGlobalMemory(say.out, static_cast<uint64_t>(p[1]), p[2]);
+    SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
     auto later = half_words[2 * p[1]];
     InitOutput(later, static_cast<uint32_t>(p[3]), static_cast<int16_t>(p[4]));
     DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(say.out);

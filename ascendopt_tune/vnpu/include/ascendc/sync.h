@@ -51,9 +51,11 @@ ASCENDC_INLINE void SyncAll() {
   vnpu::barrier_all();
   vnpu::sync_all(isAIVOnly);
 }
-// Soft form: the workspaces are only where the device keeps its counters.
+// Soft form, which cube cores pass by (asc-devkit, dav_c220, SoftSyncAllImpl): the workspaces are only where the device
+// keeps its counters.
 template <bool isAIVOnly = true>
 ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t = 0) {
+  if (vnpu::local_bytes() == 0) return;
   vnpu::barrier_all();
   vnpu::sync_all(true);
 }

@@ -34,20 +34,6 @@ ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 #define PRELOAD(len) AscendC::ICachePreLoad(len)  // from where the program is
 
-// Fills `size` elements of GM with `value` (InitGlobalMemory, Fill; InitOutput is its older name).
-template <typename T>
-ASCENDC_INLINE void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const T value) {
-  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "InitGlobalMemory");
-}
-template <typename T>
-ASCENDC_INLINE void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value) {
-  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "Fill");
-}
-template <typename T>
-ASCENDC_INLINE void InitOutput(GlobalTensor<T> gm, uint32_t size, T value = 0) {
-  vnpu::fill_gm(gm.pointer(), size, sizeof(T), &value, "InitOutput");
-}
-
 }  // namespace AscendC
 
 // The registers count groups of cores.

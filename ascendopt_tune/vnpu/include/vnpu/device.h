@@ -75,8 +75,6 @@ struct CopyShape {
 void copy_gm_to_local(void* dst, const void* src, const CopyShape& shape, const char* api);
 void copy_local_to_gm(void* dst, const void* src, const CopyShape& shape, const char* api);
 void copy_local_to_local(void* dst, const void* src, const CopyShape& shape, const char* api);
-// Fills `n` elements of `size` bytes in GM with `*value`, through MTE3.
-void fill_gm(void* dst, uint64_t n, uint32_t size, const void* value, const char* api);
 // What GET_TILING_DATA does: brings `bytes` of tiling data from GM to the stack.
 void load_tiling(void* dst, const void* src, uint32_t bytes);
 enum class AtomicOp : uint8_t { None, Add, Max, Min };
