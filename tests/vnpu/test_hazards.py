@@ -322,6 +322,15 @@ def test_misuse_ends_the_launch_and_says_why(kind: int, error: str, says: str, a
     assert run("queues", 2)[1]["status"] == 0  # the next launch is not affected
 
 
+@pytest.mark.parametrize("bits", range(4))
+def test_a_queue_s_flag_is_no_pair_with_a_kernel_s(bits: int) -> None:
+    if bits & 1:
+        assert run("freed", bits, written=0)[1]["status"] == 0
+    else:
+        with pytest.raises(DeviceError, match="SetFlag<MTE3_V> on event 0 has no WaitFlag"):
+            run("freed", bits, written=0)
+
+
 @pytest.mark.parametrize("option", ["hazards", "timing"])
 def test_observers_never_change_values(option: str) -> None:
     on, report = run("queues", 4)

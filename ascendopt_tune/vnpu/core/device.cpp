@@ -44,6 +44,9 @@ void set_freed_flag(Pipe src, Pipe dst, int id) {
 void wait_flag(Pipe src, Pipe dst, int id) {
   core_with(id, kWords.wait_flag, VNPU_PC).wait_flag(src, dst, id, VNPU_PC);
 }
+void wait_freed_flag(Pipe src, Pipe dst, int id) {
+  core_with(id, kWords.allocate_buffer, VNPU_PC).wait_flag(src, dst, id, VNPU_PC, true);
+}
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
 void sync_all(bool own_kind) { core().sync_all(own_kind); }

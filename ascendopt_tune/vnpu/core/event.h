@@ -33,7 +33,7 @@ struct Event {
   const char* api = "";
   const void* pc = nullptr;
   ScalarKind cost = ScalarKind::kCount;  // what the scalar unit does for it; kCount: nothing
-  bool settled = false;                  // of a flag that is set: nobody needs to wait for it (queues)
+  bool settled = false;                  // of a flag: a freed buffer's, which may stay raised (queues)
   Scope scope = Scope::Kind;             // of a flag between cores that is set, and of a meeting
   // Of an instruction: what it touches, and unless it is the scalar unit's, what it costs its pipe.
   const Access* accesses = nullptr;

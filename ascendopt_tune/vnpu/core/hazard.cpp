@@ -303,6 +303,14 @@ void HazardTracker::set_flag(const Event& e) {
 void HazardTracker::wait_flag(const Event& e) {
   Flag& f = flags_[flag_index(e.src, e.pipe, e.id)];
   int d = static_cast<int>(e.pipe);
+  // What is waited for is what was raised first, whoever raised it; in pairs are a queue's with a queue's, a kernel's
+  // with a kernel's.
+  const auto own =
+      std::find_if(f.sets.begin(), f.sets.end(), [&](const auto& set) { return set.settled == e.settled; });
+  if (own != f.sets.end()) {
+    std::swap(own->pc, f.sets.front().pc);
+    std::swap(own->settled, f.sets.front().settled);
+  }
   for (int q = 0; q < kPipes; q++) known_[d][q] = std::max(known_[d][q], f.sets.front().clock[q]);
   f.sets.erase(f.sets.begin());
 }

@@ -270,14 +270,14 @@ void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
   tell({Event::kSetFlag, dst, src, id, kWords.set_flag, pc, ScalarKind::Flag, settled});
 }
 
-void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc) {
+void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
   if (!hazards.is_set(src, dst, id))
     throw KernelError(KernelError::kDeadlock,
                       std::string(kWords.wait_flag) + "<" + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +
                           std::to_string(id) + " has no " + kWords.set_flag +
                           " before it: the core would wait for ever",
                       kWords.wait_flag, pc);
-  tell({Event::kWaitFlag, dst, src, id, kWords.wait_flag, pc, ScalarKind::Flag});
+  tell({Event::kWaitFlag, dst, src, id, kWords.wait_flag, pc, ScalarKind::Flag, settled});
 }
 
 void Core::barrier(Pipe pipe) { tell({Event::kBarrier, pipe, Pipe::S, 0, kWords.barrier, nullptr, ScalarKind::Flag}); }

@@ -119,9 +119,10 @@ class Core {
   // One GetValue/SetValue of `bytes` at `p`, local or global.
   void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc);
 
-  // `settled`: nobody has to wait for it before the kernel ends (what a queue raises when a buffer is freed).
+  // `settled`: nobody has to wait for it before the kernel ends (what a queue raises when a buffer is freed, and waits
+  // for when it is taken again).
   void set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled = false);
-  void wait_flag(Pipe src, Pipe dst, int id, const void* pc);
+  void wait_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled = false);
   void barrier(Pipe pipe);
   void barrier_all();
   // Meets all cores of its kind, or all of the launch.

@@ -26,7 +26,7 @@ inline void hand_over(Pipe src, Pipe dst, const Flag& flag) {
 }
 // Back, from who uses a buffer to who fills it. Raised again, it is lowered first: nobody had to fill in between.
 inline void await_free(Pipe user, Pipe filler, Flag& flag) {
-  if (flag.raised) wait_flag(user, filler, flag.id);
+  if (flag.raised) wait_freed_flag(user, filler, flag.id);
   flag.raised = false;
 }
 inline void set_free(Pipe user, Pipe filler, Flag& flag) {

@@ -299,3 +299,15 @@ extern "C" __global__ __aicore__ void filled(GM_ADDR x, GM_ADDR y, uint32_t bits
   fence<HardEvent::MTE2_MTE3>(true, 0);
   DataCopy(global(y), t.a, kCount);
 }
+
+// A queue raises MTE3_V on event 0 for a freed buffer, and the kernel raises it again. bit 0: the kernel waits for its
+// own; bit 1: the buffer is taken again.
+extern "C" __global__ __aicore__ void freed(GM_ADDR x, GM_ADDR y, uint32_t bits) {
+  TPipe pipe;
+  TQue<TPosition::VECOUT, 1> out;
+  pipe.InitBuffer(out, 1, kCount * sizeof(float));
+  out.FreeTensor(out.AllocTensor<float>());
+  SetFlag<HardEvent::MTE3_V>(0);
+  if (bits & 1) WaitFlag<HardEvent::MTE3_V>(0);
+  if (bits & 2) out.AllocTensor<float>();
+}

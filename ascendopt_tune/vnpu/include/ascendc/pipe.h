@@ -109,7 +109,7 @@ class TQueBind {
                                                  "queue more buffers in InitBuffer"
                                                : "the queue has no buffer: call TPipe::InitBuffer first");
     if (b->freed_event >= 0) {
-      vnpu::wait_flag(use_pipe, fill_pipe, b->freed_event);
+      vnpu::wait_freed_flag(use_pipe, fill_pipe, b->freed_event);
       vnpu::event_release(use_pipe, fill_pipe, b->freed_event);
       b->freed_event = -1;
     }
@@ -219,7 +219,7 @@ class TQueBind {
   ASCENDC_INLINE void FreeAllEvent() {
     for (int32_t i = 0; i < count_; i++) {
       if (buffers_[i].freed_event < 0) continue;
-      vnpu::wait_flag(use_pipe, fill_pipe, buffers_[i].freed_event);
+      vnpu::wait_freed_flag(use_pipe, fill_pipe, buffers_[i].freed_event);
       vnpu::event_release(use_pipe, fill_pipe, buffers_[i].freed_event);
       buffers_[i].freed_event = -1;
     }

@@ -29,6 +29,7 @@ void set_flag(Pipe src, Pipe dst, int id);
 // The same for the flag a queue raises when a buffer is freed: it may stay set when the kernel ends.
 void set_freed_flag(Pipe src, Pipe dst, int id);
 void wait_flag(Pipe src, Pipe dst, int id);
+void wait_freed_flag(Pipe src, Pipe dst, int id);
 void barrier(Pipe pipe);
 void barrier_all();
 void sync_all(bool own_kind);  // of all cores of the caller's kind, or of all cores
