@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ RUNTIME = HERE.parents[1] / "ascendopt_tune" / "vnpu" / "runtime"
 LAUNCH = re.compile(
     r"(?:Catlass::)?\b(\w+)(?:<(\w+)>)?\s*<<<\s*([^<>;{},]*?)\s*,[^,;{}]*,\s*(\w+)\s*>>>\s*\(",
 )
+SEEDED = """import numpy, pathlib, runpy, sys
+numpy.random.seed(7)
+del sys.argv[0]
+if "import torch" in pathlib.Path(sys.argv[0]).read_text():
+    import torch
+    torch.manual_seed(7)
+runpy.run_path(sys.argv[0], run_name="__main__")"""
+#: Where the device's compiler compiles, catlass takes AscendC's number of bits; of its own one int4b_t has 8.
+BITS = """#include "kernel_operator.h"
+#include "catlass/numeric_size.hpp"
+template <> struct Catlass::SizeOfBits<AscendC::int4b_t> : AscendC::SizeOfBits<AscendC::int4b_t> {};
+"""
 DEFINES = ["-DCATLASS_ARCH=2201", "-DL2_CACHE_HINT"]
 FILTER = """#include <iostream>
 #include <iterator>
@@ -54,13 +67,14 @@ def specializer(folder: Path) -> Path:
 
 def launched(text: str) -> str:
     """``text`` with every ``K<<<blocks, l2, stream>>>(arguments)`` as a call."""
-    names = {m[1] for m in LAUNCH.finditer(text) if m[1] != "KernelAdapter"}
+    names = {(m[1], m[2] or "") for m in LAUNCH.finditer(text) if m[1] != "KernelAdapter"}
 
     def call(m: re.Match[str]) -> str:
-        function = f"CatlassAdapter<{m[2]}>" if m[1] == "KernelAdapter" else f"Catlass_{m[1]}"
+        function = f"CatlassAdapter<{m[2]}>" if m[1] == "KernelAdapter" else f"Catlass_{m[1]}{m[2] or ''}"
         return f"(CatlassLaunch<{function}>{{static_cast<uint32_t>({m[3]}), {m[4]}}})("
 
-    tags = (f'struct Catlass_{n} {{ static std::string text() {{ return "{n}"; }} }};\n' for n in sorted(names))
+    tags = (f'struct Catlass_{n}{t} {{ static std::string text() {{ return "{n}{t and f"<{t}>"}"; }} }};\n'
+            for n, t in sorted(names))  # fmt: skip
     return "".join(tags) + LAUNCH.sub(call, text)
 
 
@@ -81,11 +95,20 @@ class Program:
 
     def __init__(self, example: Path, work: Path, tools: Path, standard: str) -> None:
         self.work, self.tools = work, tools
-        self.source = next(example.glob("*.cpp"))
+        # What the folder's build compiles; the others are included by one of these.
+        sources = [example / name for name in re.findall(r"\w+\.cpp", (example / "CMakeLists.txt").read_text())]
+        self.source = next(s for s in sources if " main(" in s.read_text())
+        self.others = sorted(set(sources) - {self.source})
         self.text = self.source.read_text()
-        catlass = example.parents[1] / "include"
-        self.options = [*DEFINES, f"-std={standard}", f"-I{catlass}", f"-I{example.parent / 'common'}", f"-I{example}"]
-        for kind in ("gemm", "gemv"):
+        # The program reads what the folder's script has written, from paths relative to the folder or to the checkout.
+        self.folder = work / "examples" / example.name
+        self.folder.mkdir(parents=True)
+        (self.folder / "examples").symlink_to(work / "examples")
+        self.script = next(example.glob("*gen_data.py"), None)
+        checkout = next(p for p in example.parents if (p / "include/catlass").is_dir())
+        catlass, common = checkout / "include", checkout / "examples/common"
+        self.options = [*DEFINES, f"-std={standard}", f"-I{catlass}", f"-I{common}", f"-I{example}"]
+        for kind in ("gemm", "gemv", "conv"):
             name = f"catlass/{kind}/device/device_{kind}.hpp"
             original = (catlass / name).read_text()
             for side, text in (("host", launched(original)), ("kernel", LAUNCH.sub("AOT_HOST_LAUNCH(", original))):
@@ -94,16 +117,23 @@ class Program:
 
     def build(self) -> None:
         prefix, work = toolkit.virtual().prefix, self.work
-        head = '#include "kernel_operator.h"\n#include "catlass_program.h"\n'
+        head = '#include "kernel_operator.h"\n#include "catlass_program.h"\n' + BITS
         (work / "program.cpp").write_text(head + launched(self.text))
         options = ["-O1", "-w", "-DTILING_KEY_VAR=0", "-DVNPU_AUTO_SYNC=0", f"-I{work}/host", *self.options,
                    f"-I{prefix}/include", f"-I{HERE}"]  # fmt: skip
         whole = _run(["g++", *options, "-E", str(work / "program.cpp")], work)
         (work / "program.ii").write_text(_run([str(specializer(self.tools))], work, whole))
-        _run(["g++", *options, str(work / "program.ii"), f"-L{prefix}/lib64", "-lascendcl", "-lvnpu", "-lvnpu_host",
-              f"-Wl,-rpath,{prefix}/lib64", "-o", str(work / "program")], work)  # fmt: skip
+        _run(["g++", *options, str(work / "program.ii"), *map(str, self.others), f"-L{prefix}/lib64", "-lascendcl",
+              "-lvnpu", "-lvnpu_host", f"-Wl,-rpath,{prefix}/lib64", "-o", str(work / "program")], work)  # fmt: skip
         options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{work}/kernel", *self.options]
         (work / "kernels.o").write_bytes(device().compile(self._kernels(), self.source.name, options))
+
+    def make(self, *arguments: str) -> None:
+        """Inputs and expected outputs, by the folder's own script."""
+        assert self.script is not None
+        copy = self.folder / self.script.name
+        copy.write_text(self.script.read_text())
+        _run([sys.executable, "-c", SEEDED, str(copy), *arguments], self.folder)
 
     def run(self, *arguments: str) -> list[dict[str, Any]]:
         """What the virtual NPU tells of the launches.
@@ -111,13 +141,14 @@ class Program:
         Raises:
             AssertionError: the program fails, or its own comparison does.
         """
-        told = _run([str(self.work / "program"), *arguments], self.work, AOT_BINARY=str(self.work / "kernels.o"),
+        told = _run([str(self.work / "program"), *arguments], self.folder, AOT_BINARY=str(self.work / "kernels.o"),
                     AOT_REPORTS=str(self.work / "reports"))  # fmt: skip
         assert "Compare success" in told, told[-500:]
         return [json.loads(line) for line in (self.work / "reports").read_text().splitlines()]
 
     def _kernels(self) -> str:
-        text = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <string>\n"
+        text = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <algorithm>\n"
+        text += "#include <string>\n" + BITS
         text += LAUNCH.sub("AOT_HOST_LAUNCH(", self.text) + "\n"
         cores = "__cube__ " if "__attribute__((aic))" in self.text else ""
         for line in _run([str(self.work / "program")], self.work, AOT_LIST="1").splitlines():

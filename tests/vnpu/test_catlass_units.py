@@ -18,11 +18,16 @@ from ascendopt_tune.settings import settings
 
 @dataclass(frozen=True)
 class Example:
-    """``arguments``: of its program; ``standard``: of C++, as g++ needs it (the device's compiler mixes both)."""
+    """``folder``: in the checkout's folder of examples; ``arguments``: of its program.
+
+    ``standard``: of C++, as g++ needs it (the device's compiler mixes both);
+    ``data``: arguments of its script, where one makes inputs and expected outputs.
+    """
 
     folder: str
     arguments: str
     standard: str = "c++17"
+    data: str = ""
 
 
 TABLE = [
@@ -47,7 +52,30 @@ TABLE = [
     Example("37_streamk_matmul", "256 512 1024"),
     Example("12_quant_matmul", "256 512 1024", "c++20"),
     Example("31_small_matmul", "200 300 200"),
-]
+    Example("04_padding_matmul", "256 300 256"),
+    Example("07_grouped_matmul_slice_m_per_token_dequant_moe", "3 256 256 256", "c++20"),
+    Example("10_grouped_matmul_slice_m_per_token_dequant", "3 256 256 256", "c++20"),
+    Example("11_grouped_matmul_slice_k_per_token_dequant", "3 256 256 256", "c++20"),
+    Example("16_group_gemm", "2 128,256 256,128 300,256"),
+    Example("19_mla", "1 1 256 16 4 128", data="1 1 256 16 4 128 half"),
+    Example("22_padding_splitk_matmul", "256 300 1024"),
+    Example("23_flash_attention_infer", "1 64 300 2 1 128 0 0", data="1 64 300 2 1 128 0 0 half 1"),
+    Example("24_conv_bias", "2 1 2 9 11 16 32 1 3 3 1 1 1 1 1 1 0 1 1",
+            data="2 32 1 9 11 32 1 3 3 1 1 1 1 1 1 0 1 1 float16"),
+    Example("29_a2_fp8_e4m3_matmul", "256 512 1024", data="256 512 1024 0 0"),
+    Example("30_w8a16_matmul", "256 512 1024"),
+    Example("32_w4a8_matmul", "256 512 1024", data="256 512 1024"),
+    Example("33_basic_conv2d", "2 17 19 48 48 3 3 1 1 1 1 1 1 1 1"),
+    Example("38_w4a4_matmul_per_token_per_channel_dequant", "256 512 1024", "c++20", "256 512 1024"),
+    Example("40_flash_attention_infer_tla", "1 64 300 2 1 128 0 0", data="1 64 300 2 1 128 0 0 half 1"),
+    Example("41_sparse_matmul_tla", "256 512 256", data="256 512 256"),
+    Example("42_quant_optimized_matmul_tla", "256 512 1024", "c++20"),
+    Example("44_quant_matmul_full_loadA_tla", "256 512 1024", "c++20"),
+    Example("45_strided_batched_matmul_tla", "3 128 256 256"),
+    Example("52_quant_multi_core_splitk_matmul_tla", "256 512 1024", "c++20"),
+    Example("../experimental/matmul/symm", "256 256 256 0 1 1"),
+    Example("../experimental/matmul/trmm", "128 256 0 0 0 0 1.0"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +106,14 @@ def test_aggregates_of_one_standard_are_taken_with_the_other(standard: str, tool
     subprocess.run([host_compiler(), f"-std={standard}", "-fsyntax-only", tmp_path / "classes.cpp"], check=True)
 
 
-@pytest.mark.parametrize("example", TABLE, ids=lambda e: e.folder)
+@pytest.mark.parametrize("example", TABLE, ids=lambda e: Path(e.folder).name)
 def test_examples_of_catlass(example: Example, tools: Path, tmp_path: Path) -> None:
     checkout = settings().catlass
     if checkout is None:
         pytest.skip("ASCENDOPT_CATLASS is not set")
-    program = Program(checkout / "examples" / example.folder, tmp_path, tools, example.standard)
+    program = Program((checkout / "examples" / example.folder).resolve(), tmp_path, tools, example.standard)
+    if example.data:
+        program.make(*example.data.split())
     program.build()
     reports = program.run(*example.arguments.split())
     assert reports

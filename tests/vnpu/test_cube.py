@@ -336,15 +336,17 @@ def test_a_kernel_says_itself_which_cores_it_is_for() -> None:
     #endif
     if (cube != (g_coreType == AIC)) b.Get<half>().SetValue(0, 0);
     """
+    multiplies = "LocalTensor<half> a(TPosition::A2, 0, 256); if (x) Mmad(LocalTensor<float>(), a, a, MmadParams());"
     compiled = {}
-    for said, position in (("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "VECCALC"), ("", "A1"), ("", "VECCALC"),
-                           ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);", "A1")):  # fmt: skip
+    types = "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);"
+    for said, position in ((types[0], "VECCALC"), ("", "A1"), ("", "VECCALC"), (types[1], "A1"),
+                           (multiplies, "VECCALC")):  # fmt: skip
         text = KERNEL % (body % (said, position))
         acl = device()
         acl.launch(acl.load(acl.compile(text, "k.cpp")).function("k"), 1, [0])
         acl.synchronize()
         compiled[said[-14:-2], position] = "aic_time_us" in acl.report()["profile"]
-    assert list(compiled.values()) == [True, True, False, False]
+    assert list(compiled.values()) == [True, True, False, False, True]
     both = device().load(device().compile(KERNEL % "" + "__global__ __cube__ void other(GM_ADDR x) {}", "k.cpp"))
     for name, cube in (("k", False), ("other", True)):  # of one file
         device().launch(both.function(name), 1, [0])

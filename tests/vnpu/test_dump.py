@@ -12,6 +12,7 @@ from ascendopt_tune.errors import DeviceError
 
 __all__ = ["default_options"]
 SOURCE = """#include "kernel_operator.h"
+#include "utils/debug/asc_dump.h"
 using namespace AscendC;
 extern "C" __global__ __cube__ void dumped(GM_ADDR in, GM_ADDR out, uint32_t count) {
   GlobalTensor<half> x;
@@ -24,6 +25,9 @@ extern "C" __global__ __cube__ void dumped(GM_ADDR in, GM_ADDR out, uint32_t cou
   DumpTensor(x[1], 8, count);
   LocalTensor<int8_t> bytes = l1.ReinterpretCast<int8_t>();
   DumpTensor(bytes[2], 9, 2);
+  asc_dump_gm(reinterpret_cast<__gm__ half*>(in), 10, 3);
+  asc_dump_l1buf<half>(reinterpret_cast<__cbuf__ half*>(l1.GetPhyAddr()), 11, 2);
+  asc_dump(reinterpret_cast<__cbuf__ half*>(l1.GetPhyAddr()), 12, 1);
 }
 """
 
@@ -39,10 +43,13 @@ def test_tensors_as_text(count: int, capfd: pytest.CaptureFixture[str]) -> None:
         return
     report = launch("dumped", [x], out, ctypes.c_uint32(count), binary=binary)
     ctypes.CDLL(None).fflush(None)
-    lines = [line for line in capfd.readouterr().out.splitlines() if "DumpTensor" in line]
+    lines = [line for line in capfd.readouterr().out.splitlines() if "block=0" in line]
     assert lines == [
         "DumpTensor: block=0 desc=7 size=4 0.5 1 1.5 2",
         "DumpTensor: block=0 desc=8 size=2 1 1.5",
         "DumpTensor: block=0 desc=9 size=2 0 60",
+        "asc_dump_gm: block=0 desc=10 size=3 0.5 1 1.5",
+        "asc_dump_l1buf: block=0 desc=11 size=2 0.5 1",
+        "asc_dump: block=0 desc=12 size=1 0.5",
     ]
     assert not report["hazards"]

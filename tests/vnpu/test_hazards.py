@@ -262,18 +262,20 @@ def test_unwritten_bytes_matter_where_they_reach_an_output(loaded: int, computed
 
 @pytest.mark.parametrize("loaded", [8, 16, 24, 32])
 @pytest.mark.parametrize("asked", range(0, 32, 5))
-@pytest.mark.parametrize("how", ["scalar", "repeats", "sum", "atomic"])
+@pytest.mark.parametrize("how", ["scalar", "repeats", "sum", "atomic", "blocks"])
 def test_unwritten_bytes_in_other_instructions(loaded: int, asked: int, how: str) -> None:
-    number = ["scalar", "repeats", "sum", "atomic"].index(how)
+    number = {"scalar": 0, "repeats": 1, "sum": 2, "atomic": 3, "blocks": 5}[how]
     if how == "scalar":
         asked *= 8
     elif how == "repeats":
         asked %= 4
     elif how == "sum":
         asked += 1
+    elif how == "blocks":
+        asked %= 16
     _, report = run("unwritten_use", loaded | asked << 8 | number << 16, written=asked * 8 if how == "atomic" else 1024)
     racy = {"scalar": asked >= loaded * 8, "repeats": (asked + 1) * 8 > loaded, "sum": asked > loaded,
-            "atomic": asked < loaded}[how]  # fmt: skip
+            "atomic": asked < loaded, "blocks": 56 + asked >= loaded * 8}[how]  # fmt: skip
     assert bool(report["unwritten"]) == racy
 
 
@@ -301,6 +303,7 @@ def test_what_stands_beside_a_copied_piece(kind: int, expected: list[float] | No
         (9, "misuse", "event ids"),
         (10, "misuse", "no WaitFlag"),
         (11, "deadlock", "twice with no WaitFlag"),
+        (12, "out_of_bounds", "a tensor of"),
     ],
 )
 @pytest.mark.parametrize("auto_sync", ["on", "off"])

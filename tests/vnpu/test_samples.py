@@ -21,6 +21,7 @@ TABLE = [
     Sample("03_basic_api/03_matrix_compute/batch_matmul"),
     Sample("01_utilities/00_printf/simple_printf"),
     Sample("01_utilities/01_assert"),
+    Sample("01_utilities/02_dump/simple_dump"),
     *(Sample(f"06_compatibility_guide/{name}") for name in ("fill", "data_copy_l1togm")),
     *(Sample("06_compatibility_guide/pattern_transformation", n) for n in (1, 2)),
     *(Sample(MOVES, n, (f"-scenarioNum={n}",)) for n in (1, 2, 4, 5)),

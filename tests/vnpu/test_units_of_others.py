@@ -24,7 +24,7 @@ def run() -> set[tuple[str, str]]:
     operators = ("mmad", "mat_mul_v3", "matmul_leakyrelu", "matmul_api_constant", "complex_mat_mul")
     found |= {("cann-ops", name) for name in operators}
     found |= {("cann-ops", name) for name in test_image_units.IMAGES}
-    found |= {("catlass", example.folder) for example in test_catlass_units.TABLE}
+    found |= {("catlass", Path(example.folder).name) for example in test_catlass_units.TABLE}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
 
 

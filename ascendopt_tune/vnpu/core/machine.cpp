@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "guard.h"
 #include "own_clock.h"
@@ -271,6 +272,7 @@ void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
 }
 
 void Core::wait_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
+  if (std::uncaught_exceptions() > 0) return;  // the launch has failed; destructors of the kernel's objects wait
   if (!hazards.is_set(src, dst, id))
     throw KernelError(KernelError::kDeadlock,
                       std::string(kWords.wait_flag) + "<" + pipe_name(src) + "_" + pipe_name(dst) + "> on event " +

@@ -48,8 +48,8 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
 
 // The cores that a program's kernels are for, where they don't say it themselves: as a template of theirs is marked;
-// else as KERNEL_TASK_TYPE says (for tiling key `key`, or for all); else by the positions that occur: of cube cores
-// alone, of both kinds with flags between them, or anything else.
+// else as KERNEL_TASK_TYPE says (for tiling key `key`, or for all); else by what occurs: positions of cube cores alone,
+// of both kinds with flags between them, of both kinds with products but no flags (cube cores), or anything else.
 Cores cores_of(const std::string& preprocessed, const std::string& key);
 
 // The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that

@@ -192,7 +192,8 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   // A MatmulImpl that nobody registers multiplies where it is.
   if (!names_position(tokens, cube_positions) && !says("MatmulImpl")) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
-  return says("CrossCoreSetFlag") ? Cores::MixedTwo : Cores::Vector;
+  if (says("CrossCoreSetFlag")) return Cores::MixedTwo;
+  return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }
 
 std::string assembled(const std::string& preprocessed) {

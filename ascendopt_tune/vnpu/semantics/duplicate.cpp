@@ -83,12 +83,18 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
   if (dst.blk_stride == 0) throw KernelError(KernelError::kMisuse, "Brcb: dstBlkStride 0 is not allowed", api, pc);
   LocalCall call(api, pc);
   // Eight elements a repeat, one after the other: 16 or 32 bytes. Each fills a block.
-  call.read(src.ptr, repeat * kBlocksPerRepeat * size, "source");
   const uint32_t blk = dst.blk_stride * kBlockBytes, rep = dst.rep_stride * kBlockBytes;
-  if (blk == kBlockBytes)
+  const uint32_t elements = repeat * kBlocksPerRepeat;
+  const bool even = rep == blk * kBlocksPerRepeat;
+  // Of elements that nobody wrote only their own blocks are made: as many pieces on both sides say so.
+  if (even && call.core.unwritten.any(src.ptr, elements * size))
+    call.read(src.ptr, size, "source", kBlockBytes, elements, size);
+  else
+    call.read(src.ptr, elements * size, "source");
+  if (even)
+    call.write(dst.ptr, kBlockBytes, "destination", kBlockBytes, elements, blk);
+  else if (blk == kBlockBytes)
     call.write(dst.ptr, kRepeatBytes, "destination", kBlockBytes, repeat, rep);
-  else if (rep == blk * kBlocksPerRepeat)
-    call.write(dst.ptr, kBlockBytes, "destination", kBlockBytes, repeat * kBlocksPerRepeat, blk);
   else
     call.write(dst.ptr, (kBlocksPerRepeat - 1) * blk + kBlockBytes, "destination", kBlockBytes, repeat, rep);
   if (size == 2)

@@ -233,6 +233,11 @@ extern "C" __global__ __aicore__ void unwritten_use(GM_ADDR x, GM_ADDR y, uint32
       PipeBarrier<PIPE_ALL>();
       DataCopy(global(y), t.b, 8);
       break;
+    case 5:  // a block of an element each
+      Brcb(t.b, t.a[56], 2, {1, 8});
+      PipeBarrier<PIPE_ALL>();
+      DataCopy(global(y), t.b[asked * 8], 8);
+      break;
   }
 }
 
@@ -280,6 +285,12 @@ extern "C" __global__ __aicore__ void misuse(GM_ADDR x, GM_ADDR y, uint32_t kind
       SetFlag<HardEvent::MTE2_V>(1);
       SetFlag<HardEvent::MTE2_V>(1);
       return PipeBarrier<PIPE_ALL>();
+    case 12: {  // past the tensor, while there is an object that waits when it ends
+      struct Waiting {
+        ~Waiting() { WaitFlag<HardEvent::V_MTE2>(3); }
+      } waiting;
+      return DataCopy(a, global(x, 2 * kCount - 16), 64);
+    }
     default:
       DataCopy(global(y), a, 0);
   }

@@ -25,6 +25,7 @@ typedef struct aclTensorDesc aclTensorDesc;
 
 static const int ACL_SUCCESS = 0;
 static const int ACL_ERROR_NONE = 0;
+static const int ACL_RT_SUCCESS = 0;
 // Caused by the caller.
 static const int ACL_ERROR_INVALID_PARAM = 100000;
 static const int ACL_ERROR_UNINITIALIZE = 100001;

@@ -107,18 +107,18 @@ uint32_t padding_bits(T value) {
 }  // namespace detail
 
 // ---- registers ----
+// The reference names FMATRIX_LEFT alone. CANN's own code for 2201 (asc-devkit, conv3d_bp_input) and catlass describe
+// the right matrix by the other register, which fMatrixCtrl then chooses.
 ASCENDC_INLINE void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], const FmatrixMode& fmatrixMode) {
-  if (fmatrixMode != FmatrixMode::FMATRIX_LEFT)
-    vnpu::misuse("SetFmatrix", "FMATRIX_LEFT is the only mode of architecture 2201");
-  vnpu::set_window_image({l1H, l1W, padList[0], padList[1], padList[2], padList[3]});
+  vnpu::set_window_image({l1H, l1W, padList[0], padList[1], padList[2], padList[3]},
+                         fmatrixMode == FmatrixMode::FMATRIX_RIGHT);
 }
 // Its name in the toolkit's inner headers.
 ASCENDC_INLINE void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
   SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT);
 }
-// CANN's Matmul alone describes the right matrix by itself; the documented SetFmatrix doesn't.
 ASCENDC_INLINE void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4]) {
-  vnpu::set_window_image({l1H, l1W, padList[0], padList[1], padList[2], padList[3]}, true);
+  SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_RIGHT);
 }
 template <typename T>
 ASCENDC_INLINE void SetLoadDataPaddingValue(const T padValue) {

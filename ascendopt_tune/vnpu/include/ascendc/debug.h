@@ -15,6 +15,12 @@ ASCENDC_INLINE auto printable(T v) {
   else
     return v;
 }
+template <typename T>
+ASCENDC_INLINE void dump(const void* data, uint32_t desc, uint32_t elements, const char* api) {
+  vnpu::print("%s: block=%u desc=%u size=%u", api, vnpu::block_idx(), desc, elements);
+  vnpu::dump(data, vnpu::dtype_of<T>(), elements, api);
+  vnpu::print("\n");
+}
 }  // namespace detail
 
 template <typename... Args>
@@ -28,19 +34,37 @@ ASCENDC_INLINE void PRINTF(const char* fmt, Args... args) {
 // The first dumpSize elements, with a number of the caller's choice.
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
-  vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  vnpu::dump(tensor.pointer(), vnpu::dtype_of<T>(), dumpSize, "DumpTensor");
-  vnpu::print("\n");
+  detail::dump<T>(tensor.pointer(), desc, dumpSize, "DumpTensor");
 }
 template <typename T>
 ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
-  vnpu::print("DumpTensor: block=%u desc=%u size=%u", vnpu::block_idx(), desc, dumpSize);
-  vnpu::dump(tensor.pointer(), vnpu::dtype_of<T>(), dumpSize, "DumpTensor");
-  vnpu::print("\n");
+  detail::dump<T>(tensor.pointer(), desc, dumpSize, "DumpTensor");
 }
 [[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
 
 }  // namespace AscendC
+
+// The same by pointers (utils/debug/asc_dump.h): a name for each memory, and one for all of them.
+template <typename T>
+ASCENDC_INLINE void asc_dump_gm(__gm__ T* input, uint32_t desc, uint32_t dump_size) {
+  AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump_gm");
+}
+template <typename T>
+ASCENDC_INLINE void asc_dump_ubuf(__ubuf__ T* input, uint32_t desc, uint32_t dump_size) {
+  AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump_ubuf");
+}
+template <typename T>
+ASCENDC_INLINE void asc_dump_l1buf(__cbuf__ T* input, uint32_t desc, uint32_t dump_size) {
+  AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump_l1buf");
+}
+template <typename T>
+ASCENDC_INLINE void asc_dump_cbuf(__cc__ T* input, uint32_t desc, uint32_t dump_size) {
+  AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump_cbuf");
+}
+template <typename T>
+ASCENDC_INLINE void asc_dump(T* input, uint32_t desc, uint32_t dump_size) {
+  AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump");
+}
 
 #define VNPU_ASSERT(NAME, CONDITION, ...) ((CONDITION) ? (void)0 : vnpu::misuse(NAME, "assertion failed: " #CONDITION))
 // Whole statements: where CANN makes it nothing at all, kernels get away without a semicolon behind it.

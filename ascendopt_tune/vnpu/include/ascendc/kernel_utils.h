@@ -44,6 +44,10 @@ constexpr FloatBits F32_INF{0x7f800000, __builtin_inff()}, F32_NEG_INF{0xff80000
 // Quotient, rounded up (the vector function Ceil takes tensors).
 constexpr uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
+template <typename T>
+struct SizeOfBits {
+  static constexpr uint32_t value = vnpu::is_half_byte<T> ? 4 : sizeof(T) * 8;
+};
 template <typename T, typename U>
 struct IsSameType : std::is_same<T, U> {};
 template <bool condition, typename T, typename U>

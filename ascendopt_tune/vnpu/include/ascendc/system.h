@@ -36,6 +36,9 @@ ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 
 }  // namespace AscendC
 
+// The instruction behind ICachePreLoad, by the name that the device's compiler has for it.
+ASCENDC_INLINE void icache_preload(const int64_t) {}
+
 // The registers count groups of cores.
 ASCENDC_INLINE int64_t get_block_idx() { return vnpu::group_idx(); }
 ASCENDC_INLINE int64_t get_subblockid() { return vnpu::sub_block_idx(); }

@@ -74,6 +74,10 @@ struct bfloat16_t {
   }
 };
 struct int4b_t {
+  int4b_t() = default;
+  constexpr int4b_t(int32_t value) : bits(static_cast<uint8_t>(value & 15)) {}
+  constexpr int4b_t(uint32_t value) : bits(static_cast<uint8_t>(value & 15)) {}
+  constexpr operator int8_t() const { return static_cast<int8_t>(bits < 8 ? bits : bits - 16); }
   uint8_t bits;
 };
 struct complex32 {

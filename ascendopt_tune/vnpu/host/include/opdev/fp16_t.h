@@ -1,4 +1,5 @@
-// op::fp16_t: half on the host, 16 bits; arithmetic goes through float, back to nearest, ties to even.
+// op::fp16_t: half on the host, 16 bits. Of two of them the sum, difference, product and quotient are one again,
+// rounded to nearest, ties to even, as CANN's are; with another number it is float.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -35,6 +36,27 @@ struct fp16_t {
     return static_cast<uint16_t>(sign | ((exponent + 14) * 0x400 + steps));
   }
 };
+
+template <typename A, typename B>
+using OfTwoHalves = std::enable_if_t<std::is_same_v<A, fp16_t> && std::is_same_v<B, fp16_t>, fp16_t>;
+
+// Float has more than twice a half's bits and two, so that rounding to it first changes nothing.
+template <typename A, typename B>
+OfTwoHalves<A, B> operator+(A a, B b) {
+  return float(a) + float(b);
+}
+template <typename A, typename B>
+OfTwoHalves<A, B> operator-(A a, B b) {
+  return float(a) - float(b);
+}
+template <typename A, typename B>
+OfTwoHalves<A, B> operator*(A a, B b) {
+  return float(a) * float(b);
+}
+template <typename A, typename B>
+OfTwoHalves<A, B> operator/(A a, B b) {
+  return float(a) / float(b);
+}
 
 inline std::ostream& operator<<(std::ostream& out, fp16_t value) { return out << static_cast<float>(value); }
 

@@ -20,6 +20,10 @@ END_TILING_DATA_DEF
 
 namespace matmul_tiling {
 
+#ifndef __CCE_AICORE__  // beside a kernel the name is the kernel's
+using half = double;    // CANN's own: tiling programs that take its size for two bytes ask for workspace of eight
+#endif
+
 // Programs name these as matmul_tiling's own, which CANN keeps apart from a kernel's positions and from ge's types.
 enum class TPosition : int32_t {
   GM,
