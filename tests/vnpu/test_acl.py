@@ -197,6 +197,19 @@ def test_compile_error_has_the_users_file_and_line(acl: Acl) -> None:
     assert "aclrtc-" not in caught.value.log, "the temporary folder's name is of no use to anyone"
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_compile_error_quotes_no_other_file(
+    acl: Acl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
+) -> None:
+    text = 'extern "C" __global__ __aicore__ void k(GM_ADDR x) { missing(); }\n'
+    monkeypatch.chdir(tmp_path)
+    Path("k.cpp").write_text(text if same else "something else\n")
+    with pytest.raises(KernelCompileError, match=r"k\.cpp:1:.*'missing'") as caught:
+        acl.compile(text, "k.cpp")
+    assert ("1 | " in caught.value.log) is same
+    assert "something else" not in caught.value.log
+
+
 def test_a_file_may_hold_kernel_and_host_program(acl: Acl) -> None:
     headers = '#include "kernel_operator.h"\n#include "acl/acl.h"\n#include "tiling/tiling_api.h"\n'
     kernel = 'extern "C" __global__ __aicore__ void k(GM_ADDR x) { AscendC::TPipe pipe; }\n'

@@ -417,8 +417,15 @@ class Compilation {
     command.insert(command.end(), {"-include", (prefix_ / "include" / "kernel_operator.h").string()});
     if (pass == Pass::Cube)
       command.insert(command.end(), {"-include", (prefix_ / "include" / "vnpu_cube_pass.h").string()});
+    if (is_another_file()) command.push_back("-fno-diagnostics-show-caret");
     command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
     return command;
+  }
+
+  // Whether a file with the program's name has another text: messages would quote its lines.
+  bool is_another_file() const {
+    std::error_code unknown;
+    return fs::is_regular_file(program_->name, unknown) && read_file(program_->name) != program_->source;
   }
 
   std::vector<std::string> compiling(Pass pass, const std::string& listing) const {
