@@ -27,7 +27,7 @@ demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and rep
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-test test-covered  ## All tests.
-	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/unit tests
+	$(BIN)/python -m pytest $(PARALLEL) --durations=25 --durations-min=10 --ignore=tests/unit tests
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
 	$(BIN)/python -m pytest $(PARALLEL) tests/unit
