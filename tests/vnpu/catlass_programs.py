@@ -104,7 +104,9 @@ class Program:
         self.folder = work / "examples" / example.name
         self.folder.mkdir(parents=True)
         (self.folder / "examples").symlink_to(work / "examples")
-        self.script = next(example.glob("*gen_data.py"), None)
+        self.program = work / "output/bin" / example.name
+        self.program.parent.mkdir(parents=True)
+        self.script = next(example.glob("*gen_data*.py"), None)
         checkout = next(p for p in example.parents if (p / "include/catlass").is_dir())
         catlass, common = checkout / "include", checkout / "examples/common"
         self.options = [*DEFINES, f"-std={standard}", f"-I{catlass}", f"-I{common}", f"-I{example}"]
@@ -115,7 +117,8 @@ class Program:
                 (work / side / name).parent.mkdir(parents=True, exist_ok=True)
                 (work / side / name).write_text(text)
 
-    def build(self) -> None:
+    def build(self, sync: str = "off") -> None:
+        """``sync``: whether the compiler synchronizes by itself, which catlass' own build leaves to it."""
         prefix, work = toolkit.virtual().prefix, self.work
         head = '#include "kernel_operator.h"\n#include "catlass_program.h"\n' + BITS
         (work / "program.cpp").write_text(head + launched(self.text))
@@ -124,34 +127,40 @@ class Program:
         whole = _run(["g++", *options, "-E", str(work / "program.cpp")], work)
         (work / "program.ii").write_text(_run([str(specializer(self.tools))], work, whole))
         _run(["g++", *options, str(work / "program.ii"), *map(str, self.others), f"-L{prefix}/lib64", "-lascendcl",
-              "-lvnpu", "-lvnpu_host", f"-Wl,-rpath,{prefix}/lib64", "-o", str(work / "program")], work)  # fmt: skip
-        options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{work}/kernel", *self.options]
+              "-lvnpu", "-lvnpu_host", f"-Wl,-rpath,{prefix}/lib64", "-o", str(self.program)], work)  # fmt: skip
+        options = [f"--cce-auto-sync={sync}", "--npu-arch=dav-2201", f"-I{work}/kernel", *self.options]
         (work / "kernels.o").write_bytes(device().compile(self._kernels(), self.source.name, options))
 
     def make(self, *arguments: str) -> None:
         """Inputs and expected outputs, by the folder's own script."""
-        assert self.script is not None
-        copy = self.folder / self.script.name
-        copy.write_text(self.script.read_text())
-        _run([sys.executable, "-c", SEEDED, str(copy), *arguments], self.folder)
+        _run([*self._script(), *arguments], self.folder)
 
     def run(self, *arguments: str) -> list[dict[str, Any]]:
-        """What the virtual NPU tells of the launches.
+        """What the virtual NPU tells of the launches. A script that compares is run in place of its program.
 
         Raises:
             AssertionError: the program fails, or its own comparison does.
         """
-        told = _run([str(self.work / "program"), *arguments], self.folder, AOT_BINARY=str(self.work / "kernels.o"),
+        compares = self.script is not None and self.script.stem.endswith("compare")
+        command = self._script() if compares else [str(self.program)]
+        told = _run([*command, *arguments], self.folder, AOT_BINARY=str(self.work / "kernels.o"),
                     AOT_REPORTS=str(self.work / "reports"))  # fmt: skip
         assert "Compare success" in told, told[-500:]
         return [json.loads(line) for line in (self.work / "reports").read_text().splitlines()]
+
+    def _script(self) -> list[str]:
+        """The command of a copy of the script, which finds its files and the program from where it is."""
+        assert self.script is not None
+        copy = self.folder / self.script.name
+        copy.write_text(self.script.read_text())
+        return [sys.executable, "-c", SEEDED, str(copy)]
 
     def _kernels(self) -> str:
         text = "#define AOT_HOST_LAUNCH(...) ((void)0)\n#define main aot_host_main\n#include <algorithm>\n"
         text += "#include <string>\n" + BITS
         text += LAUNCH.sub("AOT_HOST_LAUNCH(", self.text) + "\n"
         cores = "__cube__ " if "__attribute__((aic))" in self.text else ""
-        for line in _run([str(self.work / "program")], self.work, AOT_LIST="1").splitlines():
+        for line in _run([str(self.program)], self.work, AOT_LIST="1").splitlines():
             name, function, types = line.split("|")
             declared = ", ".join(f"{t} p{i}" for i, t in enumerate(split(types)))
             given = ", ".join(f"p{i}" for i in range(len(split(types))))
