@@ -111,6 +111,9 @@ def test_softmax(kernel: ApiKernel, dtype: str, rows: int, n: int, form: int, se
     [
         ([ROWS, 0, 4, 3, 1, 3], "multiple of 32 B for axis 0"),
         ([COLUMNS, 0, 4, 8, 4, 2], "1 on the broadcast axis"),
+        # As many rows as a block has elements: a block for each, and whole blocks for a row that doesn't fill them.
+        ([COLUMNS, 0, 4, 10, 4, 1, 767], "768 B are the least"),
+        ([COLUMNS, 1, 4, 16, 4, 1, 500], "512 B are the least"),
         ([SUM, 0, 1, 8, 9], "has to be in 1..inner"),
         ([SUM, 0, 1, 9, 9], "multiple of 32 B"),
         ([SOFTMAX, 0, 1, 9, 9, 0], "multiple of 32 B"),

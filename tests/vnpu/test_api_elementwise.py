@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,8 @@ def test_shift(kernel: ApiKernel, number: int, dtype: str, data: st.DataObject) 
         x = x.astype(np.int64)
         if number == 15:
             return x << v
-        return (x + (1 << v >> 1 if number == 18 else 0)) >> v
+        # AscendC reference, ShiftRight: roundEn has an effect on int16_t and int32_t only.
+        return (x + (1 << v >> 1 if number == 18 and dtype.startswith("int") else 0)) >> v
 
     check(kernel, number, call, dtype, f, [x], scalar=v)
 
@@ -275,13 +277,16 @@ def test_index(kernel: ApiKernel, dtype: str, data: st.DataObject) -> None:
     """CreateVecIndex numbers lanes from the first value on, masked ones too; ArithProgression has a step."""
     lanes = 256 // np.dtype(dtype).itemsize
     call = data.draw(calls(lanes, (COUNT, MASK, BITS)))
+    call = replace(call, n=max(call.n, lanes // 8)) if call.form == MASK else call
     n = 2048
     every = Call(BITS, 0, call.repeat, (1, 1, 1), (8, 8, 8), call.bits if call.form == BITS else (1 << call.n) - 1)
     numbers = (np.arange(call.n) if call.form == COUNT else every.lanes(0, np.dtype(dtype).itemsize)).astype(np.float32)
     source = values(dtype, source_bytes(dtype), 0)
     check(kernel, 42, call, dtype, lambda x: numbers - 3, [source], scalar=-3)
     if call.form == COUNT:
-        check(kernel, 43, call, dtype, lambda x: numbers * 4 - 3, [source], scalar=-3, mode=4)
+        padded = call if call.n <= lanes // 8 else replace(call, n=-(-call.n // (lanes // 8)) * (lanes // 8))
+        numbers = np.arange(padded.n, dtype=np.float32)
+        check(kernel, 43, padded, dtype, lambda x: numbers * 4 - 3, [source], scalar=-3, mode=4)
     assert numbers.max() <= n
 
 
@@ -328,6 +333,21 @@ def test_mask_state(kernel: ApiKernel, mode: int) -> None:
     same(after, expected)
 
 
+#: Calls of kernels/elementwise.cpp, and the lanes that they leave enabled (asc-devkit, impl/basic_api/dav_c220: what
+#: they hand to SetMask last). The mask form of ReduceSum leaves the number of its repeats, 5, as it stands.
+LEFT = [(4, range(10)), (5, range(2)), (6, range(64)), (7, range(1)), (8, range(6)), (9, (0, 2)), (10, range(10)),
+        (11, range(12))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("which", "lanes"), LEFT)
+def test_the_mask_that_other_calls_leave(kernel: ApiKernel, which: int, lanes: tuple[int, ...] | range) -> None:
+    x, before = values("float32", 512, 1), np.full(128, 9, np.float32)
+    call = Call(BITS, 10, 1, (1, 1, 1), (8, 8, 8), 0)
+    expected = before.copy()
+    expected[list(lanes)] = x[list(lanes)] + np.float32(1.5)
+    same(kernel.run(call.params(62, "float32", mode=which, scalar=bits_of(1.5, "float32")), x, before), expected)
+
+
 # ---- rules ----
 
 
@@ -339,10 +359,20 @@ def test_count_zero_and_mask_zero_do_nothing(kernel: ApiKernel) -> None:
         same(kernel.run(call.params(10, "float32"), x, before), before)
 
 
+@pytest.mark.parametrize("n", [1, 8, 9, 63, 64, 65, 130, 2000])
+def test_a_progression_fills_whole_blocks(kernel: ApiKernel, n: int) -> None:
+    """Beyond one block the last one is filled (asc-devkit, arithprogression_common_impl.h)."""
+    before = np.full(2048, 7, np.int32)
+    after = kernel.run(whole(n).params(43, "int32", scalar=5, mode=3), before[:8], before)
+    filled = n if n <= 8 else -(-n // 8) * 8
+    same(after, np.concatenate([5 + 3 * np.arange(filled, dtype=np.int32), before[filled:]]))
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
         (whole(64).params(10, "float32", offset=4), "not aligned to 32 B"),
+        (Call(MASK, 5, 1, (1, 1, 1), (8, 8, 8), 0).params(42, "float32"), "less than a block of 8"),
         (Call(MASK, 64, 255, (1, 1, 1), (8, 255, 8), 0).params(10, "float32"), "past the end"),
         (whole(64).params(2, "int32"), "Abs does not take int32_t"),
         (whole(64).params(7, "float32"), "Not does not take float"),

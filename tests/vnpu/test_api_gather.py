@@ -163,6 +163,7 @@ def test_gather_mask_in_place(kernel: ApiKernel) -> None:
     ("call", "offset", "rule"),
     [
         (params(0, 4, n=8), 2, "multiple of the element's"),
+        (params(0, 4, n=16384), 0, "more than 255 repeats"),
         (params(0, 4, n=8), 1 << 20, "leads out of the Unified Buffer"),
         (params(3, 4, repeat=1), 48, "isn't aligned to 32 B"),
         (params(4, 4, first=0, repeat=1), 0, "is not in 1..7"),

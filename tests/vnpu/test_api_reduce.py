@@ -256,6 +256,12 @@ def test_counter_mode(kernel: ApiKernel, n: int) -> None:
         assert got[2 * r] == tree(row)
 
 
+def test_lanes_of_a_repeat_are_no_number_of_elements(kernel: ApiKernel) -> None:
+    """A number of lanes becomes bits (kernel_utils_struct_param.h), which counter mode takes as a number."""
+    with pytest.raises(DeviceError, match="becomes bits"):
+        kernel.run(params(19, "float32", n=30), np.zeros(64, np.float32), np.zeros(8, np.float32))
+
+
 def test_inf_and_overflow(kernel: ApiKernel) -> None:
     x = np.full(128, 60000, np.float16)
     with np.errstate(over="ignore"):

@@ -166,6 +166,56 @@ def test_what_fills_global_memory_leaves_its_copies_on_their_way(bits: int) -> N
     np.testing.assert_array_equal(y[: 3 * COUNT], np.concatenate([np.arange(COUNT), expected]))
 
 
+@pytest.mark.parametrize("kind", range(6))
+def test_select_orders_what_comes_before_it(kind: int) -> None:
+    """It sets the compare mask register first, behind a barrier; the count form of modes 0 and 2 ends with one
+    (asc-devkit, dav_c220, kernel_operator_vec_cmpsel_impl.h)."""
+    y, report = run("chosen", kind)
+    assert edges(report) == (set() if kind in (0, 2) else {("V", "V")})
+    np.testing.assert_array_equal(y[:COUNT], 2 * np.arange(COUNT) + 1)
+
+
+@pytest.mark.parametrize("mode", range(3))
+def test_select_takes_a_part_of_the_unified_buffer(mode: int) -> None:
+    """AscendC reference, Select, constraints: modes 1 and 2 need 8 KB of it."""
+    y, report = run("reserved", mode)
+    assert not report["hazards"]
+    lost = 32 if mode else 0
+    address = np.uint32(16384).view(np.float32)  # of the selection's bits
+    assert (y[:lost] == (-100 if mode == 1 else address)).all()
+    np.testing.assert_array_equal(y[lost:COUNT], np.arange(lost, COUNT))
+    uses = report["unwritten"]
+    assert len(uses) == (1 if mode else 0)
+    assert all("Select" in str(u) for u in uses)
+
+
+@pytest.mark.parametrize("bits", range(4))
+def test_numbers_begin_with_stores_of_the_scalar_unit(bits: int) -> None:
+    """Nothing waits for vector instructions before (asc-devkit, kernel_operator_vec_createvecindex_impl.h)."""
+    y, report = run("numbered", bits)
+    assert edges(report) == (set() if bits & 1 else {("V", "S"), ("MTE2", "S")})
+    n = 8 if bits & 2 else COUNT
+    np.testing.assert_array_equal(y[:n], 3 * np.arange(n))
+
+
+#: By call of kernels/hazards.cpp: whether it ends with a barrier (asc-devkit, impl/adv_api/detail, architecture 2201).
+BARRIERS = {
+    "Tanh": True,
+    "Sigmoid": True,
+    "Log": False,
+    "Floor": False,
+    "BroadCast": True,
+    "Sum of several steps": True,
+    "Sum of one step": False,
+}
+
+
+@pytest.mark.parametrize(("kind", "ordered"), list(enumerate(BARRIERS.values())), ids=list(BARRIERS))
+def test_calls_made_of_others_end_with_their_barrier(kind: int, ordered: bool) -> None:
+    _, report = run("followed", kind)
+    assert edges(report) == (set() if ordered else {("V", "V")})
+
+
 def test_a_report_names_both_accesses() -> None:
     _, report = run("pipeline", 14)
     hazard = report["hazards"][0]

@@ -64,7 +64,40 @@ void repeat_elements(uint8_t* out, const uint8_t* in, uint32_t rows, uint32_t co
 
 }  // namespace
 
-void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t columns, int axis, bool copies) {
+namespace {
+
+// Bytes that Broadcast needs of its temporary memory, and the most it uses (asc-devkit, broadcast_v220_impl.h and
+// broadcast_common_impl.h): as many rows at a time as fit, a block for each of a block's number of elements at least,
+// and whole blocks of those rows where they don't end with one. 8-bit numbers are converted to half on the way.
+struct Temporary {
+  uint64_t least = 0, most = 0;
+};
+Temporary of_broadcast(uint32_t size, uint32_t rows, uint32_t columns, int axis, bool copies) {
+  const uint32_t wide = std::max(size, 2u), per_block = kBlockBytes / wide;
+  const auto blocks = [&](uint64_t elements) { return (elements + per_block - 1) / per_block * kBlockBytes; };
+  Temporary t;
+  if (size == 1) {
+    const uint64_t source = copies ? uint64_t(rows) * columns : axis == 0 ? columns : rows;
+    t.least = blocks(source) + blocks(uint64_t(rows) * columns);
+  }
+  t.most = t.least;
+  const bool one = (axis == 0 ? columns : rows) == 1;
+  if (copies || one) return t;
+  if (axis == 0) {
+    t.least += kBlockBytes;
+    t.most += kBlockBytes;
+    return t;
+  }
+  const uint64_t row = kBlockBytes + (columns % per_block ? blocks(columns) : 0);
+  t.least += per_block * row;
+  t.most += (rows + per_block - 1) / per_block * per_block * row;
+  return t;
+}
+
+}  // namespace
+
+void broadcast(void* dst, const void* src, void* work, uint64_t work_bytes, DType dtype, const Broadcast& b) {
+  const auto [rows, columns, axis, copies] = b;
   LocalCall call("Broadcast", VNPU_PC);
   if (dtype != DType::I8 && dtype != DType::U8 && dtype != DType::F16 && dtype != DType::F32)
     unsupported_dtype(call.api, dtype, call.pc);
@@ -76,6 +109,11 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
   uint64_t source = copies ? bytes : axis == 0 ? row_bytes : uint64_t(rows) * size;
   call.read(src, source, "source");
   call.write(dst, bytes, "destination");
+  const Temporary temporary = of_broadcast(size, rows, columns, axis, copies);
+  call.require(work_bytes >= temporary.least,
+               "sharedTmpBuffer, or what is left of the Unified Buffer, of " + std::to_string(work_bytes) +
+                   " B is too small: " + std::to_string(temporary.least) + " B are the least");
+  call.write(work, std::min(work_bytes, temporary.most), "temporary buffer");
   uint8_t* out = static_cast<uint8_t*>(dst);
   const uint8_t* in = static_cast<const uint8_t*>(src);
   Composite cost(call.core);
@@ -86,7 +124,24 @@ void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t 
   else
     repeat_elements(out, in, rows, columns, size, cost);
   call.issue(cost.work());
+  call.core.barrier(Pipe::V);
+  leave_whole_mask(call.core);
 }
+
+namespace {
+
+// One step for each row ends without a barrier, several end with one, and with the number of elements of the last in
+// the mask register (asc-devkit, sum_common_impl.h). `repeats`: of a row.
+void end_sum(Core& core, uint64_t repeats, uint32_t size) {
+  leave_whole_mask(core);
+  if (repeats <= 1) return;
+  core.barrier(Pipe::V);
+  while (repeats_of(repeats, size) > 1) repeats = static_cast<uint64_t>(repeats_of(repeats, size));
+  core.mask[0] = repeats;
+  core.mask[1] = 0;
+}
+
+}  // namespace
 
 void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,
              bool in_float, const char* api) {
@@ -115,6 +170,7 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
   if (in_float) cost.add("Cast", per_row, 3.0 * outer);  // there and back, and the last step
   if (mean) cost.add("Muls", repeats_of(outer, size));
   call.issue(cost.work());
+  if (!mean) end_sum(call.core, static_cast<uint64_t>(per_row), size);
 }
 
 namespace {

@@ -37,6 +37,27 @@ const Recipe& recipe_of(Math op) {
   return kRecipes[0];
 }
 
+// Nearly all end with a barrier, so that what comes next is ordered (asc-devkit, impl/adv_api/detail/math and
+// activation, what is for architecture 2201). These don't.
+bool ends_open(Math op, DType t) {
+  switch (op) {
+    case Math::Acos:
+    case Math::ClampMax:
+    case Math::ClampMin:
+    case Math::Log:
+    case Math::Log10:
+      return true;
+    case Math::Floor:
+    case Math::Log2:
+      return t == DType::F32;
+    case Math::Atanh:
+    case Math::Lgamma:
+      return t == DType::F16;
+    default:
+      return false;
+  }
+}
+
 // The slow instructions cost what Exp does, the others what Muls does.
 Composite cost(const Recipe& recipe, DType t, const MathArguments& a, Core& core) {
   const bool half = t == DType::F16;
@@ -197,6 +218,7 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
   if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
   call.issue(cost(recipe_of(op), dst.dtype, a, call.core()).work());
+  if (!ends_open(op, dst.dtype)) call.core().barrier(Pipe::V);
   leave_mask(lanes);
 }
 

@@ -149,6 +149,8 @@ void rms_norm(const RmsNorm& n) {
   cost.add("Div", all);
   if (n.dtype == DType::F16) cost.add("Cast", all, 3);
   call.issue(cost.work());
+  call.core.barrier(Pipe::V);
+  leave_whole_mask(call.core);
 }
 
 void cum_sum(const CumSum& c) {

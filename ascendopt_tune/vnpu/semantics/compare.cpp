@@ -116,7 +116,7 @@ void compare_any(void* dst, const Operand& a, const Operand* b, const Scalar& sc
   }
   const uint32_t per_repeat = kRepeatBytes / dtype_size(a.dtype);
   const Lanes whole = whole_repeats(lanes, per_repeat);
-  if (whole.count == 0 && whole.repeat == 0) return leave_mask(lanes);
+  if (whole.count == 0 && whole.repeat == 0) return;
   VectorCall call(whole, api, pc);
   call.operand(a, false, b ? "first source" : "source");
   if (b) call.operand(*b, false, "second source");
@@ -131,8 +131,7 @@ void compare_any(void* dst, const Operand& a, const Operand* b, const Scalar& sc
     compare_repeats<f16>(bits, a, b, scalar, mode, repeats, gapless);
   else
     compare_repeats<int32_t>(bits, a, b, scalar, mode, repeats, gapless);
-  call.issue();
-  leave_mask(lanes);
+  call.issue();  // no mask is set, whatever the form (dav_c220, VcmpvImpl)
 }
 
 // out[i] = bit i of `bits` ? a[i] : b[i]. T is a type of the element's size: selection moves bits.
@@ -253,6 +252,44 @@ void write_compare_mask(const void* src) {
   call.read(src, sizeof(Core::compare_mask), "source", 16);
   std::memcpy(call.core.compare_mask, src, sizeof(Core::compare_mask));
   call.issue("SetCmpMask", DType::None, 1);
+}
+
+namespace {
+
+// What lies in that part of the Unified Buffer is lost: 32 elements, as many as the device fills (TMP_UB_OFFSET of
+// kernel_utils_constants.h, which is 8 KB from its end).
+template <typename T>
+void fill_reserved(T value, const Lanes& lanes, const void* pc) {
+  constexpr uint32_t kReserved = 8192, kElements = 32;
+  LocalCall call("Select", pc);
+  call.require(!call.core.counter_mode || (lanes.count && lanes.repeat == 0),
+               "in counter mode the form with a mask fills local memory beyond its end first; use the form with count");
+  const Region& ub = call.core.map[Memory::UB];
+  T* to = reinterpret_cast<T*>(call.core.local() + ub.offset + ub.bytes - kReserved);
+  std::fill_n(to, kElements, value);
+  const Range range{reinterpret_cast<uint64_t>(to), kElements * sizeof(T), 1, 0};
+  if (call.core.unwritten.on()) {
+    call.core.unwritten.forget(range);
+    call.core.unwritten.write(range, call.core.unwritten.origin_of({Pipe::V, call.api, pc, false}, range));
+  }
+  call.core.issue(Pipe::V, call.api, pc, Work{call.core.chip.instruction("Duplicate", DType::None), 1, 1, 0},
+                  {{range, true, false, false, 0}});
+  call.core.barrier(Pipe::V);
+  std::memcpy(call.core.compare_mask, to, sizeof(Core::compare_mask));
+  call.core.issue(Pipe::V, call.api, pc, Work{call.core.chip.instruction("SetCmpMask", DType::None), 1, 1, 0},
+                  {{range, false, false, false, 0}});
+  call.core.barrier(Pipe::V);
+}
+
+}  // namespace
+
+void prepare_select(const void* bits, const Lanes& lanes) { fill_reserved(core().local_offset(bits), lanes, VNPU_PC); }
+void prepare_select_scalar(const Scalar& scalar, DType dtype, const Lanes& lanes) {
+  const uint64_t bits = scalar_bits(dtype, scalar);
+  if (dtype_size(dtype) == 2)
+    fill_reserved(static_cast<uint16_t>(bits), lanes, VNPU_PC);
+  else
+    fill_reserved(static_cast<uint32_t>(bits), lanes, VNPU_PC);
 }
 
 void select(const Operand& dst, const void* bits, const Operand& src0, const Operand& src1, const Lanes& lanes) {

@@ -35,6 +35,12 @@ class Composite {
   Work work_;
 };
 
+// What calls that are made of others leave of the mask: normal mode, and every lane.
+inline void leave_whole_mask(Core& core) {
+  core.counter_mode = false;
+  core.mask[0] = core.mask[1] = ~0ull;
+}
+
 inline void check_float(const LocalCall& call, DType t) {
   if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
 }

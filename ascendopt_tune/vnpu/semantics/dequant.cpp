@@ -62,6 +62,8 @@ void dequantize(const Dequant& given) {
   if (d.scale && d.scale_dtype != DType::F32) cost.add("Cast", repeats_of(d.count, 4));
   cost.add_heads(d.scale ? "Mul" : "Muls", d.m, d.m * repeats_of(d.count, 4));
   call.issue(cost.work());
+  call.core.barrier(Pipe::V);
+  leave_whole_mask(call.core);
 }
 
 }  // namespace vnpu

@@ -10,18 +10,6 @@ namespace vnpu {
 namespace {
 
 template <typename T>
-void index(const VectorCall& call, const Operand& d, compute_t<T> first, compute_t<T> step) {
-  using C = compute_t<T>;
-  const uint32_t per_repeat = call.lanes_per_repeat();
-  for (uint32_t r = 0, n = call.repeats(); r < n; r++)
-    for (uint32_t l = 0; l < per_repeat; l++) {
-      uint32_t k = r * per_repeat + l;
-      if (call.contiguous() ? k < call.count() : call.enabled(l))
-        *VectorCall::at<T>(d, r, l) = static_cast<C>(first + static_cast<C>(k) * step);
-    }
-}
-
-template <typename T>
 void fill_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
   constexpr uint32_t per_block = kBlockBytes / sizeof(T);
   const T* from = static_cast<const T*>(s.ptr);
@@ -82,6 +70,7 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
   if (size != 2 && size != 4) unsupported_dtype(api, dst.dtype, pc);
   if (dst.blk_stride == 0) throw KernelError(KernelError::kMisuse, "Brcb: dstBlkStride 0 is not allowed", api, pc);
   LocalCall call(api, pc);
+  call.core.mask[0] = call.core.mask[1] = ~0ull;  // it sets a full mask (dav_c220, BrcbImpl)
   // Eight elements a repeat, one after the other: 16 or 32 bytes. Each fills a block.
   const uint32_t blk = dst.blk_stride * kBlockBytes, rep = dst.rep_stride * kBlockBytes;
   const uint32_t elements = repeat * kBlocksPerRepeat;
@@ -102,32 +91,6 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
   else
     fill_blocks<uint32_t>(dst, src, repeat);
   call.issue("Brcb", DType::None, repeat);  // 8 elements in, one block each out, a repeat
-}
-
-void create_index(const Operand& dst, const Scalar& first, const Scalar& step, const Lanes& lanes, const char* api) {
-  const void* pc = VNPU_PC;
-  VectorCall call(lanes, api, pc);
-  call.operand(dst, true, "destination");
-  switch (dst.dtype) {
-    case DType::F32:
-      index<float>(call, dst, static_cast<float>(first.f), static_cast<float>(step.f));
-      break;
-    case DType::F16:
-      index<f16>(call, dst, static_cast<float>(first.f), static_cast<float>(step.f));
-      break;
-    case DType::I32:
-      index<int32_t>(call, dst, static_cast<int32_t>(first.i), static_cast<int32_t>(step.i));
-      break;
-    case DType::I16:
-      index<int16_t>(call, dst, static_cast<int16_t>(first.i), static_cast<int16_t>(step.i));
-      break;
-    default:
-      unsupported_dtype(api, dst.dtype, pc);
-  }
-  // One repeat a cycle; the eight scalar stores that begin the index are an estimate.
-  call.core().scalar(ScalarKind::LocalAccess, 8);
-  call.issue();
-  leave_mask(lanes);
 }
 
 }  // namespace vnpu

@@ -57,7 +57,8 @@ void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_
     for (uint32_t l = 0; l < n; l++)
       if (lanes.enabled(r, l)) std::memcpy(out + l * sizeof(T), &repeat[l], sizeof(T));
   }
-  call.issue("Gather", DType::None, static_cast<double>(elements));
+  const float heads = count_form && repeats > 1 && last < per_repeat ? 2 : 1;
+  call.issue(Work{call.core.chip.instruction("Gather", DType::None), heads, static_cast<float>(elements), 0});
 }
 
 uint32_t fixed_step(uint32_t pattern) { return pattern == 7 ? 1 : pattern <= 2 ? 2 : 4; }
@@ -122,6 +123,19 @@ void gather(const Operand& dst, const void* src, const uint32_t* offsets, uint32
   uint32_t size = dtype_size(dst.dtype);
   if ((size != 2 && size != 4) || dst.dtype == DType::None) unsupported_dtype(call.api, dst.dtype, call.pc);
   RepeatLanes lanes(call, l, kRepeatBytes / size);
+  // The count form is one instruction of whole repeats, whose number is kept in 8 bits, and one for the rest.
+  const uint32_t per_repeat = kRepeatBytes / size, whole = l.count / per_repeat, rest = l.count % per_repeat;
+  if (l.count && l.repeat == 0) {
+    call.require(whole <= 255, "count " + std::to_string(l.count) + " takes more than 255 repeats of " +
+                                   std::to_string(per_repeat) + " elements");
+    call.require(!call.core.counter_mode, "the count form needs normal mode");
+    const uint32_t last = rest ? rest : per_repeat;
+    call.core.mask[0] = last >= 64 ? ~0ull : (1ull << last) - 1;
+    call.core.mask[1] = last <= 64 ? 0 : last >= 128 ? ~0ull : (1ull << (last - 64)) - 1;
+  } else {
+    call.core.mask[0] = l.count ? l.count : l.mask[0];
+    call.core.mask[1] = l.count ? 0 : l.mask[1];
+  }
   if (lanes.none()) return;
   call.core.check_local({reinterpret_cast<uint64_t>(src), 1, 1, 0}, kBlockBytes, call.api, call.pc, "source");
   if (size == 2)

@@ -211,12 +211,19 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
 
 }  // namespace
 
+void leave_mask(LocalCall& call, const Lanes& lanes) {
+  if (lanes.use_set_mask) return;
+  call.core.mask[0] = lanes.count ? lanes.count : lanes.mask[0];
+  call.core.mask[1] = lanes.count ? 0 : lanes.mask[1];
+}
+
 void check_reducible(const LocalCall& call, DType t) {
   if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
 }
 
 void reduce_repeats(LocalCall& call, ReduceOp op, const Reduction& r, const Lanes& l, ReduceResult result) {
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
+  leave_mask(call, l);
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
     repeats_as<f16>(call, op, r, lanes, result);
@@ -226,6 +233,7 @@ void reduce_repeats(LocalCall& call, ReduceOp op, const Reduction& r, const Lane
 
 void accumulate(LocalCall& call, const Reduction& r, const Lanes& l) {
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
+  leave_mask(call, l);
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
     accumulate_as<f16>(call, r, lanes);
@@ -243,6 +251,7 @@ void reduce_blocks(ReduceOp op, const Reduction& r, const Lanes& l, const char* 
   LocalCall call(api, VNPU_PC);
   check_reducible(call, r.dtype);
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
+  leave_mask(call, l);
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
     blocks_as<f16>(call, op, r, lanes);
@@ -254,6 +263,7 @@ void reduce_pairs(const Reduction& r, const Lanes& l, const char* api) {
   LocalCall call(api, VNPU_PC);
   check_reducible(call, r.dtype);
   RepeatLanes lanes(call, l, kRepeatBytes / dtype_size(r.dtype));
+  leave_mask(call, l);
   if (lanes.none()) return;
   if (r.dtype == DType::F16)
     pairs_as<f16>(call, r, lanes);

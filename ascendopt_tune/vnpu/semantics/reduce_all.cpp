@@ -49,6 +49,15 @@ Lanes even_lanes(uint32_t pairs) {
   return l;
 }
 
+// Where a single pair was left, the device folds once more (dav_c220, ReduceImplThirdStepNoIndex).
+void fold_pair(LocalCall& call, ReduceOp op, Reduction r, void* work, bool left) {
+  if (!left) return;
+  call.core.barrier(Pipe::V);
+  r.src_blk_stride = r.dst_rep_stride = 1;
+  r.src = r.dst = work;
+  reduce_repeats(call, op, r, even_lanes(1), ReduceResult::ValueIndex);
+}
+
 // One result of `lanes.repeat` repeats. With an index every step's results are kept, because the index is recovered
 // through them; without, steps work in place (AscendC reference, ReduceMax, size of sharedTmpBuffer).
 void extreme_of(LocalCall& call, ReduceOp op, const Reduction& r, void* work, const Lanes& lanes, bool index) {
@@ -88,7 +97,10 @@ void extreme_of(LocalCall& call, ReduceOp op, const Reduction& r, void* work, co
     pairs = full + (rest ? 1 : 0);
     starts[++level] = to;
   }
-  if (!index) return copy_result(call, r.dst, work, size);
+  if (!index) {
+    fold_pair(call, op, r, work, lanes.repeat <= per_step);
+    return copy_result(call, r.dst, work, size);
+  }
   // From the last step back to the first: each index points at a pair of the step before.
   call.order(Pipe::V, Pipe::S);
   auto index_at = [&](uint32_t offset) -> uint32_t {
@@ -193,6 +205,7 @@ void reduce_sum(const Reduction& r, void* work, const Lanes& lanes, const char* 
   Lanes counter;
   counter.count = lanes.repeat;
   reduce_repeats(call, ReduceOp::Sum, next, counter, ReduceResult::OnlyValue);
+  call.core.counter_mode = false;  // that step has its own mode, and leaves normal mode behind
   call.core.barrier(Pipe::V);
   uint32_t left = (lanes.repeat + per_repeat - 1) / per_repeat;
   call.require(left <= per_repeat, "repeatTime " + std::to_string(lanes.repeat) + " is above " +

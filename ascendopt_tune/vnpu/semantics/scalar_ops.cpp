@@ -47,6 +47,7 @@ bool shift(ScalarOp op, const VectorCall& call, const Operand& d, const Operand&
     case ScalarOp::ShiftRight:
       return each([n](T x) { return static_cast<T>(static_cast<int64_t>(x) >> n); });
     case ScalarOp::ShiftRightRound:
+      if (std::is_unsigned_v<T>) return shift<T>(ScalarOp::ShiftRight, call, d, s, v);  // signed ones alone are rounded
       return each([n](T x) { return static_cast<T>((static_cast<int64_t>(x) + (n ? 1ll << (n - 1) : 0)) >> n); });
     default:
       return false;

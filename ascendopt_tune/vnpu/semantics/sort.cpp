@@ -178,6 +178,7 @@ void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work
     for (uint32_t i = 0; i < 4; i++) m.list[i] = at(work, i * length);
     m.repeat = full;
     if (full) merge(call, dst, m, dtype);
+    call.core.barrier(Pipe::V);
     uint32_t done = full * 4 * length, rest = total - done;
     if (rest > length) {
       uint32_t lists = (rest + length - 1) / length;
@@ -192,6 +193,7 @@ void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work
     call.core.barrier(Pipe::V);
     copy(call, work, dst, total * kRecordBytes);
   }
+  call.core.barrier(Pipe::V);  // what comes next is ordered (dav_c220, DoFullSort)
 }
 
 }  // namespace vnpu

@@ -5,6 +5,7 @@ template <typename T>
 __aicore__ inline void call(Params p) {
   LocalTensor<T> d = output<T>(), s = input<T>();
   LocalTensor<uint8_t> w = work<uint8_t>();
+  if (p[6]) w.SetSize(p[6]);
   uint32_t dst_shape[2] = {uint32_t(p[2]), uint32_t(p[3])}, src_shape[2] = {uint32_t(p[4]), uint32_t(p[5])};
   switch (p[0]) {
     case 0:

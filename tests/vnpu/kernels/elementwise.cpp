@@ -37,12 +37,14 @@ __aicore__ inline T scalar_of(Params p) {
     SetMaskNorm();                                                                   \
     ResetMask();                                                                     \
     return;                                                                          \
-  case kCounterInside:                                                               \
+  case kCounterInside: {                                                             \
+    uint64_t counted[2] = {static_cast<uint64_t>(p[3]), 0};                          \
     SetMaskCount();                                                                  \
-    NAME(__VA_ARGS__, static_cast<uint64_t>(p[3]), repeat, REPEAT_PARAMS);           \
+    NAME(__VA_ARGS__, counted, repeat, REPEAT_PARAMS);                               \
     SetMaskNorm();                                                                   \
     ResetMask();                                                                     \
-    return;
+    return;                                                                          \
+  }
 #define FORMS(T, REPEAT_PARAMS, NAME, TYPES, ...)              \
   switch (p[2]) {                                              \
     case kCount:                                               \
@@ -298,6 +300,28 @@ __aicore__ inline void fused_calls(Params p) {
   }
 }
 
+// Calls that leave their mask, or another one, in the register; 7 leaves it alone. They write to w.
+__aicore__ inline void leave_mask(int32_t which, LocalTensor<float> w, LocalTensor<float> s) {
+  LocalTensor<float> shared = work<float>(16384);
+  LocalTensor<uint8_t> bytes = work<uint8_t>(32768);
+  LocalTensor<uint32_t> offsets = work<uint32_t>(40960);
+  Duplicate(offsets.ReinterpretCast<int32_t>(), 0, 128);
+  Duplicate(bytes.ReinterpretCast<int32_t>(), 0, 128);
+  SetVectorMask<float>(0, 1);
+  PipeBarrier<PIPE_ALL>();
+  if (which == 4) WholeReduceSum(w, s, 10, 2, 1, 1, 8);
+  if (which == 5) ReduceMax(w, s, shared, 3 * 64 + 5);
+  if (which == 6) Brcb(w, s, 1, {1, 8});
+  if (which == 7) Compare(bytes, s, s, CMPMODE::EQ, 128);
+  if (which == 8) Gather(w, s, offsets, 0, 64 + 6);
+  if (which == 9) ReduceSum(w, s, shared, 64, 5, 8);
+  if (which == 10)
+    Select<float, uint8_t, false>(w, bytes, s, s, SELMODE::VSEL_TENSOR_TENSOR_MODE, uint64_t(10), 1,
+                                  {1, 1, 1, 8, 8, 8});
+  if (which == 11) BlockReduceMax(w, s, 1, 12, 1, 1, 8);
+  PipeBarrier<PIPE_ALL>();
+}
+
 // What the mask register holds after other calls: Adds under the register as it is.
 __aicore__ inline void mask_state(Params p) {
   LocalTensor<float> d = output<float>(), s = input<float>(), w = work<float>();
@@ -308,6 +332,7 @@ __aicore__ inline void mask_state(Params p) {
     SetVectorMask<float>(0, 1);
     Adds(w, s, 0.0f, 100);  // leaves the default
   }
+  if (p[11] >= 4) leave_mask(p[11], w, s);
   PipeBarrier<PIPE_V>();
   Adds<float, false>(d, s, p.as_float(12), MASK_PLACEHOLDER, 1, {1, 1, 8, 8});
   if (p[11] == 3) {  // count form under the register

@@ -322,3 +322,80 @@ extern "C" __global__ __aicore__ void freed(GM_ADDR x, GM_ADDR y, uint32_t bits)
   if (bits & 1) WaitFlag<HardEvent::MTE3_V>(0);
   if (bits & 2) out.AllocTensor<float>();
 }
+
+// A sum, chosen from, and added to, without barriers between. kind: 0 to 2, the mode of Select; 3 more: its form with a
+// mask instead of a count.
+extern "C" __global__ __aicore__ void chosen(GM_ADDR x, GM_ADDR y, uint32_t kind) {
+  Tiles t;
+  LocalTensor<uint8_t> bits(TPosition::VECCALC, 16384, kCount);
+  const SELMODE mode = static_cast<SELMODE>(kind % 3);
+  const BinaryRepeatParams strides;
+  const uint64_t mask = 64;
+  Duplicate(bits.ReinterpretCast<int32_t>(), -1, kCount / 4);
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_V>(true, 0);
+  PipeBarrier<PIPE_V>();
+  Add(t.b, t.a, t.a, kCount);
+  if (mode == SELMODE::VSEL_TENSOR_SCALAR_MODE) {
+    if (kind < 3)
+      Select(t.c, bits, t.b, 0.0f, mode, kCount);
+    else
+      Select(t.c, bits, t.b, 0.0f, mode, mask, 4, strides);
+  } else if (kind < 3) {
+    Select(t.c, bits, t.b, t.a, mode, kCount);
+  } else {
+    Select(t.c, bits, t.b, t.a, mode, mask, 4, strides);
+  }
+  Adds(t.a, t.c, 1.0f, kCount);
+  fence<HardEvent::V_MTE3>(true, 0);
+  DataCopy(global(y), t.a, kCount);
+}
+
+// What lies where Select keeps 8 KB for itself. mode: of Select.
+extern "C" __global__ __aicore__ void reserved(GM_ADDR x, GM_ADDR y, uint32_t mode) {
+  Tiles t;
+  LocalTensor<float> kept(TPosition::VECCALC, (192 - 8) * 1024, kCount);
+  LocalTensor<uint8_t> bits(TPosition::VECCALC, 16384, kCount);
+  Duplicate(bits.ReinterpretCast<int32_t>(), 0, kCount / 4);
+  DataCopy(kept, global(x), kCount);
+  DataCopy(t.a, global(x), kCount);
+  PipeBarrier<PIPE_ALL>();
+  if (mode == 1)
+    Select(t.c, bits, t.a, -100.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, kCount);
+  else
+    Select(t.c, bits, t.a, t.a, static_cast<SELMODE>(mode), kCount);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(global(y), kept, kCount);
+}
+
+// bit 0: V -> S between the use of a buffer and the numbers that come there next; bit 1: they are at most a block.
+extern "C" __global__ __aicore__ void numbered(GM_ADDR x, GM_ADDR y, uint32_t bits) {
+  Tiles t;
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_V>(true, 0);
+  Add(t.b, t.a, t.a, kCount);
+  fence<HardEvent::V_S>(bits & 1, 0);
+  CreateVecIndex(t.a, 0.0f, bits & 2 ? 8u : kCount);
+  PipeBarrier<PIPE_V>();
+  Add(t.c, t.a, t.b, bits & 2 ? 8 : kCount);
+  fence<HardEvent::V_MTE3>(true, 0);
+  DataCopy(global(y), t.c, bits & 2 ? 8 : kCount);
+}
+
+// What uses the result of a call that is made of others, without a barrier between. kind: the call.
+extern "C" __global__ __aicore__ void followed(GM_ADDR x, GM_ADDR y, uint32_t kind) {
+  Tiles t;
+  LocalTensor<uint8_t> temporary(TPosition::VECCALC, 32768, 8192);
+  uint32_t wide[2] = {32, 8}, narrow[2] = {32, 1};
+  DataCopy(t.a, global(x), kCount);
+  fence<HardEvent::MTE2_V>(true, 0);
+  PipeBarrier<PIPE_V>();
+  if (kind == 0) Tanh(t.b, t.a, temporary, kCount);
+  if (kind == 1) Sigmoid(t.b, t.a, temporary, kCount);
+  if (kind == 2) Log(t.b, t.a, kCount);
+  if (kind == 3) Floor(t.b, t.a, temporary, kCount);
+  if (kind == 4) BroadCast<float, 2, 1>(t.b, t.a, wide, narrow, temporary);
+  if (kind == 5) Sum(t.b, t.a, temporary, SumParams{1, kCount, kCount});
+  if (kind == 6) Sum(t.b, t.a, temporary, SumParams{8, 32, 32});
+  Adds(t.c, t.b, 1.0f, 8);
+}

@@ -62,6 +62,11 @@ __aicore__ inline void call(Params p) {
       ResetMask();
       return;
     }
+    case 19:  // the same with a mask that is given to the call
+      SetMaskCount();
+      WholeReduceSum(d, s, n, 1, dst, blk, rep);
+      SetMaskNorm();
+      return;
     case 16:
       return ReduceRepeat<ReduceType::MAX>(d, s, n, repeat, dst, blk, rep, order);
     case 17:

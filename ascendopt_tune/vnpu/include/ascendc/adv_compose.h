@@ -1,5 +1,5 @@
 // High-level APIs made of several instructions: Broadcast, Sum, Mean, SoftMax. Forms without a temporary buffer take
-// the room behind the kernel's buffers on the device; here they need none.
+// the room behind the kernel's buffers; here only Broadcast does.
 #pragma once
 #include "tensor.h"
 #include "vnpu/adv_compose.h"
@@ -8,9 +8,10 @@ namespace AscendC {
 
 // ---- Broadcast (BroadCast is its older name) ----
 
-template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
-ASCENDC_INLINE void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
-                              const uint32_t dstShape[dim], const uint32_t srcShape[dim]) {
+namespace detail {
+template <typename T, int32_t dim, int32_t axis>
+ASCENDC_INLINE void broadcast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t dstShape[dim],
+                              const uint32_t srcShape[dim], void* work, uint64_t work_bytes) {
   static_assert(dim == 1 || dim == 2, "Broadcast takes tensors of 1 or 2 dimensions");
   static_assert(axis == 0 || (axis == 1 && dim == 2), "axis is 0, or 1 with 2 dimensions");
   uint32_t rows = dim == 1 ? 1 : dstShape[0], columns = dstShape[dim - 1];
@@ -22,25 +23,34 @@ ASCENDC_INLINE void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<
       vnpu::misuse("Broadcast", "srcShape differs from dstShape elsewhere than in a 1 on the broadcast axis");
   }
   // One dimension: a single element to a row.
-  vnpu::broadcast(dstLocal.pointer(), srcLocal.pointer(), vnpu::dtype_of<T>(), rows, columns, dim == 1 ? 1 : axis,
-                  copies);
+  vnpu::broadcast(dst.pointer(), src.pointer(), work, work_bytes, vnpu::dtype_of<T>(),
+                  {rows, columns, dim == 1 ? 1 : axis, copies});
+}
+}  // namespace detail
+
+template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
+ASCENDC_INLINE void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
+                              const uint32_t dstShape[dim], const uint32_t srcShape[dim]) {
+  detail::broadcast<T, dim, axis>(dstLocal, srcLocal, dstShape, srcShape, vnpu::local_rest(), vnpu::local_rest_bytes());
 }
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
 ASCENDC_INLINE void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                               const uint32_t dstShape[dim], const uint32_t srcShape[dim],
-                              LocalTensor<uint8_t>& /*sharedTmpBuffer*/) {
-  Broadcast<T, dim, axis, isReuseSource>(dstLocal, srcLocal, dstShape, srcShape);
+                              LocalTensor<uint8_t>& sharedTmpBuffer) {
+  detail::broadcast<T, dim, axis>(dstLocal, srcLocal, dstShape, srcShape, sharedTmpBuffer.pointer(),
+                                  sharedTmpBuffer.GetSize());
 }
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
 ASCENDC_INLINE void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                               const uint32_t dstShape[dim], const uint32_t srcShape[dim]) {
-  Broadcast<T, dim, axis, isReuseSource>(dstLocal, srcLocal, dstShape, srcShape);
+  detail::broadcast<T, dim, axis>(dstLocal, srcLocal, dstShape, srcShape, vnpu::local_rest(), vnpu::local_rest_bytes());
 }
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
 ASCENDC_INLINE void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                               const uint32_t dstShape[dim], const uint32_t srcShape[dim],
-                              LocalTensor<uint8_t>& /*sharedTmpBuffer*/) {
-  Broadcast<T, dim, axis, isReuseSource>(dstLocal, srcLocal, dstShape, srcShape);
+                              LocalTensor<uint8_t>& sharedTmpBuffer) {
+  detail::broadcast<T, dim, axis>(dstLocal, srcLocal, dstShape, srcShape, sharedTmpBuffer.pointer(),
+                                  sharedTmpBuffer.GetSize());
 }
 
 // ---- Sum and Mean over the last axis ----

@@ -7,6 +7,8 @@
 #pragma once
 #include "data_copy.h"
 #include "kernel_utils.h"
+#include "pipe.h"
+#include "sync.h"
 #include "vec_duplicate.h"
 
 namespace AscendC {

@@ -81,6 +81,8 @@ VNPU_COMPARES(CompareScalar)
 
 namespace detail {
 // Modes 0 (the first 256 / sizeof(T) bits serve every repeat, through the compare mask register) and 2 (two tensors).
+// What the device does first to the compare mask register is ordered before and behind by barriers, and the count form
+// ends with one (dav_c220, kernel_operator_vec_cmpsel_impl.h).
 template <typename T, typename U>
 ASCENDC_INLINE void select_tensors(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
                                    const LocalTensor<T>& src1, SELMODE mode, const vnpu::Lanes& lanes,
@@ -88,33 +90,39 @@ ASCENDC_INLINE void select_tensors(const LocalTensor<T>& dst, const LocalTensor<
   if (mode == SELMODE::VSEL_TENSOR_SCALAR_MODE)
     vnpu::misuse("Select", "VSEL_TENSOR_SCALAR_MODE takes a scalar as its second source");
   const bool in_register = mode == SELMODE::VSEL_CMPMASK_SPR;
-  if (in_register) vnpu::write_compare_mask(selMask.pointer());
+  if (in_register) {
+    vnpu::write_compare_mask(selMask.pointer());
+    vnpu::barrier(vnpu::Pipe::V);
+  } else {
+    vnpu::prepare_select(selMask.pointer(), lanes);
+  }
   vnpu::select(dst.operand(p.dstBlkStride, p.dstRepStride), in_register ? nullptr : selMask.pointer(),
                src0.operand(p.src0BlkStride, p.src0RepStride), src1.operand(p.src1BlkStride, p.src1RepStride), lanes);
+  if (lanes.count && lanes.repeat == 0) vnpu::barrier(vnpu::Pipe::V);
 }
 template <typename T, typename U>
 ASCENDC_INLINE void select_scalar(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
                                   T src1, SELMODE mode, const vnpu::Lanes& lanes, const BinaryRepeatParams& p) {
   if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE)
     vnpu::misuse("Select", "a scalar as the second source needs VSEL_TENSOR_SCALAR_MODE");
+  vnpu::prepare_select_scalar(vnpu::to_scalar(src1), vnpu::dtype_of<T>(), lanes);
   vnpu::select_scalar(dst.operand(p.dstBlkStride, p.dstRepStride), selMask.pointer(),
                       src0.operand(p.src0BlkStride, p.src0RepStride), vnpu::to_scalar(src1), lanes);
 }
 }  // namespace detail
 
+// The mask is set whatever isSetMask says, which the reference keeps in reserve.
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
                            const LocalTensor<T>& src1, SELMODE selMode, uint64_t mask[], uint8_t repeatTime,
                            const BinaryRepeatParams& repeatParams) {
-  detail::select_tensors(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask),
-                         repeatParams);
+  detail::select_tensors(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, true), repeatParams);
 }
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
                            const LocalTensor<T>& src1, SELMODE selMode, uint64_t mask, uint8_t repeatTime,
                            const BinaryRepeatParams& repeatParams) {
-  detail::select_tensors(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask),
-                         repeatParams);
+  detail::select_tensors(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, true), repeatParams);
 }
 template <typename T, typename U>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
@@ -126,12 +134,12 @@ template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
                            SELMODE selMode, uint64_t mask[], uint8_t repeatTime,
                            const BinaryRepeatParams& repeatParams) {
-  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams);
+  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, true), repeatParams);
 }
 template <typename T, typename U, bool isSetMask = true>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,
                            SELMODE selMode, uint64_t mask, uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {
-  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, isSetMask), repeatParams);
+  detail::select_scalar(dst, selMask, src0, src1, selMode, detail::lanes_of(mask, repeatTime, true), repeatParams);
 }
 template <typename T, typename U>
 ASCENDC_INLINE void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,

@@ -49,27 +49,23 @@ ASCENDC_INLINE void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, c
 template <typename T>
 ASCENDC_INLINE void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, uint64_t mask, uint8_t repeatTime,
                                    uint16_t dstBlkStride, uint8_t dstRepStride) {
-  vnpu::create_index(dst.operand(dstBlkStride, dstRepStride), vnpu::to_scalar(firstValue), {1, 1},
-                     detail::lanes_of(mask, repeatTime, true), "CreateVecIndex");
+  vnpu::index_lanes(dst.operand(dstBlkStride, dstRepStride), vnpu::to_scalar(firstValue), mask, repeatTime);
 }
 template <typename T>
 ASCENDC_INLINE void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, uint64_t mask[], uint8_t repeatTime,
                                    uint16_t dstBlkStride, uint8_t dstRepStride) {
-  vnpu::create_index(dst.operand(dstBlkStride, dstRepStride), vnpu::to_scalar(firstValue), {1, 1},
-                     detail::lanes_of(mask, repeatTime, true), "CreateVecIndex");
+  vnpu::index_masked(dst.operand(dstBlkStride, dstRepStride), vnpu::to_scalar(firstValue), mask, repeatTime);
 }
 template <typename T>
 ASCENDC_INLINE void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count) {
-  if (count == 0) return;
-  vnpu::create_index(dst.operand(), vnpu::to_scalar(firstValue), {1, 1}, detail::lanes_of_count(count),
-                     "CreateVecIndex");
+  vnpu::index_elements(dst.operand(), vnpu::to_scalar(firstValue), count);
 }
 template <typename T>
 ASCENDC_INLINE void ArithProgression(const LocalTensor<T>& dst, const T firstValue, const T diffValue,
                                      const int32_t count) {
   if (count <= 0) return;
-  vnpu::create_index(dst.operand(), vnpu::to_scalar(firstValue), vnpu::to_scalar(diffValue),
-                     detail::lanes_of_count(count), "ArithProgression");
+  vnpu::progression(dst.operand(), vnpu::to_scalar(firstValue), vnpu::to_scalar(diffValue),
+                    static_cast<uint32_t>(count));
 }
 
 }  // namespace AscendC

@@ -18,9 +18,19 @@ ASCENDC_INLINE vnpu::Lanes lanes_of_counter(uint64_t count) {
   l.repeat = count ? 1 : 0;
   return l;
 }
+// A number of lanes sets as many bits (kernel_utils_base.h, SetMask), which counter mode takes as a number of elements.
+ASCENDC_INLINE void check_lanes(uint64_t mask) {
+  if (vnpu::counter_mode() && mask > 1)
+    vnpu::misuse("SetMaskCount",
+                 "a mask that is a number of lanes becomes bits, and those another number of elements in counter mode; "
+                 "use the form with mask[], or SetVectorMask and isSetMask = false");
+}
 // Mask as a number of lanes of a repeat.
 ASCENDC_INLINE vnpu::Lanes lanes_of(uint64_t mask, uint8_t repeat, bool set_mask) {
-  if (set_mask && vnpu::counter_mode()) return lanes_of_counter(mask);
+  if (set_mask && vnpu::counter_mode()) {
+    check_lanes(mask);
+    return lanes_of_counter(mask);
+  }
   vnpu::Lanes l;
   l.repeat = repeat;
   l.use_set_mask = !set_mask;

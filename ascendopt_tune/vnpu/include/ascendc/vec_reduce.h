@@ -1,8 +1,7 @@
 // ReduceSum/Max/Min, WholeReduceSum/Max/Min, BlockReduceSum/Max/Min, PairReduceSum, RepeatReduceSum, their newer names
 // ReduceRepeat, ReduceDataBlock and ReducePairElem, and the registers with the last result.
 #pragma once
-#include "tensor.h"
-#include "vnpu/mask.h"
+#include "vec_mask.h"
 #include "vnpu/reduce.h"
 
 namespace AscendC {
@@ -10,14 +9,13 @@ namespace AscendC {
 enum class ReduceType { NONE = -1, SUM = 0, MAX, MIN };
 
 namespace detail {
-// In counter mode the mask is a number of elements, handed over as it is.
 ASCENDC_INLINE vnpu::Lanes reduce_lanes(int32_t mask, int32_t repeat, bool set_mask) {
   vnpu::Lanes l;
   l.repeat = repeat < 0 ? 0 : static_cast<uint32_t>(repeat);
   l.use_set_mask = !set_mask;
   l.mask[0] = mask >= 64 ? ~0ull : mask <= 0 ? 0 : (1ull << mask) - 1;
   l.mask[1] = mask <= 64 ? 0 : mask >= 128 ? ~0ull : (1ull << (mask - 64)) - 1;
-  if (set_mask && vnpu::counter_mode()) l.mask[0] = mask <= 0 ? 0 : static_cast<uint64_t>(mask);
+  if (set_mask) check_lanes(mask < 0 ? 0 : static_cast<uint64_t>(mask));
   return l;
 }
 ASCENDC_INLINE vnpu::Lanes reduce_lanes(const uint64_t mask[], int32_t repeat, bool set_mask) {

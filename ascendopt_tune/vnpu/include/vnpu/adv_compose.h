@@ -10,7 +10,12 @@ void* local_rest();
 uint32_t local_rest_bytes();
 
 // dst[rows, columns] from src[1, columns] (axis 0) or src[rows, 1] (axis 1); `copies` says neither axis is broadcast.
-void broadcast(void* dst, const void* src, DType dtype, uint32_t rows, uint32_t columns, int axis, bool copies);
+struct Broadcast {
+  uint32_t rows = 1, columns = 1;
+  int axis = 0;
+  bool copies = false;
+};
+void broadcast(void* dst, const void* src, void* work, uint64_t work_bytes, DType dtype, const Broadcast& b);
 
 // Sum (or mean) of the first `n` of every `inner` elements, `outer` rows. `in_float`: half is summed in float.
 void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer, uint32_t inner, uint32_t n, bool mean,

@@ -17,6 +17,11 @@ void compare_to_register(const Operand& src0, const Operand& src1, CompareMode m
 void read_compare_mask(void* dst);
 void write_compare_mask(const void* src);
 
+// What Select in modes 2 (bits of a tensor for two tensors) and 1 (a scalar) does first: an immediate, the tensor's
+// address or the scalar, fills a part of the 8 KB that the reference keeps for it, and from there the compare mask
+// register. `lanes` are those of the selection.
+void prepare_select(const void* bits, const Lanes& lanes);
+void prepare_select_scalar(const Scalar& scalar, DType dtype, const Lanes& lanes);
 // dst = bit ? src0 : src1. Bits come from `bits`, `per_repeat` new ones each repeat, or, where `bits` is null, from the
 // compare mask register, the same ones each repeat.
 void select(const Operand& dst, const void* bits, const Operand& src0, const Operand& src1, const Lanes& lanes);
