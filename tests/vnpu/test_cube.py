@@ -255,6 +255,16 @@ def test_a_word_for_each_column(by: int) -> None:
     np.testing.assert_array_equal(out, (exact * factors).astype(np.float16))
 
 
+def test_words_that_no_quantization_asks_for_keep_the_result_back() -> None:
+    """Fixpipe with a tensor of words, and a way of quantization that takes one for all (asc-devkit, Fixpipe v2)."""
+    a, b, _ = operands("int8", 20, 48, 64)
+    words = np.full(256, word(0.01), np.uint64)
+    out = np.full((20, 48), 7, np.float16)
+    case = ProductCase(20, 48, 64, 0, 1, 0, 0, 0, 48, 4, word(0.01))
+    clean(launch("dequantized", [a, np.ascontiguousarray(b.T), words], out, ctypes.c_uint32(3), case))
+    assert (out == 7).all()
+
+
 def test_a_result_may_be_the_next_products_operand() -> None:
     m, n = 48, 32
     a, b, bias = operands("float16", m, n, n)
@@ -360,6 +370,34 @@ def test_a_product_on_a_vector_core_ends_the_launch() -> None:
     acl = device()
     acl.launch(acl.load(acl.compile(text, "k.cpp")).function("k"), 1, [0])
     with pytest.raises(DeviceError, match="Mmad needs a cube core"):
+        acl.synchronize()
+
+
+FLAGS = "for (int i = 0; i < 3; i++) %sFlag<HardEvent::M_MTE1>(i);"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (FLAGS % "Wait" + FLAGS % "Set" + "if (pipe.FetchEventID(HardEvent::M_MTE1) != 3) *(volatile int*)0 = 0;", ""),
+        (FLAGS % "Set" + "PipeBarrier<PIPE_ALL>();", "twice with no WaitFlag"),
+        (FLAGS % "Wait" + "pipe.Destroy();", "nobody has raised it again"),
+        (FLAGS % "Wait", "nobody has raised it again"),
+        ("pipe.Destroy();" + FLAGS % "Wait", "has no SetFlag"),
+        ("pipe.Destroy(); pipe.Init();" + FLAGS % "Wait" + FLAGS % "Set", ""),
+        ("pipe.Destroy();" + FLAGS % "Set" + "PipeBarrier<PIPE_ALL>();" + FLAGS % "Wait", ""),
+    ],
+)
+def test_a_pipe_on_a_cube_core_raises_the_first_flags_of_the_matrix_unit(body: str, message: str) -> None:
+    """Ids 0 to 2 of M_MTE1, from its begin to its end (asc-devkit, kernel_tpipe_impl.h)."""
+    acl = device()
+    text = KERNEL % ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY); TPipe pipe;" + body)
+    acl.launch(acl.load(acl.compile(text, "k.cpp")).function("k"), 1, [0])
+    if not message:
+        acl.synchronize()
+        assert acl.report()["errors"] == []
+        return
+    with pytest.raises(DeviceError, match=message):
         acl.synchronize()
 
 

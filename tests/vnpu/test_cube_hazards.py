@@ -28,9 +28,10 @@ EDGES = {
     11: ("PIPE_MTE2", "L1"),
     12: ("PIPE_MTE1", "L0A"),
 }
-#: Each alone where nothing else orders the same: 4, 5 and 6 follow from 10 in the next round, and 8 from 1, 2 and 3.
-ALONE = ((), (1,), (2,), (3,), (7,), (9,), (10,), (11,), (12,))
-IMPLIED = ((4,), (5,), (6,), (8,))
+#: Each alone where nothing else orders the same: 4, 5 and 6 follow from 10 in the next round, 8 from 1, 2 and 3, and 9
+#: is what Fixpipe to global memory begins with (asc-devkit, fixpipe_v2_impl.h).
+ALONE = ((), (1,), (2,), (3,), (7,), (10,), (11,), (12,))
+IMPLIED = ((4,), (5,), (6,), (8,), (9,))
 #: 4 and 10 left out, copies of both rounds to one place have no order, either: 11's, which is between other copies.
 TOGETHER = ((4, 10, 11), (5, 10), (6, 10), (8, 3))
 

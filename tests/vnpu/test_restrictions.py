@@ -6,6 +6,7 @@ import ctypes
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
@@ -32,6 +33,12 @@ RULES = [
     (15, "misuse", "multiple of the element's 4 bytes"),
     (16, "misuse", "not allocated from a queue"),
     (17, "misuse", "TQueConfig says"),
+    (18, "misuse", "the queue's depth"),
+    (19, "misuse", "has to be 0"),
+    (20, "deadlock", "with false it needs cube cores"),
+    (21, "deadlock", "hold zeros for every core"),
+    (22, "out_of_bounds", "past the end"),
+    (23, "misuse", "3 of 2 cores"),
 ]
 
 
@@ -50,6 +57,7 @@ def kernel() -> Binary:
 def test_restriction(number: int, kind: str, says: str, broken: int) -> None:
     acl = device()
     x = acl.malloc(65536)
+    acl.memcpy_h2d(x, np.zeros(65536, np.uint8))
     cores = 100 if number == 14 and broken else 2
     args = [x, ctypes.c_uint32(number), ctypes.c_uint32(broken)]
     try:

@@ -46,12 +46,22 @@ std::vector<Item> in_order(const std::vector<const HazardTracker*>& cores) {
   return items;
 }
 
-enum Kind { kRead, kAtomic, kWrite, kKept, kKinds };  // kKept: a write whose bytes are known
+// kKept: a write whose bytes are known; kLine, kStored: a line of the data cache that is written back, and those of its
+// bytes that the scalar unit stored.
+enum Kind { kRead, kLine, kAtomic, kWrite, kKept, kStored, kKinds };
 
 Kind kind_of(const GmAccess& a) {
-  if (!a.site.write) return kRead;
+  if (!a.site.write) return a.whole_lines ? kLine : kRead;
+  if (a.whole_lines) return kStored;
   if (a.atomic) return kAtomic;
   return a.bytes.empty() ? kWrite : kKept;
+}
+
+// Whether two accesses to the same bytes need no order. Lines of two scalar units overwrite each other (asc-devkit,
+// DataCacheCleanAndInvalid, third example); of a line and another core's copy beside what was stored nothing is said.
+bool need_no_order(Kind a, Kind b) {
+  if (a == kLine || b == kLine) return a != kStored && b != kStored;
+  return a == b && (a == kRead || a == kAtomic);
 }
 
 // The furthest-reaching access of each kind so far, of two cores: two of each are enough to find one of another core.
@@ -78,7 +88,7 @@ class Reached {
   void for_unordered(const Item& item, F f) const {
     const Kind kind = kind_of(*item.access);
     for (int k = 0; k < kKinds; k++) {
-      if (k == kind && (kind == kRead || kind == kAtomic)) continue;
+      if (need_no_order(static_cast<Kind>(k), kind)) continue;
       for (const Item* r : reach_[k])
         if (r && r->core != item.core && r->end > item.begin && !store_the_same(*r->access, *item.access)) f(*r);
     }
@@ -99,6 +109,9 @@ HazardReport report_of(const Item& first, const Item& second) {
   h.begin = second.begin;
   h.end = std::min(second.end, first.end);
   h.missing = std::string(kWords.meet) + " (or another synchronization between cores)";
+  if (first.access->whole_lines || second.access->whole_lines || first.access->site.pipe == Pipe::S ||
+      second.access->site.pipe == Pipe::S)
+    h.missing += std::string(", and ") + kWords.write_back;
   return h;
 }
 
@@ -171,7 +184,7 @@ class Touching {
   void add(const Item& item, F f) {
     const Kind kind = kind_of(*item.access);
     for (int k = 0; k < kKinds; k++) {
-      if (k == kind && (kind == kRead || kind == kAtomic)) continue;
+      if (need_no_order(static_cast<Kind>(k), kind)) continue;
       for (auto& [whose, classes] : of_kind_[k])
         if (whose.first != item.core)
           classes.for_range(

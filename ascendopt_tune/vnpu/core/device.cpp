@@ -50,6 +50,9 @@ void wait_freed_flag(Pipe src, Pipe dst, int id) {
 void barrier(Pipe pipe) { core().barrier(pipe); }
 void barrier_all() { core().barrier_all(); }
 void sync_all(bool own_kind) { core().sync_all(own_kind); }
+void sync_by_counters(const void* global, const void* local, uint32_t used) {
+  core().sync_by_counters(global, local, used, VNPU_PC);
+}
 void cross_set(uint32_t mode, Pipe pipe, uint32_t id) {
   static constexpr Scope scopes[] = {Scope::Kind, Scope::Vectors, Scope::Group};
   if (mode > 2) misuse(kWords.cross_set, "modes are 0, 1 and 2");
@@ -85,10 +88,11 @@ void unsupported(const char* api, const char* what) {
   throw KernelError(KernelError::kUnsupported, std::string(api) + ": " + what, api, VNPU_PC);
 }
 
-void scalar_access(const void* p, uint32_t bytes, bool write, const char* api) {
-  core().scalar_access(p, bytes, write, api, VNPU_PC);
+void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, bool cached) {
+  core().scalar_access(p, bytes, write, api, VNPU_PC, cached);
   guard_announce(p);
 }
+void clean_cache(const void* p, bool all) { core().clean_cache(p, all); }
 
 void set_mask(uint64_t high, uint64_t low) {
   core().mask[0] = low;

@@ -22,6 +22,7 @@ struct Access {
   bool gm = false;
   bool atomic = false;
   uint64_t canonical = 0;
+  bool cached = false;  // of the scalar unit, through the data cache
 };
 
 struct Event {

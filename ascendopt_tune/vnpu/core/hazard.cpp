@@ -7,7 +7,6 @@
 namespace vnpu {
 namespace {
 
-constexpr size_t kMaxReports = 16;    // per core; one missing flag repeats in every iteration
 constexpr size_t kMaxPending = 4096;  // unordered GM accesses remembered per core
 
 // The pipes whose own instructions may overtake each other's memory effects, so that a dependent one needs PipeBarrier
@@ -238,7 +237,10 @@ void HazardTracker::gm(const Access& access) {
   auto& mine = access.write ? gm_writes_ : gm_reads_;
   if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
   mine.push_back(now);
-  if (report_) note_pieces(access);
+  if (!report_) return;
+  if (access.cached) return through_cache(access);
+  past_cache(access);
+  note_pieces(access, interval_);
 }
 
 void HazardTracker::check_pending(std::vector<GmPending>& pending, const GmPending& now, bool other_write) {
@@ -261,7 +263,7 @@ bool HazardTracker::settled(const GmPending& a) const {
 }
 
 // For the comparison between cores only what is touched matters, piece by piece.
-void HazardTracker::note_pieces(const Access& access) {
+void HazardTracker::note_pieces(const Access& access, int interval) {
   const Range& range = access.range;
   const bool dense = is_dense(range);
   const bool keep = keep_writes_ && access.write && !access.atomic && current_.pipe != Pipe::S;
@@ -269,7 +271,7 @@ void HazardTracker::note_pieces(const Access& access) {
     const uint64_t begin = access.canonical + i * range.stride;
     const uint64_t end = dense ? access.canonical + range.span() : begin + range.bytes;
     GmAccess now{
-        begin, end, current_, interval_, access.atomic, current_epoch_, kOpen, static_cast<int>(views.size()) - 1, {}};
+        begin, end, current_, interval, access.atomic, current_epoch_, kOpen, static_cast<int>(views.size()) - 1, {}};
     const auto* stored = reinterpret_cast<const uint8_t*>(range.addr + i * range.stride);
     if (keep) now.bytes.assign(stored, stored + (end - begin));
     if (!continues(now)) gm_accesses.push_back(std::move(now));
@@ -281,7 +283,7 @@ bool HazardTracker::continues(const GmAccess& now) {
   for (size_t k = gm_accesses.size(); k-- > 0 && gm_accesses.size() - k <= 8;) {
     GmAccess& a = gm_accesses[k];
     const bool alike = a.site.pc == now.site.pc && a.interval == now.interval && a.site.write == now.site.write &&
-                       a.atomic == now.atomic && a.view == now.view;
+                       a.atomic == now.atomic && a.view == now.view && a.whole_lines == now.whole_lines;
     if (!alike || a.end != now.begin || a.until != kOpen) continue;
     a.end = now.end;
     a.epoch = now.epoch;

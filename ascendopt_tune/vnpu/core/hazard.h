@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data_cache.h"
 #include "event.h"
 #include "knowledge.h"
 #include "local_map.h"
@@ -49,6 +50,7 @@ struct Shadows {
 
 class HazardTracker {
  public:
+  static constexpr size_t kMaxReports = 16;  // per core; one missing flag repeats in every iteration
   struct What {
     bool report, auto_sync;
     bool views;  // cores don't only meet all at once: what each knows of the others is kept
@@ -110,10 +112,14 @@ class HazardTracker {
     int until = kOpen;             // number of the barrier that it is complete at
     int view = 0;                  // what its core knew of the others: a number of views
     std::vector<uint8_t> bytes{};  // what was written, of a copy while writes are kept; else empty
+    bool whole_lines = false;      // by the data cache, which writes back no less than lines
   };
   static constexpr int kOpen = 0x7fffffff;
   std::vector<GmAccess> gm_accesses;
   std::vector<Knowledge> views{{}};  // without What::views, the empty one alone
+  // The data cache writes the line at `canonical` back, or all lines, and forgets them.
+  void write_back(uint64_t canonical);
+  void write_all_back();
   // From now on the bytes of copies to GM are kept: writes of two cores that store the same need no order.
   void keep_writes() { keep_writes_ = true; }
   // Forgets the kept bytes of writes that overwrite each other with other values, no barrier between cores in between.
@@ -160,7 +166,11 @@ class HazardTracker {
   void gm(const Access& access);
   void check_pending(std::vector<GmPending>& pending, const GmPending& now, bool other_write);
   bool settled(const GmPending& a) const;
-  void note_pieces(const Access& access);
+  void note_pieces(const Access& access, int interval);
+  void through_cache(const Access& access);
+  void past_cache(const Access& access);
+  void written_back(uint64_t number, const CachedLine& line);
+  void incoherent(Pipe other, uint32_t epoch, bool other_write, bool write, uint64_t begin, uint64_t end);
   bool continues(const GmAccess& now);
   size_t flag_index(Pipe src, Pipe dst, int id) const {
     return static_cast<size_t>((static_cast<int>(src) * kPipes + static_cast<int>(dst)) * event_ids_ + id);
@@ -193,6 +203,7 @@ class HazardTracker {
   int interval_ = 0;        // the last barrier of its own that it knows to be over
   Knowledge knows_, told_;  // of the others; what the last barrier hands over
   bool scalar_gm_ = false;  // the scalar unit has touched GM
+  DataCache cache_;
   bool keep_writes_ = false;
 };
 

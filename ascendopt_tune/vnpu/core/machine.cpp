@@ -22,6 +22,8 @@ thread_local Running running{};
 constexpr uint32_t kRegisterBytes = static_cast<uint32_t>(Register::Count) * kBlockBytes;
 static_assert(kRegisterBytes <= kRepeatBytes, "the storage has one repeat to spare");
 
+constexpr uint64_t kMatrixFlags = 7;  // ids of those in vnpu/untimed.h, a bit each
+
 constexpr size_t kMaxBuffers = 64;  // AscendC reference, InitBuffer
 
 std::string bytes_text(uint64_t n) { return std::to_string(n) + " B"; }
@@ -203,7 +205,7 @@ ScalarKind Core::cached(uint64_t canonical) {
   return hit ? ScalarKind::GmHit : ScalarKind::GmMiss;
 }
 
-void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc) {
+void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc, bool through) {
   Range range{reinterpret_cast<uint64_t>(p), bytes, 1, 0};
   const bool behind = reinterpret_cast<uint64_t>(p) >= kBeyond;
   const bool local = behind || (p >= local_ && p < local_ + std::max<uint64_t>(map.bytes(), used(Memory::UB)));
@@ -221,8 +223,14 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
     uint64_t begin = range.addr - in->base;
     write ? gm_written(p, bytes) : unwritten.scalar_load(site, *in, begin, bytes);
   }
-  const Access access{range, write, !local, false, canonical};
+  const Access access{range, write, !local, false, canonical, through && !local};
   scalar_instruction(api, pc, access, local ? ScalarKind::LocalAccess : cached(canonical));
+}
+
+void Core::clean_cache(const void* p, bool all) {
+  if (all) return hazards.write_all_back();
+  if (const Allocation* a = gm_find(reinterpret_cast<uint64_t>(p)))
+    hazards.write_back(a->canonical + (reinterpret_cast<uint64_t>(p) - a->base));
 }
 
 Access Core::register_access(Register r, bool write) const {
@@ -259,12 +267,17 @@ void Core::needs_turn(const char* api, const void* pc) const {
 
 void Core::finish() {
   if (groups.mixed() && kind == CoreKind::Vector) end_calls();
+  hazards.write_all_back();
   trace.scalar_tail = trace.scalars.number(scalar_pending_);
+  const uint64_t taken = user_pipe ? events_[static_cast<int>(Pipe::M)][static_cast<int>(Pipe::MTE1)] : 0;
+  const bool matrix_flags = kind == CoreKind::Cube && (taken & kMatrixFlags) == kMatrixFlags;  // awaited at the end
+  for (int id = 0; matrix_flags && kMatrixFlags >> id != 0; id++) needs_matrix_flag(id);
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
-    throw KernelError(KernelError::kMisuse,
-                      std::string(kWords.set_flag) + "<" + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
-                          std::to_string(f.id) + " has no " + kWords.wait_flag + ": " + kWords.flags_in_pairs,
-                      kWords.set_flag, f.pc);
+    if (!matrix_flags || f.src != Pipe::M || f.dst != Pipe::MTE1 || (kMatrixFlags >> f.id & 1) == 0)
+      throw KernelError(KernelError::kMisuse,
+                        std::string(kWords.set_flag) + "<" + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
+                            std::to_string(f.id) + " has no " + kWords.wait_flag + ": " + kWords.flags_in_pairs,
+                        kWords.set_flag, f.pc);
 }
 
 void Core::set_flag(Pipe src, Pipe dst, int id, const void* pc, bool settled) {
@@ -306,7 +319,10 @@ void Core::needs_all_at_once(const std::string& call, const char* api, const voi
 
 // Meetings are flags behind those that kernels set.
 void Core::sync_all(bool own_kind) {
-  const Scope scope = own_kind || !groups.mixed() ? Scope::Kind : Scope::All;
+  if (!own_kind && !groups.mixed())
+    throw KernelError(KernelError::kDeadlock, std::string(kWords.meet) + ": " + kWords.meet_other_kind, kWords.meet,
+                      nullptr);
+  const Scope scope = own_kind ? Scope::Kind : Scope::All;
   const int id = static_cast<int>(chip.cross_flags) + (scope == Scope::All);
   needs_turn(kWords.meet, nullptr);
   needs_all_at_once(kWords.meet, kWords.meet, nullptr);
@@ -316,6 +332,25 @@ void Core::sync_all(bool own_kind) {
   std::fill(dcache_.begin(), dcache_.end(), ~0ull);
   crossing_.raise(index, scope, id, hazards.told());
   await(id);
+}
+
+// asc-devkit, SyncAll: room for all cores on both sides, and zeros to begin with, which nobody else may still have to
+// write. The device counts in them; here they stay.
+void Core::sync_by_counters(const void* global, const void* local, uint32_t used, const void* pc) {
+  const auto cores = static_cast<uint32_t>(groups.blocks);
+  if (used != 0 && used != cores)
+    throw KernelError(
+        used > cores ? KernelError::kMisuse : KernelError::kUnsupported,
+        std::string(kWords.meet) + " of " + std::to_string(used) + " of " + std::to_string(cores) + " cores",
+        kWords.meet, pc);
+  const auto range_at = [&](const void* p) { return Range{reinterpret_cast<uint64_t>(p), cores * kBlockBytes, 1, 0}; };
+  check_local(range_at(local), kBlockBytes, kWords.meet, pc, "workspace");
+  check_gm(range_at(global), true, kWords.meet, pc, "workspace");
+  const auto* words = static_cast<const int32_t*>(global);
+  for (uint32_t i = 0; i < cores; i++)
+    if (words[i * kBlockBytes / sizeof(int32_t)] != 0)
+      throw KernelError(KernelError::kDeadlock, std::string(kWords.meet) + ": " + kWords.counters, kWords.meet, pc);
+  sync_all(true);
 }
 
 void Core::await(int id) {
@@ -481,6 +516,7 @@ void Core::reset_local() {
   shared_ = {};
   buffers_.clear();
   buffers_beyond_ = 0;
+  if (!multiplication.allocated) std::memset(events_, 0, sizeof events_);
 }
 
 // Buffers of different users cut the part differently: from the second one on it is one buffer.
@@ -521,6 +557,15 @@ int Core::allocate_event(Pipe src, Pipe dst, const void* pc) {
                     std::string("all ") + std::to_string(chip.event_ids) + " event ids from " + pipe_name(src) +
                         " to " + pipe_name(dst) + " are taken; release one or use fewer queues and buffers",
                     kWords.allocate_event, pc);
+}
+
+void Core::needs_matrix_flag(int id) const {
+  if (hazards.is_set(Pipe::M, Pipe::MTE1, id)) return;
+  throw KernelError(KernelError::kDeadlock,
+                    "flag " + std::to_string(id) +
+                        " from M to MTE1 was raised when the kernel began and is waited for at its end, and nobody has "
+                        "raised it again",
+                    kWords.wait_flag, nullptr);
 }
 
 void Core::release_event(Pipe src, Pipe dst, int id) {

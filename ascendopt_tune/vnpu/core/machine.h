@@ -116,8 +116,10 @@ class Core {
   // What the core's system counter says: ticks of Chip::system_counter_mhz since the core began, as if it were alone; 0
   // while no times are modelled.
   int64_t system_counter(const char* api, const void* pc);
-  // One GetValue/SetValue of `bytes` at `p`, local or global.
-  void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc);
+  // One GetValue/SetValue of `bytes` at `p`, local or global; past the data cache where it says so.
+  void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc, bool cached = true);
+  // The data cache writes the line at `p` back, or all lines, and forgets them.
+  void clean_cache(const void* p, bool all);
 
   // `settled`: nobody has to wait for it before the kernel ends (what a queue raises when a buffer is freed, and waits
   // for when it is taken again).
@@ -127,6 +129,8 @@ class Core {
   void barrier_all();
   // Meets all cores of its kind, or all of the launch.
   void sync_all(bool own_kind);
+  // Of its kind, by counters in global memory, and what it makes of them in local memory.
+  void sync_by_counters(const void* global, const void* local, uint32_t used, const void* pc);
   void cross_set(Scope scope, Pipe pipe, uint32_t id, const void* pc);  // of an id the low bits count
   void cross_wait(uint32_t id, const void* pc);
   // Of a vector core in a group: its cube core does this, when it serves; and has answered.
@@ -195,6 +199,8 @@ class Core {
   // Event ids of one pair of pipes; throws KernelError when all are taken.
   int allocate_event(Pipe src, Pipe dst, const void* pc);
   void release_event(Pipe src, Pipe dst, int id);
+  // Throws KernelError when flag `id` of those in vnpu/untimed.h isn't raised: its end would wait for ever.
+  void needs_matrix_flag(int id) const;
 
   const Groups& groups;
   const int index;

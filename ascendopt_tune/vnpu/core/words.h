@@ -16,11 +16,13 @@ struct Words {
   const char *allocate_buffer, *allocate_event, *free_buffer;
   // Sentences: how a kernel says which cores it runs on; how its code asks; which flags only groups have.
   const char *choose_cores, *tell_cores, *group_flags;
-  const char* no_message;  // that a cube core waits for a vector core's, and that none will come
+  const char *meet_other_kind, *counters;  // why cores would wait for ever
+  const char* no_message;                  // that a cube core waits for a vector core's, and that none will come
   const char* load_tiling;
   const char* print;
   // Sentences with their sources.
   const char *flags_in_pairs, *set_twice, *most_buffers, *overlap;
+  const char* write_back;  // what makes the data cache write back and load anew
 };
 
 extern const Words kWords;

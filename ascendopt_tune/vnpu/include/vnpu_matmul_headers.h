@@ -71,8 +71,8 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 
 // A Matmul begins to allocate its buffers: in L1 and L0C where the others of the core have theirs. `bytes`: of L1, of
 // L0C. With mode 1 the two vector cores' objects have a half each.
-ASCENDC_INLINE void InitShareBufStart(TPipe* pipe, uint32_t mode, uint32_t* bytes, uint32_t, uint8_t subBlockIdx) {
-  matmul_api::matmul_inner::begin_other_matmul(pipe, bytes[0], bytes[1], mode == 1 && subBlockIdx == 1);
+ASCENDC_INLINE void InitShareBufStart(TPipe*, uint32_t mode, uint32_t* bytes, uint32_t, uint8_t subBlockIdx) {
+  matmul_api::matmul_inner::begin_other_matmul(bytes[0], bytes[1], mode == 1 && subBlockIdx == 1);
 }
 ASCENDC_INLINE void InitShareBufEnd(TPipe*) { matmul_api::matmul_inner::end_other_matmul(); }
 

@@ -18,6 +18,9 @@ const Words kWords = {
     "KERNEL_TASK_TYPE_DEFAULT, __cube__ or __mix__ says which cores a kernel runs on",
     "ASCEND_IS_AIC and ASCEND_IS_AIV tell which core it is",
     "modes 1 and 2 order the cores of one group, which only mixed kernels have, and mode 1 its vector cores",
+    "with false it needs cube cores and vector cores, and the core would wait for ever (AscendC reference, SyncAll)",
+    "the workspace in global memory has to hold zeros for every core when the first one gets there (AscendC reference, "
+    "SyncAll)",
     "the cube core waits for a message of its vector cores, and all of them have ended: each has to get to "
     "REGIST_MATMUL_OBJ, and the cube core with it",
     "GET_TILING_DATA",
@@ -26,6 +29,7 @@ const Words kWords = {
     "the core hangs (AscendC reference, SetFlag/WaitFlag)",
     "(AscendC reference, InitBuffer)",
     "(AscendC reference, general notes: overlapping addresses)",
+    "DataCacheCleanAndInvalid: the scalar unit loads and writes back whole lines of 64 bytes, when it likes",
 };
 
 std::string missing_edge(Pipe p, Pipe q) {

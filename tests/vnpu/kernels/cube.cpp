@@ -199,9 +199,10 @@ extern "C" __global__ __cube__ void dequantized(GM_ADDR a, GM_ADDR b, GM_ADDR wo
   Multiply<int8_t>(c, a, b, words, p);
   DataCopy(l1, global<uint64_t>(words), CeilDiv(p.n, 16) * 16);
   Order<HardEvent::MTE2_FIX>();
-  if (by == 0) {
+  if (by == 0 || by == 3) {
     FixpipeParamsV220 params(p.n, p.m, CeilDiv(p.m, 16) * 16, p.stride, p.relu != 0);
-    params.quantPre = VDEQF16;
+    params.quantPre = by == 0 ? VDEQF16 : DEQF16;
+    params.deqScalar = p.word;
     Fixpipe(global<half>(out), c, l1, params);
     return;
   }

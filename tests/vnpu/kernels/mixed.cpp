@@ -20,12 +20,12 @@ void Order() {
   WaitFlag<event>(EVENT_ID0);
 }
 
-// ---- who am I: eight numbers of each core; the cube cores' first ----
+// ---- who am I: eight numbers of each core, in a line of its own; the cube cores' first ----
 void Who(GM_ADDR out) {
   const uint32_t cubes = GetBlockNum();
   uint32_t row = GetBlockIdx();
   if ASCEND_IS_AIV row += cubes;
-  auto line = global<int32_t>(out, row * 8);
+  auto line = global<int32_t>(out, row * 16);
   int32_t says[8] = {g_coreType == AIC ? 1 : 2,
                      static_cast<int32_t>(GetBlockIdx()),
                      static_cast<int32_t>(GetBlockNum()),

@@ -90,6 +90,7 @@ __aicore__ inline void scalars(Answers& say, uint64_t value, GM_ADDR in, GM_ADDR
   say(DivCeil(static_cast<uint32_t>(value & 0xffff), 7));
   say(AlignUp(static_cast<uint32_t>(value & 0xffff), 7));
   say(ReadGmByPassDCache((__gm__ int32_t*)in + 2));
+  DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(say.out);
   WriteGmByPassDCache((__gm__ int32_t*)out + say.n++, static_cast<int32_t>(value));
 }
 

@@ -83,5 +83,31 @@ extern "C" __global__ __aicore__ void restriction(GM_ADDR x, uint32_t number, ui
       pipe.InitBuffer(que, bad ? 3 : 2, 32);
       return;
     }
+    case 18: {  // a queue holds as many tensors as it is deep
+      TQue<TPosition::VECIN, 1> que;
+      pipe.InitBuffer(que, 2, 32);
+      auto first = que.AllocTensor<float>(), second = que.AllocTensor<float>();
+      que.EnQue(first);
+      if (!bad) que.DeQue<float>();
+      que.EnQue(second);
+      que.DeQue<float>();
+      return;
+    }
+    case 19: {  // padding of elements of 8 bytes is zeros
+      GlobalTensor<int64_t> words;
+      words.SetGlobalBuffer((__gm__ int64_t*)x);
+      return DataCopyPad(a.ReinterpretCast<int64_t>(), words, {1, 8, 0, 0, 0}, {true, 0, 3, bad ? 1 : 0});
+    }
+    case 20:  // cube cores have to be there for all cores to meet
+      return bad ? SyncAll<false>() : SyncAll<true>();
+    case 21:    // counters of all cores are zeros
+    case 22:    // and each has its 32 bytes
+    case 23: {  // all cores meet
+      GlobalTensor<int32_t> counters;
+      counters.SetGlobalBuffer((__gm__ int32_t*)x);
+      LocalTensor<int32_t> local(TPosition::VECCALC, number == 22 && bad ? 196608 - 32 : 0, 16);
+      if (number == 21 && bad) counters.SetValue(8, 1);
+      return SyncAll(counters, local, number == 23 && bad ? 3 : 2);
+    }
   }
 }

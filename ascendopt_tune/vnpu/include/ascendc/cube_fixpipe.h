@@ -1,6 +1,7 @@
 // Cube cores: results on their way out of L0C (AscendC reference, matrix computation, bringing matrices out).
 #pragma once
 #include "data_copy.h"
+#include "vnpu/untimed.h"
 
 // How results are converted; V...: a word per column (AscendC reference, quantization on the way).
 enum QuantMode_t {
@@ -138,11 +139,17 @@ ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& sr
                 "AscendC::Fixpipe: NZ2DN does not exist on architecture 2201");
   vnpu::Outgoing o = detail::outgoing_of<T>(params, config.format == CO2Layout::ROW_MAJOR);
   o.cached = dst.IsCached();
+  vnpu::order_within(vnpu::Pipe::FIX);  // Fixpipe to global memory begins with it (asc-devkit, fixpipe_v2_impl.h)
   vnpu::bring_out(dst.pointer(), src.pointer(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
 }
+// With words, but of a way of quantization that takes none, Fixpipe does nothing (asc-devkit, fixpipe_v2_impl.h).
+namespace detail {
+constexpr bool takes_words(QuantMode_t q) { return q == VDEQF16 || q == VQF322B8_PRE || q == VREQ8; }
+}  // namespace detail
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                             const LocalTensor<uint64_t>& cbufWorkspace, const FixpipeParamsV220& params) {
+  if (!detail::takes_words(params.quantPre)) return;
   detail::bring_words(cbufWorkspace, params.nSize);
   Fixpipe<T, U, config>(dst, src, params);
 }
@@ -164,6 +171,7 @@ ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                             const LocalTensor<uint64_t>& cbufWorkspace, const FixpipeParamsV220& params) {
+  if (!detail::takes_words(params.quantPre)) return;
   detail::bring_words(cbufWorkspace, params.nSize);
   Fixpipe<T, U, config>(dst, src, params);
 }

@@ -95,6 +95,9 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   static_assert(detail::is_loaded_type<T>(),
                 "AscendC::DataCopy with Nd2NzParams: this type is not covered by the virtual NPU");
   if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return;
+  constexpr uint16_t most = 16384;  // AscendC reference, DataCopy with Nd2NzParams
+  if (p.ndNum > 4095 || p.nValue > most || p.dstNzC0Stride > most || p.dstNzNStride > most)
+    vnpu::misuse("DataCopy", "with Nd2NzParams ndNum is at most 4095, nValue, dstNzC0Stride and dstNzNStride 16384");
   vnpu::RowsToTiles s;
   s.matrices = p.ndNum;
   s.rows = p.nValue;

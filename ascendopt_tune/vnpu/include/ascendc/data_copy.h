@@ -86,6 +86,10 @@ ASCENDC_INLINE vnpu::CopyShape cached_as(const GlobalTensor<T>& gm, vnpu::CopySh
 }
 template <typename T, typename P>
 ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_gap_blocks) {
+  // Values of 8 bytes are put together of the low half twice (asc-devkit, DataCopyPadGm2UBImpl), so they have to be 0.
+  if constexpr (sizeof(T) == 8)
+    if (pad.isPad && (pad.leftPadding || pad.rightPadding) && pad.paddingValue != 0)
+      vnpu::misuse("DataCopyPad", "paddingValue of elements of 8 bytes has to be 0 (AscendC reference, DataCopyPad)");
   s.element_bytes = sizeof(T);
   s.left_pad = pad.leftPadding;
   s.right_pad = pad.rightPadding;

@@ -8,17 +8,9 @@
 namespace AscendC::matmul_api::matmul_inner {
 
 // An object begins to allocate its buffers: in L1 and L0C where the others of the core have theirs (`l1`, `l0c` bytes).
-// The first one finds the flags raised that say L0A, L0B and the table of biases are free; a TPipe of the device raises
-// them, and takes them down at its end.
-ASCENDC_INLINE void begin_other_matmul(TPipe* pipe, uint32_t l1, uint32_t l0c, bool second_half) {
-  if (vnpu::begin_matmul(true)) {
-    constexpr int32_t flags = 3;
-    for (int32_t id = 0; id < flags; id++) {
-      if (pipe->AllocEventID<HardEvent::M_MTE1>() != id)
-        vnpu::misuse("Matmul::Init", "ids 0, 1 and 2 of M_MTE1 are the Matmul's");
-      vnpu::set_freed_flag(vnpu::Pipe::M, vnpu::Pipe::MTE1, id);
-    }
-  }
+// The flags that say L0A, L0B and the table of biases are free the TPipe has raised; their time is counted here.
+ASCENDC_INLINE void begin_other_matmul(uint32_t l1, uint32_t l0c, bool second_half) {
+  if (vnpu::begin_matmul(true)) vnpu::count_matrix_flags();
   vnpu::share_begin(l1, l0c, second_half);
 }
 ASCENDC_INLINE void end_other_matmul() { vnpu::share_end(); }

@@ -3,54 +3,54 @@
 //
 // A queue moves buffers through AllocTensor -> (fill) -> EnQue -> DeQue -> (use) -> FreeTensor. EnQue raises a flag
 // from the pipe that fills to the pipe that uses, DeQue waits for it; FreeTensor raises one back, the next AllocTensor
-// of the same buffer waits for that.
+// of the same buffer waits for that. Buffers are the TPipe's, which takes back what was freed when it is reset or
+// destroyed (asc-devkit, kernel_tquebind_impl.h, kernel_tpipe_impl.h).
 #pragma once
 #include "sync.h"
+#include "vnpu/untimed.h"
 
 namespace AscendC {
 
 constexpr int32_t kMaxQueueBuffers = 8;  // AscendC reference: at most 8 buffers a queue on 2201
+constexpr int32_t kMaxBuffers = 64;      // AscendC reference, InitBuffer: of all queues and TBufs
 
 enum class TBufState : uint8_t { FREE = 0, OCCUPIED, ENQUE, DEQUE };
 
 namespace detail {
 
-// Pipes that fill and use a queue from position `src` to position `dst`.
-constexpr vnpu::Pipe pipe_into(TPosition p) {
-  switch (p) {
-    case TPosition::VECIN:
-    case TPosition::A1:
-    case TPosition::B1:
-    case TPosition::C1:
-    case TPosition::TSCM:
-    case TPosition::GM:
-      return vnpu::Pipe::MTE2;
-    case TPosition::CO1:
-      return vnpu::Pipe::M;
-    case TPosition::A2:
-    case TPosition::B2:
-    case TPosition::C2:
-      return vnpu::Pipe::MTE1;
-    case TPosition::C2PIPE2GM:
-      return vnpu::Pipe::FIX;
+// CO2 is where results go, which on 2201 is global memory.
+constexpr bool in_global(TPosition p) { return p == TPosition::GM || p == TPosition::CO2; }
+
+// The pipe that fills a queue's buffers and the one that uses them, by the memories it leads between: nothing else of
+// the two positions counts (asc-devkit, kernel_event.h, GetQueEvt). One inside of UB is for copies through it: its
+// flags order MTE2 and MTE3, and no vector instruction.
+constexpr PipePair pipes_between(TPosition src, TPosition dst) {
+  using P = vnpu::Pipe;
+  using M = vnpu::Memory;
+  const M to = memory_of(dst);
+  if (in_global(src)) return {P::MTE2, to == M::UB ? P::V : to == M::L1 ? P::MTE1 : P::M};
+  switch (memory_of(src)) {
+    case M::UB:
+      return in_global(dst) ? PipePair{P::V, P::MTE3}
+             : to == M::L1  ? PipePair{P::MTE3, P::MTE1}
+                            : PipePair{P::MTE2, P::MTE3};
+    case M::L1:
+      return {P::MTE1, to == M::FB ? P::FIX : P::M};
     default:
-      return vnpu::Pipe::V;  // VECOUT, VECCALC: written by vector instructions
+      return {P::M, P::FIX};
   }
 }
-constexpr vnpu::Pipe pipe_out_of(TPosition p) {
-  switch (memory_of(p)) {
-    case vnpu::Memory::L1:
-      return vnpu::Pipe::MTE1;
-    case vnpu::Memory::L0A:
-    case vnpu::Memory::L0B:
-    case vnpu::Memory::BT:
-      return vnpu::Pipe::M;
-    case vnpu::Memory::L0C:
-    case vnpu::Memory::FB:
-      return vnpu::Pipe::FIX;
-    default:
-      return p == TPosition::VECOUT || p == TPosition::GM ? vnpu::Pipe::MTE3 : vnpu::Pipe::V;
-  }
+// Where its buffers are.
+constexpr TPosition position_between(TPosition src, TPosition dst) { return in_global(dst) ? src : dst; }
+
+// A half of the way through UB (AscendC reference, EnQue with positions).
+template <TPosition src, TPosition dst, int32_t depth>
+constexpr PipePair pipes_of_half() {
+  static_assert(depth != 0, "TQue: a queue of depth 0 has no EnQue and DeQue with positions");
+  static_assert((src == TPosition::GM || memory_of(src) == vnpu::Memory::UB) &&
+                    (dst == TPosition::GM || memory_of(dst) == vnpu::Memory::UB) && src != dst,
+                "TQue: positions of EnQue and DeQue are GM to UB, UB to GM, or inside of UB");
+  return pipes_between(src, dst);
 }
 
 struct Buffer {
@@ -60,6 +60,7 @@ struct Buffer {
   State state = Free;
   int8_t filled_event = -1;  // raised by EnQue, waited for by DeQue
   int8_t freed_event = -1;   // raised by FreeTensor, waited for by the next AllocTensor
+  PipePair freed = {};       // of the queue it was made for
 };
 
 }  // namespace detail
@@ -87,91 +88,49 @@ class TPipe;
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
 class TQueBind {
  public:
+  // A depth of 0 is for the forms that take the tensor (AscendC reference, AllocTensor and DeQue: constraints).
   template <typename T>
   ASCENDC_INLINE LocalTensor<T> AllocTensor() {
+    static_assert(depth != 0, "TQue::AllocTensor: a queue of depth 0 has AllocTensor(tensor)");
     LocalTensor<T> t;
-    AllocTensor(t);
+    allocate(t);
     return t;
   }
   template <typename T>
   ASCENDC_INLINE void AllocTensor(LocalTensor<T>& tensor) {
-    vnpu::queue_cost();
-    detail::Buffer* b = nullptr;
-    for (int32_t i = 0; i < count_ && !b; i++) {
-      detail::Buffer* candidate = &buffers_[(next_ + i) % count_];
-      if (candidate->state == detail::Buffer::Free) {
-        b = candidate;
-        next_ = (next_ + i + 1) % count_;
-      }
-    }
-    if (!b)
-      vnpu::misuse("TQue::AllocTensor", count_ ? "every buffer of the queue is taken: free a tensor first, or give the "
-                                                 "queue more buffers in InitBuffer"
-                                               : "the queue has no buffer: call TPipe::InitBuffer first");
-    if (b->freed_event >= 0) {
-      vnpu::wait_freed_flag(use_pipe, fill_pipe, b->freed_event);
-      vnpu::event_release(use_pipe, fill_pipe, b->freed_event);
-      b->freed_event = -1;
-    }
-    b->state = detail::Buffer::Taken;
-    tensor.Bind(static_cast<T*>(b->address), static_cast<uint32_t>(vnpu::elements_in<T>(b->bytes)),
-                src == TPosition::GM ? dst : src, b);
+    static_assert(depth == 0, "TQue::AllocTensor(tensor): only with a queue of depth 0");
+    allocate(tensor);
   }
 
   template <typename T>
   ASCENDC_INLINE bool EnQue(const LocalTensor<T>& tensor) {
-    vnpu::queue_cost();
-    detail::Buffer* b = buffer_of(tensor.handle(), "TQue::EnQue");
-    if (b->state != detail::Buffer::Taken && b->state != detail::Buffer::InUse)
-      vnpu::misuse("TQue::EnQue", "the tensor was not allocated from this queue, or is queued already");
-    if (used_ >= (depth > 0 ? depth : count_) && depth > 1)
-      vnpu::misuse("TQue::EnQue", "more tensors are queued than the queue's depth");
-    if constexpr (fill_pipe == use_pipe) {
-      vnpu::barrier(fill_pipe);
-    } else {
-      b->filled_event = static_cast<int8_t>(vnpu::event_allocate(fill_pipe, use_pipe));
-      vnpu::set_flag(fill_pipe, use_pipe, b->filled_event);
-    }
-    b->state = detail::Buffer::Queued;
-    order_[(head_ + used_) % kMaxQueueBuffers] = b;
-    used_++;
-    return true;
+    return push(pipes, tensor.handle());
   }
-  template <TPosition, TPosition, typename T>
+  ASCENDC_INLINE bool EnQue(TBufHandle buffer) { return push(pipes, buffer); }
+  // Of one half of a way through bound positions: the flag is that half's.
+  template <TPosition from, TPosition to, typename T>
   ASCENDC_INLINE bool EnQue(const LocalTensor<T>& tensor) {
-    return EnQue(tensor);
+    return push(detail::pipes_of_half<from, to, depth>(), tensor.handle());
   }
 
   template <typename T>
   ASCENDC_INLINE LocalTensor<T> DeQue() {
-    LocalTensor<T> t;
-    DeQue(t);
-    return t;
+    static_assert(depth != 0, "TQue::DeQue: a queue of depth 0 has DeQue(tensor)");
+    return tensor_of<T>(pull(pipes));
   }
-  template <TPosition, TPosition, typename T>
+  template <TPosition from, TPosition to, typename T>
   ASCENDC_INLINE LocalTensor<T> DeQue() {
-    return DeQue<T>();
+    return tensor_of<T>(pull(detail::pipes_of_half<from, to, depth>()));
   }
   // Without a type: for who waits for the buffer but has its tensor already.
-  ASCENDC_INLINE void DeQue() {
-    LocalTensor<uint8_t> t;
-    DeQue(t);
-  }
+  ASCENDC_INLINE TBufHandle DeQue() { return pull(pipes); }
   template <typename T>
   ASCENDC_INLINE void DeQue(LocalTensor<T>& tensor) {
+    static_assert(depth == 0, "TQue::DeQue(tensor): only with a queue of depth 0");
     vnpu::queue_cost();
-    if (used_ == 0) vnpu::misuse("TQue::DeQue", "the queue is empty: the core would wait for ever");
-    detail::Buffer* b = order_[head_];
-    head_ = (head_ + 1) % kMaxQueueBuffers;
-    used_--;
-    if (b->filled_event >= 0) {
-      vnpu::wait_flag(fill_pipe, use_pipe, b->filled_event);
-      vnpu::event_release(fill_pipe, use_pipe, b->filled_event);
-      b->filled_event = -1;
-    }
+    detail::Buffer* b = buffer_of(tensor.handle(), "TQue::DeQue");
+    vnpu::wait_flag(pipes.src, pipes.dst, b->filled_event);
     b->state = detail::Buffer::InUse;
-    tensor.Bind(static_cast<T*>(b->address), static_cast<uint32_t>(vnpu::elements_in<T>(b->bytes)),
-                dst == TPosition::GM ? src : dst, b);
   }
 
   template <typename T>
@@ -179,12 +138,9 @@ class TQueBind {
     vnpu::queue_cost();
     detail::Buffer* b = buffer_of(tensor.handle(), "TQue::FreeTensor");
     if (b->state == detail::Buffer::Free) vnpu::misuse("TQue::FreeTensor", "the tensor was freed already");
-    if constexpr (fill_pipe == use_pipe) {
-      vnpu::barrier(fill_pipe);
-    } else {  // also of one that was never queued (asc-devkit, TQueBind)
-      b->freed_event = static_cast<int8_t>(vnpu::event_allocate(use_pipe, fill_pipe));
-      vnpu::set_freed_flag(use_pipe, fill_pipe, b->freed_event);
-    }
+    if constexpr (depth != 0)  // also of one that was never queued (asc-devkit, TQueBind)
+      b->freed_event = static_cast<int8_t>(vnpu::event_allocate(pipes.dst, pipes.src));
+    vnpu::set_freed_flag(pipes.dst, pipes.src, b->freed_event);
     b->state = detail::Buffer::Free;
   }
 
@@ -205,7 +161,7 @@ class TQueBind {
   ASCENDC_INLINE TBuffAddr GetBufferAddr(TBufHandle buffer) {
     detail::Buffer* b = buffer_of(buffer, "TQue::GetBufferAddr");
     TBuffAddr address;
-    address.logicPos = static_cast<uint8_t>(src == TPosition::GM ? dst : src);
+    address.logicPos = static_cast<uint8_t>(position);
     address.dataLen = b->bytes;
     address.bufferHandle = b;
     address.absAddr = static_cast<uint8_t*>(b->address);
@@ -217,35 +173,124 @@ class TQueBind {
   }
   // Waits for what FreeTensor has raised, as the next AllocTensor of each buffer would.
   ASCENDC_INLINE void FreeAllEvent() {
-    for (int32_t i = 0; i < count_; i++) {
-      if (buffers_[i].freed_event < 0) continue;
-      vnpu::wait_freed_flag(use_pipe, fill_pipe, buffers_[i].freed_event);
-      vnpu::event_release(use_pipe, fill_pipe, buffers_[i].freed_event);
-      buffers_[i].freed_event = -1;
-    }
+    static_assert(depth != 0, "TQue::FreeAllEvent: not of a queue of depth 0");
+    for (int32_t i = 0; i < count_; i++) await_freed(buffers_ + i);
   }
   ASCENDC_INLINE void InitStartBufHandle(void*, uint8_t, uint32_t) {}
 
  private:
   friend class TPipe;
-  static constexpr vnpu::Pipe fill_pipe = detail::pipe_into(src == TPosition::GM ? dst : src);
-  static constexpr vnpu::Pipe use_pipe = detail::pipe_out_of(dst == TPosition::GM ? TPosition::VECOUT : dst);
+  static constexpr detail::PipePair pipes = detail::pipes_between(src, dst);
+  static constexpr TPosition position = detail::position_between(src, dst);
 
   ASCENDC_INLINE detail::Buffer* buffer_of(void* handle, const char* api) {
     auto* b = static_cast<detail::Buffer*>(handle);
     if (!b) vnpu::misuse(api, "the tensor was not allocated from a queue");
     return b;
   }
+  template <typename T>
+  ASCENDC_INLINE void bind(LocalTensor<T>& tensor, detail::Buffer* b) {
+    tensor.Bind(static_cast<T*>(b->address), static_cast<uint32_t>(vnpu::elements_in<T>(b->bytes)), position, b);
+  }
+  template <typename T>
+  ASCENDC_INLINE LocalTensor<T> tensor_of(detail::Buffer* b) {
+    LocalTensor<T> t;
+    bind(t, b);
+    return t;
+  }
+  ASCENDC_INLINE void await_freed(detail::Buffer* b) {
+    if (b->freed_event < 0) return;
+    vnpu::wait_freed_flag(pipes.dst, pipes.src, b->freed_event);
+    if constexpr (depth == 0) return;
+    vnpu::event_release(pipes.dst, pipes.src, b->freed_event);
+    b->freed_event = -1;
+  }
+  template <typename T>
+  ASCENDC_INLINE void allocate(LocalTensor<T>& tensor) {
+    vnpu::queue_cost();
+    detail::Buffer* b = nullptr;
+    for (int32_t i = 0; i < count_ && !b; i++) {
+      detail::Buffer* candidate = buffers_ + (next_ + i) % count_;
+      if (candidate->state == detail::Buffer::Free) {
+        b = candidate;
+        next_ = (next_ + i + 1) % count_;
+      }
+    }
+    if (!b)
+      vnpu::misuse("TQue::AllocTensor", count_ ? "every buffer of the queue is taken: free a tensor first, or give the "
+                                                 "queue more buffers in InitBuffer"
+                                               : "the queue has no buffer: call TPipe::InitBuffer first");
+    await_freed(b);
+    b->state = detail::Buffer::Taken;
+    bind(tensor, b);
+  }
+  ASCENDC_INLINE bool push(detail::PipePair way, TBufHandle buffer) {
+    vnpu::queue_cost();
+    detail::Buffer* b = buffer_of(buffer, "TQue::EnQue");
+    if (b->state != detail::Buffer::Taken && b->state != detail::Buffer::InUse)
+      vnpu::misuse("TQue::EnQue", "the tensor was not allocated from this queue, or is queued already");
+    if constexpr (depth != 0) {
+      if (used_ >= depth) vnpu::misuse("TQue::EnQue", "more tensors are queued than the queue's depth");
+      b->filled_event = static_cast<int8_t>(vnpu::event_allocate(way.src, way.dst));
+      order_[(head_ + used_) % kMaxQueueBuffers] = b;
+      used_++;
+    }
+    vnpu::set_flag(way.src, way.dst, b->filled_event);
+    b->state = detail::Buffer::Queued;
+    return true;
+  }
+  ASCENDC_INLINE detail::Buffer* pull(detail::PipePair way) {
+    vnpu::queue_cost();
+    if (used_ == 0) vnpu::misuse("TQue::DeQue", "the queue is empty: the core would wait for ever");
+    detail::Buffer* b = order_[head_];
+    head_ = (head_ + 1) % kMaxQueueBuffers;
+    used_--;
+    vnpu::wait_flag(way.src, way.dst, b->filled_event);
+    vnpu::event_release(way.src, way.dst, b->filled_event);
+    b->filled_event = -1;
+    b->state = detail::Buffer::InUse;
+    return b;
+  }
 
-  detail::Buffer buffers_[kMaxQueueBuffers];
+  detail::Buffer* buffers_ = nullptr;
   detail::Buffer* order_[kMaxQueueBuffers] = {};
   int32_t count_ = 0, next_ = 0, head_ = 0, used_ = 0;
 };
 
 namespace detail {
-// Where a TQue's data goes: VECIN is used by V, VECOUT by MTE3, VECCALC stays.
-constexpr TPosition source_of(TPosition p) { return p == TPosition::VECIN ? TPosition::GM : p; }
-constexpr TPosition destination_of(TPosition p) { return p == TPosition::VECOUT ? TPosition::GM : p; }
+// What a TQue's position stands for (asc-devkit, kernel_event.h, GetBufferLogicPos); one that isn't there, VECCALC, for
+// a way inside of UB.
+constexpr TPosition source_of(TPosition p) {
+  switch (p) {
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1:
+    case TPosition::TSCM:
+    case TPosition::VECIN:
+      return TPosition::GM;
+    case TPosition::A2:
+      return TPosition::A1;
+    case TPosition::B2:
+    case TPosition::C2PIPE2GM:
+      return TPosition::B1;
+    case TPosition::C2:
+      return TPosition::C1;
+    default:
+      return p;
+  }
+}
+constexpr TPosition destination_of(TPosition p) {
+  switch (p) {
+    case TPosition::VECOUT:
+    case TPosition::SPM:
+    case TPosition::CO2:
+      return TPosition::GM;
+    case TPosition::CO1:
+      return TPosition::CO2;
+    default:
+      return p;
+  }
+}
 }  // namespace detail
 
 template <TPosition pos, int32_t depth, auto mask = 0>
@@ -274,6 +319,13 @@ class TBuf {
   }
   template <typename T>
   ASCENDC_INLINE void FreeTensor(LocalTensor<T>&) {}
+  // Names of a queue, for code that takes either: they order nothing.
+  template <typename T>
+  ASCENDC_INLINE void EnQue(const LocalTensor<T>&) {}
+  template <typename T>
+  ASCENDC_INLINE LocalTensor<T> DeQue() {
+    return Get<T>();
+  }
   ASCENDC_INLINE uint32_t GetBufLen() const { return bytes_; }
 
  private:
@@ -284,7 +336,9 @@ class TBuf {
 
 class TPipe {
  public:
-  ASCENDC_INLINE TPipe() { *vnpu::user_pipe() = this; }
+  // A cube core's raises the flags of M_MTE1 that a Matmul waits for first, and takes their ids (asc-devkit,
+  // kernel_tpipe_impl.h, TPipe::Init): who sets one of ids 0 to 2 by number sets it twice.
+  ASCENDC_INLINE TPipe() { Init(); }
 
   // `num` buffers of `len` bytes each, rounded up to 32 bytes.
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -294,12 +348,24 @@ class TPipe {
     if constexpr (std::is_pointer_v<decltype(mask)>) detail::check_config(*mask, num, len);
     if constexpr (depth > kMaxQueueBuffers)
       vnpu::misuse("TPipe::InitBuffer", "a queue's depth is at most 8, one for each event id");
+    using Queue = TQueBind<src, dst, depth, mask>;
+    static_assert(!detail::in_global(Queue::position), "TPipe::InitBuffer: on 2201 CO2 is global memory");
+    if (count_ + num > kMaxBuffers)
+      vnpu::misuse("TPipe::InitBuffer", "a kernel has at most 64 buffers in all (AscendC reference, InitBuffer)");
     que.count_ = num;
     que.next_ = que.head_ = que.used_ = 0;
+    que.buffers_ = buffers_ + count_;
     for (uint8_t i = 0; i < num; i++) {
-      que.buffers_[i] = {};
-      que.buffers_[i].address = vnpu::local_allocate(detail::memory_of(src == TPosition::GM ? dst : src), len);
-      que.buffers_[i].bytes = (len + 31) / 32 * 32;
+      detail::Buffer& b = buffers_[count_++];
+      b = {};
+      b.address = vnpu::local_allocate(detail::memory_of(Queue::position), len);
+      b.bytes = (len + 31) / 32 * 32;
+      b.freed = {Queue::pipes.dst, Queue::pipes.src};
+      if constexpr (depth == 0) {  // its event ids are taken for good
+        b.filled_event = static_cast<int8_t>(vnpu::event_allocate(Queue::pipes.src, Queue::pipes.dst));
+        b.freed_event = static_cast<int8_t>(vnpu::event_allocate(b.freed.src, b.freed.dst));
+        vnpu::set_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
+      }
     }
     return true;
   }
@@ -331,13 +397,38 @@ class TPipe {
   ASCENDC_INLINE int8_t FetchEventID() {
     return FetchEventID(event);
   }
-  ASCENDC_INLINE void Init() {}
-  ASCENDC_INLINE void Reset() { vnpu::local_reset(); }
-  // Gives all local memory back, to a TPipe made afterwards.
+  // After Destroy.
+  ASCENDC_INLINE void Init() {
+    *vnpu::user_pipe() = this;
+    vnpu::raise_matrix_flags();
+  }
+  // Gives back all local memory and all event ids. No pipe but those that FreeTensor has raised flags for waits.
+  ASCENDC_INLINE void Reset() {
+    take_back();
+    vnpu::set_atomic(vnpu::AtomicOp::None, vnpu::DType::None);
+    vnpu::set_mask_mode(false);
+    vnpu::reset_mask();
+  }
+  // The same, to a TPipe made afterwards; and all pipes wait for each other.
   ASCENDC_INLINE void Destroy() {
+    vnpu::take_matrix_flags_down();
+    take_back();
     vnpu::barrier_all();
+  }
+
+ private:
+  ASCENDC_INLINE void take_back() {
+    for (int32_t i = 0; i < count_; i++) {
+      const detail::Buffer& b = buffers_[i];
+      if (b.freed_event >= 0 && b.state == detail::Buffer::Free)
+        vnpu::wait_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
+    }
+    count_ = 0;
     vnpu::local_reset();
   }
+
+  detail::Buffer buffers_[kMaxBuffers];
+  int32_t count_ = 0;
 };
 
 ASCENDC_INLINE TPipe* GetTPipePtr() { return static_cast<TPipe*>(*vnpu::user_pipe()); }

@@ -129,13 +129,13 @@ constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return DivCeil(a, b) * b; }
 template <typename T>
 ASCENDC_INLINE void WriteGmByPassDCache(T* addr, T value) {
   static_assert(std::is_integral_v<T>, "WriteGmByPassDCache takes integers");
-  vnpu::scalar_access(addr, sizeof(T), true, "WriteGmByPassDCache");
+  vnpu::scalar_access(addr, sizeof(T), true, "WriteGmByPassDCache", false);
   *addr = value;
 }
 template <typename T>
 ASCENDC_INLINE T ReadGmByPassDCache(T* addr) {
   static_assert(std::is_integral_v<T>, "ReadGmByPassDCache takes integers");
-  vnpu::scalar_access(addr, sizeof(T), false, "ReadGmByPassDCache");
+  vnpu::scalar_access(addr, sizeof(T), false, "ReadGmByPassDCache", false);
   return *addr;
 }
 

@@ -25,15 +25,23 @@ constexpr PipePair pipes_of(HardEvent e) {
 
 }  // namespace detail
 
+// From a pipe to itself there is no flag: the one to set is a barrier; to wait is nothing on V, and the barrier again
+// on FIX (asc-devkit, kernel_event.h).
 template <HardEvent event>
 ASCENDC_INLINE void SetFlag(int32_t eventID) {
   constexpr detail::PipePair p = detail::pipes_of(event);
-  vnpu::set_flag(p.src, p.dst, eventID);
+  if constexpr (p.src == p.dst)
+    vnpu::barrier(p.src);
+  else
+    vnpu::set_flag(p.src, p.dst, eventID);
 }
 template <HardEvent event>
 ASCENDC_INLINE void WaitFlag(int32_t eventID) {
   constexpr detail::PipePair p = detail::pipes_of(event);
-  vnpu::wait_flag(p.src, p.dst, eventID);
+  if constexpr (p.src != p.dst)
+    vnpu::wait_flag(p.src, p.dst, eventID);
+  else if constexpr (event == HardEvent::FIX_FIX)
+    vnpu::barrier(p.src);
 }
 template <pipe_t pipe>
 ASCENDC_INLINE void PipeBarrier() {
@@ -45,19 +53,20 @@ ASCENDC_INLINE void PipeBarrier() {
   }
 }
 
-// All cores of the caller's kind; with false, of a mixed kernel, all cores.
+// All cores of the caller's kind; with false, which only mixed kernels may say, all cores.
 template <bool isAIVOnly = true>
 ASCENDC_INLINE void SyncAll() {
   vnpu::barrier_all();
   vnpu::sync_all(isAIVOnly);
 }
-// Soft form, which cube cores pass by (asc-devkit, dav_c220, SoftSyncAllImpl): the workspaces are only where the device
-// keeps its counters.
+// Soft form, which cube cores pass by (asc-devkit, dav_c220, SoftSyncAllImpl). The workspaces are where the device
+// keeps its counters, 32 bytes a core; here they only have to be as the reference asks for.
 template <bool isAIVOnly = true>
-ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t = 0) {
+ASCENDC_INLINE void SyncAll(const GlobalTensor<int32_t>& gmWorkspace, const LocalTensor<int32_t>& ubWorkspace,
+                            const int32_t usedCores = 0) {
   if (vnpu::local_bytes() == 0) return;
   vnpu::barrier_all();
-  vnpu::sync_all(true);
+  vnpu::sync_by_counters(gmWorkspace.pointer(), ubWorkspace.pointer(), static_cast<uint32_t>(usedCores));
 }
 
 // When the pipe's earlier instructions are complete, this core has raised the flag. The id's low 4 bits count. Mode 0:

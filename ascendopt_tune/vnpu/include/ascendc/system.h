@@ -25,10 +25,13 @@ ASCENDC_INLINE uint32_t GetUBSizeInBytes() { return vnpu::local_bytes(); }
 ASCENDC_INLINE void SetSyncBaseAddr(uint64_t) {}
 // Modelled time in ticks of 50 MHz, of this core as if it were alone.
 ASCENDC_INLINE int64_t GetSystemCycle() { return vnpu::system_counter(); }
-// Scalar stores to GM are visible at once here; on the device this writes the cache line back.
+// Values of scalar stores to GM are there at once; who may see them, and what is lost, depends on this
+// (core/data_cache.h).
 template <typename T, CacheLine entireType = CacheLine::ENTIRE_DATA_CACHE, DcciDst dcciDst = DcciDst::CACHELINE_OUT>
-ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>&) {
+ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst) {
   vnpu::scalar_cost(1);
+  if constexpr (dcciDst != DcciDst::CACHELINE_UB)
+    vnpu::clean_cache(dst.pointer(), entireType == CacheLine::ENTIRE_DATA_CACHE);
 }
 ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
@@ -44,4 +47,7 @@ ASCENDC_INLINE int64_t get_block_idx() { return vnpu::group_idx(); }
 ASCENDC_INLINE int64_t get_subblockid() { return vnpu::sub_block_idx(); }
 ASCENDC_INLINE int64_t get_subblockdim() { return vnpu::sub_block_num(); }
 ASCENDC_INLINE int64_t get_block_num() { return vnpu::block_num(); }
-ASCENDC_INLINE void dcci(GM_ADDR, uint64_t, uint64_t = 0) {}
+template <typename T>
+ASCENDC_INLINE void dcci(T* at, uint64_t all, uint64_t = 0) {
+  vnpu::clean_cache(at, all != 0);
+}

@@ -33,6 +33,8 @@ void wait_freed_flag(Pipe src, Pipe dst, int id);
 void barrier(Pipe pipe);
 void barrier_all();
 void sync_all(bool own_kind);  // of all cores of the caller's kind, or of all cores
+// Of the caller's kind, by counters of 32 bytes a core that begin as zeros; `used`: how many of the cores meet, 0: all.
+void sync_by_counters(const void* global, const void* local, uint32_t used);
 // CrossCoreSetFlag, with its mode, and CrossCoreWaitFlag.
 void cross_set(uint32_t mode, Pipe pipe, uint32_t id);
 void cross_wait(uint32_t id);
@@ -49,7 +51,10 @@ void print(const char* format, ...);
 [[noreturn]] void unsupported(const char* api, const char* what);
 
 // ---- scalar access through GetValue / SetValue; call before the load or store ----
-void scalar_access(const void* p, uint32_t bytes, bool write, const char* api);
+// `cached`: through the data cache.
+void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, bool cached = true);
+// The data cache writes the line at `p` back, or all lines, and forgets them.
+void clean_cache(const void* p, bool all);
 
 // ---- mask state ----
 void set_mask(uint64_t high, uint64_t low);
