@@ -16,7 +16,7 @@ struct MatmulCase {
 };
 
 constexpr MatmulConfig blocks = AscendC::GetNormalConfig(), packets = AscendC::GetMDLConfig(),
-                       packets_by_flags = AscendC::GetMDLConfig(false, false, 0, false, false, false, true),
+                       packets_by_flags = AscendC::GetMDLConfig(false, false, 0, true, false, false, true),
                        split = AscendC::GetMMConfig<MatmulConfigMode::CONFIG_NORM>(
                            AscendC::MatmulFuncParams{false, false, false, false, 0, IterateOrder::UNDEF,
                                                      ScheduleType::INNER_PRODUCT, true, false, false, false, true});

@@ -78,6 +78,10 @@ class AscendCUtils {
   ASCENDC_INLINE static void ResetMask() {
     if constexpr (isSetMask) vnpu::reset_mask();
   }
+  // 1: what overflows becomes an infinity, the only mode that is modelled; else it saturates.
+  ASCENDC_INLINE static void SetOverflow(uint64_t ctrlValue) {
+    if (ctrlValue != 1) vnpu::misuse("SetOverflow", "the mode that saturates is not covered by the virtual NPU");
+  }
   static int32_t GetC0Count(const int32_t dtypeSize) { return DEFAULT_C0_SIZE / dtypeSize; }
   static int32_t GetBitSize(int32_t byteSize) { return byteSize * 8; }
 };
