@@ -123,8 +123,8 @@ def rows() -> list[Row]:
     # Tables 12 and 13, arrangement and filling
     each("Duplicate", "half int16_t uint16_t bfloat16_t", "D<T>(), T(2), n", 128)
     each("Duplicate", "float int32_t uint32_t", "D<T>(), T(2), n", 64)
-    each("CreateVecIndex", "half int16_t", "D<T>(), T(2), n", 128)
-    each("CreateVecIndex", "float int32_t", "D<T>(), T(2), n", 64)
+    # CreateVecIndex is documented to be as fast as Duplicate. asc-devkit's header for 2201 makes it of one Adds a
+    # repeat with a barrier behind each (kernel_operator_vec_createvecindex_impl.h), and that is modelled.
     for t, per_cycle in (("half", 128), ("uint16_t", 128), ("float", 64), ("uint32_t", 64)):
         lanes = 8 * 32 // (2 if per_cycle == 128 else 4)
         call = f"Brcb(D<{t}>(), X<{t}>(), n / {lanes}, BrcbRepeatParams(1, 8));"
@@ -143,7 +143,13 @@ def rows() -> list[Row]:
     return table
 
 
-_EXACT = {("half", "float"), ("bfloat16_t", "float"), ("int16_t", "float"), ("int32_t", "int64_t")}
+_EXACT = {
+    ("half", "float"),
+    ("bfloat16_t", "float"),
+    ("int16_t", "float"),
+    ("int32_t", "int16_t"),
+    ("int32_t", "int64_t"),
+}
 ROWS = rows()
 #: The page on reusing the global mask: a call in count form sets and resets the mask with four one-cycle instructions.
 MASKED = "for (int32_t k = 0; k < 180; k++) Add(D<half>(), X<half>(), Y<half>(), n);"
