@@ -22,7 +22,6 @@ UNTESTED_NAMES = {
     "complex32": "a type with two half members, which copies alone take",
     "DisableDmaAtomic": "another name of SetAtomicNone",
     "ascendc_assert": "another name of assert; a sample of asc-devkit calls it",
-    "Destroy": "Reset and a barrier",
     "InitStartBufHandle": "does nothing",
     "GetIndex": "a field of TensorDesc, which the list tests read otherwise",
     "GetDataObj": "a field of TensorDesc, which the list tests read otherwise",
