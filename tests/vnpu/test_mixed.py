@@ -132,6 +132,36 @@ def test_one_file_may_say_it_once_for_all_its_kernels() -> None:
         assert out[::8].tolist() == expected, said
 
 
+@pytest.mark.parametrize(("on_cubes", "on_vectors", "kind"), [("", "*out = 1;", 1), ("*out = 2;", "", 2)])
+def test_a_library_says_by_specializations_where_its_kernel_works(on_cubes: str, on_vectors: str, kind: int) -> None:
+    """Products and positions of both kinds are in the library's text; the kernel does something on one kind alone."""
+    source = """#include "kernel_operator.h"
+using namespace AscendC;
+template <typename T> struct Unused {
+  __aicore__ void operator()() {
+    LocalTensor<half> a(TPosition::A1, 0, 16), b(TPosition::VECIN, 0, 16);
+    LocalTensor<float> c(TPosition::CO1, 0, 16);
+    Mmad(c, a, a, MmadParams());
+  }
+};
+struct Kernel {
+  template <int32_t KIND = g_coreType> __aicore__ void operator()(__gm__ int32_t* out) const {}
+  template <> __aicore__ void operator()<AscendC::AIC>(__gm__ int32_t* out) const {ON_CUBES}
+  template <> __aicore__ void operator()<AscendC::AIV>(__gm__ int32_t* out) const {ON_VECTORS}
+};
+extern "C" __global__ __aicore__ void k(GM_ADDR out) { Kernel()(reinterpret_cast<__gm__ int32_t*>(out)); }
+""".replace("ON_CUBES", on_cubes).replace("ON_VECTORS", on_vectors)
+    acl, out = device(), np.zeros(8, np.int32)
+    function = acl.load(acl.compile(source, "k.cpp", ["--cce-auto-sync=off"])).function("k")
+    pointer = acl.malloc(out.nbytes)
+    acl.memcpy_h2d(pointer, out)
+    acl.launch(function, 1, [pointer])
+    acl.synchronize()
+    acl.memcpy_d2h(out, pointer)
+    acl.free(pointer)
+    assert out[0] == kind
+
+
 def test_names_that_mean_two_things_in_two_passes_stay_apart() -> None:
     """A template, a class with virtual functions and a constant of one name, different on either kind of core."""
     text = """#include "kernel_operator.h"

@@ -169,6 +169,19 @@ bool names_position(const std::vector<std::string>& tokens, const std::set<std::
   return false;
 }
 
+// Whether an operator() specialized for `kind` of core, as a library's kernels are, does something.
+bool specialized_does(const std::vector<std::string>& tokens, const std::string& kind) {
+  static const std::vector<std::string> call = {"operator", "(", ")", "<"};
+  for (Token at = tokens.begin(); (at = std::search(at, tokens.end(), call.begin(), call.end())) != tokens.end();
+       ++at) {
+    const Token close = std::find(at, tokens.end(), ">");
+    if (close == tokens.end() || *(close - 1) != kind) continue;
+    const Token body = std::find(close, tokens.end(), "{");
+    if (body != tokens.end() && body + 1 != tokens.end() && *(body + 1) != "}") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Cores cores_of(const std::string& preprocessed, const std::string& key) {
@@ -193,6 +206,7 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   if (!names_position(tokens, cube_positions) && !says("MatmulImpl")) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
   if (says("CrossCoreSetFlag")) return Cores::MixedTwo;
+  if (specialized_does(tokens, "AIV") && !specialized_does(tokens, "AIC")) return Cores::Vector;
   return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }
 
