@@ -176,8 +176,9 @@ bool specialized_does(const std::vector<std::string>& tokens, const std::string&
        ++at) {
     const Token close = std::find(at, tokens.end(), ">");
     if (close == tokens.end() || *(close - 1) != kind) continue;
-    const Token body = std::find(close, tokens.end(), "{");
-    if (body != tokens.end() && body + 1 != tokens.end() && *(body + 1) != "}") return true;
+    // A call or a declaration ends before a body begins.
+    const Token body = std::find_if(close, tokens.end(), [](const std::string& t) { return t == "{" || t == ";"; });
+    if (tokens.end() - body > 1 && *body == "{" && *(body + 1) != "}") return true;
   }
   return false;
 }
