@@ -75,6 +75,11 @@ def _permutation(count: int) -> list[int]:
     return order
 
 
+def _twice(count: int) -> list[int]:
+    order = _permutation(count // 2)
+    return [order[i] for i in range(0, len(order) - 1, 2) for i in (i, i + 1, i, i + 1)]
+
+
 def _steps(count: int, step: int) -> list[int]:
     return [i * step for i in range(count)]
 
@@ -83,4 +88,9 @@ def _same(count: int, value: int) -> list[int]:
     return [value] * count
 
 
-_LISTS: dict[str, Callable[..., list[int]]] = {"permutation": _permutation, "steps": _steps, "same": _same}
+_LISTS: dict[str, Callable[..., list[int]]] = {
+    "permutation": _permutation,
+    "twice": _twice,
+    "steps": _steps,
+    "same": _same,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from ascendopt_tune.bench import table
 from ascendopt_tune.bench.openevolve_worker import pair_in, shown, text_of
 from ascendopt_tune.bench.peers import parametric
-from ascendopt_tune.bench.sizes import ELEMENTS, SIZES
+from ascendopt_tune.bench.sizes import ELEMENTS, SIZES, filled
 from ascendopt_tune.bench.space import MOST, pair_of
 from ascendopt_tune.bench.subject import EvaluationStore
 from ascendopt_tune.cli import app
@@ -64,6 +65,15 @@ def test_cases_are_of_their_size() -> None:
     for one in table.read():
         least, most = ELEMENTS[one.size]
         assert least <= one.elements <= most, one.name
+
+
+def test_rows_come_twice_where_their_order_decides() -> None:
+    """A kernel that reads a row, subtracts and writes it is wrong on several cores only where rows come again."""
+    rows = filled("=twice(n)", {"n": 16})
+    assert sorted(rows) == sorted([*range(8)] * 2)
+    assert all(a != b for a, b in itertools.pairwise(rows))
+    (again,) = {rows.index(r, i + 1) - i for i, r in enumerate(rows) if r in rows[i + 1 :]}
+    assert again == 2
 
 
 def test_127_operators_have_a_size() -> None:
