@@ -233,6 +233,18 @@ def test_a_core_that_ends_early_is_told() -> None:
         launch(binary, "relu_1_2", 1, arrays, 3, t, ctypes.c_uint32(2))
 
 
+def test_who_waits_for_an_answer_is_told() -> None:
+    """WaitIterateAll has to be announced where the products are asked for."""
+    text = (KERNELS / "matmul_mixed.cpp").read_text().replace("(result, 0, false, true)", "(result)")
+    acl = device()
+    binary = acl.load(acl.compile(text, "matmul.cpp", ["--cce-auto-sync=off", *options()]))
+    t = tiling(48, 32, 32, (32, 32, 32), usedCoreNum=2, singleCoreM=24, isBias=1)
+    arrays = [np.zeros((48, 32), np.float16), np.zeros((32, 32), np.float16), np.zeros(32, np.float32),
+              np.zeros((48, 32), np.float32), np.zeros((2, 2 * 24 * 32), np.float32)]  # fmt: skip
+    with pytest.raises(DeviceError, match="the answer of the cube core, for which Matmul waits, on AIV 0"):
+        launch(binary, "relu_1_2", 1, arrays, 3, t, ctypes.c_uint32(3))
+
+
 def test_an_operator_of_the_registry() -> None:
     """With the checks and limits of every candidate."""
     options()

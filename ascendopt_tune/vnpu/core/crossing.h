@@ -11,6 +11,8 @@
 
 namespace vnpu {
 
+constexpr int kBell = 250;  // the number of no kernel's flag: a cube core that serves waits for it
+
 struct CubeCall {
   int from;                   // the core that asks
   std::function<void()> run;  // none: it has ended

@@ -11,7 +11,7 @@ namespace vnpu {
 namespace {
 
 // Numbers that no kernel's flag has.
-constexpr int kNotice = 64, kCall = 240, kAnswer = 244, kFreed = 245, kBell = 250;
+constexpr int kNotice = 64, kCall = 240, kAnswer = 244, kFreed = 245;
 constexpr uint32_t kNotices = 128;  // flags of kernels' objects that the cube core raises
 
 }  // namespace

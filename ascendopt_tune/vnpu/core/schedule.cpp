@@ -59,11 +59,16 @@ void run_detached(Fiber& f, size_t i, const Task& task, Attempt& attempt) {
 
 // Nobody can go on: an error of the first core that waits.
 KernelError* stuck(Fibers& fibers, const Task& task) {
-  const auto first = std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
+  // A cube core that serves waits as long as its vector cores do.
+  const auto waits_itself = [](const auto& g) { return g->waiting && g->flag != kBell; };
+  auto first = std::find_if(fibers.begin(), fibers.end(), waits_itself);
+  if (first == fibers.end())
+    first = std::find_if(fibers.begin(), fibers.end(), [](const auto& g) { return g->waiting; });
   Fiber& f = **first;
   const int core = static_cast<int>(first - fibers.begin());
-  const bool meets = f.flag >= static_cast<int>(task.chip.cross_flags);
-  const char* const waits = meets ? kWords.meet : kWords.cross_wait;
+  const int flags = static_cast<int>(task.chip.cross_flags), meetings = 2;
+  const bool meets = f.flag >= flags, asks = f.flag >= flags + meetings;
+  const char* const waits = asks ? kWords.answer : meets ? kWords.meet : kWords.cross_wait;
   const std::string number = meets ? "" : "(" + std::to_string(f.flag) + ")";
   const auto [there, all] = task.crossing.gathered(core, f.flag);
   std::string text = waits + number + " on " + task.groups.name(core) +

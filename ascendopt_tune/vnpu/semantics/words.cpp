@@ -11,6 +11,7 @@ const Words kWords = {
     "SyncAll",
     "CrossCoreSetFlag",
     "CrossCoreWaitFlag",
+    "the answer of the cube core, for which Matmul waits,",
     "GetSystemCycle",
     "InitBuffer",
     "AllocEventID",
