@@ -315,6 +315,7 @@ class _Run:
                     journal=log,
                     progress=progress,
                     fingerprint=lambda candidate: gate.fingerprint(candidate.pair),
+                    prepare=gate.prepare,
                     limits=self._spending,
                     starters=[WarmStart(self._neighbours(log))],
                 ).run()

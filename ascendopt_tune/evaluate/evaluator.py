@@ -77,6 +77,7 @@ class Evaluator:
         self._connection: Connection | None = None
         self._descriptions: dict[tuple[str, str], HostDescription] = {}
         self._tiled: dict[tuple[object, ...], Tiled] = {}
+        self._tiling: dict[tuple[object, ...], Future[Tiled]] = {}  # started, and not asked for yet
         #: case -> blocks that a program ran -> what they were -> what was decided
         self._runs: dict[tuple[object, ...], dict[frozenset[BlockId], dict[str, Tiled]]] = {}
         atexit.register(self.close)
@@ -108,6 +109,14 @@ class Evaluator:
         outputs: tuple[Argument, ...] = self._ask("infer_outputs", operator, inputs, tuple(attrs)).result()
         return outputs
 
+    def start_tiling(self, requests: Iterable[EvaluateRequest]) -> None:
+        """Starts what :meth:`tile` will be asked for; several run at the same time."""
+        for request in requests:
+            key = _tiling_key(request)
+            known = key in self._tiled or key in self._tiling or request.pair.oversize() is not None
+            if not known and self._like_another(request) is None:
+                self._tiling[key] = self._ask("tile", request)
+
     def tile(self, request: EvaluateRequest) -> TilingResult:
         """What the pair's tiling function decides.
 
@@ -131,7 +140,8 @@ class Evaluator:
         return None
 
     def _run(self, request: EvaluateRequest) -> Tiled:
-        tiled: Tiled = self._ask("tile", request).result()
+        started = self._tiling.pop(_tiling_key(request), None)
+        tiled: Tiled = (started or self._ask("tile", request)).result()
         if tiled.ran is not None:
             ran = frozenset(tiled.ran)
             runs = self._runs.setdefault(_case_key(request), {})

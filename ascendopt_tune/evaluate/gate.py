@@ -284,6 +284,11 @@ class Gate:
             raise DeviceError(f"the pair can't be timed again: {_reason(result.outcome)}")
         return list(result.replayed)
 
+    def prepare(self, pairs: Sequence[Pair]) -> None:
+        """Starts what :meth:`fingerprint` will be asked for."""
+        if self.operator.direct is None:
+            self._evaluator.start_tiling([self._request(pair, self.trials()[:1]) for pair in pairs])
+
     def fingerprint(self, pair: Pair) -> str | None:
         """A name of the launch that the pair leads to: equal names, equal results. None if it can't be told."""
         if self.operator.direct is not None:

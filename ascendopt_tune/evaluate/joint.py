@@ -73,6 +73,11 @@ class JointGate:
         """As :meth:`Gate.speedups`: the weighted geometric mean of the cases' under each clock."""
         return mean([gate.speedups(pair) for gate in self.gates], self._weights)
 
+    def prepare(self, pairs: Sequence[Pair]) -> None:
+        """Starts what :meth:`fingerprint` will be asked for."""
+        for gate in self.gates:
+            gate.prepare(pairs)
+
     def fingerprint(self, pair: Pair) -> str | None:
         """The launches of all cases; None if one can't be told."""
         names = [gate.fingerprint(pair) for gate in self.gates]

@@ -23,7 +23,7 @@ from ..errors import CaseError, NoWorkingCandidate
 from ..nouns.case import Case
 from ..nouns.chip import Chip
 from ..nouns.history import History
-from ..nouns.operator import Candidate, Operator, Signature
+from ..nouns.operator import Candidate, Operator, Pair, Signature
 from ..nouns.outcome import LaunchFailed, Outcome
 from ..nouns.run_options import RunOptions
 from ..nouns.trial import Proposal, Trial
@@ -150,8 +150,9 @@ class Search:
     """One run. ``evaluate_many`` yields (candidate id, outcome) as evaluations end, in any order, each id once.
 
     ``fingerprint(candidate)`` names the launch a candidate leads to (its tiling result and kernel), or None if that is
-    unknown or fails; equal names mean equal results. ``limits`` is asked before each batch, except while a resumed run
-    repeats what its journal has. ``starters`` propose before the rounds begin, until they have no more ideas.
+    unknown or fails; equal names mean equal results. ``prepare(pairs)`` hears which of them will be named next, so that
+    what names them may run at the same time. ``limits`` is asked before each batch, except while a resumed run repeats
+    what its journal has. ``starters`` propose before the rounds begin, until they have no more ideas.
     """
 
     operator: Operator
@@ -164,6 +165,7 @@ class Search:
     journal: Journal | None = None
     progress: Callable[[Progress], None] | None = None
     fingerprint: Callable[[Candidate], str | None] | None = None
+    prepare: Callable[[Sequence[Pair]], None] | None = None
     limits: Budget = field(default_factory=Budget)
     starters: Sequence[Proposer] = ()
 
@@ -261,12 +263,18 @@ class Search:
     def _launch(self, candidate: Candidate) -> str | None:
         if self.fingerprint is None:
             return None
-        recorded = self.journal.recorded if self.journal is not None else Recorded()
         pair = candidate.pair.hash
-        return recorded.launches.get(pair) if pair in recorded.pairs else self.fingerprint(candidate)
+        return self._recorded.launches.get(pair) if pair in self._recorded.pairs else self.fingerprint(candidate)
+
+    @property
+    def _recorded(self) -> Recorded:
+        return self.journal.recorded if self.journal is not None else Recorded()
 
     def _fresh(self, proposals: Sequence[Proposal], proposer: str, stage: int) -> list[Trial]:
         """The proposals worth an evaluation, as trials to be filled; repeated launches are recorded at once."""
+        if self.prepare is not None:
+            known = self._seen | self._recorded.pairs
+            self.prepare([p.pair for p in proposals if p.pair.hash not in known])
         fresh: list[Trial] = []
         launches: set[str] = set()
         for p in proposals:

@@ -211,6 +211,29 @@ def test_repeated_text_and_repeated_launch_cost_nothing() -> None:
     assert result.history[2].outcome == result.history[1].outcome
 
 
+def test_what_will_be_named_is_heard_of_together_and_once(tmp_path: Path) -> None:
+    heard: list[list[str]] = []
+    named: list[str] = []
+
+    def name(c: Candidate) -> str:
+        named.append(c.pair.hash)
+        return c.pair.hash
+
+    def run() -> None:
+        heard.clear()
+        with Journal(tmp_path / "run.jsonl", HEADER) as journal:
+            rules(
+                options=SearchOptions(budget=9, parallel=3), journal=journal, fingerprint=name,
+                prepare=lambda pairs: heard.append([p.hash for p in pairs]),
+            ).run()  # fmt: skip
+
+    run()
+    assert max(map(len, heard)) == 3
+    assert [h for batch in heard for h in batch] == named[1:], "all but the baseline, in that order"
+    run()
+    assert not any(heard), "a journal has their names"
+
+
 def test_endless_duplicates_end_the_run() -> None:
     result = rules(fingerprint=lambda c: "always the same", options=SearchOptions(budget=3)).run()
     assert result.stop == "exhausted"

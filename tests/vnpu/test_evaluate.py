@@ -307,6 +307,15 @@ def test_fingerprint_tells_equal_launches(gate: Gate) -> None:
     assert gate.fingerprint(changed(base, HOST, "TwiceTilingData tiling;", "nonsense")) is None
 
 
+def test_launches_that_are_prepared_have_the_names_they_have_else(gate: Gate) -> None:
+    base = gate.operator.baseline
+    others = [changed(base, HOST, "TILE = 1024", f"TILE = {n}") for n in ("128 * 2", "no_such_name")]
+    with gate._evaluator.fresh() as evaluator:
+        alike = Gate(gate.operator, CASE, evaluator)
+        alike.prepare([base, *others, base])
+        assert [alike.fingerprint(p) for p in (base, *others)] == [gate.fingerprint(p) for p in (base, *others)]
+
+
 def test_describe_and_infer_outputs(operator: Operator, evaluator: Evaluator) -> None:
     description = evaluator.describe(operator)
     assert [p.name for p in description.signature.inputs] == ["x"]
