@@ -39,6 +39,7 @@ from .search.keep import Confirmed, Made, better, cached, confirm, entry_of, pac
 from .search.tiling.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 from .sources.arguments import Array
+from .sources.specification import specification
 from .store.cache import Cache, Entry, Key
 from .store.entry import FINISHED, canonical, sha256
 
@@ -243,6 +244,7 @@ class _Run:
         chip = options.chip
         self.keys = [Key.of(operator, c.case, chip=chip, target=toolkit.target, toolkit=toolkit.version) for c in cases]
         self._weights = [c.weight for c in cases]
+        self._specification = specification(operator)
         self._main = heaviest(self._weights)
         self.name = self.keys[0].hash
         if len(cases) > 1:
@@ -256,14 +258,18 @@ class _Run:
         )  # fmt: skip
         self._search_options = SearchOptions.of(options, _PARALLEL, MIN_EFFECT[toolkit.target])
         header = run_header(self.name, self._search_options, self.chosen.proposers)
-        self._header = header | {"warm_start": options.warm_start}
+        self._header = header | {"warm_start": options.warm_start, "specification": self._specification}
         file = f"{self.name[:16]}-{sha256(canonical(self._header).encode())[:16]}.jsonl"
         self._journal = journal or cache.root / "journals" / file
         self._goes_on = options.resume and self._journal.exists()
 
     def cached(self) -> list[Entry] | None:
-        """What the cache has for these cases, unless it is to be made anew."""
-        return None if self.options.retune else cached(self.cache, self.keys)
+        """What the cache has for these cases, unless it is to be made anew, or was judged by something else."""
+        known = None if self.options.retune else cached(self.cache, self.keys)
+        if known and not all(entry.provenance.answers(self._specification) for entry in known):
+            self._say("the operator's input domains, tolerances or reference have changed since: tuning anew")
+            return None
+        return known
 
     def is_enough(self, known: Sequence[Entry]) -> bool:
         """Whether the cache's answer is the answer."""

@@ -207,7 +207,7 @@ def run_operator(
                 if name in peers.PARAMETRIC and not parametric:
                     continue
                 about: dict[str, Any] = {
-                    "key": subject.key.hash,
+                    "key": subject.name,
                     "operator": entry.path,
                     "method": name,
                     "code": code(),

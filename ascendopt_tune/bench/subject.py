@@ -23,7 +23,9 @@ from ..evaluate.limits import ProcessLimits
 from ..nouns.chip import load_chip
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
+from ..sources.specification import specification
 from ..store.cache import Key
+from ..store.entry import sha256
 from ..store.lines import LineLog
 from .sizes import DECODE, LARGE, MEDIUM
 from .table import BenchOperator
@@ -88,9 +90,11 @@ class Subject:
         self.signature = self._evaluator.describe(operator).signature
         self.operator = entry.with_settings(operator, self.signature)
         self.case = entry.case
-        self.key = Key.of(self.operator, self.case, chip=chip, target=self.toolkit.target, toolkit=self.toolkit.version)
+        key = Key.of(self.operator, self.case, chip=chip, target=self.toolkit.target, toolkit=self.toolkit.version)
+        #: Names the case with what its inputs are drawn from: evaluations and runs on others are not its own.
+        self.name = sha256(f"{key.hash} {specification(self.operator)}".encode())
         self._gate = Gate(self.operator, self.case, self._evaluator, signature=self.signature)
-        name = f"{entry.path.replace('/', '-')}-{self.key.hash[:16]}.jsonl"
+        name = f"{entry.path.replace('/', '-')}-{self.name[:16]}.jsonl"
         self._store = EvaluationStore(results / "evaluations" / name)
         self.seconds = 0.0
         self._gate_knows_baseline = False

@@ -17,6 +17,7 @@ from ..nouns.case import Case
 from ..nouns.clocks import interval
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
+from ..sources.specification import specification
 from ..store import archive, trust
 from ..store.bundle import Bundle
 from ..store.cache import Cache
@@ -134,6 +135,7 @@ def rebuild(entry: Entry, operator: Operator, case: Case) -> Entry:
         baseline=baseline.outcome.profile,
         best=best.outcome.profile,
         interval=win,
+        provenance=replace(entry.provenance, specification=specification(operator)),
     )
 
 

@@ -19,6 +19,7 @@ from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
 from ..nouns.trial import Trial
+from ..sources.specification import specification
 from ..store.cache import Cache, Entry, Key, Provenance
 from ..store.entry import FRAGILE, NO_WIN
 from .acceptance import Comparison, Decision, accept
@@ -152,6 +153,7 @@ def entry_of(key: Key, kept: Kept, made: Made) -> Entry:
             cases=made.together,
             common_pair=made.common_pair,
             ended=result.stop,
+            specification=specification(made.operator),
         ),
         signature=made.signature,
         interval=kept.interval,

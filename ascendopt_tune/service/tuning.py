@@ -19,6 +19,7 @@ from ..nouns.outcome import Timed
 from ..nouns.run_options import RunOptions
 from ..search.budget import Limits
 from ..search.keep import now, tools
+from ..sources.specification import specification
 from ..store.cache import Cache, Entry, Key, Provenance
 from ..store.claim import claim
 from ..tuner import ProgressCallback, tune_case
@@ -50,8 +51,8 @@ def fulfil(
     """The result for the request, and whether it was made here: found, made from a neighbour's, or tuned. None: another
     process is at it (False), or nothing may be searched and no neighbour's program is faster than the original (True).
 
-    A result whose search was not finished is found, too, where nothing may be searched or where the
-    options accept it; else the search goes on.
+    A result whose search was not finished, or that was judged by another specification, is found, too, where nothing
+    may be searched; the former also where the options accept it. Else the search goes on, or begins anew.
 
     Raises AscendOptError as :func:`~ascendopt_tune.tuner.tune_case` does.
     """
@@ -62,7 +63,8 @@ def fulfil(
         key = Key.of(operator, case, chip=options.chip, target=toolkit.target, toolkit=toolkit.version)
         with claim(store.root, key.call, wait) as mine:
             entry = store.get(key)
-            enough = entry is not None and (options.accept_unfinished or entry.provenance.finished(options.budget))
+            judged = specification(operator)
+            enough = entry is not None and entry.provenance.suffices(judged, options.budget, options.accept_unfinished)
             if enough or not mine or (entry is not None and not request.search):
                 return entry, False
             if entry is None and request.reuse:
@@ -147,6 +149,7 @@ def _reuse(
             moves=neighbour.provenance.moves,
             baseline_tiling=operator.baseline.tiling_hash,
             ended="reuse",
+            specification=specification(operator),
         ),
         signature=signature,
         interval=found,

@@ -90,6 +90,11 @@ class JsonDisk(diskcache.Disk):  # type: ignore[misc]
         return restore(parse_json(value))
 
 
+def _holds_against(current: Entry, entry: Entry) -> bool:
+    alike = current.provenance.answers(entry.provenance.specification)
+    return alike and current.best.task_duration_us <= entry.best.task_duration_us
+
+
 @dataclass(frozen=True)
 class EntrySummary:
     """What a listing shows of an entry; its files are not checked."""
@@ -181,7 +186,8 @@ class Cache:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, entry: Entry) -> bool:
-        """Stores ``entry``, unless the root has one for the key that is at least as fast; says whether it did.
+        """Stores ``entry``, unless the root has one for the key that is at least as fast and was judged by the same
+        specification; says whether it did.
 
         Raises:
             CacheError: the folder can't be written (full, read-only, ...). Nothing half-written is left behind.
@@ -191,7 +197,7 @@ class Cache:
         try:
             with self._lock():
                 current = self._read(self.root, folder)
-                if current is not None and current.best.task_duration_us <= entry.best.task_duration_us:
+                if current is not None and _holds_against(current, entry):
                     return False
                 self._sweep()
                 self._write(folder, files)

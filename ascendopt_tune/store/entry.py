@@ -162,10 +162,19 @@ class Provenance:
     cases: tuple[str, ...] = ()  # tuned for several cases together: the hashes of their keys
     common_pair: str = ""  # the hash of their common pair; this entry's own unless the baseline is faster here
     ended: str = ""  # why the search ended (SearchResult.stop), or "reuse": there was none; "": an older version's
+    specification: str = ""  # what results were judged by (sources/specification.py); "": an older version's
 
     def finished(self, budget: int) -> bool:
         """Whether a search with this budget would find no more: it ended by itself, or has spent as much."""
         return self.ended in (*FINISHED, "reuse", "") or self.evaluations >= budget
+
+    def answers(self, specification: str) -> bool:
+        """Whether results were judged by this: what is right in one domain need not be in another."""
+        return self.specification in ("", specification)
+
+    def suffices(self, specification: str, budget: int, unfinished: bool) -> bool:
+        """Whether no search is to begin, or to go on; ``unfinished``: a search that could go on is accepted."""
+        return self.answers(specification) and (unfinished or self.finished(budget))
 
     @property
     def search_text(self) -> str:

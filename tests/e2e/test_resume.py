@@ -81,6 +81,21 @@ def test_a_killed_run_and_a_limited_run_become_the_uninterrupted_one(
     assert not list((folder / "journals").iterdir())
 
 
+def test_what_was_judged_by_something_else_is_no_answer(
+    document: Document, cache: Callable[[str], Path], cli: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """The cache names a case by shapes and dtypes; what inputs are drawn is noted with the result."""
+    cache("judged")
+    run = ["tune", "silu", "--input", "x=float32[8,32]", "--budget", "2"]
+    narrow, wide = [*run, "--domain", "x=0:1"], [*run, "--domain", "x=-9:9"]
+    assert not document(*narrow)["cached"]
+    assert document(*narrow)["cached"]
+    said = cli(*wide)
+    assert "input domains, tolerances or reference have changed since: tuning anew" in said.stderr
+    assert document(*wide)["cached"]
+    assert not document(*narrow)["cached"]
+
+
 def test_one_pair_for_several_cases(
     document: Document,
     cache: Callable[[str], Path],

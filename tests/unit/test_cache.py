@@ -172,6 +172,19 @@ def test_the_faster_of_two_stays(cache: Cache) -> None:
     assert not any((cache.root / "tmp").iterdir())
 
 
+def test_a_faster_one_that_was_judged_by_something_else_goes(cache: Cache) -> None:
+    def judged(best_us: float, by: str) -> Entry:
+        made = entry(best_us=best_us)
+        return dataclasses.replace(made, provenance=dataclasses.replace(made.provenance, specification=by))
+
+    assert cache.put(judged(4.0, "a"))
+    assert cache.put(judged(5.0, "b"))
+    assert cache.get(key()) == judged(5.0, "b")
+    assert not cache.put(judged(6.0, "b"))
+    assert cache.put(judged(3.0, "")), "an older version's"
+    assert not cache.put(judged(6.0, "b"))
+
+
 def test_replacing_without_an_atomic_exchange(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_exchange", lambda one, other: False)
     for best_us in (5.0, 4.0):

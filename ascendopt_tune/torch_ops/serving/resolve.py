@@ -27,6 +27,7 @@ from ...service.policy import effective
 from ...service.tuning import Request, fulfil
 from ...settings import Settings, settings
 from ...sources.registry import operator_names
+from ...sources.specification import specification
 from ...store.cache import Cache, Entry, Key
 from ...store.entry import canonical
 from ...tuner import ProgressCallback
@@ -163,7 +164,7 @@ class Resolver:
             return self._missing(operator, None, None, call, site)
         planned = self._plan(operator, signature, call)
         entry = site.store.find(self._key(operator, planned.case, site))
-        if site.policy == "blocking" and (entry is None or not self._is_enough(entry, site)):
+        if site.policy == "blocking" and (entry is None or not self._is_enough(entry, operator, site)):
             entry = self._tune(operator, call, planned.case, signature, site, original, args, kwargs)
         if entry is None:
             return self._missing(operator, signature, planned.case, call, site)
@@ -197,16 +198,17 @@ class Resolver:
         assert signature is not None
         planned = self._plan(operator, signature, call)
         entry = site.store.find(self._key(operator, planned.case, site))
-        if entry is None or not self._is_enough(entry, site):
+        if entry is None or not self._is_enough(entry, operator, site):
             entry = self._tune(
                 operator, call, planned.case, signature, site, original, args, kwargs, limits=limits, progress=progress
             )
         assert entry is not None  # it was waited for
         return entry
 
-    def _is_enough(self, entry: Entry, site: _Site) -> bool:
-        """Whether a search for more is not to go on."""
-        return site.options.accept_unfinished or entry.provenance.finished(site.options.budget)
+    def _is_enough(self, entry: Entry, operator: Operator, site: _Site) -> bool:
+        """Whether no search is to begin, or to go on."""
+        options = site.options
+        return entry.provenance.suffices(specification(operator), options.budget, options.accept_unfinished)
 
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
