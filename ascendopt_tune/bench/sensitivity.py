@@ -1,4 +1,4 @@
-"""Which constant of the clock moves the benchmark most: each halved and doubled, one at a time.
+"""Which constant of the clock moves the benchmark most: each halved and doubled, one at a time, or some set by hand.
 
 The traces of the baseline and of the best pair that a method kept are timed again under the other clock; nothing runs
 anew and nothing is searched anew, so this is how far the speedups of *these* pairs rest on a constant, not what a
@@ -7,16 +7,17 @@ search under the other clock would have found. A constant that is 0 is set to th
 
 from __future__ import annotations
 
+import difflib
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import AscendOptError
+from ..errors import AscendOptError, SettingsError
 from ..files import write_between
-from ..nouns.chip import Chip, load_chip
+from ..nouns.chip import Chip
 from ..nouns.operator import Pair
 from .record import RunRecord
 from .sizes import SIZES
@@ -32,14 +33,13 @@ _HELD = 0.001  # share of the time that a win has to save, as in run.py
 
 @dataclass(frozen=True)
 class ClockChange:
-    """One constant with another value. ``key`` as in the chip file (``launch.base_us``)."""
+    """Constants with other values, by their keys in the chip file (``launch.base_us``)."""
 
-    key: str
-    value: float
+    clock: Mapping[str, float]
 
     @property
-    def clock(self) -> dict[str, float]:
-        return {self.key: self.value}
+    def names(self) -> str:
+        return ", ".join(self.clock)
 
 
 class Replayed(Protocol):
@@ -67,12 +67,33 @@ def changes(chip: Chip) -> list[ClockChange]:
     them.
     """
     return [
-        ClockChange(key, value)
+        ClockChange({key: value})
         for key, constant in sorted(chip.constants.items())
         if not key.startswith("instructions.")
         for value in ([f * constant.value for f in _FACTORS] if constant.value else [constant.low, constant.high])
         if value != constant.value
     ]
+
+
+def given(chip: Chip, texts: Sequence[str]) -> list[ClockChange]:
+    """The one change that sets all of these (``launch.tiling_us=0``); none where there are no texts.
+
+    Raises:
+        SettingsError: a text is no ``KEY=VALUE``, or the chip has no such constant.
+    """
+    clock: dict[str, float] = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key not in chip.constants:
+            near = ", ".join(difflib.get_close_matches(key, chip.constants, 3)) or "those of its chip file"
+            raise SettingsError(f"--set {text}: {chip.name} has no constant {key!r}.", f"Near it: {near}.")
+        try:
+            clock[key] = float(value)
+        except ValueError as error:
+            raise SettingsError(f"--set {text}: {value!r} is no number.", f"As --set {key}=0.") from error
+        if not 0 <= clock[key] < math.inf:
+            raise SettingsError(f"--set {text}: a constant is 0 or more, and finite.")
+    return [ClockChange(clock)] if clock else []
 
 
 def speedups(subject: Replayed, baseline: Pair, best: Pair, of: Sequence[ClockChange]) -> list[float]:
@@ -92,6 +113,7 @@ def measure(
     best: Mapping[CaseName, RunRecord],
     results: Path,
     chip: str,
+    of: Sequence[ClockChange],
     tell: Callable[[CaseName, str], None],
 ) -> dict[CaseName, list[float]]:
     """``speedups`` of every case that has a run; what is known already isn't timed again.
@@ -99,9 +121,9 @@ def measure(
     Args:
         best: of each case the run whose pair is taken.
         results: the folder that these runs were kept in.
+        of: the clocks besides the chip's own.
         tell: told of each case as it ends, with what there is to say.
     """
-    of = changes(load_chip(chip))
     found: dict[CaseName, list[float]] = {}
     for entry in entries:
         case = entry.path, entry.size
@@ -133,9 +155,9 @@ def effects(of: Sequence[ClockChange], found: Mapping[CaseName, Sequence[float]]
         fast = statistics.fmean(1 / s[place] < 1.0 - _HELD for s in found.values())
         return Effect(change, means, fast)
 
-    nominal = effect(ClockChange("", 0.0), 0)
+    nominal = effect(ClockChange({}), 0)
     moved = [effect(change, place) for place, change in enumerate(of, start=1)]
-    return nominal, sorted(moved, key=lambda e: (-abs(math.log(e.means["all"] / nominal.means["all"])), e.change.key))
+    return nominal, sorted(moved, key=lambda e: (-abs(math.log(e.means["all"] / nominal.means["all"])), e.change.names))
 
 
 def best_runs(runs: Sequence[RunRecord], method: str) -> dict[CaseName, RunRecord]:
@@ -147,18 +169,26 @@ def best_runs(runs: Sequence[RunRecord], method: str) -> dict[CaseName, RunRecor
     return out
 
 
-def rows(chip: Chip, nominal: Effect, moved: Sequence[Effect], cases: int) -> Iterator[str]:
-    """The result as Markdown."""
+def rows(
+    chip: Chip, nominal: Effect, moved: Sequence[Effect], by_hand: Sequence[ClockChange], cases: int
+) -> Iterator[str]:
+    """The result as Markdown, what was set by hand first."""
     sizes = list(nominal.means)
     yield f"{cases} cases on {chip.name}; modelled. Each constant halved and doubled (one that is 0: the ends of its"
     yield f"interval), one at a time; the {_SHOWN} changes that move the geometric mean most.\n"
     yield f"| constant | from | to | source | {' | '.join(f'mean, {size}' for size in sizes)} | fast_1 |"
     yield f"|---|---|---|---|{'---|' * (len(sizes) + 1)}"
     yield f"| as it is | | | | {_figures(nominal, sizes)} |"
-    for one in moved[:_SHOWN]:
-        constant = chip.constants[one.change.key]
-        about = f"{one.change.key} | {constant.value:g} | {one.change.value:g} | {constant.source.partition(':')[0]}"
-        yield f"| {about} | {_figures(one, sizes)} |"
+    others = [one for one in moved if one.change not in by_hand]
+    for one in [*(one for one in moved if one.change in by_hand), *others[:_SHOWN]]:
+        own = [chip.constants[key] for key in one.change.clock]
+        values = f"{_numbers(c.value for c in own)} | {_numbers(one.change.clock.values())}"
+        source = ", ".join(dict.fromkeys(c.source.partition(":")[0] for c in own))
+        yield f"| {one.change.names} | {values} | {source} | {_figures(one, sizes)} |"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def _figures(effect: Effect, sizes: Sequence[str]) -> str:

@@ -240,6 +240,12 @@ def sensitivity(
     operators: Operators = [],  # noqa: B006
     sizes: Sizes = _ALL_SIZES,
     method: Annotated[str, typer.Option("--method", help="Whose best pairs.")] = "full",
+    by_hand: Annotated[
+        list[str],
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Also with this constant set, all of them at once; repeatable."
+        ),
+    ] = [],  # noqa: B006
     results: Results = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
     json: Json = False,
@@ -261,14 +267,16 @@ def sensitivity(
     def tell(case: tuple[str, str], text: str) -> None:
         print(f"{' '.join(case)}: {text}", file=sys.stderr)
 
-    found = of_clock.measure(entries, best, folder, how.chip, tell)
+    part = load_chip(how.chip)
+    set_so = of_clock.given(part, by_hand)
+    of = [*of_clock.changes(part), *set_so]
+    found = of_clock.measure(entries, best, folder, how.chip, of, tell)
     if not found:
         raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
-    part = load_chip(how.chip)
-    nominal, moved = of_clock.effects(of_clock.changes(part), found)
+    nominal, moved = of_clock.effects(of, found)
     if json:
         print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))
-    lines = list(of_clock.rows(part, nominal, moved, len(found)))
+    lines = list(of_clock.rows(part, nominal, moved, set_so, len(found)))
     if docs is not None:
         of_clock.write(docs, lines)
     if not json:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ascendopt_tune.bench import sensitivity
 from ascendopt_tune.bench.gain import PARTS, launch_us, parts
 from ascendopt_tune.bench.record import Step
-from ascendopt_tune.errors import CacheError
+from ascendopt_tune.errors import CacheError, SettingsError
 from ascendopt_tune.nouns.chip import Chip, Constant
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.profile import Profile
@@ -70,12 +70,12 @@ class Clocked:
 
 def test_each_constant_is_halved_and_doubled() -> None:
     changed = sensitivity.changes(chip())
-    assert [(c.key, c.value) for c in changed] == [
-        ("launch.base_us", 1.0),
-        ("launch.base_us", 4.0),
-        ("mte2.cost", 0.5),
-        ("mte2.cost", 2.0),
-        ("vector.zero", 4.0),
+    assert [c.clock for c in changed] == [
+        {"launch.base_us": 1.0},
+        {"launch.base_us": 4.0},
+        {"mte2.cost": 0.5},
+        {"mte2.cost": 2.0},
+        {"vector.zero": 4.0},
     ]
     subject = FakeSubject()
     base, best = subject.operator.baseline, subject.changed(1)
@@ -85,9 +85,35 @@ def test_each_constant_is_halved_and_doubled() -> None:
     nominal, moved = sensitivity.effects(changed, {("a", "decode"): found, ("b", "large"): [1.0] * 6})
     assert nominal.means == pytest.approx({"decode": 12 / 7, "large": 1.0, "all": (12 / 7) ** 0.5})
     assert nominal.fast == 0.5
-    assert moved[0].change.key == "vector.zero"
-    told = "\n".join(sensitivity.rows(chip(), nominal, moved, 2))
+    assert moved[0].change.names == "vector.zero"
+    told = "\n".join(sensitivity.rows(chip(), nominal, moved, [], 2))
     assert "| launch.base_us | 2 | 4 | meas | 1.556 | 1.000 |" in told
+
+
+def test_some_are_set_together_by_hand() -> None:
+    (both,) = sensitivity.given(chip(), ["launch.base_us=0", "mte2.cost=2"])
+    subject = FakeSubject()
+    base, best = subject.operator.baseline, subject.changed(1)
+    found = sensitivity.speedups(Clocked(base), base, best, [both])
+    assert found == pytest.approx([12 / 7, 2.0])
+    nominal, moved = sensitivity.effects([both], {("a", "decode"): found})
+    told = [*sensitivity.rows(chip(), nominal, moved, [both], 1)]
+    assert told[-1] == "| launch.base_us, mte2.cost | 2, 1 | 0, 2 | meas, assumed | 2.000 | 2.000 | 100.0 % |"
+    assert sensitivity.given(chip(), []) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("launch.base=0", "no constant 'launch.base'.*Near it: launch.base_us"),
+        ("mte2.cost", "'' is no number"),
+        ("mte2.cost=-1", "0 or more"),
+        ("mte2.cost=inf", "finite"),
+    ],
+)
+def test_what_no_constant_can_be_is_refused(text: str, says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        sensitivity.given(chip(), [text])
 
 
 def test_the_sensitivity_has_a_place(tmp_path: Path) -> None:
