@@ -16,6 +16,7 @@ from ..evaluate.evaluator import Evaluator
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
 from ..settings import settings
+from ..sources.specification import specification
 from ..store import archive
 from ..store.cache import Cache, EntrySummary, Key
 from ..store.entry import Provenance, folder_reader, read_document
@@ -94,13 +95,19 @@ def explain(
     with Evaluator(toolkit, how.chip, workers=1) as evaluator:
         subject = make_subject(operator, evaluator, options.CaseFlags(input=input, output=output, attr=attr))
     key = Key.of(operator, subject.case, chip=how.chip, target=toolkit.target, toolkit=toolkit.version)
-    found = Cache().explain(key)
+    cache = Cache()
+    found = cache.explain(key)
+    entry = cache.get(key) if found.hit else None
+    alike = entry is None or entry.provenance.answers(specification(subject.operator))
     if json:
         fields = [{"field": d.field, "wanted": d.wanted, "cached": d.found} for d in found.differences]
         closest = str(found.closest) if found.closest else None
-        print(json_text({"hit": found.hit, "key": key.hash, "closest": closest, "differences": fields}))
+        document = {"hit": found.hit, "key": key.hash, "closest": closest, "differences": fields, "judged_alike": alike}
+        print(json_text(document))
     else:
         print(found)
+        if not alike:
+            print("It was judged by other input domains, tolerances or another reference: `tune` begins anew.")
 
 
 @app.command("verify", epilog=examples.of("cache verify"))

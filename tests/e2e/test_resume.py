@@ -90,6 +90,9 @@ def test_what_was_judged_by_something_else_is_no_answer(
     narrow, wide = [*run, "--domain", "x=0:1"], [*run, "--domain", "x=-9:9"]
     assert not document(*narrow)["cached"]
     assert document(*narrow)["cached"]
+    explain = ["cache", "explain", *run[1:4]]
+    assert "It was judged by other input domains" in cli(*explain).stdout
+    assert document(*explain)["judged_alike"] is False
     said = cli(*wide)
     assert "input domains, tolerances or reference have changed since: tuning anew" in said.stderr
     assert document(*wide)["cached"]
