@@ -7,7 +7,6 @@ search under the other clock would have found. A constant that is 0 is set to th
 
 from __future__ import annotations
 
-import difflib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import AscendOptError, SettingsError
+from ..errors import AscendOptError, SettingsError, did_you_mean
 from ..files import write_between
 from ..nouns.chip import Chip
 from ..nouns.operator import Pair
@@ -85,8 +84,8 @@ def given(chip: Chip, texts: Sequence[str]) -> list[ClockChange]:
     for text in texts:
         key, _, value = text.partition("=")
         if key not in chip.constants:
-            near = ", ".join(difflib.get_close_matches(key, chip.constants, 3)) or "those of its chip file"
-            raise SettingsError(f"--set {text}: {chip.name} has no constant {key!r}.", f"Near it: {near}.")
+            near = did_you_mean(key, chip.constants)
+            raise SettingsError(f"--set {text}: {chip.name} has no constant {key!r}.{near}", "Its chip file has them.")
         try:
             clock[key] = float(value)
         except ValueError as error:

@@ -268,15 +268,15 @@ def sensitivity(
         print(f"{' '.join(case)}: {text}", file=sys.stderr)
 
     part = load_chip(how.chip)
-    set_so = of_clock.given(part, by_hand)
-    of = [*of_clock.changes(part), *set_so]
+    together = of_clock.given(part, by_hand)
+    of = [*of_clock.changes(part), *together]
     found = of_clock.measure(entries, best, folder, how.chip, of, tell)
     if not found:
         raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
     nominal, moved = of_clock.effects(of, found)
     if json:
         print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))
-    lines = list(of_clock.rows(part, nominal, moved, set_so, len(found)))
+    lines = list(of_clock.rows(part, nominal, moved, together, len(found)))
     if docs is not None:
         of_clock.write(docs, lines)
     if not json:

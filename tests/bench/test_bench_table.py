@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,9 @@ def test_rows_come_twice_where_their_order_decides() -> None:
     assert all(a != b for a, b in itertools.pairwise(rows))
     (again,) = {rows.index(r, i + 1) - i for i, r in enumerate(rows) if r in rows[i + 1 :]}
     assert again == 2
+    lists = tomllib.loads(Path(table.__file__).with_name("operators.toml").read_text())["operator"]
+    once = [o["path"] for o in lists if "in_place" in o and "permutation" in str(o.get("values"))]
+    assert not once, "what is changed in place is drawn more than once"
 
 
 def test_127_operators_have_a_size() -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ascendopt_tune.errors import OperatorError
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.sources.registry import LazyReference
 from ascendopt_tune.sources.specification import specification
@@ -38,10 +40,22 @@ def test_inputs_and_tolerances_count(operator: Operator, changes: dict[str, Any]
 
 
 def test_what_only_people_read_does_not(operator: Operator) -> None:
-    before = specification(operator)
-    assert specification(replace(operator, settings={**SETTINGS, "summary": "another"})) == before
-    (operator.root / "reference.py").write_text("# one more\ndef reference(x):\n    return (x + 1)  # of x\n")
-    assert specification(operator) == before
+    assert specification(replace(operator, settings={**SETTINGS, "summary": "another"})) == specification(operator)
+
+
+def test_every_number_of_an_array_counts(operator: Operator) -> None:
+    def drawn(values: np.ndarray) -> str:
+        return specification(replace(operator, settings={**SETTINGS, "domain": {"x": {"values": values}}}))
+
+    order = np.arange(5000)
+    assert drawn(order) == drawn(order.copy())
+    assert drawn(order) != drawn(np.where(order == 2500, 0, order))
+
+
+def test_a_reference_that_is_gone_is_told(operator: Operator) -> None:
+    (operator.root / "reference.py").unlink()
+    with pytest.raises(OperatorError, match=r"reference.py can't be read"):
+        specification(operator)
 
 
 def test_the_reference_counts(operator: Operator) -> None:
