@@ -4,7 +4,7 @@ A residual is the logarithm of modelled over measured time, in units of what the
 logarithms of constants (a constant that may be 0 is taken as it is, in units of its interval), near the chip file's
 values with a weak prior: it only decides where no benchmark does. Levenberg-Marquardt with Huber's weights. A constant
 whose standard error stays above ``UNDETERMINED`` (of its value; of half its interval when it may be 0) keeps its
-nominal value and interval, and the others are fitted once more with it held.
+nominal value and interval, and the others are fitted once more with it held: anywhere in that interval, say theirs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ import numpy.typing as npt
 
 from ..nouns.chip import Chip
 from .measure import Measured
-from .parameters import FOLDED, ClockModel, Parameter, Vector, clock_of, parameters_of, seen_by
+from .parameters import FOLDED, NINETY, ClockModel, Parameter, Vector, clock_of, parameters_of, seen_by
 
 #: Relative standard error of a constant above which the benchmarks don't determine it.
 UNDETERMINED = 0.15
 #: Relative error of a measured time that more samples don't take away: what the model leaves out.
 FLOOR = 0.002
-#: Standard errors on either side of an interval that holds nine times of ten.
-NINETY = 1.645
-
 _HUBER = 2.0  # residuals beyond this many standard errors count less
 #: Floors of the errors, from coarse to fine: far from the solution everything is off, and nothing is an outlier yet.
 _COARSE = (0.2, 0.02)
@@ -148,6 +145,7 @@ def fit(
         for i in worst:
             why[parameters[i].key] = _reason(i, covariance, parameters, float(relative[i]))
             free[i], x[i] = False, 0.0
+    errors = np.hypot(errors, _errors_of_held(jacobian, weights, free, parameters))
     return Fit(_determined(parameters, free, x, errors), why, _listed(problem, residuals), scatter)
 
 
@@ -196,6 +194,21 @@ def _covariance(
     hessian = jacobian.T @ (weights[:, None] * jacobian) + np.diag(prior**-2)
     out = np.zeros_like(hessian)
     out[np.ix_(at, at)] = np.linalg.inv(hessian[np.ix_(at, at)])
+    return out
+
+
+def _errors_of_held(
+    jacobian: Vector, weights: Vector, free: npt.NDArray[np.bool_], parameters: Sequence[Parameter]
+) -> Vector:
+    """What the free parameters are off because those that are held may lie anywhere in their intervals."""
+    at, held = np.flatnonzero(free), np.flatnonzero(~free)
+    prior = np.array([p.prior for p in parameters])
+    hessian = jacobian.T @ (weights[:, None] * jacobian) + np.diag(prior**-2)
+    moved = np.linalg.solve(hessian[np.ix_(at, at)], hessian[np.ix_(at, held)])  # by a step of 1 of each held one
+    out = np.zeros(len(parameters))
+    out[at] = np.linalg.norm(
+        moved * np.array([p.spread for p, used in zip(parameters, free, strict=True) if not used]), axis=1
+    )
     return out
 
 

@@ -176,6 +176,7 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         span: int = 1 << 20,
         each: int | None = None,
         how: int = 0,
+        state: str = "warm",
         held: bool = False,
     ) -> Microbenchmark:
         """``each``: where the next block begins; default: behind what this one touches."""
@@ -183,7 +184,7 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         step = length if step is None else step
         touched = min(span, step * times)
         args = (Data(), times, count, nbytes, gap, step, span, Wide(touched if each is None else each), how)
-        return Microbenchmark(f"{entry}/{name}/{blocks}", "copy", entry, blocks, args, held=held)
+        return Microbenchmark(f"{entry}/{name}/{blocks}", "copy", entry, blocks, args, state=state, held=held)
 
     # One core. Lengths, then pieces with gaps and without; what is in L2 stays there, what goes past it never is.
     for entry in ("copy_in", "copy_out"):
@@ -200,6 +201,8 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         for times, count, nbytes, gap in ((40, 64, 128, 384), (40, 64, 384, 128)):
             yield copy(f"past/pieces/{count}x{nbytes}+{gap}", entry, 1, times, count, nbytes, gap=gap, how=_PAST_L2)
     yield copy("past/waited/32", "copy_in", 1, 100, 1, 32, step=512, how=_PAST_L2 | _WAIT)
+    # Pieces that L2 lacks though they don't go past it: going past it has a factor of its own.
+    yield copy("flushed/pieces/64x128+384", "copy_in", 1, 100, 64, 128, gap=384, span=1 << 22, state="flushed")
     # All cores: what they share. Everything in L2, past it, more than fits in, and all the same addresses.
     for entry in ("copy_in", "copy_out"):
         yield copy("32768", entry, cores, 40, 1, 32768, span=1 << 18)

@@ -16,6 +16,9 @@ Vector: TypeAlias = npt.NDArray[np.float64]
 #: Errors that all rows of the table of instructions share: they end up in the rows.
 FOLDED = {"vector.head_offset_cycles": "is part of every row's head"}
 
+#: Standard errors on either side of an interval that holds nine times of ten.
+NINETY = 1.645
+
 _INSENSITIVE = 1e-6  # change of a time's logarithm that is none
 _BOUND = np.log(8.0)  # how far a constant may go from its nominal value
 _MOVE = 0.4  # of parameters, to see whether a time depends on them
@@ -35,6 +38,7 @@ class Parameter:
     nominal: float
     scale: float  # of a constant that may be 0, else 0
     prior: float  # standard deviation of the parameter before anything is measured
+    spread: float  # standard deviation that the chip file's interval (nine times of ten) stands for
     low: float
     high: float
 
@@ -43,10 +47,10 @@ class Parameter:
         """The parameter of a constant of the chip file."""
         if constant.value > 0 and constant.low > 0:
             width = np.log(constant.high / constant.low) / 2
-            return Parameter(key, constant.value, 0.0, max(0.5, 3 * width), -_BOUND, _BOUND)
+            return Parameter(key, constant.value, 0.0, max(0.5, 3 * width), width / NINETY, -_BOUND, _BOUND)
         scale = max((constant.high - constant.low) / 2, 1e-9)
         low = -constant.value / scale if constant.low >= 0 else -8.0
-        return Parameter(key, constant.value, scale, 2.0, low, 8.0)
+        return Parameter(key, constant.value, scale, 2.0, 1 / NINETY, low, 8.0)
 
     def value(self, x: float) -> float:
         """The constant."""

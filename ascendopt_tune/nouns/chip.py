@@ -20,8 +20,8 @@ CHIPS_FOLDER = paths.chips()
 DEFAULT_CHIP = "ascend910b2"
 _FILE_BYTES = 4 << 20
 _ENDING = ".toml"
-#: What begins so in a chip file concerns kernels that run on cube cores.
-_CUBE = ("nd2nz.", "mte1.", "mac.", "fixpipe.", "mixed.", "cube_instructions.")
+#: What begins so in a chip file concerns kernels that run on cube cores, or ask them for products.
+_CUBE = ("nd2nz.", "mte1.", "mac.", "fixpipe.", "mixed.", "cube_instructions.", "scalar.matmul_", "scalar.message_")
 
 
 @dataclass(frozen=True)

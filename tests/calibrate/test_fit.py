@@ -69,8 +69,10 @@ def test_of_two_that_are_only_seen_together_one_is_held() -> None:
     })  # fmt: skip
     found = fit(model, model.measured(0.001), chip())
     assert "seen together with" in found.undetermined["vector.barrier_cycles"]
-    total = found.determined["vector.head_cycles"].value + NOMINAL["vector.barrier_cycles"]
+    head, held = found.determined["vector.head_cycles"], chip().constants["vector.barrier_cycles"]
+    total = head.value + NOMINAL["vector.barrier_cycles"]
     assert total == pytest.approx(TRUTH["vector.head_cycles"] + TRUTH["vector.barrier_cycles"], rel=0.01)
+    assert head.high - head.low == pytest.approx(held.high - held.low, rel=0.1), "as wide as the held one's"
 
 
 def test_an_outlier_is_not_believed() -> None:
