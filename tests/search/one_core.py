@@ -140,13 +140,13 @@ def kernel(process: str = PROCESS) -> str:
     return _KERNEL % process
 
 
-def write(folder: Path) -> Path:
-    """The operator's folder, written below ``folder``."""
+def write(folder: Path, process: str = PROCESS, blocks: int = 1) -> Path:
+    """The operator's folder, written below ``folder``: with this body of ``Process``, launched as so many blocks."""
     root = folder / "grow_scale"
     texts = {
-        "op_host/grow_scale.cpp": HOST,
+        "op_host/grow_scale.cpp": HOST.replace("blocks = 1;", f"blocks = {blocks};"),
         "op_host/grow_scale_tiling.h": TILING_H,
-        "op_kernel/grow_scale.cpp": kernel(),
+        "op_kernel/grow_scale.cpp": kernel(process),
     }
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

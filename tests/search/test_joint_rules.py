@@ -17,7 +17,7 @@ from ascendopt_tune.nouns.operator import Candidate
 from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Proposal, Trial
-from ascendopt_tune.search.engine import Search, SearchOptions, one_by_one
+from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
 from ascendopt_tune.search.joint.deal import dealt
 from ascendopt_tune.search.joint.rules import JointRules
 from ascendopt_tune.search.kernel.motifs import KernelProgram
@@ -29,19 +29,19 @@ from ascendopt_tune.sources.cpp import apply_edits
 from ascendopt_tune.sources.project import load_project
 
 CHIP = "ascend910b4"
-DEAL = "if (turn++ % AscendC::GetBlockNum() == AscendC::GetBlockIdx()) {"
+DEAL = "if (turn++ % 4 == AscendC::GetBlockIdx() % 4) {"
 
 
 def deal(process: str) -> str:
     files = {"k.cpp": one_core.kernel(process)}
-    edits = dealt(KernelProgram(files))
+    edits = dealt(KernelProgram(files), 4)
     return apply_edits(files, edits)["k.cpp"] if edits else ""
 
 
 def test_a_loop_and_its_tail_are_dealt_and_what_is_carried_along_is_not() -> None:
     text = deal(one_core.PROCESS)
     assert text.count(DEAL) == 2
-    assert "uint32_t turn = 0;" in text
+    assert "class KernelGrowScale { uint32_t turn = 0;" in text  # Process may be called more than once
     inside = text.partition(DEAL)[2].partition("}")[0]
     assert "CopyIn(offset, tileLength);" in inside
     assert "CopyOut(offset, tileLength);" in inside
@@ -57,7 +57,16 @@ LOOP = "    for (uint32_t i = 0; i < tiles; i++) {{ {} }}\n"
     [
         pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength); if (i > 3) { return; }")), id="a way out"),
         pytest.param(LOOP.format(TURN.format("Compute(lastLength++, tileLength);")), id="a count inside"),
-        pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength);") + " SyncAll();"), id="cores meet"),
+        pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength); SyncAll();")), id="cores meet in a turn"),
+        pytest.param(
+            LOOP.format(TURN.format("Compute(1.0f, tileLength);")) + "CrossCoreSetFlag<0, PIPE_MTE3>(1);\n",
+            id="a certain core is told",
+        ),
+        pytest.param(
+            LOOP.format(TURN.format("Compute(1.0f, tileLength);"))
+            + "    DataCopy(inQueue.AllocTensor<float>(), yGm, 8);\n",
+            id="what other turns wrote is read",
+        ),
         pytest.param(
             "    CopyIn(0, tileLength);\n" + LOOP.format("Compute(1.0f, tileLength); CopyOut(0, tileLength);"),
             id="a tile from outside of the loop",
@@ -75,14 +84,38 @@ def test_what_the_scalar_unit_writes_is_left_to_block_0() -> None:
         " private:", " __aicore__ inline void Last() { yGm.SetValue(0, 0.0f); }\n private:"
     )
     files = {"k.cpp": text.replace("op.Process();", "op.Process();\n  if (data.tiles == 0) { op.Last(); }")}
-    after = apply_edits(files, dealt(KernelProgram(files)))["k.cpp"]
-    assert "if (AscendC::GetBlockIdx() == 0) { op.Last(); }" in after
+    after = apply_edits(files, dealt(KernelProgram(files), 4))["k.cpp"]
+    assert "if (AscendC::GetBlockIdx() % 4 == 0) { op.Last(); }" in after
     assert after.count(DEAL) == 2
 
 
-def test_a_kernel_of_one_block_is_still_told_that_it_is_block_0_of_1() -> None:
+def test_a_kernel_is_told_of_blocks_what_it_was_told_before() -> None:
     text = one_core.PROCESS.replace("offset = 0", "offset = GetBlockIdx() * tiles / AscendC::GetBlockNum()")
-    assert "offset = 0 * tiles / 1;" in deal(text)
+    assert "offset = (GetBlockIdx() / 4) * tiles / (AscendC::GetBlockNum() / 4);" in deal(text)
+
+
+def test_cores_may_meet_between_turns() -> None:
+    text = deal(LOOP.format(TURN.format("Compute(1.0f, tileLength);")) + "    SyncAll();\n")
+    assert text.count(DEAL) == 1
+    assert "} SyncAll();" in " ".join(text.split())
+
+
+def test_a_copy_out_is_dealt_with_what_it_copies() -> None:
+    """Not by itself, where a condition parts it from where its tensor is taken or given."""
+    process = LOOP.format("CopyIn(i * tileLength, tileLength); Compute(1.0f, tileLength); CopyOut(i * tileLength, i);")
+    plain = "DataCopyPad(yGm[offset], y, {1, static_cast<uint32_t>(n * sizeof(float)), 0, 0, 0});"
+    taken = "LocalTensor<float> y = outQueue.DeQue<float>();"
+    whole = one_core.kernel(process)
+    given = whole.replace("CopyOut(i * tileLength, i);", f"{taken} CopyOut(i * tileLength, i, y);")
+    given = given.replace(
+        "CopyOut(uint32_t offset, uint32_t n) {", "CopyOut(uint32_t o, uint32_t n, LocalTensor<float>& y) {"
+    )
+    given = given.replace(f"    {taken}\n    DataCopyPad(yGm[offset]", "    DataCopyPad(yGm[o]")
+    for text in (whole.replace(plain, f"if (n > 0) {{ {plain} }}"), given):
+        files = {"k.cpp": text}
+        after = apply_edits(files, dealt(KernelProgram(files), 4))["k.cpp"]
+        assert after.count(DEAL) == 1
+        assert after.partition(DEAL)[2].split()[:1] == ["CopyIn(i"]
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +127,10 @@ def evaluator() -> Iterator[Evaluator]:
 class Setup:
     """The one-core operator at a case of 48 tiles, the last one short, with its gate."""
 
-    def __init__(self, folder: Path, evaluator: Evaluator) -> None:
-        self.operator = load_project(one_core.write(folder))
+    def __init__(self, folder: Path, evaluator: Evaluator, length: int = 24500) -> None:
+        self.operator = load_project(folder)
         self.signature = evaluator.describe(self.operator).signature
-        inputs = dict([parse_tensor("x=float32[24500]")])
+        inputs = dict([parse_tensor(f"x=float32[{length}]")])
         self.case = build_case(
             self.signature, inputs, {}, {}, lambda i, a: evaluator.infer_outputs(self.operator, i, a)
         )
@@ -109,17 +142,8 @@ class Setup:
 
 
 def test_one_core_becomes_many_in_one_candidate(tmp_path: Path, evaluator: Evaluator) -> None:
-    setup = Setup(tmp_path, evaluator)
-    search = Search(
-        setup.operator,
-        setup.case,
-        load_chip(CHIP),
-        [JointRules(), TilingRules(), KernelRules()],
-        one_by_one(setup.outcome),
-        SearchOptions(budget=3),
-        signature=setup.signature,
-    )
-    result = search.run()
+    setup = Setup(one_core.write(tmp_path), evaluator)
+    result = searched(setup, 3)
     first = result.history[1]
     assert (first.stage, first.candidate.proposer) == (JOINT, "joint-rules")
     assert isinstance(first.outcome, Timed), first.outcome
@@ -127,8 +151,35 @@ def test_one_core_becomes_many_in_one_candidate(tmp_path: Path, evaluator: Evalu
     assert result.speedup > 2
 
 
+def searched(setup: Setup, budget: int) -> SearchResult:
+    proposers = [JointRules(), TilingRules(), KernelRules()]
+    how = SearchOptions(budget=budget)
+    chip, ask = load_chip(CHIP), one_by_one(setup.outcome)
+    return Search(setup.operator, setup.case, chip, proposers, ask, how, signature=setup.signature).run()
+
+
+def test_blocks_fewer_than_half_the_cores_share_a_second_axis(tmp_path: Path, evaluator: Evaluator) -> None:
+    """Two blocks have a half each whatever the tiling program says; more of them have work only if turns are dealt."""
+    process = """\
+    uint32_t half = tiles / 2;
+    for (uint32_t i = GetBlockIdx() * half; i < (GetBlockIdx() + 1) * half; i++) {
+      CopyIn(i * tileLength, tileLength);
+      Compute(1.0f, tileLength);
+      CopyOut(i * tileLength, tileLength);
+    }
+"""
+    setup = Setup(one_core.write(tmp_path, process, blocks=2), evaluator, length=24576)
+    result = searched(setup, 3)
+    first = result.history[1]
+    assert first.stage == JOINT
+    assert first.candidate.change == "the turns of each of 2 blocks dealt to 20"
+    assert isinstance(first.outcome, Timed), first.outcome
+    assert first.outcome.profile.block_dim == 40
+    assert result.speedup > 1.5
+
+
 def test_constants_of_both_programs_change_together(tmp_path: Path, evaluator: Evaluator) -> None:
-    setup = Setup(tmp_path, evaluator)
+    setup = Setup(one_core.write(tmp_path), evaluator)
     baseline = Candidate(0, setup.operator.baseline, None, "baseline", "as written")
     trial = Trial(baseline, setup.outcome(baseline))
     state = SearchState(

@@ -1,13 +1,13 @@
-"""One core's work cut into blocks: the kernel deals its turns (deal.py), the tiling program launches more blocks.
+"""A block's work cut into several: the kernel deals its turns (deal.py), the tiling program launches more blocks.
 
-Where one core takes few turns, tiles are made shorter in the same candidate, so that every block has several.
+So a program that launches one block, or shares rows where there are fewer rows than cores, gets a second axis to share.
+Where a block takes few turns, tiles are made shorter in the same candidate, so that every block has several.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move
@@ -23,39 +23,55 @@ _MOST = 3  # ways to shorten tiles that are offered
 
 
 def blocks(material: Material) -> Iterator[JointMove]:
-    """A kernel of one block, made one of many."""
+    """Blocks that leave half of the cores without work, each made a group of them."""
     state, outcome = material.state, material.state.incumbent.outcome
-    if not isinstance(outcome, Timed) or outcome.profile.block_dim != 1:
+    if not isinstance(outcome, Timed) or outcome.profile.aic_time_us > 0:
         return
+    before = outcome.profile.block_dim
     turns = outcome.profile.detail.counters.get("mte3_copies")
     if turns == 0.0:
-        return  # the scalar unit writes the results, and block 0 would do all of it
-    launched = list(_launched(material.template))
-    edits = dealt(material.kernel) if launched else ()
-    if not edits:
-        return
-    cores = state.cores
-    for count, promise in ((cores, 1.0), (cores // 2, 0.5), (max(2, cores // 5), 0.4)):
-        more = tuple(replace(e, text=str(count)) for e in launched)
+        return  # the scalar unit writes the results, and the first block of a group would do all of it
+    for group, promise in _groups(before, state.cores, turns):
+        launched = list(_launched(material.template, group))
+        edits = dealt(material.kernel, group) if launched else ()
+        if not edits:
+            return
+        count = before * group
         moves = (Move("blocks", "blocks", "up", count),)
-        change = f"one core's turns dealt to {count} blocks"
-        yield JointMove(edits, more, change, moves, 3.0 * promise)
+        change = f"the turns of each of {before} blocks dealt to {group}"
+        if before == 1:
+            change = f"one core's turns dealt to {count} blocks"
+        if before == 1 or turns is None or turns > before:
+            yield JointMove(edits, tuple(launched), change, moves, 3.0 * promise)
         if turns is None or turns >= _TURNS * count:
             continue
         wanted = turns / (_TURNS * count)
         for m in shorter_tiles(material, wanted):
             both = f"{change}; {m.change}"
             worth = (3.2 if turns < count else 2.6) * promise
-            yield JointMove(edits, (*more, *m.edits), both, (*moves, *m.moves), worth)
+            yield JointMove(edits, (*launched, *m.edits), both, (*moves, *m.moves), worth)
 
 
-def _launched(template: Template) -> Iterator[Edit]:
-    """Where the program says that it launches one block. Only there: what else it counts stays that of one core."""
+def _groups(blocks: int, cores: int, turns: float | None) -> list[tuple[int, float]]:
+    """How many blocks may do the work of one, and how promising each number is."""
+    most = cores // blocks
+    found = {most // 5: 0.4, most // 2: 0.5, most: 1.0}
+    if turns is not None and turns < cores:
+        found[int(turns / blocks)] = 0.9  # a turn for each
+    return sorted(((n, promise) for n, promise in found.items() if n > 1), key=lambda g: -g[1])
+
+
+def _launched(template: Template, group: int) -> Iterator[Edit]:
+    """Where the program says how many blocks it launches. Only there: what else it counts stays that of before."""
     ones = {s.name for s in template.of_purpose("block_dim") if s.kind == "number" and s.value == 1}
     for sink in template.flow.sinks:
+        if sink.kind != "block_dim":
+            continue
         text = template.program.text(sink.path, sink.value)
-        if sink.kind == "block_dim" and (text == "1" or text in ones):
-            yield Edit(sink.path, sink.value.start_byte, sink.value.end_byte, "1")
+        if text == "1" or text in ones:
+            yield Edit(sink.path, sink.value.start_byte, sink.value.end_byte, str(group))
+        else:
+            yield Edit(sink.path, sink.value.start_byte, sink.value.end_byte, f"({text}) * {group}")
 
 
 def shorter_tiles(material: Material, ratio: float) -> list[Mutation]:

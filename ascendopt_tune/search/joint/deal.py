@@ -1,14 +1,16 @@
-"""A one-core kernel's half of becoming a many-core one: its turns are dealt to the blocks, one after the other.
+"""A kernel's half of becoming one of more blocks: a block's turns are dealt to a group of them, one after the other.
 
-Every block walks through the whole control flow, so what loops carry along (offsets, counts) stays right without being
-understood. What is dealt are *units*: runs of statements that write global memory and leave nothing behind for the
-statements around them, which are
+Every block of a group walks through the whole control flow of the one block that it was, so what loops carry along
+(offsets, counts) stays right without being understood. What is dealt are *units*: runs of statements that write global
+memory and leave nothing behind for the statements around them, which are
 
 * no assignment to a variable that lives longer, in the run or in functions called from it;
-* for each queue as much put in as taken out, and as much allocated as freed.
+* for each queue as much put in as taken out, and as much allocated as freed;
+* no meeting of cores: those all blocks of the group go to.
 
 Where the innermost run is no unit, the one around its loop, or around the calls of its function, may be. Writes of the
-scalar unit stay with block 0, calls of their function as a whole: two cores' writes into one cache line get lost.
+scalar unit stay with a group's first block, calls of their function as a whole: two cores' writes into one cache line
+get lost.
 """
 
 from __future__ import annotations
@@ -25,22 +27,22 @@ from ..kernel.motifs.api import COPY, root
 from ..kernel.motifs.kernel_program import LOOPS, ApiCall, Block, KernelProgram, where
 
 _QUEUE = ("EnQue", "DeQue", "AllocTensor", "FreeTensor")
-_MEETING = frozenset(["SyncAll", "IBSet", "IBWait", "CrossCoreSetFlag", "CrossCoreWaitFlag"])
-_ALONE = {"GetBlockIdx": "0", "get_block_idx": "0", "GetBlockNum": "1", "get_block_num": "1"}
+_BY_NUMBER = frozenset(["IBSet", "IBWait", "CrossCoreSetFlag", "CrossCoreWaitFlag"])  # meetings of certain cores
+_MEETING = _BY_NUMBER | {"SyncAll"}
+_ASKED = ("GetBlockIdx", "get_block_idx", "GetBlockNum", "get_block_num")
 _FILLS = frozenset(["InitGlobalMemory", "InitOutput", "Fill"])  # write global memory by themselves
 _TENSOR = re.compile(r"\bGlobalTensor\s*<[^;{}()]*?>\s*&?\s*([\w\s,]+)[;,)=]")
+_GIVEN = re.compile(r"\bLocalTensor\s*<[^;{}()]*?>\s*&?\s*(\w+)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ACQUIRES = re.compile(r"\b(?:AllocTensor|DeQue)\b")
 _STATEMENTS = ("expression_statement", "declaration", "comment", "if_statement", *LOOPS)
 _DEEPEST = 8  # calls above one another
 _COUNTER = "turn"
-_DEAL = f"{_COUNTER}++ % AscendC::GetBlockNum() == AscendC::GetBlockIdx()"
-_FIRST = "AscendC::GetBlockIdx() == 0"
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """Steps ``first`` to ``last`` of a block; ``dealt`` turn by turn, or else left to block 0."""
+    """Steps ``first`` to ``last`` of a block; ``dealt`` turn by turn, or else left to the group's first."""
 
     block: Block
     first: int
@@ -56,26 +58,27 @@ class _Unit:
         return self.block.steps[self.last].node.end_byte
 
 
-def dealt(kernel: KernelProgram) -> tuple[Edit, ...]:
-    """The edits that deal the turns of a kernel that runs as one block to several; none where that can't be done.
+def dealt(kernel: KernelProgram, group: int) -> tuple[Edit, ...]:
+    """The edits that deal the turns of each block to ``group`` blocks; none where that can't be done.
 
-    What it asks about blocks itself gets the answers it got as the only one.
+    What the kernel asks about blocks itself gets the answers it got before there were groups.
     """
-    return tuple(_Deal(kernel).edits())
+    return tuple(_Deal(kernel, group).edits())
 
 
 @dataclass
 class _Deal:
     kernel: KernelProgram
+    group: int
 
     def edits(self) -> Iterator[Edit]:
         kernel = self.kernel
-        if any(c.name in _MEETING for c in kernel.calls):
+        if any(c.name in _BY_NUMBER or (c.name == "SyncAll" and c.args) for c in kernel.calls):
             return
         units: list[_Unit] = []
         for call in self._writes():
             found = self._units(call.function, call.node, call.name not in COPY)
-            if found is None:
+            if found is None or not (self._meets or self._reads_its_own(call, found)):
                 return
             units += found
         outer = [u for u in dict.fromkeys(units) if not any(self._holds(o, u) for o in units if o != u)]
@@ -85,15 +88,22 @@ class _Deal:
         functions = {where(u.block.function): u.block.function for u in turns}
         if any(_COUNTER in _WORD.findall(kernel.text(f.path, f.node)) for f in functions.values()):
             return
-        for f in functions.values():
-            at = f.body.start_byte + 1
-            yield Edit(f.path, at, at, f" uint32_t {_COUNTER} = 0;")
+        yield from dict.fromkeys(self._counter(f) for f in functions.values())
+        member = f"AscendC::GetBlockIdx() % {self.group}"
         for u in outer:
-            path, condition = u.block.function.path, _DEAL if u.dealt else _FIRST
+            path = u.block.function.path
+            condition = f"{_COUNTER}++ % {self.group} == {member}" if u.dealt else f"{member} == 0"
             yield Edit(path, u.start, u.start, f"if ({condition}) {{ ")
             yield Edit(path, u.end, u.end, " }")
-        for call in kernel.named(*_ALONE):  # what a single block is told
-            yield kernel.replace(call.path, call.node, _ALONE[call.name])
+        for call in kernel.named(*_ASKED):
+            yield kernel.replace(call.path, call.node, f"({kernel.text(call.path, call.node)} / {self.group})")
+
+    def _counter(self, f: Function) -> Edit:
+        """Where the count of turns is declared: in the class of a method, as functions may be called once a turn."""
+        found = self.kernel.class_node(f)
+        body = found[1].child_by_field_name("body") if found is not None else None
+        path, node = (found[0], body) if found is not None and body is not None else (f.path, f.body)
+        return Edit(path, node.start_byte + 1, node.start_byte + 1, f" uint32_t {_COUNTER} = 0;")
 
     def _holds(self, outer: _Unit, inner: _Unit) -> bool:
         """Is the inner unit a part of the outer one, or of a function that is called there?"""
@@ -101,6 +111,17 @@ class _Deal:
         if outer.block.function.path == function.path and outer.start <= inner.start and inner.end <= outer.end:
             return True
         return where(function) in map(where, self._called(outer.block, outer.first, outer.last))
+
+    @cached_property
+    def _meets(self) -> bool:
+        return any(c.name == "SyncAll" for c in self.kernel.calls)
+
+    def _reads_its_own(self, write: ApiCall, units: list[_Unit]) -> bool:
+        """Is what the call writes read in the same turn alone, as where an operator works in place, or never?"""
+        written = root(write.args[0].removeprefix("this->")) if write.args else ""
+        reads = [c for c in self.kernel.calls if c.name in COPY and len(c.args) > 1]
+        its_own = [c for c in reads if root(c.args[1].removeprefix("this->")) == written]
+        return all(call in self._calls(u.block, u.first, u.last) for call in its_own for u in units)
 
     # -- what writes global memory -------------------------------------------------------------------------------------
 
@@ -139,7 +160,7 @@ class _Deal:
         return out
 
     def _alone(self, call: ApiCall) -> list[_Unit] | None:
-        """The statement that is the call, left to block 0; None where that would leave something behind."""
+        """The statement that is the call, left to the group's first; None where that would leave something behind."""
         place = next(self._places(call.function, call.node), None)
         if place is None or self._left_behind(place[0], place[1], place[1]):
             return None
@@ -193,6 +214,18 @@ class _Deal:
     def _text(self, block: Block, index: int) -> str:
         return self.kernel.text(block.function.path, block.steps[index].node)
 
+    def _borrows(self, block: Block, first: int, last: int) -> bool:
+        """Does the run use a tensor of a queue that its function took before, or was given?"""
+        f = block.function
+        start, end = block.steps[first].node.start_byte, block.steps[last].node.end_byte
+        head = self.kernel.text(f.path, f.node).partition("{")[0]
+        before = {name for names in _GIVEN.findall(head) for name in _WORD.findall(names)}
+        outside = (n for n in walk(f.body) if n.type == "init_declarator" and not start <= n.start_byte < end)
+        for n in outside:
+            if _ACQUIRES.search(self.kernel.text(f.path, n)):
+                before.update(self._declared(f.path, n))
+        return any(not before.isdisjoint(_WORD.findall(self._text(block, i))) for i in range(first, last + 1))
+
     def _left_behind(self, block: Block, first: int, last: int, names: bool = True) -> bool:
         """Does the run change what is read elsewhere: by assignments, or (``names``) by what it declares?"""
         path = block.function.path
@@ -203,7 +236,7 @@ class _Deal:
         if any(name not in declared for n in nodes for name in self._assigned(path, n)):
             return True
         called = self._called(block, first, last)
-        if any(self._keeps(f) for f in called):
+        if any(self._keeps(f) for f in called) or any(c.name in _MEETING for c in self._calls(block, first, last)):
             return True
         if not names:
             return False
@@ -254,6 +287,15 @@ class _Deal:
             out[c.function.path, c.function.node.start_byte].append(c)
         return out
 
+    def _calls(self, block: Block, first: int, last: int) -> list[ApiCall]:
+        """The calls of the run and of the kernel's own functions that it calls."""
+        start, end = block.steps[first].node.start_byte, block.steps[last].node.end_byte
+        path = block.function.path
+        calls = [c for c in self.kernel.calls if c.path == path and start <= c.node.start_byte < end]
+        for f in self._called(block, first, last):
+            calls += self._calls_of[f.path, f.node.start_byte]
+        return calls
+
     def _keeps(self, f: Function) -> bool:
         """Does the function assign to anything but its own variables?"""
         head = self.kernel.text(f.path, f.node).partition("{")[0]
@@ -261,14 +303,11 @@ class _Deal:
         return any(name not in own for name in self._assigned(f.path, f.body))
 
     def _closed(self, block: Block, first: int, last: int) -> bool:
-        """Is as much put into each queue as taken out, and allocated as freed?"""
-        start, end = block.steps[first].node.start_byte, block.steps[last].node.end_byte
-        path = block.function.path
-        calls = [c for c in self.kernel.calls if c.path == path and start <= c.node.start_byte < end]
-        for f in self._called(block, first, last):
-            calls += self._calls_of[f.path, f.node.start_byte]
+        """Is as much put into each queue as taken out, and allocated as freed, by the run itself?"""
+        if self._borrows(block, first, last):
+            return False
         sides: dict[str, set[str]] = {name: set() for name in _QUEUE}
-        for c in calls:
+        for c in self._calls(block, first, last):
             if c.name in sides:
                 sides[c.name].add(c.receiver.removeprefix("this->"))
         return sides["EnQue"] == sides["DeQue"] and sides["AllocTensor"] == sides["FreeTensor"]
