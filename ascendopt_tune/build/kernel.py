@@ -28,6 +28,8 @@ _C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "complex
 
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+_RUNTIME = re.compile(r"\baclrt[A-Z]\w*\s*\(")
+_RUNTIME_HEADER = re.compile(r"^\s*#\s*include\s*[<\"]acl/", re.MULTILINE)
 _STRUCT = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?(\w+)\s*\{")
 _HOST_CODE = """\
 #define AOT_HOST_LAUNCH(...) ((void)0)
@@ -139,9 +141,26 @@ def _tiling_classes(structs: Sequence[TilingStruct], key: int) -> list[str]:
 def without_launches(text: str) -> str:
     """``text`` with every host launch ``kernel<<<...>>>(...)`` made a no-op; lines keep their numbers.
 
-    A kernel file may bring the host code that launches it; who compiles the kernel alone has no use for that.
+    A kernel file may bring the host code that launches it; who compiles the kernel alone has no use for that. Where it
+    calls the runtime without including it, the block with the launch is left out as a whole.
     """
+    if _RUNTIME.search(text) and not _RUNTIME_HEADER.search(text):
+        for start, end in [_block_around(text, m.start()) for m in _LAUNCH.finditer(text)]:
+            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "\n" * m[0].count("\n"), text)
+
+
+def _block_around(text: str, place: int) -> tuple[int, int]:
+    """Start and end of what stands between the braces around a place; an empty range where there are none."""
+    depth, start = 0, place
+    while start > 0 and depth >= 0:
+        start -= 1
+        depth += (text[start] == "}") - (text[start] == "{")
+    depth, end = 0, place
+    while end < len(text) and depth >= 0:
+        depth += (text[end] == "{") - (text[end] == "}")
+        end += 1
+    return (start + 1, end - 1) if depth < 0 and text[start] == "{" else (place, place)
 
 
 def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> None:

@@ -147,6 +147,9 @@ TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
     "exit": ("std::_Exit(0);", Crashed, "the tiling function ended its process itself with exit(0)"),
     "abort": ('std::fprintf(stderr, "so long\\n"); std::abort();', Crashed, "signal 6"),
     "segmentation fault": ("*(volatile int*)8 = 1;", Crashed, "signal 11"),
+    "values that are on the device": (
+        "volatile int x = *context->GetInputTensor(0)->GetData<int>(); (void)x;", Crashed, "mark it ValueDepend",
+    ),
     "endless loop": ("for (volatile int i = 0;; i = i + 1) {}", TimedOut, "did not end"),
     "sleep": ("sleep(1000);", TimedOut, "did not end"),
     "fork bomb": (f"for (int i = 0; i < 50; i++) if (fork() >= 0) {_TRAP}", Timed, ""),

@@ -38,10 +38,10 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
   TBuf<TPosition::VECCALC> buffer;
   pipe.InitBuffer(buffer, 65536);
   LocalTensor<int32_t> local = buffer.Get<int32_t>();
-  ASSERT(p[0] < 3)
+  const int32_t kind = p[0] ASSERT(p[0] < 3)
   SliceInfo s[4];
   slices(p, s);
-  if (p[0] == 0)
+  if (kind == 0)
     DataCopy(local, from, s + 2, s, p[21]);
   else if (p[0] == 1)
     DataCopy(local, from, in_elements);

@@ -67,10 +67,12 @@ ASCENDC_INLINE void asc_dump(T* input, uint32_t desc, uint32_t dump_size) {
 }
 
 #define VNPU_ASSERT(NAME, CONDITION, ...) ((CONDITION) ? (void)0 : vnpu::misuse(NAME, "assertion failed: " #CONDITION))
-// Whole statements: where CANN makes it nothing at all, kernels get away without a semicolon behind it.
-#define ASSERT(...) VNPU_ASSERT("ASSERT", __VA_ARGS__, );
-#define ASSERT_MSG(...) VNPU_ASSERT("ASSERT_MSG", __VA_ARGS__, );
-#define ASCENDC_ASSERT(...) VNPU_ASSERT("ASCENDC_ASSERT", __VA_ARGS__, );
+// CANN makes these nothing at all, so kernels get away without a semicolon, behind them or in front: a whole statement,
+// or the end of one that a number ends (`n = tiles ASSERT(tiles != 0);`), which 0 is added to.
+#define VNPU_ASSERT_ANYWHERE(NAME, ...) +(VNPU_ASSERT(NAME, __VA_ARGS__, ), 0);
+#define ASSERT(...) VNPU_ASSERT_ANYWHERE("ASSERT", __VA_ARGS__)
+#define ASSERT_MSG(...) VNPU_ASSERT_ANYWHERE("ASSERT_MSG", __VA_ARGS__)
+#define ASCENDC_ASSERT(...) VNPU_ASSERT_ANYWHERE("ASCENDC_ASSERT", __VA_ARGS__)
 #define ascendc_assert(...) VNPU_ASSERT("ascendc_assert", __VA_ARGS__, )
 #define KERNEL_LOG(LEVEL, ...)
 #undef assert

@@ -154,6 +154,8 @@ class OpAICoreConfig {
   OpAICoreConfig& PrecisionReduceFlag(bool) { return *this; }
   OpAICoreConfig& ExtendCfgInfo(const char*, const char*) { return *this; }
   OpAICoreConfig& Async(bool) { return *this; }
+  OpAICoreConfig& AsyncFlag(bool) { return *this; }  // of older versions, as the next one
+  OpAICoreConfig& RangeLimitValue(const char*) { return *this; }
 
   OpParams inputs, outputs;
 };
@@ -164,6 +166,10 @@ class OpAICoreDef {
   ~OpAICoreDef();
   OpAICoreDef& SetTiling(gert::OpImplRegisterV2::TilingFunction function) {
     tiling = function;
+    return *this;
+  }
+  template <typename F>
+  OpAICoreDef& SetTilingParse(F) {  // of older versions
     return *this;
   }
   template <typename F>

@@ -18,7 +18,8 @@ bool RegisterOpDef(const char* op_type, OpDefMaker make);
 
 }  // namespace vnpu_host
 
-#define OP_ADD(op_type)                                                                            \
+// Older programs name the structure of their compile information behind the operator.
+#define OP_ADD(op_type, ...)                                                                       \
   [[maybe_unused]] static const bool g_vnpu_op_def_##op_type =                                     \
       ::vnpu_host::RegisterOpDef(#op_type, [](const char* name) -> std::unique_ptr<::ops::OpDef> { \
         return std::unique_ptr<::ops::OpDef>(new op_type(name));                                   \

@@ -55,6 +55,7 @@ VNPU_TEMPORARY_SIZES(Erfc, 16, 7, 7)
 VNPU_TEMPORARY_SIZES(Floor, 2, 0, 0)
 VNPU_TEMPORARY_SIZES(Fmod, 8, 1, 1)
 VNPU_TEMPORARY_SIZES(Frac, 4, 0, 0)
+VNPU_TEMPORARY_SIZES(GeGLU, 4, 0, 0)
 VNPU_TEMPORARY_SIZES(Log, 0, 0, 0)
 VNPU_TEMPORARY_SIZES(Log10, 0, 0, 0)
 VNPU_TEMPORARY_SIZES(Round, 1, 0, 0)
@@ -66,5 +67,25 @@ VNPU_TEMPORARY_SIZES(Tanh, 4, 1, 1)
 VNPU_TEMPORARY_SIZES(Trunc, 2, 1, 1)
 VNPU_TEMPORARY_SIZES(Xor, 1, 1, 1)
 #undef VNPU_TEMPORARY_SIZES
+
+// Vectors of floats: halves are converted first. The factor counts vectors of the input's own size.
+inline void GetExpMaxMinTmpSize(const ge::Shape& srcShape, const uint32_t typeSize, const bool isReuseSource,
+                                uint32_t& maxValue, uint32_t& minValue) {
+  const detail::TemporaryVectors floats =
+      typeSize == sizeof(float) ? detail::TemporaryVectors{0, 3, 2} : detail::TemporaryVectors{0, 4, 4};
+  detail::temporary_bytes(floats, srcShape, sizeof(float), isReuseSource, maxValue, minValue);
+}
+inline void GetExpTmpBufferFactorSize(const uint32_t typeSize, uint32_t& maxLiveNodeCount, uint32_t& extraBuffer) {
+  maxLiveNodeCount = typeSize == sizeof(float) ? 3 : 8;
+  extraBuffer = 0;
+}
+inline void GetLgammaMaxMinTmpSize(const ge::Shape& srcShape, const uint32_t typeSize, const bool isReuseSource,
+                                   uint32_t& maxValue, uint32_t& minValue) {
+  detail::temporary_bytes({26, 8, 7}, srcShape, typeSize, isReuseSource, maxValue, minValue);
+}
+inline void GetLgammaTmpBufferFactorSize(const uint32_t typeSize, uint32_t& maxLiveNodeCount, uint32_t& extraBuffer) {
+  maxLiveNodeCount = typeSize == sizeof(float) ? 8 : 13;
+  extraBuffer = 0;
+}
 
 }  // namespace AscendC

@@ -11,6 +11,7 @@
 #include "graph/types.h"
 #include "graph/utils/type_utils.h"
 #include "register/tilingdata_base.h"
+#include "tiling/composed_sizes.h"
 #include "tiling/cube_tiling.h"
 #include "tiling/math_sizes.h"
 #include "tiling/platform/platform_ascendc.h"

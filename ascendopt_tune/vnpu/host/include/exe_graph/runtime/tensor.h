@@ -1,6 +1,7 @@
 // gert::Tensor: shape, format, type and, where the tiling function may read the values, their address on the host.
 #pragma once
 #include <cstddef>
+#include <cstdio>
 
 #include "exe_graph/runtime/storage_format.h"
 #include "exe_graph/runtime/storage_shape.h"
@@ -41,14 +42,21 @@ class Tensor {
   void* GetAddr() { return data_; }
   template <typename T>
   const T* GetData() const {
-    return static_cast<const T*>(data_);
+    return static_cast<const T*>(Values());
   }
   template <typename T>
   T* GetData() {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(Values());
   }
 
  private:
+  void* Values() const {  // who goes on without them crashes, and then is told what this printed
+    if (data_ == nullptr)
+      std::fputs("GetData: an input's values are not on the host; mark it ValueDepend(REQUIRED) in its definition.\n",
+                 stderr);
+    return data_;
+  }
+
   StorageShape shape_;
   StorageFormat format_;
   ge::DataType data_type_ = ge::DT_UNDEFINED;
