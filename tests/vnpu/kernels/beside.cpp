@@ -87,7 +87,8 @@ extern "C" __global__ __aicore__ void and_more(GM_ADDR x, GM_ADDR y, uint32_t wh
       break;
 #endif
     case 7:
-      printf("%u ", block);
+      printf("%u", block);
+      printf(" ");
       break;
     case 8:  // one core is wrong: those before it have written, those behind it have not
       if (block == blocks / 2) {

@@ -1,6 +1,8 @@
 // Printing and assertions. Prints go to the process's standard output, as the device's prints do on the host; they cost
 // no modelled time. A failed assertion ends the launch.
 #pragma once
+#include <cstdio>
+
 #include "tensor.h"
 #include "vnpu/dump.h"
 
@@ -65,6 +67,10 @@ template <typename T>
 ASCENDC_INLINE void asc_dump(T* input, uint32_t desc, uint32_t dump_size) {
   AscendC::detail::dump<T>(input, desc, dump_size, "asc_dump");
 }
+
+// For a text alone C's printf, which is no template, would be taken; for one with an argument, here of no use, it
+// isn't.
+#define printf(FORMAT, ...) printf(FORMAT __VA_OPT__(, ) __VA_ARGS__, 0)
 
 #define VNPU_ASSERT(NAME, CONDITION, ...) ((CONDITION) ? (void)0 : vnpu::misuse(NAME, "assertion failed: " #CONDITION))
 // CANN makes these nothing at all, so kernels get away without a semicolon, behind them or in front: a whole statement,
