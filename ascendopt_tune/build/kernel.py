@@ -26,6 +26,15 @@ _GE_DTYPE = {
 }  # fmt: skip
 _C_TYPE = {**{name: c_type for name, (_, _, c_type) in DTYPES.items()}, "complex32": "complex32"}
 
+_TYPE_PARAMETERS = frozenset(["typename", "class"])
+_TEMPLATE_DTYPES = (
+    "float32", "float16", "int8", "int32", "uint8", "int16", "uint16", "uint32", "int64", "uint64", "bool", "bfloat16"
+)  # fmt: skip
+_TYPES_OF_DTYPES = "".join(
+    f"template <> struct ascendc_tpl::TypeOf<{_GE_DTYPE[name]}> {{ using type = {_C_TYPE[name]}; }};\n"
+    for name in _TEMPLATE_DTYPES
+)
+
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
 _RUNTIME = re.compile(r"\baclrt[A-Z]\w*\s*\(")
@@ -150,6 +159,13 @@ def without_launches(text: str) -> str:
     return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "\n" * m[0].count("\n"), text)
 
 
+def _template_value(kind: str, value: str) -> str:
+    """A template's argument: the declared value, or the type of the dtype that is declared in a type's place."""
+    return (
+        f"typename ascendc_tpl::TypeOf<{value}>::type" if kind in _TYPE_PARAMETERS else f"static_cast<{kind}>({value})"
+    )
+
+
 def _block_around(text: str, place: int) -> tuple[int, int]:
     """Start and end of what stands between the braces around a place; an empty range where there are none."""
     depth, start = 0, place
@@ -220,9 +236,11 @@ def kernel_unit(
     template = template_parameters(pair.kernel[operator.kernel_main], operator.entry)
     if template:  # its arguments are in the key (ascendc/host_api/tiling/template_argument.h)
         values = [
-            f"static_cast<{kind}>(ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL))"
+            _template_value(kind, f"ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL)")
             for i, (kind, _) in enumerate(template)
         ]
+        if _TYPE_PARAMETERS.intersection(kind for kind, _ in template):
+            head.append(_TYPES_OF_DTYPES)
         taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)
         declared = ", ".join(f"{kind} {name}" for name, kind in taken)
         call = f"{operator.entry}<{', '.join(values)}>({', '.join(name for name, _ in taken)});"

@@ -4,7 +4,7 @@
 // Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
 // declared values, for booleans the value.
 // ASCENDC_TPL_SEL, which says what combinations are built beforehand, says nothing here: each is built when it is asked
-// for. A kernel whose template parameter is a type can't be instantiated.
+// for. A template parameter that is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +82,27 @@ constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t ke
   return params[number].count > 0 ? params[number].values[code] : code;
 }
 
+// The kernel's type of a dtype, by its number; specialized where a kernel asks for it.
+template <uint64_t dtype>
+struct TypeOf;
+
 }  // namespace ascendc_tpl
+
+// Numbers of dtypes (ge::DataType) that both sides may name.
+enum : uint32_t {
+  C_DT_FLOAT = 0,
+  C_DT_FLOAT16 = 1,
+  C_DT_INT8 = 2,
+  C_DT_INT32 = 3,
+  C_DT_UINT8 = 4,
+  C_DT_INT16 = 6,
+  C_DT_UINT16 = 7,
+  C_DT_UINT32 = 8,
+  C_DT_INT64 = 9,
+  C_DT_UINT64 = 10,
+  C_DT_BOOL = 12,
+  C_DT_BF16 = 27,
+};
 
 #define ASCENDC_TPL_UI_RANGE ascendc_tpl::kRange
 #define ASCENDC_TPL_UI_LIST ascendc_tpl::kList
@@ -94,8 +114,10 @@ constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t ke
 #define ASCENDC_TPL_UINT_DECL(name, bits, ...) ascendc_tpl::number(bits, {__VA_ARGS__})
 #define ASCENDC_TPL_BOOL_DECL(name, ...) ascendc_tpl::boolean()
 #define ASCENDC_TPL_DTYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+#define ASCENDC_TPL_DATATYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
 #define ASCENDC_TPL_FORMAT_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
 #define ASCENDC_TPL_ARGS_DECL(op, ...) \
   [[maybe_unused]] static constexpr ascendc_tpl::Param ascendc_tpl_params[] = {__VA_ARGS__}
 #define ASCENDC_TPL_SEL(...)
 #define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, __VA_ARGS__)
+#define ASCENDC_TPL_SEL_PARAM(context, ...) (context)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))
