@@ -12,7 +12,7 @@ from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Operator
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.sources.project import load_project
+from ascendopt_tune.sources.registry import load_folder
 
 _KEYS = """\
 #pragma once
@@ -98,7 +98,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return load_project(root)
+    return load_folder(root)
 
 
 @pytest.fixture(scope="module")
