@@ -207,3 +207,9 @@ def _nan(array: Array) -> Array:
 
 def _what(array: Array) -> str:
     return f"{dtype_name(array.dtype)}[{','.join(map(str, array.shape))}]"
+
+
+def untouched(array: Array, poison: int) -> Array:
+    """Which elements still hold the byte that outputs are filled with before the launch."""
+    found = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, array.dtype.itemsize) == poison
+    return np.asarray(found.all(-1))

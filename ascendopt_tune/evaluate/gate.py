@@ -351,6 +351,11 @@ class Gate:
         """Why a stress trial is not part of the gate: the baseline itself fails it."""
         return list(self._trials.skipped) if self._trials is not None else []
 
+    @property
+    def unwritten(self) -> dict[str, tuple[int, int]]:
+        """Of outputs that the operator as written leaves alone in part: elements that no trial writes, and all."""
+        return dict(self._trials.unwritten) if self._trials is not None else {}
+
 
 def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
     if argument is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import CompileFailed, Outcome, Timed
 from ..sources.arguments import Array, dtype_name
 from .accuracy import Limit, doubtful, limits
-from .compare import Tolerance, compare, drift, tolerance, wrong_elements
+from .compare import Tolerance, compare, drift, tolerance, untouched, wrong_elements
 from .evaluator import Evaluator
 from .inputs import HALVES, PLAIN, make_inputs, schedule
 from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, GateTrial, Habits, load_arrays, save_array
@@ -45,13 +45,15 @@ Ask = Callable[[Sequence[GateTrial]], EvaluateRequest]
 class Trials:
     """``skipped``: why a trial is not among them. ``habits``: the baseline's; None where it doesn't run.
 
-    ``steps``: lengths at whose multiples their outliers are.
+    ``steps``: lengths at whose multiples their outliers are. ``unwritten``: outputs that the baseline, where it is the
+    specification, leaves as they were in every trial: how many elements, and of how many.
     """
 
     trials: tuple[GateTrial, ...]
     skipped: tuple[str, ...] = ()
     habits: Habits | None = None
     steps: tuple[int, ...] = ()
+    unwritten: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def check_memory(size: int) -> None:
@@ -185,7 +187,18 @@ class TrialMaker:
             skipped += [why] if why else []
         if made and habits is not None and habits.repeats:
             made.insert(min(2, len(made)), replace(made[0], again=True, poison=made[0].poison ^ 0x3C))
-        return Trials(tuple(made), tuple(skipped), habits, steps)
+        its_own = [(t, r) for t, f, r in zip(bare, formulas, ran, strict=True) if f is None]
+        return Trials(tuple(made), tuple(skipped), habits, steps, self._unwritten(its_own))
+
+    def _unwritten(self, ran: Sequence[tuple[GateTrial, EvaluationResult]]) -> dict[str, tuple[int, int]]:
+        """By output: elements that no trial has written, and all. One byte to tell by would be a result by chance."""
+        left: dict[str, Array] = {}
+        for trial, result in ran if len({t.poison for t, _ in ran}) > 1 else ():
+            if isinstance(result.outcome, Timed):
+                for name, array in self._arrays_of(result.outputs[0]):
+                    here = untouched(array, trial.poison)
+                    left[name] = here & left[name] if name in left and left[name].shape == here.shape else here
+        return {name: (int(np.count_nonzero(e)), e.size) for name, e in left.items() if e.any()}
 
     def _steps(self, ask: Ask) -> tuple[int, ...]:
         """Numbers of the baseline's tiling that may be lengths: of tiles, rows, cores' shares."""
