@@ -328,6 +328,8 @@ class _Run:
         except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
             self._journal.unlink(missing_ok=True)
             raise
+        for note in dict.fromkeys(note for g in gates for note in g.unwritten_notes):
+            self._say(f"{note}; no candidate has to do better")
         if self._spending.limits.until is not None and result.stop == "seconds" and result.best is result.baseline:
             raise OutOfTime(f"the time was over after {result.evaluations} evaluations; nothing faster was found.")
         return _Found(gate, result, defined, timings)

@@ -166,8 +166,8 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(failure_text(result.outcome))
     for place, count in result.result.habits.slack.items():
         print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
-    for name, (left, size) in gate.unwritten.items():
-        print(f"the operator as written leaves {left} of {size} elements of {name} as they were, in every trial")
+    for text in gate.unwritten_notes:
+        print(text)
     for text in gate.skipped:
         print(f"not part of the checks, because the operator as written fails it: {text}")
     if outputs is not None and result.outputs:

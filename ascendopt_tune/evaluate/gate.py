@@ -356,6 +356,14 @@ class Gate:
         """Of outputs that the operator as written leaves alone in part: elements that no trial writes, and all."""
         return dict(self._trials.unwritten) if self._trials is not None else {}
 
+    @property
+    def unwritten_notes(self) -> list[str]:
+        """What a person is told of them."""
+        return [
+            f"the operator as written leaves {left} of {size} elements of {name} as they were, in every trial"
+            for name, (left, size) in self.unwritten.items()
+        ]
+
 
 def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
     if argument is None:

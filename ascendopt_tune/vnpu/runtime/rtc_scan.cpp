@@ -253,7 +253,10 @@ std::string explain(const std::string& log) {
   each(overload, [&](const std::string& name) {
     say("if " + name + " is an AscendC API, this form of it is not covered, or its arguments are wrong." + where);
   });
-  each(header, [&](const std::string& name) { say("if " + name + " is a CANN header, it is not covered." + where); });
+  each(header, [&](const std::string& name) {
+    say("if " + name + " is the kernel's own, name its folder with -I; if it is a CANN header, it is not covered." +
+        where);
+  });
   return text;
 }
 
