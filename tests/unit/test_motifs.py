@@ -499,3 +499,10 @@ def test_rows_are_repeats_with_what_is_the_same_for_all_around_them(turn: str, c
     found = [r.kernel(before)["k.cpp"] for r in find("merged-rows").optimize(before)]
     assert len(found) == bool(contains)
     assert all(text in found[0] for text in contains)
+
+
+def test_a_function_behind_a_bare_scope_is_of_no_class() -> None:
+    """As the parser has it where a macro stands in a class's place."""
+    program = KernelProgram({"k.cpp": "template <typename T>\nvoid ::Run(T x) { Go(x); }\nvoid A<int>::Stop() {}\n"})
+    assert [program.class_of(f) for f in program.program.functions] == ["", "A"]
+    assert program.functions == program.program.functions  # no entry: all of them

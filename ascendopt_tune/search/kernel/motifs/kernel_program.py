@@ -171,7 +171,8 @@ class KernelProgram:
         if declarator is None:
             return ""
         qualified = self.text(f.path, declarator).split("(")[0].split("::")
-        return re.sub(r"<.*", "", qualified[-2], flags=re.DOTALL).split()[-1] if len(qualified) > 1 else ""
+        words = re.sub(r"<.*", "", qualified[-2], flags=re.DOTALL).split() if len(qualified) > 1 else []
+        return words[-1] if words else ""  # `::f` is a function of no class
 
     def class_node(self, f: Function) -> tuple[str, Node] | None:
         """(path, node) of the class of a method, with its body; None where there isn't exactly one of the name."""
