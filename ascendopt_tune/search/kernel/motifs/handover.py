@@ -183,13 +183,8 @@ def flag_number(kernel: KernelProgram, flag: str) -> int | None:
     """The number of a flag: written so, or a constant's."""
     text = flag
     if not text[:1].isdigit():
-        name = re.escape(text.rpartition(":")[2])
-        found = [
-            m[1]
-            for source in kernel.program.files.values()
-            for m in re.finditer(rf"\b{name}\s*=\s*(\w+)\s*[,;}}]", source.data.decode("utf-8", "replace"))
-        ]
-        text = found[0] if len(set(found)) == 1 else ""
+        found = kernel.words_assigned.get(text.rpartition(":")[2].removeprefix("this->"), set())
+        text = next(iter(found)) if len(found) == 1 else ""
     try:
         return int(text.rstrip("uUlL"), 0)
     except ValueError:

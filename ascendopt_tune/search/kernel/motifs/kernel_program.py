@@ -24,6 +24,7 @@ _ENTRY = re.compile(r"\b__global__\b")
 _KEY = re.compile(r"^\(?\s*TILING_KEY_IS\(\s*(\d+)[uUlL]*\s*\)\s*\)?$")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\r?\n)*)", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\w+)\s*[,;}]")
 
 Where = tuple[str, int, int]  # path, first byte, byte behind the last
 
@@ -266,7 +267,14 @@ class KernelProgram:
 
     def calls_of(self, f: Function) -> Iterator[ApiCall]:
         """Those in the body of one live function."""
-        return (c for c in self.calls if where(c.function) == where(f))
+        return iter(self._calls_by_function.get(where(f), ()))
+
+    @cached_property
+    def _calls_by_function(self) -> dict[Where, list[ApiCall]]:
+        out: dict[Where, list[ApiCall]] = {}
+        for c in self.calls:
+            out.setdefault(where(c.function), []).append(c)
+        return out
 
     def named(self, *names: str) -> Iterator[ApiCall]:
         return (c for c in self.calls if c.name in names)
@@ -332,6 +340,15 @@ class KernelProgram:
         return f.name in self._repeated_functions or bool(loops_around(node, f))
 
     # -- names ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def words_assigned(self) -> dict[str, set[str]]:
+        """By name, the numbers and names that stand alone behind a ``=`` of its, in any file."""
+        out: dict[str, set[str]] = {}
+        for source in self.program.files.values():
+            for name, word in _ASSIGNED.findall(source.data.decode("utf-8", "replace")):
+                out.setdefault(name, set()).add(word)
+        return out
 
     @cached_property
     def constants(self) -> tuple[NamedConstant, ...]:
