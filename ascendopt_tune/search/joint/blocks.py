@@ -28,6 +28,8 @@ def blocks(material: Material) -> Iterator[JointMove]:
     if not isinstance(outcome, Timed) or outcome.profile.aic_time_us > 0:
         return
     before = outcome.profile.block_dim
+    if before < 1:  # nobody said
+        return
     turns = outcome.profile.detail.counters.get("mte3_copies")
     if turns == 0.0:
         return  # the scalar unit writes the results, and the first block of a group would do all of it
