@@ -147,11 +147,14 @@ def outside_the_listing(kernel: elf.Object, listing: str) -> list[str]:
     found: dict[str, None] = {}
     listed = set()
     heads = list(_HEADER.finditer(listing))
+    functions = [s for s in kernel.symbols if s.type == elf.FUNCTION and s.section is not None]
+    there = {s.name for s in functions}
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         listed.add(head[1])
+        if there and head[1] not in there:  # the linker has dropped it, as what a host program beside the kernel calls
+            continue
         for finding in _unchecked(listing[head.end() : following.start() if following else len(listing)]):
             found[finding] = None
-    functions = [s for s in kernel.symbols if s.type == elf.FUNCTION and s.section is not None]
     places = {s.address for s in functions if s.name in listed or _ENTRY.fullmatch(s.name)}
     for symbol in functions:
         if symbol.address not in places:  # a constructor has two names, of which one is listed
