@@ -79,6 +79,12 @@ def test_what_is_no_unit_is_not_dealt(process: str) -> None:
     assert deal(process) == ""
 
 
+def test_a_name_that_the_class_has_is_not_declared_again() -> None:
+    files = {"k.cpp": one_core.kernel().replace("uint32_t tiles,", "uint32_t turn, tiles,")}
+    assert "turn, tiles" in files["k.cpp"]
+    assert dealt(KernelProgram(files), 4) == ()
+
+
 def test_what_the_scalar_unit_writes_is_left_to_block_0() -> None:
     text = one_core.kernel().replace(
         " private:", " __aicore__ inline void Last() { yGm.SetValue(0, 0.0f); }\n private:"

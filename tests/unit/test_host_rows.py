@@ -8,12 +8,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-
-from ascendopt_tune.build.host import compile_host
-from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.nouns.case import Case, TensorSpec
-from ascendopt_tune.nouns.chip import load_chip
-from ascendopt_tune.sources.project import load_project
+from ask_host import ask
 
 _TILING_H = """
 #include "register/tilingdata_base.h"
@@ -29,13 +24,7 @@ END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
 }
 """
-_HOST = """
-#include "ask_tiling.h"
-#include "register/op_def_registry.h"
-namespace optiling {
-static ge::graphStatus Tiling(gert::TilingContext* context) {
-  AskTilingData data;
-  using namespace AscendC;
+_BODY = """
   uint32_t n[34] = {};
   const ge::Shape rows({100, 64}), batch({2, 16, 64}), tall({300, 40});
   n[0] = GetSoftMaxMaxTmpSize(rows, 4, false);
@@ -75,47 +64,15 @@ static ge::graphStatus Tiling(gert::TilingContext* context) {
   if (GetRmsNormTilingInfo(batch, batch, 64, 4, other)) return ge::GRAPH_FAILED;                // too little room
   if (GetRmsNormTilingInfo(rows, rows, 65536, 4, other)) return ge::GRAPH_FAILED;               // not B, S, H
   if (GetRmsNormTilingInfo(tall, tall, 65536, 4, other, true)) return ge::GRAPH_FAILED;
-  context->SetBlockDim(1);
-  data.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());
-  context->GetRawTilingData()->SetDataSize(data.GetDataSize());
-  return ge::GRAPH_SUCCESS;
-}
-}
-namespace ops {
-class Ask : public OpDef {
- public:
-  explicit Ask(const char* name) : OpDef(name) {
-    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-    this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-    this->AICore().SetTiling(optiling::Tiling);
-    this->AICore().AddConfig("ascend910b");
-  }
-};
-OP_ADD(Ask);
-}
-"""
-_KERNEL = """
-#include "kernel_operator.h"
-extern "C" __global__ __aicore__ void ask(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {}
 """
 
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> list[int]:
     """The tiling data that the program decides, as 32-bit words."""
-    folder = tmp_path_factory.mktemp("ask")
-    for path, text in {
-        "op_host/ask_tiling.h": _TILING_H, "op_host/ask.cpp": _HOST, "op_kernel/ask.cpp": _KERNEL
-    }.items():  # fmt: skip
-        (folder / path).parent.mkdir(exist_ok=True)
-        (folder / path).write_text(text)
-    operator = load_project(folder)
-    program = compile_host(operator, operator.baseline, virtual(), tmp_path_factory.mktemp("built"))
-    structs = {s.name for s in program.describe().tiling_structs}
+    structs, found = ask(tmp_path_factory.mktemp("ask"), _TILING_H, _BODY)
     assert structs == {"AskTilingData", "SoftMaxTiling", "LogSoftMaxTiling", "RmsNormTiling"}
-    x = TensorSpec("float32", (8,))
-    data = program.tiling(Case((x,), (x,)), load_chip("ascend910b2")).data
-    return list(struct.unpack(f"<{len(data) // 4}I", data))
+    return found
 
 
 def test_temporary_sizes_of_rows(words: list[int]) -> None:

@@ -5,14 +5,9 @@ The numbers are what the formulas of asc-devkit give for architecture 2201 (impl
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
-from ascendopt_tune.build.host import compile_host
-from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.nouns.case import Case, TensorSpec
-from ascendopt_tune.nouns.chip import load_chip
-from ascendopt_tune.sources.project import load_project
+from ask_host import ask
 
 # A question, and (max, min); or, of one that returns a number, that.
 _ASKED: dict[str, tuple[int, ...]] = {
@@ -67,60 +62,23 @@ END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
 }
 """
-_HOST = """
-#include "ask_tiling.h"
-#include "register/op_def_registry.h"
-namespace optiling {
-struct AskCompileInfo {};
-static ge::graphStatus Tiling(gert::TilingContext* context) {
-  using namespace AscendC;
-  AskTilingData data;
+_BODY = """
   uint32_t n[COUNT] = {}, *next = n, a = 0, b = 0;
   auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
   const ge::Shape rows({100, 64}), few({4, 8}), wide({16, 256}), one({1});
 QUESTIONS
   data.set_sizes(n);
-  context->SetBlockDim(1);
-  data.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());
-  context->GetRawTilingData()->SetDataSize(data.GetDataSize());
-  return ge::GRAPH_SUCCESS;
-}
-}
-namespace ops {
-class Ask : public OpDef {
- public:
-  explicit Ask(const char* name) : OpDef(name) {
-    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-    this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
-    this->AICore().SetTiling(optiling::Tiling);
-    this->AICore().AddConfig("ascend910b");
-  }
-};
-OP_ADD(Ask, optiling::AskCompileInfo);
-}
-"""
-_KERNEL = """
-#include "kernel_operator.h"
-extern "C" __global__ __aicore__ void ask(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {}
 """
 
 
 def test_temporary_sizes(tmp_path: Path) -> None:
-    wanted = [n for answer in _ASKED.values() for n in answer]
+    count = str(sum(map(len, _ASKED.values())))
     lines = [
         f"  {question}; *next++ = a; *next++ = b;" if len(answer) == 2 else f"  *next++ = {question};"
         for question, answer in _ASKED.items()
     ]
-    host = _HOST.replace("QUESTIONS", "\n".join(lines))
-    for path, text in {
-        "op_host/ask_tiling.h": _TILING_H, "op_host/ask.cpp": host, "op_kernel/ask.cpp": _KERNEL
-    }.items():  # fmt: skip
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text.replace("COUNT", str(len(wanted))))
-    operator = load_project(tmp_path)
-    program = compile_host(operator, operator.baseline, virtual(), tmp_path / "built")
-    x = TensorSpec("float32", (8,))
-    data = program.tiling(Case((x,), (x,)), load_chip("ascend910b2")).data
-    found = iter(struct.unpack(f"<{len(data) // 4}I", data))
+    body = _BODY.replace("QUESTIONS", "\n".join(lines)).replace("COUNT", count)
+    _, words = ask(tmp_path, _TILING_H.replace("COUNT", count), body)
+    found = iter(words)
     answers = {question: tuple(next(found) for _ in answer) for question, answer in _ASKED.items()}
     assert answers == _ASKED

@@ -86,9 +86,12 @@ class _Deal:
         if not any(kernel.repeated(u.block.function, u.block.node) for u in turns):
             return
         functions = {where(u.block.function): u.block.function for u in turns}
-        if any(_COUNTER in _WORD.findall(kernel.text(f.path, f.node)) for f in functions.values()):
+        holders = dict.fromkeys(self._holder(f) for f in functions.values())
+        texts = [kernel.text(path, n) for path, n in (*((f.path, f.node) for f in functions.values()), *holders)]
+        if any(_COUNTER in _WORD.findall(text) for text in texts):
             return
-        yield from dict.fromkeys(self._counter(f) for f in functions.values())
+        for path, node in holders:
+            yield Edit(path, node.start_byte + 1, node.start_byte + 1, f" uint32_t {_COUNTER} = 0;")
         member = f"AscendC::GetBlockIdx() % {self.group}"
         for u in outer:
             path = u.block.function.path
@@ -98,12 +101,11 @@ class _Deal:
         for call in kernel.named(*_ASKED):
             yield kernel.replace(call.path, call.node, f"({kernel.text(call.path, call.node)} / {self.group})")
 
-    def _counter(self, f: Function) -> Edit:
-        """Where the count of turns is declared: in the class of a method, as functions may be called once a turn."""
+    def _holder(self, f: Function) -> tuple[str, Node]:
+        """What the count of turns is declared in: the class of a method, as functions may be called once a turn."""
         found = self.kernel.class_node(f)
         body = found[1].child_by_field_name("body") if found is not None else None
-        path, node = (found[0], body) if found is not None and body is not None else (f.path, f.body)
-        return Edit(path, node.start_byte + 1, node.start_byte + 1, f" uint32_t {_COUNTER} = 0;")
+        return (found[0], body) if found is not None and body is not None else (f.path, f.body)
 
     def _holds(self, outer: _Unit, inner: _Unit) -> bool:
         """Is the inner unit a part of the outer one, or of a function that is called there?"""
