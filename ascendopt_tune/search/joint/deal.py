@@ -73,15 +73,7 @@ class _Deal:
 
     def edits(self) -> Iterator[Edit]:
         kernel = self.kernel
-        if any(c.name in _BY_NUMBER or (c.name == "SyncAll" and c.args) for c in kernel.calls):
-            return
-        units: list[_Unit] = []
-        for call in self._writes():
-            found = self._units(call.function, call.node, call.name not in COPY)
-            if found is None or not (self._meets or self._reads_its_own(call, found)):
-                return
-            units += found
-        outer = [u for u in dict.fromkeys(units) if not any(self._holds(o, u) for o in units if o != u)]
+        outer = self._outer()
         turns = [u for u in outer if u.dealt]
         if not any(kernel.repeated(u.block.function, u.block.node) for u in turns):
             return
@@ -100,6 +92,18 @@ class _Deal:
             yield Edit(path, u.end, u.end, " }")
         for call in kernel.named(*_ASKED):
             yield kernel.replace(call.path, call.node, f"({kernel.text(call.path, call.node)} / {self.group})")
+
+    def _outer(self) -> list[_Unit]:
+        """What no other unit holds; none where a call goes by a block's number, or a write can't be dealt."""
+        if any(c.name in _BY_NUMBER or (c.name == "SyncAll" and c.args) for c in self.kernel.calls):
+            return []
+        units: list[_Unit] = []
+        for call in self._writes():
+            found = self._units(call.function, call.node, call.name not in COPY)
+            if found is None or not (self._meets or self._reads_its_own(call, found)):
+                return []
+            units += found
+        return [u for u in dict.fromkeys(units) if not any(self._holds(o, u) for o in units if o != u)]
 
     def _holder(self, f: Function) -> tuple[str, Node]:
         """What the count of turns is declared in: the class of a method, as functions may be called once a turn."""
