@@ -16,6 +16,7 @@ from .bank.experience import Experience
 from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
 from .errors import NoWorkingCandidate, OutOfTime
+from .evaluate.bound import bound_of
 from .evaluate.diagnosis import waves_json
 from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Gate
@@ -99,6 +100,7 @@ class TuneRecord:
             "speedup": self.entry.speedup,
             **(self.entry.interval.to_json() if self.entry.interval is not None else {}),
             **waves_json(self.best, load_chip(self.key.chip)),
+            "bound_us": bound_of(self.case, [self.baseline, self.best], load_chip(self.key.chip)),
             "changes": list(self.entry.provenance.changes),
             "evaluations": self.entry.provenance.evaluations,
             "budget": self.entry.provenance.budget,

@@ -28,8 +28,9 @@ class RunRecord:
     not; ``best_pair``: its hash; ``steps``: the way to it. ``speedup_low``, ``speedup_high``, ``wins``: the interval
     of the speedup over plausible clocks, and the share of them in which the best pair is faster than the baseline;
     None where nobody asked. ``over_clocks``: the speedup under each of them, the same ones in the same order for all
-    runs on a chip; nothing where the baseline is kept. ``elements``: of the largest tensor. ``proposer_s``: seconds of
-    the wall clock that the method itself took. ``code``: which version of the search.
+    runs on a chip; nothing where the baseline is kept. ``bound_us``: the hardware's bound (evaluate/bound.py) by what
+    the baseline and the best pair need, None in records of older versions. ``elements``: of the largest tensor.
+    ``proposer_s``: seconds of the wall clock that the method itself took. ``code``: which version of the search.
     """
 
     key: str
@@ -57,6 +58,7 @@ class RunRecord:
     speedup_high: float | None = None
     wins: float | None = None
     over_clocks: tuple[float, ...] = ()
+    bound_us: float | None = None
     proposer_s: float = 0.0
     evaluate_s: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)

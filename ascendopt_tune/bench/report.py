@@ -97,6 +97,7 @@ def _tables(results: Results, known: dict[summary.CaseName, float]) -> Iterator[
     """Everything that is counted; ``known``: summary.best_known."""
     plan, counted, general = results.plan, results.counted, results.general
     yield from _gains(results)
+    yield from _nearness(results)
     sampled = results.having(plan.sampled) if plan.sampled else counted
     methods = [m for m in plan.methods if m not in peers.PARAMETRIC]
     found = summary.lines(sampled, methods, known)
@@ -162,6 +163,33 @@ def _gains(results: Results) -> Iterator[str]:
             if any(runs for _, runs in rows):
                 yield f"### Stages apart, on the sample: {size}\n"
                 yield from _gain_table(rows)
+
+
+def _nearness(results: Results) -> Iterator[str]:
+    """How near each method comes to the hardware's bound, by size, on the cases that have all of them."""
+    plan = results.plan
+    runs = results.having(plan.sampled) if plan.sampled else results.counted
+    bound = summary.bounds(results.runs)
+    rows = [
+        (size, found)
+        for size in SIZES
+        for m in plan.methods
+        if m not in peers.PARAMETRIC and (found := summary.nearness(m, _of_size(runs, size), bound)) is not None
+    ]
+    if not rows:
+        return
+    yield "### Distance to the hardware's bound\n"
+    yield (
+        "The bound: each byte of inputs and outputs once, the fewest instructions that a known pair needs without "
+        "their heads, a launch without tiling data, and nothing that waits (`ascendopt_tune/evaluate/bound.py`). HAP "
+        "is cann-bench's score, 0.5 as fast as written and 1 at the bound, mean; the others are medians.\n"
+    )
+    yield "| size | method | cases | HAP | the bound's share of the time as written | and of the best pair's |"
+    yield "|---|---|---|---|---|---|"
+    for size, one in rows:
+        hap = "-" if one.hap is None else f"{one.hap:.3f}"
+        yield f"| {size} | {one.method} | {one.cases} | {hap} | {100 * one.before:.0f} % | {100 * one.after:.0f} % |"
+    yield ""
 
 
 def _of_size(runs: Sequence[RunRecord], size: str) -> list[RunRecord]:

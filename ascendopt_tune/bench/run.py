@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..errors import NoWorkingCandidate
+from ..evaluate.bound import bound_of
 from ..evaluate.gate import Checked
 from ..nouns.clocks import Interval, interval
 from ..nouns.history import History
@@ -144,6 +145,7 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
     found = interval(accepted.speedups) if accepted.winner is not None else Interval(1.0, 1.0, 0.0)
     fragile = (f"trial {number}: {one}" for number, one in accepted.decision.fragile.items())
     subject.keep(best.candidate.pair)
+    ends = evaluated[0], best
     return RunRecord(
         seed=seed,
         budget=budget,
@@ -160,6 +162,9 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
         speedup_high=found.high if found is not None else None,
         wins=found.wins if found is not None else None,
         over_clocks=accepted.speedups,
+        bound_us=bound_of(
+            subject.case, [t.outcome.profile for t in ends if isinstance(t.outcome, Timed)], subject.chip
+        ),
         proposer_s=round(proposer_s, 4),
         evaluate_s=round(evaluate_s, 4),
         **about,

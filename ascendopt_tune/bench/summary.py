@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..evaluate.bound import mean_hap
 from ..nouns import clocks
 from .gain import mean_parts
 from .record import RunRecord
@@ -113,6 +114,44 @@ def best_known(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
     for r in runs:
         out[r.case] = min(r.best_us, out.get(r.case, r.best_us))
     return out
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How near one method comes to the hardware's bound (evaluate/bound.py) on these cases.
+
+    ``hap``: cann-bench's score, mean over the runs that it says something of; 0.5 is as fast as written. ``before`` and
+    ``after``: the bound's share of the time as written and of the best pair's, median.
+    """
+
+    method: str
+    cases: int
+    hap: float | None
+    before: float
+    after: float
+
+
+def bounds(runs: Sequence[RunRecord]) -> dict[CaseName, float]:
+    """Case -> the hardware's bound, in us: the least that any run knows of. Without cases that no run tells of."""
+    out: dict[CaseName, float] = {}
+    for r in runs:
+        if r.bound_us is not None:
+            out[r.case] = min(r.bound_us, out.get(r.case, r.bound_us))
+    return out
+
+
+def nearness(method: str, runs: Sequence[RunRecord], bound: dict[CaseName, float]) -> Nearness | None:
+    """The method's figure on its runs; None where no case has a bound."""
+    of = [(r.baseline_us, r.best_us, bound[r.case]) for r in runs if r.method == method and r.case in bound]
+    if not of:
+        return None
+    return Nearness(
+        method=method,
+        cases=len({r.case for r in runs if r.method == method and r.case in bound}),
+        hap=mean_hap(of),
+        before=statistics.median(us / before for before, _, us in of),
+        after=statistics.median(us / after for _, after, us in of),
+    )
 
 
 def gain(runs: Sequence[RunRecord]) -> Gain:

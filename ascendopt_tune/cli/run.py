@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..build.toolkit import find
 from ..errors import CaseError, HostProgramError
+from ..evaluate.bound import bound_of
 from ..evaluate.diagnosis import diagnose, waves_json, waves_note
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
@@ -104,7 +105,8 @@ def run(
     if not json:
         _print(subject, gate, evaluator, result, flags.outputs)
         if profile and result.profile is not None:
-            print_profile(Console(highlight=False), toolkit.target, result.profile, load_chip(evaluator.modelled_chip))
+            model = load_chip(evaluator.modelled_chip)
+            print_profile(Console(highlight=False), toolkit.target, result.profile, model, subject.case)
         if saved is not None:
             _print_trace(saved)
     if not isinstance(outcome, Timed):
@@ -142,6 +144,9 @@ def _document(
         "hazards": list(result.hazards),
         "profile": result.profile.to_json() if result.profile else None,
         "diagnosis": diagnose(result.profile, load_chip(evaluator.modelled_chip)).paragraph if result.profile else None,
+        "bound_us": bound_of(subject.case, [result.profile], load_chip(evaluator.modelled_chip))
+        if result.profile
+        else None,
         "block_dim": tiling.block_dim if tiling else None,
         **(waves_json(result.profile, load_chip(evaluator.chip)) if result.profile else {}),
         "tiling_key": tiling.tiling_key if tiling else None,

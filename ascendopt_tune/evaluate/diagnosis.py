@@ -331,6 +331,7 @@ def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "Move fewer bytes: keep what is used again in UB or L2, fuse with the operator before or behind, use a "
             "smaller dtype",
         )
+    yield from _past_l2(profile, chip)
     if share < _BUSY:
         yield from _waiting(profile, _PIPES[pipe], share)
     elif pipe == "vec":
@@ -350,6 +351,20 @@ def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
         )
     elif memory.share <= _BANDWIDTH and stalled <= _PART:
         yield _copies(profile, chip, pipe, share)
+
+
+def _past_l2(profile: Profile, chip: Chip) -> Iterator[Finding]:
+    """What HBM has to give because L2 could not keep it."""
+    moved = {b.name: b for b in bandwidths(profile, chip)}
+    if "HBM" in moved and moved["HBM"].share > _BANDWIDTH:
+        missed = moved["HBM"].achieved / max(moved["L2"].achieved, 1e-9) if "L2" in moved else 1.0
+        yield Finding(
+            "L2 misses",
+            f"L2 doesn't hold it: {_percent(min(missed, 1.0))} of the bytes come from HBM or go there, at "
+            f"{_percent(moved['HBM'].share)} of its peak",
+            "Send what is used once past L2 (SetL2CacheHint with CACHE_MODE_DISABLE), so that it keeps what is used "
+            "again",
+        )
 
 
 def _vector(profile: Profile, chip: Chip, share: float) -> Finding:

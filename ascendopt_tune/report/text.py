@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from ..evaluate.bound import bound_text
 from ..evaluate.diagnosis import bandwidths, cores_there, cores_used, diagnose, stalls, waves_note, working
 from ..nouns.case import Case
 from ..nouns.chip import Chip, load_chip
@@ -94,8 +95,12 @@ def pipe_rows(profiles: Sequence[Profile]) -> Iterator[tuple[str, list[float]]]:
 _LONGEST = 6  # stalls that are shown
 
 
-def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -> None:
-    """Where the time goes in detail: pipes, what they waited for, bandwidth against the peak, and the diagnosis."""
+def print_profile(console: Console, target: str, profile: Profile, chip: Chip, case: Case | None = None) -> None:
+    """Where the time goes in detail: pipes, what they waited for, bandwidth against the peak, and the diagnosis.
+
+    ``case``: for the hardware's bound.
+    """
+    bound = bound_text(case, [profile], chip) if case is not None else ""
     paragraph = diagnose(profile, chip).paragraph
     word = "modelled" if profile.modelled is not None else time_word(target)
     profile = profile.detail
@@ -114,6 +119,7 @@ def print_profile(console: Console, target: str, profile: Profile, chip: Chip) -
     used = f"{cores_used(profile, chip)} of {cores_there(profile, chip)} used"
     lines.append(f"{cores}: {used}, {profile.block_dim} blocks")
     lines.append(f"diagnosis: {paragraph}")
+    lines += filter(None, [bound])
     print_lines(console, "\n".join(lines))
 
 
@@ -167,7 +173,9 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
         f"the best pair was confirmed on unseen inputs: {entry.provenance.checks} outputs compared with {against}"
     )
     lines += waves_notes(record)
-    lines.append(f"what bounds the best pair: {diagnose(record.best, load_chip(key.chip)).paragraph}")
+    chip = load_chip(key.chip)
+    lines.append(f"what bounds the best pair: {diagnose(record.best, chip).paragraph}")
+    lines += filter(None, [bound_text(record.case, [record.baseline, record.best], chip)])
     if record.stop == "interrupted":
         lines.append(
             "interrupted: this is the best found until then, and it is kept; the same command goes on from there"

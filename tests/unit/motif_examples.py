@@ -16,6 +16,8 @@ class Kernel {{
     pipe->InitBuffer(inQueue, 2, tileLength * sizeof(T));
     pipe->InitBuffer(outQueue, 2, tileLength * sizeof(T));
     pipe->InitBuffer(workBuf, tileLength * sizeof(float));
+    xGm.SetGlobalBuffer((__gm__ T*)x);
+    yGm.SetGlobalBuffer((__gm__ T*)y);
   }}
   __aicore__ inline void Process() {{
 {process}
@@ -89,6 +91,10 @@ def kernel(
 
 
 _CONSTANTS = f'#define AOT_CONSTANT_TILING\n#include "kernel_operator.h"\n{kernel()["op_kernel/kernel.cpp"]}'
+_X = "xGm.SetGlobalBuffer((__gm__ T*)x);"
+_HINTED = kernel()["op_kernel/kernel.cpp"].replace(
+    _X, f"{_X}\n    xGm.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"
+)
 _FIELDS = f"""BEGIN_TILING_DATA_DEF(Tiling)
 TILING_DATA_FIELD_DEF(uint32_t, tileLength);
 TILING_DATA_FIELD_DEF_ARR(int64_t, 8, strides);
@@ -405,4 +411,5 @@ EXAMPLES = (
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),
     Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),
+    Example("cache-hint", r"\(__gm__ T\*\)x\);\s*yGm", {"op_kernel/kernel.cpp": _HINTED}),
 )

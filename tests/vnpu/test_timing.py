@@ -189,6 +189,28 @@ def test_lines_that_the_kernel_before_left_dirty_take_bandwidth_of_hbm() -> None
         acl.free(z)
 
 
+def test_what_l2_keeps_for_itself_counts_where_a_launch_needs_nearly_all_of_it() -> None:
+    """Two thirds of L2 are confirmed: a launch of less is as fast whatever the rest is, one of more isn't."""
+    acl = device()
+    function = acl.load(acl.compile(DIRTY, "dirty.cpp", ["--cce-auto-sync=off"])).function("dirty")
+    most = 48 * (5 << 19)  # bytes; with 48 MiB that are read 168 of 192 MiB
+    x, z = acl.malloc(48 << 20), acl.malloc(most)
+
+    def slower(written: int) -> float:
+        options = LaunchOptions(hazards=False)
+        acl.launch(function, 48, [x, z, ctypes.c_uint32(written), ctypes.c_uint32(48)], options=options)
+        acl.synchronize()
+        whole, part = acl.replay([{"memory.l2_lost_share": 0}, {"memory.l2_lost_share": 0.33}])
+        return part / whole
+
+    try:
+        assert slower(48 << 20) == pytest.approx(1)
+        assert slower(most) > 1.2
+    finally:
+        acl.free(x)
+        acl.free(z)
+
+
 # `count` pieces of `bytes` that lie `pitch` apart in global memory, in (way 0) or out (way 1) by one copy.
 SHORT = """
 #include "kernel_operator.h"

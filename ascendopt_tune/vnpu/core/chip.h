@@ -52,8 +52,11 @@ struct Chip {
   // row is the same for every chip made by with().
   uint16_t instruction(const char* api, DType type) const;
 
+  // Of L2, what the data of kernels get to keep.
+  double l2_kept_bytes() const { return l2_bytes * (1 - l2_lost_share); }
+
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
-  double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes;
+  double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes, l2_lost_share;
   double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles,
       mte2_same_block_cycles;
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;

@@ -72,10 +72,10 @@ L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
 
 double L2State::make_room(const Chip& chip) {
   const double held = static_cast<double>(lines_ * chip.l2_line_bytes);
-  const double left = std::min(before_, std::max(0.0, held + before_ - chip.l2_bytes));
+  const double left = std::min(before_, std::max(0.0, held + before_ - chip.l2_kept_bytes()));
   before_ -= left;
   double dirty = left * before_dirty_;
-  while (static_cast<double>(lines_ * chip.l2_line_bytes) > chip.l2_bytes) {
+  while (static_cast<double>(lines_ * chip.l2_line_bytes) > chip.l2_kept_bytes()) {
     Use use = uses_.front();
     uses_.pop_front();
     Page& page = this->page(use.page);

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from .banks import BANK_GROUPS
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
+from .caching import CACHE_HINT
 from .constants import CONSTANT_TILING
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
@@ -57,6 +58,7 @@ MOTIFS: tuple[Motif, ...] = (
     TILE_LENGTH,
     BANK_GROUPS,
     ALIGNMENT_512,
+    CACHE_HINT,
 )
 
 

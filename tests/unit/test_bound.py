@@ -1,0 +1,83 @@
+"""The hardware's bound against times worked out by hand, and cann-bench's score against what its README says of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ascendopt_tune.evaluate.bound import NeededWork, bound_of, bound_us, hap, least, mean_hap, work
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import Chip, load_chip
+from ascendopt_tune.nouns.profile import Profile
+
+CHIP = load_chip("ascend910b4")
+NOTHING = NeededWork(0.0, 0.0)
+MIB = 1 << 20
+
+
+def number(key: str, chip: Chip = CHIP) -> float:
+    return float(chip.values[key])
+
+
+def test_nothing_to_do_takes_a_launch_on_one_core() -> None:
+    turn = number("launch.fetch_us") * number("launch.at_once")
+    begun = number("launch.base_us") + number("launch.core_head_us")
+    assert bound_us(NOTHING, CHIP) == pytest.approx(begun + turn)
+
+
+def test_many_bytes_take_what_memory_gives() -> None:
+    """16 MiB in and out fit L2; 512 MiB don't, and what doesn't fit comes from HBM."""
+    fitting, not_fitting = NeededWork(16.0 * MIB, 16.0 * MIB), NeededWork(256.0 * MIB, 256.0 * MIB)
+    l2 = 32.0 * MIB / (1e3 * number("memory.l2_gb_per_s"))
+    hbm = (512.0 * MIB - number("memory.l2_bytes")) / (1e3 * number("memory.hbm_gb_per_s"))
+    assert l2 < bound_us(fitting, CHIP) < l2 + 3
+    assert hbm < bound_us(not_fitting, CHIP) < hbm + 1
+
+
+def test_long_computations_are_spread_over_all_cores() -> None:
+    cycles = 1e8
+    spread = cycles / number("core.aiv") / number("core.clock_mhz")
+    assert spread < bound_us(NeededWork(0.0, 0.0, cycles), CHIP) < spread + 3
+    matrix = cycles / number("core.aic") / number("core.clock_mhz")
+    assert matrix < bound_us(NeededWork(0.0, 0.0, 0.0, cycles), CHIP) < matrix + 3
+
+
+@given(*(st.floats(0, 1e9) for _ in range(4)), st.floats(1, 3), st.integers(0, 3))
+def test_more_work_is_never_sooner_done(a: float, b: float, c: float, d: float, more: float, which: int) -> None:
+    amounts = [a, b, c, d]
+    greater = [x * more if i == which else x for i, x in enumerate(amounts)]
+    # A kernel on cube cores alone has fewer of them: with vector work it may use all.
+    if c > 0 or not d:
+        assert bound_us(NeededWork(*greater), CHIP) >= bound_us(NeededWork(*amounts), CHIP) - 1e-9
+
+
+def test_what_a_pair_did_is_told_by_its_profile() -> None:
+    counters = {"mte2_bytes": 4096.0, "mte3_bytes": 2048.0, "vec_instructions": 10.0, "bank_conflict_cycles": 50.0}
+    clock, heads = number("core.clock_mhz"), 10 * number("vector.head_cycles")
+    profile = Profile(9.0, aiv_time_us=4.0, aiv_vec_time_us=1.0, block_dim=8, counters=counters)
+    assert work(profile, CHIP) == NeededWork(4096.0, 2048.0, pytest.approx(8 * clock - heads - 50), 0.0)
+
+
+def test_the_least_of_everything_counts() -> None:
+    known = [NeededWork(100.0, 900.0, 50.0, 7.0), NeededWork(300.0, 200.0, 70.0, 5.0)]
+    assert least(known, 80, 1000) == NeededWork(80, 200.0, 50.0, 5.0)
+
+
+def test_a_time_alone_says_nothing_of_a_bound() -> None:
+    spec = TensorSpec("float32", (1024,))
+    case = Case((spec,), (spec,))
+    assert bound_of(case, [Profile(9.0, block_dim=1)], CHIP) is None
+    told = Profile(9.0, aiv_time_us=4.0, block_dim=1, counters={"mte2_bytes": 1e6, "mte3_bytes": 1e6})
+    assert bound_of(case, [told], CHIP) == pytest.approx(bound_us(NeededWork(4096.0, 4096.0), CHIP))
+
+
+def test_the_score_is_cann_benchs() -> None:
+    """Its README: 0.5 as fast as the baseline, below that where slower, 1 at the bound, above it where undercut."""
+    assert hap(10.0, 10.0, 2.0) == 0.5
+    assert hap(10.0, 12.0, 2.0) == pytest.approx(8 / 18)
+    assert hap(10.0, 2.0, 2.0) == 1.0
+    assert (hap(10.0, 1.0, 2.0) or 0.0) > 1.0
+    assert hap(2.0, 1.0, 2.0) is None
+    assert mean_hap([(10.0, 10.0, 2.0), (10.0, 2.0, 2.0), (2.0, 1.0, 2.0)]) == 0.75
+    assert mean_hap([]) is None
