@@ -317,7 +317,7 @@ def test_sources_without_end(gate: Gate, part: str, mib: int) -> None:
     ).outcome
     assert isinstance(outcome, CompileFailed)
     assert f"{mib} MiB; at most" in outcome.reason
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("part", ["kernel", "tiling"])

