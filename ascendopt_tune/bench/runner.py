@@ -42,7 +42,11 @@ from .table import BenchOperator
 COMPARED: dict[str, Method] = {**OWN, **peers.PEERS}
 #: Run when they are named: the search with another choice than its default (what the default was chosen by), and the
 #: baseline alone, by which the cases are verified.
-VARIANTS: dict[str, Method] = {"full-adaptive": ours(schedule=Schedule.ADAPTIVE), "as-written": as_written}
+VARIANTS: dict[str, Method] = {
+    "full-paper": ours(schedule=Schedule.PAPER),
+    "full-adaptive": ours(schedule=Schedule.ADAPTIVE),
+    "as-written": as_written,
+}
 METHODS = {**COMPARED, **VARIANTS}
 #: What decides about a run besides its evaluations.
 _SOURCES = (

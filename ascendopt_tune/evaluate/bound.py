@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
-from .diagnosis import cores_used
+from .diagnosis import cores_there, cores_used, turn_us, turns
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,23 @@ def _bound_on(cores: int, needed: NeededWork, chip: Chip) -> float:
     turns = -(-cores // int(value["launch.at_once"]))
     begun = value["launch.base_us"] + value["launch.core_head_us"]
     return begun + max(turn + of_all, turn * (turns + 1) / 2 + of_each)
+
+
+def paying_cores(profile: Profile, chip: Chip) -> int | None:
+    """On how many cores what a pair does would end soonest, if what grows with the data were split evenly.
+
+    That is its bytes at the pace of a core's copies and its instructions without their heads; what a core takes besides
+    stays, however many there are, and each turn of cores starts later than the one before, as in this profile.
+    None for mixed kernels, and where the profile doesn't tell.
+    """
+    if profile.kind == "mix" or "mte2_bytes" not in profile.counters:
+        return None
+    done, clock = work(profile, chip), float(chip.values["core.clock_mhz"])
+    moved = done.bytes_in / float(chip.values["mte2.l2_bytes_per_cycle"])
+    moved += done.bytes_out / float(chip.values["mte3.bytes_per_cycle"])
+    split = (moved + done.vector_cycles + done.matrix_cycles) / clock
+    turn = turn_us(profile, chip)
+    return min(range(1, cores_there(profile, chip) + 1), key=lambda n: turn * turns(n, chip) + split / n)
 
 
 def bound_of(case: Case, pairs: Sequence[Profile], chip: Chip) -> float | None:

@@ -265,12 +265,12 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     yield from _on_one_core(profile, chip)
 
 
-def _turns(cores: int, chip: Chip) -> int:
+def turns(cores: int, chip: Chip) -> int:
     """Cores wait for their first instructions in turns of some at a time (``launch.at_once``): in how many."""
     return -(-cores // int(chip.values.get("launch.at_once", 1)))
 
 
-def _turn(profile: Profile, chip: Chip) -> float:
+def turn_us(profile: Profile, chip: Chip) -> float:
     """Microseconds that each turn of cores starts later than the one before.
 
     What the mean core waited says it: (1 + ... + turns) / turns of them, less what it was handed out later.
@@ -280,12 +280,12 @@ def _turn(profile: Profile, chip: Chip) -> float:
         for key in ("at_once", "fetch_us", "core_head_us", "operator_head_us", "dispatch_us")
     )
     used = cores_used(profile, chip)
-    turns = (_turns(used, chip) + 1) / 2
+    mean = (turns(used, chip) + 1) / 2
     waited = profile.counters.get("core_start_us", 0.0) - head + dispatch * (used - 1) / 2
     # Kernels with tiling data, which take more to fetch, begin later on every core as well.
-    if waited > operator_head + at_once * fetch * turns:
+    if waited > operator_head + at_once * fetch * mean:
         waited -= operator_head
-    return max(0.0, waited) / turns
+    return max(0.0, waited) / mean
 
 
 def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
@@ -295,12 +295,12 @@ def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     bytes however many cores ask for them.
     """
     used = cores_used(profile, chip)
-    turn = _turn(profile, chip)
+    turn = turn_us(profile, chip)
     memory = _busiest_memory(profile, chip).share * _active(profile)
     work = working(profile) * used
 
     def ends(cores: int) -> float:
-        return turn * _turns(cores, chip) + max(work / cores, memory)
+        return turn * turns(cores, chip) + max(work / cores, memory)
 
     best = min(range(used, cores_there(profile, chip) + 1), key=ends)
     return best, ends(used) - ends(best)

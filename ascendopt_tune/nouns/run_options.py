@@ -21,6 +21,7 @@ from ..settings import PROPOSERS, TARGETS, Variable, settings, variable
 class Schedule(StrEnum):
     """Which stage gets the next steps (search/schedule.py)."""
 
+    OPENING = "opening"
     PAPER = "paper"
     ADAPTIVE = "adaptive"
 
@@ -96,7 +97,9 @@ class RunOptions:
         "For LLMs, in US dollars: ends the asking.", setting="llm_max_money", minimum=0, panel=LIMITS
     )
     schedule: Schedule = _option(  # noqa: RUF009
-        "paper: the stages take turns every 10 steps; adaptive: more steps for what still earns.", Schedule.PAPER
+        "paper: the stages take turns every 10 steps; opening: the same behind the likeliest steps of both; adaptive: "
+        "more steps for what still earns.",
+        Schedule.OPENING,
     )
     steps: tuple[int, int] = _option(
         "Steps of Stage I and Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.",

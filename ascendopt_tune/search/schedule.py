@@ -1,6 +1,7 @@
 """Which stage gets the next steps.
 
 ``paper``: every round has U Stage-I steps, then S Stage-II steps (Algorithm 1; 10 and 10, 40 evaluations in all).
+``opening``: as many, but the first round begins with a few of each stage, when the likeliest of both are still to come.
 ``adaptive``: short rounds; each stage's share follows from what it earned for an evaluation of the round before. A
 stage never falls below one step a round, so it can come back when the other one has changed the pair.
 """
@@ -14,6 +15,7 @@ from ..nouns.run_options import Schedule
 from ..nouns.trial import Trial
 
 SCHEDULES = tuple(s.value for s in Schedule)
+_OPENING = ((2, 2), (1, 3))  # (stage, steps): the kernel's first, as fewer cores pay when they start faster
 _ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40
 
 
@@ -22,8 +24,20 @@ def plan(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) -> lis
 
     A function of the history, so that a resumed run plans as the uninterrupted one.
     """
-    if schedule == Schedule.PAPER or len(wanted) < 2:
-        return list(wanted.items())
+    if schedule == Schedule.ADAPTIVE and len(wanted) > 1:
+        return _by_earnings(wanted, history)
+    if schedule == Schedule.OPENING and len(wanted) > 1 and all(t.round == 0 for t in history):
+        return _opened(wanted)
+    return list(wanted.items())
+
+
+def _opened(wanted: dict[int, int]) -> list[tuple[int, int]]:
+    """The first round: ``_OPENING``, and what is left of each stage's steps behind it, Stage II's first."""
+    opening = [(stage, min(steps, wanted[stage])) for stage, steps in _OPENING]
+    return opening + [(stage, wanted[stage] - steps) for stage, steps in opening]
+
+
+def _by_earnings(wanted: dict[int, int], history: Sequence[Trial]) -> list[tuple[int, int]]:
     earned = earnings(history)
     total = sum(earned.get(stage, 0.0) for stage in wanted)
     if total <= 0:

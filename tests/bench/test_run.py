@@ -165,8 +165,9 @@ def test_variants_are_run_only_when_they_are_named(name: str) -> None:
         keeps_to_the_rules(VARIANTS[name])
 
 
-def test_the_adaptive_variant_changes_the_stage_before_the_paper_does() -> None:
-    assert {t.stage for t in METHODS["full"](FakeSubject(), 0, 10)[1:]} == {1}
+def test_other_schedules_change_the_stage_before_the_papers_does() -> None:
+    assert {t.stage for t in METHODS["full-paper"](FakeSubject(), 0, 10)[1:]} == {1}
+    assert {t.stage for t in METHODS["full"](FakeSubject(), 0, 10)[1:]} == {1, 2}
     assert {t.stage for t in METHODS["full-adaptive"](FakeSubject(), 0, 10)[1:]} == {1, 2}
 
 

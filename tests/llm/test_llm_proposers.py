@@ -63,7 +63,7 @@ def evaluate(candidate: Candidate) -> Outcome:
 
 
 def search(proposers: Sequence[Proposer], budget: int = 10, operator: Operator = ADD, **more: Any) -> SearchResult:
-    options = SearchOptions(**{"budget": budget, "parallel": 1, **more.pop("options", {})})
+    options = SearchOptions(**{"budget": budget, "parallel": 1, "schedule": "paper", **more.pop("options", {})})
     case = Case((SPEC, SPEC), (SPEC,))
     return Search(operator, case, load_chip("ascend910b2"), proposers, one_by_one(evaluate), options, **more).run()
 

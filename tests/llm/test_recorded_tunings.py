@@ -34,6 +34,7 @@ def tune(told: Recording, evaluations: int, folder: Path, kept: Path, **endpoint
         folder.mkdir()
         shutil.copy(kept, journal)
     options: dict[str, Any] = {"warm_start": False, "workers": 1, "resume": True, "budget": evaluations}
+    options["schedule"] = "paper"  # as it was recorded
     return tune_case(
         told.load(), told.case, proposer="llm", endpoint=end, cache=cache, journal=journal,
         progress=lambda _: shutil.copy(journal, kept), **options,

@@ -62,7 +62,7 @@ def test_a_replayed_conversation_tunes_an_operator(server: Server, tune: Tune, o
         (REFINE, edit(KERNEL, ADD, "    Add(zLocal, xLocal, xLocal, count);", "one operand less")),
         ("Addd", edit(KERNEL, ADD.replace("Add(", "Addd("), ADD + "  // one instruction", "the API that exists")),
     )
-    record = tune(budget=6)
+    record = tune(budget=6, schedule="paper")
     trials = by_change(record)
     repaired = "a faster addition; repaired: the API that exists"
     assert {change: type(t.outcome).__name__ for change, t in trials.items()} == {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune.evaluate.bound import NeededWork, bound_of, bound_us, hap, least, mean_hap, work
+from ascendopt_tune.evaluate.bound import NeededWork, bound_of, bound_us, hap, least, mean_hap, paying_cores, work
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import Chip, load_chip
 from ascendopt_tune.nouns.profile import Profile
@@ -81,3 +81,31 @@ def test_the_score_is_cann_benchs() -> None:
     assert hap(2.0, 1.0, 2.0) is None
     assert mean_hap([(10.0, 10.0, 2.0), (10.0, 2.0, 2.0), (2.0, 1.0, 2.0)]) == 0.75
     assert mean_hap([]) is None
+
+
+def launched(blocks: int, moved: float, vector_us: float, waited_us: float) -> Profile:
+    """On so many cores, each with its share of ``moved`` bytes in and out and so much vector work."""
+    counters = {"mte2_bytes": moved, "mte3_bytes": moved, "vec_instructions": 0.0, "core_start_us": waited_us}
+    return Profile(9.0, aiv_time_us=4.0, aiv_vec_time_us=vector_us, block_dim=blocks, counters=counters)
+
+
+def test_little_work_pays_for_few_cores_and_much_for_all() -> None:
+    late = 1.7  # us that the mean of 40 cores waits
+    assert paying_cores(launched(40, 1e3, 0.01, late), CHIP) == 4  # the first turn of cores costs no more than one core
+    few = paying_cores(launched(40, 256e3, 0.05, late), CHIP)
+    more = paying_cores(launched(40, 2048e3, 0.4, late), CHIP)
+    assert few is not None
+    assert more is not None
+    assert 4 < few < more < 40
+    assert paying_cores(launched(40, 100e6, 20.0, late), CHIP) == 40
+
+
+def test_a_longer_start_pays_for_fewer_cores() -> None:
+    early, late = (paying_cores(launched(40, 1024e3, 0.2, waited), CHIP) for waited in (0.7, 2.5))
+    assert early is not None
+    assert late is not None
+    assert late < early
+
+
+def test_what_no_profile_tells_is_no_number_of_cores() -> None:
+    assert paying_cores(Profile(9.0, block_dim=8), CHIP) is None

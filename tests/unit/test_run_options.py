@@ -35,7 +35,7 @@ def test_what_is_not_given_is_what_the_environment_says() -> None:
         ("max_seconds", -1, "a number or nothing, at least 0"),
         ("target", "gpu", "one of auto, virtual, npu"),
         ("proposer", "nobody", "one of rules, llm, both"),
-        ("schedule", "quick", "Known ones: paper, adaptive"),
+        ("schedule", "quick", "Known ones: opening, paper, adaptive"),
         ("chip", 910, "text"),
         ("steps", 3, "two counts"),
     ],
@@ -69,7 +69,7 @@ def test_a_group_is_a_flag_for_each_of_its_options() -> None:
     def command(run: RunOptions, flags: CaseFlags, other: int = 1) -> None:
         print(run.budget, run.schedule, run.steps, run.warm_start, run.max_seconds, flags.attr, other)
 
-    assert told(command) == f"40 {Schedule.PAPER} (10, 10) True None [] 1\n"
+    assert told(command) == f"40 {Schedule.OPENING} (10, 10) True None [] 1\n"
     words = ["--budget", "5", "--schedule", "adaptive", "--steps", "4,0", "--cold", "--max-seconds", "2"]
     assert told(command, *words, "--attr", "dim=1", "--other", "2") == "5 adaptive (4, 0) False 2.0 ['dim=1'] 2\n"
     assert told(command, "--budget", "0").startswith("2 ")

@@ -143,7 +143,8 @@ def test_gain_below_the_minimum_is_no_win() -> None:
 def test_stages_alternate_and_inherit_the_best_pair() -> None:
     one = Scripted([f"t{i} {99 - i}" for i in range(9)], stage=1, name="one")
     two = Scripted([f"k{i} {80 - i}" for i in range(9)], stage=2, name="two")
-    result = search([one, two], options=SearchOptions(budget=11, stage1_steps=3, stage2_steps=2)).run()
+    options = SearchOptions(11, stage1_steps=3, stage2_steps=2, schedule="paper")
+    result = search([one, two], options=options).run()
     assert [t.stage for t in result.history] == [0, 1, 1, 1, 2, 2, 1, 1, 1, 2, 2]
     assert [t.round for t in result.history] == [0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
     assert result.history[4].candidate.pair.tiling["op_host/t.cpp"] == "t2 97"
@@ -151,26 +152,26 @@ def test_stages_alternate_and_inherit_the_best_pair() -> None:
 
 
 @pytest.mark.parametrize(("steps", "stages"), [((3, 0), [1] * 6), ((0, 3), [2] * 6), ((1, 2), [1, 2, 2, 1, 2, 2])])
-@pytest.mark.parametrize("schedule", ["paper", "adaptive"])
+@pytest.mark.parametrize("schedule", ["paper", "adaptive", "opening"])
 def test_a_stage_may_be_left_out(schedule: str, steps: tuple[int, int], stages: list[int]) -> None:
     one = Scripted([f"t{i} 99" for i in range(9)], stage=1)
     two = Scripted([f"k{i} 99" for i in range(9)], stage=2)
     options = SearchOptions(budget=7, stage1_steps=steps[0], stage2_steps=steps[1], schedule=schedule)
     result = search([one, two], options=options).run()
     found = [t.stage for t in result.history[1:]]
-    assert found == stages or (schedule == "adaptive" and 0 not in steps)
+    assert found == stages or (schedule != "paper" and 0 not in steps)
 
 
 @pytest.mark.parametrize(("steps", "stages"), [((2, 2), [3, 3, 1, 1, 2, 2, 3, 3, 1]), ((2, 0), [1] * 9)])
 def test_joint_moves_come_first_where_both_programs_may_change(steps: tuple[int, int], stages: list[int]) -> None:
     proposers = [Scripted([f"{n}{i} 99" for i in range(9)], stage=n) for n in (1, 2, JOINT)]
-    options = SearchOptions(budget=10, stage1_steps=steps[0], stage2_steps=steps[1], joint_steps=2)
+    options = SearchOptions(10, stage1_steps=steps[0], stage2_steps=steps[1], joint_steps=2, schedule="paper")
     assert [t.stage for t in search(proposers, options=options).run().history[1:]] == stages
 
 
 def test_a_stage_without_ideas_gives_its_steps_away() -> None:
     one, two = Scripted(["b 90"], stage=1), Scripted([f"k{i} {80 - i}" for i in range(9)], stage=2)
-    result = search([one, two], options=SearchOptions(budget=8, stage1_steps=3, stage2_steps=3)).run()
+    result = search([one, two], options=SearchOptions(8, stage1_steps=3, stage2_steps=3, schedule="paper")).run()
     assert [t.stage for t in result.history] == [0, 1] + [2] * 6
     assert result.stop == "budget"
 
@@ -375,8 +376,20 @@ def test_the_adaptive_schedule_goes_where_something_is_earned() -> None:
     assert adaptive.best.time_us < paper.best.time_us
 
 
-def test_an_adaptive_run_is_resumed_exactly(tmp_path: Path) -> None:
-    options, file = SearchOptions(budget=20, schedule="adaptive"), tmp_path / "run.jsonl"
+def test_the_opening_has_the_likeliest_of_both_stages_and_takes_no_step_from_either() -> None:
+    def stages(budget: int, schedule: str, steps: tuple[int, int] = (10, 10)) -> list[int]:
+        proposers = [Scripted([f"{n}{i} 99" for i in range(40)], stage=n) for n in (1, 2)]
+        options = SearchOptions(budget, stage1_steps=steps[0], stage2_steps=steps[1], schedule=schedule)
+        return [t.stage for t in search(proposers, options=options).run().history[1:]]
+
+    assert stages(21, "opening") == [2, 2, 1, 1, 1] + [2] * 8 + [1] * 7
+    assert stages(41, "opening")[20:] == stages(41, "paper")[20:], "rounds behind the first are the paper's"
+    assert stages(5, "opening", (1, 1)) == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "opening"])
+def test_a_run_by_another_schedule_is_resumed_exactly(schedule: str, tmp_path: Path) -> None:
+    options, file = SearchOptions(budget=20, schedule=schedule), tmp_path / "run.jsonl"
 
     def proposers() -> list[Proposer]:
         return [Scripted([f"t{i} {99 - i}" for i in range(20)]), Scripted([f"k{i} {90 - i}" for i in range(20)], 2)]
@@ -390,7 +403,7 @@ def test_an_adaptive_run_is_resumed_exactly(tmp_path: Path) -> None:
 
 
 def test_an_unknown_schedule_is_refused() -> None:
-    with pytest.raises(CaseError, match="paper, adaptive"):
+    with pytest.raises(CaseError, match="opening, paper, adaptive"):
         SearchOptions(schedule="random")
 
 

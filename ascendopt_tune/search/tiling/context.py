@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...evaluate.bound import paying_cores
 from ...nouns.case import DTYPES, TensorSpec, flatten
+from ...nouns.outcome import Timed
 from ...sources.cpp import Edit
 from ..proposer import SearchState
 from .slice import EvolvableSite
@@ -68,6 +70,7 @@ class Context:
     cube: CubeCores
     result_bytes: int = 2  # of an element of the first output
     queues: bool = True  # the kernel's buffers are queues
+    paying_cores: int | None = None  # as many as the incumbent's work is worth; None: its profile doesn't tell
 
     @staticmethod
     def of(state: SearchState) -> Context:
@@ -86,7 +89,13 @@ class Context:
             cube=CubeCores.of(state.chip.values),
             result_bytes=DTYPES[flatten(state.case.outputs)[0].dtype][0] if state.case.outputs else 2,
             queues=_has_queues(state.incumbent.candidate.pair.kernel),
+            paying_cores=_paying_cores(state),
         )
+
+
+def _paying_cores(state: SearchState) -> int | None:
+    outcome = state.incumbent.outcome
+    return paying_cores(outcome.profile.detail, state.chip) if isinstance(outcome, Timed) else None
 
 
 def _has_queues(kernel: Mapping[str, str]) -> bool:

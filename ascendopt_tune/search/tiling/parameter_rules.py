@@ -16,14 +16,18 @@ from .slice import EvolvableSite, Template
 
 _MARKED = 2.0  # promise of a value that a mark proposes
 # How an edit of a purpose that makes the number larger changes the use of the Unified Buffer.
+_PAYING = 2.0  # promise of the core count that a launch's profile speaks for
 _PRESSURE = {"tile_length": 1, "buffer_num": -1, "ub_share": -1, "ub_reserve": -1}
 
 
 def core_counts(context: Context, current: int | None) -> list[tuple[int, float]]:
-    """(cores, promise): all cores, even splits of the case's rows, then fractions and the neighbours of ``current``."""
+    """(cores, promise): as many as the work is worth, all cores, even splits of the case's rows, then fractions and the
+    neighbours of ``current``."""
     n = context.cores
     ladder = [(n, 1.0), *((e, 0.9) for e in context.even_cores[-2:]), (n // 2, 0.8), (3 * n // 4, 0.6), (n // 4, 0.6)]
     ladder += [(n // 8, 0.4), (1, 0.2)]
+    if context.paying_cores is not None:
+        ladder.append((context.paying_cores, _PAYING))
     if current is not None:
         ladder += [(current * 2, 0.8), (current // 2, 0.7), (current - 1, 0.05), (current * 4, 0.4)]
         ladder += [(3 * current // 4, 0.5), (5 * current // 4, 0.4)] if current < n else []
