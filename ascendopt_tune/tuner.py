@@ -17,7 +17,7 @@ from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
 from .errors import NoWorkingCandidate, OutOfTime
 from .evaluate.bound import bound_of
-from .evaluate.diagnosis import waves_json
+from .evaluate.cores import waves_json
 from .evaluate.evaluator import Evaluator
 from .evaluate.gate import Gate
 from .evaluate.joint import JointGate, WeightedCase, baseline_profiles, heaviest

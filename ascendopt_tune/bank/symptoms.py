@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..evaluate.diagnosis import cores_used, diagnose
+from ..evaluate.cores import cores_used
+from ..evaluate.diagnosis import diagnose
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
 from ..search.kernel.motifs import KernelProgram

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ..errors import HostProgramError, ToolchainError
 from ..files import write_whole
-from ..nouns.operator import Operator, Pair
+from ..nouns.operator import SHARED, Operator, Pair
 from . import blocks, knobs
 from .blocks import BlockId
 from .host_program import HostProgram, TilingResult
@@ -184,7 +184,8 @@ class _Build:
         own = [d.relative_to(operator.root) for d in operator.host_include_dirs if d.is_relative_to(operator.root)]
         includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
         self.library_flags = [*_FLAGS, *includes, f"-I{toolkit.include}"]
-        self.flags = [*_FLAGS, *(f"-I{self.staged / d}" for d in own), *includes, f"-I{toolkit.include}"]
+        mine = [self.staged / SHARED, *(self.staged / d for d in own)]
+        self.flags = [*_FLAGS, *(f"-I{d}" for d in mine), *includes, f"-I{toolkit.include}"]
         self.flags.append(f"-fmacro-prefix-map={self.staged}={operator.root}")
         headers = {p: t for p, t in pair.tiling.items() if p not in operator.host_sources}
         common = [toolkit.version, compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]

@@ -12,7 +12,8 @@ from rich.console import Console
 from ..build.toolkit import find
 from ..errors import CaseError, HostProgramError
 from ..evaluate.bound import bound_of
-from ..evaluate.diagnosis import diagnose, waves_json, waves_note
+from ..evaluate.cores import waves_json, waves_note
+from ..evaluate.diagnosis import diagnose
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator

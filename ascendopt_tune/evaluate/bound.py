@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from ..nouns.case import Case, flatten
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
-from .diagnosis import cores_there, cores_used, turn_us, turns
+from .cores import cores_there, cores_used, turn_us, turns
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ that knows less (msprof doesn't tell who waited for whom) leads to fewer finding
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
+from .bound import paying_cores
+from .cores import cores_there, cores_used, turn_us, turns
 
 # Shares from which on something counts as the bound. Chosen so that the kernels of tests/vnpu/test_diagnosis.py, each
 # built around one bottleneck, are told apart with room on both sides.
@@ -91,37 +92,6 @@ def _active(profile: Profile) -> float:
 def _busiest_memory(profile: Profile, chip: Chip) -> Bandwidth:
     """The memory nearest to its peak; of nothing, where the profile doesn't tell bytes."""
     return max(bandwidths(profile, chip), key=lambda b: b.share, default=Bandwidth("", 0.0, 0.0))
-
-
-def cores_there(profile: Profile, chip: Chip) -> int:
-    """Cores that the chip has of the kind the profile is of; of a mixed kernel groups that it runs at once."""
-    if profile.kind == "mix":
-        return min(int(chip.values["core.aic"]), int(chip.values["core.aiv"]) // max(profile.vectors_per_block, 1))
-    return int(chip.values[f"core.{profile.kind}"])
-
-
-def cores_used(profile: Profile, chip: Chip) -> int:
-    """Cores, of a mixed kernel groups, that had a block to run."""
-    return min(profile.block_dim, cores_there(profile, chip))
-
-
-def waves(profile: Profile, chip: Chip) -> int:
-    """How often a core takes a block until all blocks have run; 1 where every block has a core of its own."""
-    return max(1, math.ceil(profile.block_dim / cores_there(profile, chip)))
-
-
-def waves_note(profile: Profile, chip: Chip) -> str:
-    """What has to be said of a launch with more blocks than the chip has cores; else nothing."""
-    number = waves(profile, chip)
-    if number == 1:
-        return ""
-    return f"{profile.block_dim} blocks on {cores_there(profile, chip)} cores: they run in {number} waves"
-
-
-def waves_json(profile: Profile, chip: Chip) -> dict[str, int | str]:
-    """The fields of a JSON record: ``waves``, and a ``note`` where there are several."""
-    note = waves_note(profile, chip)
-    return {"waves": waves(profile, chip), **({"note": note} if note else {})}
 
 
 def stalls(profile: Profile) -> list[tuple[str, float]]:
@@ -220,6 +190,12 @@ def _empty(profile: Profile, chip: Chip) -> Finding:
     )
 
 
+def _worth(profile: Profile, chip: Chip) -> str:
+    """How many cores the launch's bytes and instructions pay for, where that is fewer than it has."""
+    cores = paying_cores(profile, chip)
+    return f" (what there is to do pays for about {cores})" if cores and cores < cores_used(profile, chip) else ""
+
+
 def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     task, core, counters = profile.task_duration_us, working(profile), profile.counters
     longest = counters.get("block_time_max_us", profile.core_time_us)
@@ -231,7 +207,7 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "launch",
             f"Launch bound: the task takes {task:.1f} us, of which a core works {core:.1f} us; the rest is launching "
             f"the task and starting {used} cores",
-            "Start fewer cores, or do more in one launch (fuse operators, take larger inputs)",
+            f"Start fewer cores{_worth(profile, chip)}, or do more in one launch (fuse operators, take larger inputs)",
         )
     elif used <= _FEW_CORES * there:
         more, saved = _more_cores(profile, chip)
@@ -263,29 +239,6 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             "Give every core the same amount of work: spread the remainder over all cores, cut finer",
         )
     yield from _on_one_core(profile, chip)
-
-
-def turns(cores: int, chip: Chip) -> int:
-    """Cores wait for their first instructions in turns of some at a time (``launch.at_once``): in how many."""
-    return -(-cores // int(chip.values.get("launch.at_once", 1)))
-
-
-def turn_us(profile: Profile, chip: Chip) -> float:
-    """Microseconds that each turn of cores starts later than the one before.
-
-    What the mean core waited says it: (1 + ... + turns) / turns of them, less what it was handed out later.
-    """
-    at_once, fetch, head, operator_head, dispatch = (
-        float(chip.values.get(f"launch.{key}", 0))
-        for key in ("at_once", "fetch_us", "core_head_us", "operator_head_us", "dispatch_us")
-    )
-    used = cores_used(profile, chip)
-    mean = (turns(used, chip) + 1) / 2
-    waited = profile.counters.get("core_start_us", 0.0) - head + dispatch * (used - 1) / 2
-    # Kernels with tiling data, which take more to fetch, begin later on every core as well.
-    if waited > operator_head + at_once * fetch * mean:
-        waited -= operator_head
-    return max(0.0, waited) / mean
 
 
 def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:

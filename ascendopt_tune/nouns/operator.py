@@ -64,6 +64,8 @@ class Signature:
         return f"{self.op_type}({', '.join(parts)}) -> {', '.join(p.name for p in self.outputs)}"
 
 
+#: Folder of a pair's files that lie outside of the operator's.
+SHARED = "shared"
 #: Characters of all sources of a pair: what every step, from reading to compiling, gets through in seconds.
 SOURCE_LIMIT = 4 << 20
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..evaluate.diagnosis import bandwidths, cores_used
+from ..evaluate.cores import cores_used
+from ..evaluate.diagnosis import bandwidths
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
 from .plot import COLOURS, GREY, Plot, Scale

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..evaluate.bound import bound_text
-from ..evaluate.diagnosis import bandwidths, cores_there, cores_used, diagnose, stalls, waves_note, working
+from ..evaluate.cores import cores_there, cores_used, waves_note
+from ..evaluate.diagnosis import bandwidths, diagnose, stalls, working
 from ..nouns.case import Case
 from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Operator

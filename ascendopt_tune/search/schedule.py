@@ -15,7 +15,7 @@ from ..nouns.run_options import Schedule
 from ..nouns.trial import Trial
 
 SCHEDULES = tuple(s.value for s in Schedule)
-_OPENING = ((2, 2), (1, 3))  # (stage, steps): the kernel's first, as fewer cores pay when they start faster
+_OPENING = ((2, 2), (1, 4))  # (stage, steps): the kernel's first, as fewer cores pay when they start faster
 _ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40
 
 

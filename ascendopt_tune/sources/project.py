@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..errors import OperatorError
 from ..files import read_plain, resolved
-from ..nouns.operator import SOURCE_LIMIT, DirectLaunch, Operator, Pair
+from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 
 _SHOWN = 4  # operators that a message names
@@ -25,6 +25,7 @@ _KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+)\)(.*__global__.*)$", 
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
 _TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
+_TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
 _OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
 _FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -58,10 +59,13 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     if not own and not shared:
         raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
     # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
-    common = tuple((f"shared/{p.name}", p) for p in shared)
+    common = tuple((f"{SHARED}/{p.name}", p) for p in shared)
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
     repository = _used(shared_include_dirs(root), {**host, **kernel})
+    # So is the header that says what their tiling data are, and what leads to it.
+    definitions = _shared_definitions(root, host, (*rules.include_dirs, *repository))
+    host |= {key: _read(path) for key, path in definitions}
     # So are headers of the kernel that lie in a folder several operators include.
     headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
     kernel |= {key: _read(path) for key, path in headers}
@@ -72,7 +76,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
-        shared_sources=common + headers,
+        shared_sources=common + definitions + headers,
         library_sources=rules.library_sources,
         host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
@@ -279,6 +283,34 @@ def _shared_headers(
             found[f"{folder}/{name}"] = header
             pending.append((header, _read(header)))
     return tuple(found.items())
+
+
+def _shared_definitions(root: Path, host: dict[str, str], include_dirs: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
+    """(key, file) of headers outside ``root`` that define tiling data, and of what includes them or they include.
+
+    None at all where one of them includes something by a path out of its folder: it would not be found from its place.
+    """
+    found: dict[str, Path] = {}
+    for included in dict.fromkeys(name for text in host.values() for name in _INCLUDE.findall(text)):
+        together: dict[str, Path] = {}
+        pending: list[tuple[tuple[str, Path] | None, str]] = [(None, included)]
+        while pending:
+            beside, name = pending.pop()
+            key, header = _definition(beside, name, include_dirs)
+            if header is None or key in together or header.is_relative_to(root):
+                continue
+            together[key] = header
+            pending += [((key, header), more) for more in _INCLUDE.findall(_read(header))]
+        if any(_TILING_DATA.search(_read(p)) for p in together.values()):
+            found |= together
+    return () if any(".." in key for key in found) else tuple(found.items())
+
+
+def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequence[Path]) -> tuple[str, Path | None]:
+    """Key and file of what is included as ``name``, by the header ``beside`` (its key and file) or by a source."""
+    if beside is not None and (beside[1].parent / name).is_file():
+        return str(PurePosixPath(beside[0]).parent / name), beside[1].parent / name
+    return f"{SHARED}/{name}", next((d / name for d in include_dirs if (d / name).is_file()), None)
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

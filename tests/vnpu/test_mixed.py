@@ -16,7 +16,8 @@ import pytest
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError
-from ascendopt_tune.evaluate.diagnosis import cores_there, cores_used, diagnose, stalls, working
+from ascendopt_tune.evaluate.cores import cores_there, cores_used
+from ascendopt_tune.evaluate.diagnosis import diagnose, stalls, working
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.verdict import hazard_text

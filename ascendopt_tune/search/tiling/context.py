@@ -70,6 +70,9 @@ class Context:
     cube: CubeCores
     result_bytes: int = 2  # of an element of the first output
     queues: bool = True  # the kernel's buffers are queues
+    blocks: int | None = None  # of the incumbent's launch
+    task_us: float | None = None  # what the incumbent takes
+    listed: int = 0  # tensors of the longest list among the case's arguments
     paying_cores: int | None = None  # as many as the incumbent's work is worth; None: its profile doesn't tell
 
     @staticmethod
@@ -89,8 +92,16 @@ class Context:
             cube=CubeCores.of(state.chip.values),
             result_bytes=DTYPES[flatten(state.case.outputs)[0].dtype][0] if state.case.outputs else 2,
             queues=_has_queues(state.incumbent.candidate.pair.kernel),
+            blocks=_blocks(state),
+            task_us=state.incumbent.time_us,
+            listed=max((len(a) for a in state.case.inputs + state.case.outputs if isinstance(a, tuple)), default=0),
             paying_cores=_paying_cores(state),
         )
+
+
+def _blocks(state: SearchState) -> int | None:
+    outcome = state.incumbent.outcome
+    return outcome.profile.block_dim or None if isinstance(outcome, Timed) else None
 
 
 def _paying_cores(state: SearchState) -> int | None:

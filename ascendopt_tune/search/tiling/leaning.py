@@ -27,16 +27,17 @@ _MORE = {**{f"{f} up": 2.0 for f in _CORES}, "split": 1.5, "branch": 1.4, **{f"{
 _LONGER = {**{f"{f} up": 2.0 for f in _LENGTHS}, "ub_share down": 1.6, "ub_reserve down": 1.4, "more_tiles": 0.5}
 _SHORTER = {**{f"{f} down": 1.7 for f in _LENGTHS}, "more_tiles": 2.2, "even_tiles": 1.6, "buffer_num": 1.7}
 _EVEN = {"even_shares": 2.0, "even_tiles": 1.5, "used_cores": 1.6, "aligned_shares": 0.7, "core_count": 1.3}
+_SHORT_LISTS = {"tiling_list down": 2.0}
 _ALIGNED = {"alignment": 1.8, "aligned_shares": 1.8}
 #: Finding -> family (and direction) -> factor.
 _HELP: Mapping[str, Mapping[str, float]] = {
-    "launch": _FEWER,
+    "launch": {**_FEWER, **_SHORT_LISTS},
     "few cores": {**_MORE, "more_tiles": 1.4, "tile_length down": 1.4},
     "imbalance": _EVEN,
     "synchronization": _FEWER,
     "no overlap": _SHORTER,
     "scalar round trips": _LONGER,
-    "scalar": _LONGER,
+    "scalar": {**_LONGER, **_SHORT_LISTS},
     "vector barriers": _LONGER,
     "short vector instructions": _LONGER,
     "small copies": {**_LONGER, "swapped_axes": 1.3},

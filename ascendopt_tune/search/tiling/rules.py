@@ -21,7 +21,7 @@ from ...sources.cpp import apply_edits, breaks_syntax
 from ..learning import FASTER, Boundaries, verdict
 from ..mutation import Mutation
 from ..proposer import SearchState
-from . import cube_rules, logic_rules, parameter_rules, split_rules
+from . import cube_rules, list_rules, logic_rules, parameter_rules, split_rules
 from .context import Context
 from .leaning import Leaning
 from .marked import on_template
@@ -43,6 +43,7 @@ RULES = (
     split_rules.swapped_axes,
     split_rules.tiling_keys,
     split_rules.workspace,
+    list_rules.shorter_lists,
     cube_rules.base_blocks,
     cube_rules.tiling_class,
 )
