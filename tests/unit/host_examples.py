@@ -115,3 +115,18 @@ def write_operator(folder: Path, host: str = HOST_CPP, kernel: str = KERNEL_CPP)
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root
+
+
+def write_shared_tiling(folder: Path) -> tuple[Path, Path]:
+    """``scale_rows`` with its tiling data in a header of the repository: (its folder, the repository's headers)."""
+    root = write_operator(folder / "src")
+    shared = folder / "src" / "common" / "inc"
+    (shared / "rows" / "more").mkdir(parents=True)
+    (root / "op_host" / "scale_rows_tiling.h").rename(shared / "rows" / "more" / "data.h")
+    (shared / "rows" / "tiling.h").write_text('#include "more/data.h"\n#include "register/op_def_registry.h"\n')
+    (shared / "rows" / "other.h").write_text("int other();\n")
+    host = root / "op_host" / "scale_rows.cpp"
+    text = host.read_text().replace('"scale_rows_tiling.h"', '"rows/tiling.h"\n#include "rows/other.h"')
+    host.write_text(text)
+    (root / "CMakeLists.txt").write_text(f"target_include_directories(optiling PRIVATE {shared})\n")
+    return root, shared

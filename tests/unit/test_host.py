@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from host_examples import HOST_CPP, write_operator
+from host_examples import HOST_CPP, write_operator, write_shared_tiling
 
 from ascendopt_tune.build import host
 from ascendopt_tune.build.host import HostProgram, compile_host, dtype_column
@@ -54,6 +55,18 @@ def test_describe_gives_the_definition(program: HostProgram) -> None:
     assert signature.outputs[0].dtypes == ("float32", "bfloat16")
     assert signature.has_infer_shape
     assert signature.has_tiling
+
+
+def test_tiling_data_of_a_shared_header_are_the_pairs(tmp_path: Path, out_dir: Path) -> None:
+    """Though the header lies where it lies: a list that the pair makes shorter is shorter for kernel and host."""
+    operator = load_project(write_shared_tiling(tmp_path)[0])
+    header = "shared/rows/more/data.h"
+    text = operator.baseline.tiling[header]
+    shorter = operator.baseline.with_tiling(header, text.replace("(uint32_t, 3, list)", "(uint32_t, 2, list)"))
+    for pair, count in ((operator.baseline, 3), (shorter, 2)):
+        with closing(compile_host(operator, pair, virtual(), out_dir)) as program:
+            (found,) = [s for s in program.describe().tiling_structs if s.name == "ScaleRowsTilingData"]
+            assert {f.name: f.count for f in found.fields}["list"] == count
 
 
 def test_tiling_structs_are_laid_out_as_the_kernel_reads_them(program: HostProgram) -> None:

@@ -6,7 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from host_examples import write_operator
+from host_examples import write_operator, write_shared_tiling
 
 from ascendopt_tune.errors import OperatorError
 from ascendopt_tune.sources.project import load_direct, load_project
@@ -74,6 +74,21 @@ def test_lists_of_op_host_count_where_the_build_gets_there(tmp_path: Path, whole
     assert operator.auto_sync == (not read)
     assert ("op_host/scale_rows_proto.cpp" in operator.host_sources) == (not read)
     assert "op_host/scale_rows_tiling.cpp" in operator.host_sources
+
+
+def test_a_shared_header_that_defines_tiling_data_is_part_of_the_pair(tmp_path: Path) -> None:
+    root, shared = write_shared_tiling(tmp_path)
+    operator = load_project(root)
+    keys = {"shared/rows/tiling.h": shared / "rows/tiling.h", "shared/rows/more/data.h": shared / "rows/more/data.h"}
+    assert dict(operator.shared_sources) == keys
+    assert all(operator.baseline.tiling[key] == path.read_text() for key, path in keys.items())
+    assert operator.host_sources == ("op_host/scale_rows.cpp",), "headers are not compiled on their own"
+
+
+def test_shared_headers_that_lead_out_of_their_folder_stay_where_they_are(tmp_path: Path) -> None:
+    root, shared = write_shared_tiling(tmp_path)
+    (shared / "rows" / "tiling.h").write_text('#include "../rows/more/data.h"\n')
+    assert load_project(root).shared_sources == ()
 
 
 def test_bodies_of_a_neighbours_header_are_built_with_the_operator(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ CLASS = (
 )
 
 # (rule, body, what the changed program has)
+LIST = "TILING_DATA_FIELD_DEF_ARR(int64_t, {}, list);"
 ROWS = [
     # block dim
     ("core_count", "t.set_a(m / p);", "p = (platform.GetCoreNumAiv() < 20 ? platform.GetCoreNumAiv() : 20);"),
@@ -107,6 +108,7 @@ ROWS = [
     ("workspace", "t.set_a(m); size_t* w = context->GetWorkspaceSizes(1); size_t s = n * p; w[0] = s;", "s = n;"),
     # cube cores: base block and packet at once; what a tiling class is told
     ("base_blocks", BASE, "baseM = 64, baseN = 192, baseK = 64, stepK = 8;"),
+    ("shorter_lists", f"{LIST.format(50)} t.set_a(m);", LIST.format(20)),
     ("tiling_class", CLASS, "c.SetFixSplit(-1, -1, -1); if (c.GetTiling(t)"),
     ("tiling_class", CLASS, "c.SetFixSplit(64, 128, -1); c.SetSingleShape(64, 128, -1); if (c.GetTiling(t)"),
     ("tiling_class", CLASS, "c.SetTraverse(matmul_tiling::MatrixTraverse::FIRSTN); if (c.GetTiling(t)"),
@@ -125,6 +127,7 @@ NOTHING = [
     ("workspace", "t.set_a(m); size_t* w = context->GetWorkspaceSizes(1); w[0] = 16 * 1024 * 1024;"),
     ("base_blocks", "uint64_t baseM = 128; uint64_t baseN = 256; t.set_a(m / baseM + n / baseN);"),
     ("tiling_class", "Other c; c.GetTiling(t); t.set_a(m);"),
+    ("shorter_lists", f"{LIST.format(20)} t.set_a(m);"),
     ("branches", "uint64_t q = m < p ? m : p; t.set_a(q);"),  # the smaller of two is no decision
 ]
 
@@ -132,7 +135,7 @@ NOTHING = [
 def state(files: dict[str, str], kernel: dict[str, str]) -> SearchState:
     operator = Operator("op", Path(), "k", "op_kernel/k.cpp", Pair(files, kernel))
     spec = TensorSpec("float16", (64, 4096))
-    trial = Trial(Candidate(0, operator.baseline, None, "baseline", ""), Timed(Profile(100.0)))
+    trial = Trial(Candidate(0, operator.baseline, None, "baseline", ""), Timed(Profile(100.0, block_dim=20)))
     return SearchState(operator, Case((spec,), (spec,)), load_chip("ascend910b4"), None, trial, trial, (trial,), 0)
 
 
