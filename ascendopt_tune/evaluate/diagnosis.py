@@ -210,7 +210,7 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
             f"Start fewer cores{_worth(profile, chip)}, or do more in one launch (fuse operators, take larger inputs)",
         )
     elif used <= _FEW_CORES * there:
-        more, saved = _more_cores(profile, chip)
+        more, saved = more_cores(profile, chip)
         if saved > _PAYS * task:
             yield Finding(
                 "few cores",
@@ -241,7 +241,7 @@ def _findings(profile: Profile, chip: Chip) -> Iterator[Finding]:
     yield from _on_one_core(profile, chip)
 
 
-def _more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
+def more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
     """How many cores would end soonest if the same work were split over them evenly, and the microseconds that saves.
 
     Cores start in turns, each later by what fetching their first instructions takes; and memory needs its time for the

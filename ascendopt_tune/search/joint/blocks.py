@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ...evaluate.diagnosis import more_cores
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move
 from ...sources.cpp import Edit
@@ -33,7 +34,8 @@ def blocks(material: Material) -> Iterator[JointMove]:
     turns = outcome.profile.detail.counters.get("mte3_copies")
     if turns == 0.0:
         return  # the scalar unit writes the results, and the first block of a group would do all of it
-    for group, promise in _groups(before, state.cores, turns):
+    best = more_cores(outcome.profile.detail, state.chip)[0]
+    for group, promise in _groups(before, state.cores, turns, best // before):
         launched = list(_launched(material.template, group))
         edits = dealt(material.kernel, group) if launched else ()
         if not edits:
@@ -54,10 +56,14 @@ def blocks(material: Material) -> Iterator[JointMove]:
             yield JointMove(edits, (*launched, *m.edits), both, (*moves, *m.moves), worth)
 
 
-def _groups(blocks: int, cores: int, turns: float | None) -> list[tuple[int, float]]:
-    """How many blocks may do the work of one, and how promising each number is."""
+def _groups(blocks: int, cores: int, turns: float | None, best: int) -> list[tuple[int, float]]:
+    """How many blocks may do the work of one, and how promising each number is.
+
+    ``best``: as many as would end soonest, were the work split evenly, their start paid.
+    """
     most = cores // blocks
     found = {most // 5: 0.4, most // 2: 0.5, most: 1.0}
+    found[best] = max(1.1, found.get(best, 0.0))
     if turns is not None and turns < cores:
         found[int(turns / blocks)] = 0.9  # a turn for each
     return sorted(((n, promise) for n, promise in found.items() if n > 1), key=lambda g: -g[1])
