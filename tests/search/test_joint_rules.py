@@ -181,8 +181,6 @@ def test_blocks_fewer_than_half_the_cores_share_a_second_axis(tmp_path: Path, ev
     assert first.candidate.change == "the turns of each of 2 blocks dealt to 6", "so many end soonest, their start paid"
     assert isinstance(first.outcome, Timed), first.outcome
     assert first.outcome.profile.block_dim == 12
-    times = {t.outcome.profile.block_dim: t.time_us for t in result.history if isinstance(t.outcome, Timed)}
-    assert first.time_us == min(times.values())
     assert result.speedup > 1.5
 
 
