@@ -151,6 +151,7 @@ def check_option(name: str, value: object) -> None:
         raise SettingsError(f"unknown option {name!r}.", f"Known ones: {', '.join(declarations())}.")
     kinds, declared = _kinds(name), declarations()[name]
     fits = type(value) in kinds or (type(value) is int and float in kinds)
+    fits = fits or (Schedule in kinds and value in list(Schedule))  # by its name
     fits = fits and (value is None or not declared.choices or value in declared.choices)
     low, high = declared.minimum, declared.maximum
     if fits and isinstance(value, (int, float)) and low is not None:

@@ -50,6 +50,13 @@ def test_an_unknown_option_names_the_known_ones() -> None:
         check_option("buget", 3)
 
 
+def test_a_schedule_may_be_given_by_its_name() -> None:
+    check_option("schedule", "paper")
+    assert RunOptions(schedule="paper").schedule is Schedule.PAPER  # type: ignore[arg-type]
+    with pytest.raises(CaseError, match="one of opening, paper, adaptive"):
+        check_option("schedule", "quick")
+
+
 def test_every_option_is_explained_and_has_a_flag() -> None:
     for name, declared in declarations().items():
         assert declared.text.endswith(".") or declared.choices, name
