@@ -122,15 +122,16 @@ def test_a_search_in_parts_is_the_whole_one(ops: Any, tmp_path: Path, monkeypatc
 
     said, say = lines()
     with override(cache_dir=tmp_path / "parts"):
-        # By a schedule whose batches end with each part.
-        report = aot.warmup(model, x, budget=4, schedule="paper", progress=say)
+        report = aot.warmup(model, x, budget=4, progress=say)
     assert {(c.finished, c.search) for c in report.cases} == {(True, "4 of 4 evaluations")}
     parts = [(line.split("/")[0], line.partition("up to ")[2].split(" ")[0]) for line in said if "up to" in line]
     assert parts[:2] == [("1", "2"), ("2", "2")], "breadth first"
-    assert sorted(parts[2:]) == [(n, e) for n in "12" for e in "34"]
+    # A part ends with the batch that reaches its limit, so that the last one may have nothing left to do.
+    assert {("1", "3"), ("2", "3")} <= set(parts[2:]) <= {(n, e) for n in "12" for e in "34"}
+    assert len(set(parts)) == len(parts)
     specs = [TensorSpec("float32", (16, 96))] * 3
     whole = tune_case(
-        load_operator("add"), Case(tuple(specs[:2]), (specs[2],)), target="virtual", budget=4, schedule="paper",
+        load_operator("add"), Case(tuple(specs[:2]), (specs[2],)), target="virtual", budget=4,
         cache=Cache(tmp_path / "whole"),
     )  # fmt: skip
     assert report.cases[0].after_us == whole.best.task_duration_us
