@@ -11,12 +11,15 @@ of
 The least of all n counts. Nothing in it waits, so that it can't be reached; a pair that needs fewer instructions than
 all that were known lies below. How near one comes is cann-bench's figure, HAP (hicann/cann-bench, README: hardware-
 anchored performance), whose own bound is a roofline of bytes and operations without the launch, 1 us at least.
+
+Its paces are the chip file's nominal ones, so that it is no bound beyond their intervals; heads are taken for
+``vector.head_cycles`` each, where the table of instructions has up to half as much again.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..nouns.case import Case, flatten
@@ -65,28 +68,30 @@ def least(known: Sequence[NeededWork], bytes_in: int, bytes_out: int) -> NeededW
 def bound_us(needed: NeededWork, chip: Chip) -> float:
     """The hardware's bound for this work, in us of the chip's clock (modelled: its constants are the chip file's)."""
     most = int(chip.values["core.aiv" if needed.vector_cycles or not needed.matrix_cycles else "core.aic"])
-    return min(_bound_on(cores, needed, chip) for cores in range(1, most + 1))
-
-
-def _bound_on(cores: int, needed: NeededWork, chip: Chip) -> float:
     value = {key: float(v) for key, v in chip.values.items() if isinstance(v, int | float)}
+    return min(_bound_on(cores, needed, value) for cores in range(1, most + 1))
+
+
+def _bound_on(cores: int, needed: NeededWork, value: Mapping[str, float]) -> float:
     clock = value["core.clock_mhz"]
     total = needed.bytes_in + needed.bytes_out
     of_all = max(
         total / (1e3 * value["memory.l2_gb_per_s"]),
         max(0.0, total - value["memory.l2_bytes"]) / (1e3 * value["memory.hbm_gb_per_s"]),
     )
+    # Chip files of one's own may be older than cube cores.
+    out = max(value["mte3.bytes_per_cycle"], value.get("fixpipe.bytes_per_cycle", 0.0))
     of_each = max(
         needed.bytes_in / (cores * clock * value["mte2.l2_bytes_per_cycle"]),
-        needed.bytes_out / (cores * clock * value["mte3.bytes_per_cycle"]),
+        needed.bytes_out / (cores * clock * out),
         needed.vector_cycles / (cores * clock),
         needed.matrix_cycles / (min(cores, value["core.aic"]) * clock),
     )
     # Cores get their first instructions in turns: memory is there from the first turn on, a core from its own.
-    turn = value["launch.fetch_us"] * value["launch.at_once"]
-    turns = -(-cores // int(value["launch.at_once"]))
+    at_once = value.get("launch.at_once", 1.0)
+    turn, in_turns = value["launch.fetch_us"] * at_once, -(-cores // int(at_once))
     begun = value["launch.base_us"] + value["launch.core_head_us"]
-    return begun + max(turn + of_all, turn * (turns + 1) / 2 + of_each)
+    return begun + max(turn + of_all, turn * (in_turns + 1) / 2 + of_each)
 
 
 def paying_cores(profile: Profile, chip: Chip) -> int | None:

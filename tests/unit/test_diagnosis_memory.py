@@ -19,7 +19,7 @@ def moving(missed: float) -> Profile:
 def test_bytes_that_l2_could_not_keep_are_told_with_what_helps() -> None:
     findings = {f.bound: f for f in diagnose(moving(120e6), CHIP).findings}
     assert list(findings)[:2] == ["memory bandwidth", "L2 misses"]
-    assert "92% of the bytes" in findings["L2 misses"].text.replace(" %", "%")
+    assert "92 % of the bytes" in findings["L2 misses"].text
     assert "SetL2CacheHint" in findings["L2 misses"].advice
 
 

@@ -72,6 +72,7 @@ class Context:
     queues: bool = True  # the kernel's buffers are queues
     blocks: int | None = None  # of the incumbent's launch
     task_us: float | None = None  # what the incumbent takes
+    word_us: float = 0.0  # what 8 bytes of tiling data take on their way to a core's stack
     listed: int = 0  # tensors of the longest list among the case's arguments
     paying_cores: int | None = None  # as many as the incumbent's work is worth; None: its profile doesn't tell
 
@@ -94,9 +95,14 @@ class Context:
             queues=_has_queues(state.incumbent.candidate.pair.kernel),
             blocks=_blocks(state),
             task_us=state.incumbent.time_us,
+            word_us=_word_us(state.chip.values),
             listed=max((len(a) for a in state.case.inputs + state.case.outputs if isinstance(a, tuple)), default=0),
             paying_cores=_paying_cores(state),
         )
+
+
+def _word_us(chip: Mapping[str, str | int | float]) -> float:
+    return float(chip.get("scalar.ub_access_cycles", 0.0)) / float(chip["core.clock_mhz"])
 
 
 def _blocks(state: SearchState) -> int | None:

@@ -25,7 +25,6 @@ _NAMED = re.compile(
 _CORES, _TENSORS = (re.compile(words, re.IGNORECASE) for words in ("core|block", "tensor|input"))
 _SHORTEST = 16  # elements; a list that has fewer costs next to nothing
 _LEAST = 64  # bytes that have to be saved
-_US_PER_BYTE = 0.0009  # 12 cycles for 8 bytes (vnpu/chips/architecture/2201.toml, scalar.ub_access_cycles)
 _TOO_EARLY = 0.2  # worth of shorter lists while there are more blocks than pay
 _RANK, _LEAST_RANK, _MOST_RANK = 60.0, 0.5, 12.0  # worth of a task's whole time; a number of cores is worth 3
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
@@ -80,7 +79,7 @@ def _shortened(
         sizes = sorted(set(shorter.values()), reverse=True)
         change = f"tiling lists: at most {' and '.join(map(str, sizes))} elements, {saved} bytes less"
         move = Move("tiling lists", "tiling_list", "down", sum(shorter.values()))
-        share = saved * _US_PER_BYTE / context.task_us if context.task_us else 0.0
+        share = saved / 8 * context.word_us / context.task_us if context.task_us else 0.0
         weight = promise * min(_MOST_RANK, max(_LEAST_RANK, _RANK * share))
         if cores is None:
             yield Mutation(edits, change, (move,), weight)
