@@ -2,7 +2,8 @@
 
 The traces of the baseline and of the best pair that a method kept are timed again under the other clock; nothing runs
 anew and nothing is searched anew, so this is how far the speedups of *these* pairs rest on a constant, not what a
-search under the other clock would have found. A constant that is 0 is set to the ends of its interval.
+search under the other clock would have found. The same for another state: what is left of them where something else
+ran before each launch. A constant that is 0 is set to the ends of its interval.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol
 
 from ..errors import AscendOptError, SettingsError, did_you_mean
 from ..files import write_between
-from ..nouns.chip import Chip
+from ..nouns.chip import WARM, Chip
 from ..nouns.operator import Pair
 from .record import RunRecord
 from .sizes import SIZES
@@ -44,7 +45,7 @@ class ClockChange:
 class Replayed(Protocol):
     """What is asked of a subject: the modelled times of a pair, in us, under clocks that differ from the chip's."""
 
-    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]: ...
+    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]], state: str = WARM) -> list[float]: ...
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,13 @@ def given(chip: Chip, texts: Sequence[str]) -> list[ClockChange]:
     return [ClockChange(clock)] if clock else []
 
 
-def speedups(subject: Replayed, baseline: Pair, best: Pair, of: Sequence[ClockChange]) -> list[float]:
+def speedups(
+    subject: Replayed, baseline: Pair, best: Pair, of: Sequence[ClockChange], state: str = WARM
+) -> list[float]:
     """Of the best pair over the baseline: under the chip's own clock, then under each of these changes.
+
+    Args:
+        state: what the launches find, one of STATES of nouns/chip.py.
 
     Raises:
         DeviceError: a pair can't be launched, or a constant is unknown.
@@ -104,7 +110,8 @@ def speedups(subject: Replayed, baseline: Pair, best: Pair, of: Sequence[ClockCh
     clocks = [{}, *(change.clock for change in of)]
     if best.hash == baseline.hash:
         return [1.0] * len(clocks)
-    return [a / b for a, b in zip(subject.times(baseline, clocks), subject.times(best, clocks), strict=True)]
+    times = (subject.times(pair, clocks, state) for pair in (baseline, best))
+    return [a / b for a, b in zip(*times, strict=True)]
 
 
 def measure(
@@ -114,6 +121,7 @@ def measure(
     chip: str,
     of: Sequence[ClockChange],
     tell: Callable[[CaseName, str], None],
+    state: str = WARM,
 ) -> dict[CaseName, list[float]]:
     """``speedups`` of every case that has a run; what is known already isn't timed again.
 
@@ -122,6 +130,7 @@ def measure(
         results: the folder that these runs were kept in.
         of: the clocks besides the chip's own.
         tell: told of each case as it ends, with what there is to say.
+        state: what the launches find, one of STATES of nouns/chip.py; the pairs were found ``warm``.
     """
     found: dict[CaseName, list[float]] = {}
     for entry in entries:
@@ -134,7 +143,7 @@ def measure(
                 if pair is None:
                     tell(case, "its best pair was found by another version of the virtual NPU")
                     continue
-                found[case] = speedups(subject, subject.operator.baseline, pair, of)
+                found[case] = speedups(subject, subject.operator.baseline, pair, of, state)
                 tell(case, f"{found[case][0]:.3f}x modelled")
         except AscendOptError as error:  # the other cases may do better
             tell(case, str(error))
@@ -169,12 +178,18 @@ def best_runs(runs: Sequence[RunRecord], method: str) -> dict[CaseName, RunRecor
 
 
 def rows(
-    chip: Chip, nominal: Effect, moved: Sequence[Effect], by_hand: Sequence[ClockChange], cases: int
+    chip: Chip,
+    nominal: Effect,
+    moved: Sequence[Effect],
+    by_hand: Sequence[ClockChange],
+    cases: int,
+    state: str = WARM,
 ) -> Iterator[str]:
     """The result as Markdown, what was set by hand first."""
     sizes = list(nominal.means)
-    yield f"{cases} cases on {chip.name}; modelled. Each constant halved and doubled (one that is 0: the ends of its"
-    yield f"interval), one at a time; the {_SHOWN} changes that move the geometric mean most.\n"
+    found = "" if state == WARM else f", launches that find the state `{state}` (the pairs were found in `{WARM}`)"
+    yield f"{cases} cases on {chip.name}; modelled{found}. Each constant halved and doubled (one that is 0: the ends of"
+    yield f"its interval), one at a time; the {_SHOWN} changes that move the geometric mean most.\n"
     yield f"| constant | from | to | source | {' | '.join(f'mean, {size}' for size in sizes)} | fast_1 |"
     yield f"|---|---|---|---|{'---|' * (len(sizes) + 1)}"
     yield f"| as it is | | | | {_figures(nominal, sizes)} |"

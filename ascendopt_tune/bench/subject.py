@@ -20,7 +20,7 @@ from ..errors import CacheError
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.limits import ProcessLimits
-from ..nouns.chip import load_chip
+from ..nouns.chip import WARM, load_chip
 from ..nouns.operator import Pair
 from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
 from ..sources.specification import specification
@@ -151,14 +151,18 @@ class Subject:
         changed = self._store.known("sources", name)
         return Pair({**base.tiling, **changed[0]}, {**base.kernel, **changed[1]}) if changed is not None else None
 
-    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]], state: str = WARM) -> list[float]:
         """Modelled times of the pair, in us, under clocks that differ from the chip's in these constants.
+
+        Args:
+            state: what the launches find, one of STATES of nouns/chip.py.
 
         Raises:
             DeviceError: it can't be launched, or a constant is unknown.
         """
         which = hashlib.sha256(json.dumps([dict(c) for c in clocks], sort_keys=True).encode()).hexdigest()[:16]
-        times: list[float] = self._store.ask(f"times {which}", pair.hash, lambda: self._gate.replay(pair, clocks))
+        asked = f"times {which}" if state == WARM else f"times {which} {state}"
+        times: list[float] = self._store.ask(asked, pair.hash, lambda: self._gate.replay(pair, clocks, state))
         return times
 
     def _timed(self, question: Callable[[], T]) -> T:

@@ -18,7 +18,7 @@ from ..bench.sizes import SIZES
 from ..build.toolkit import find
 from ..errors import CacheError, SettingsError
 from ..files import write_whole
-from ..nouns.chip import load_chip
+from ..nouns.chip import WARM, load_chip
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
 from . import bench_mkb, examples, options
@@ -247,6 +247,7 @@ def sensitivity(
         ),
     ] = [],  # noqa: B006
     results: Results = None,
+    state: options.State = WARM,
     docs: Annotated[Path | None, typer.Option("--docs", help="Write the table into this page.")] = None,
     json: Json = False,
     debug: options.Debug = False,
@@ -259,6 +260,7 @@ def sensitivity(
     from ..bench import sensitivity as of_clock
 
     options.check_cache_folder()
+    options.check_state(state, "virtual")
     folder = results or paths.cache_dir() / "bench"
     entries = table.chosen(table.read(), operators, name, options.words_of(sizes, SIZES, "sizes"))
     table.check_sources(entries)
@@ -270,13 +272,22 @@ def sensitivity(
     part = load_chip(how.chip)
     together = of_clock.given(part, by_hand)
     of = [*of_clock.changes(part), *together]
-    found = of_clock.measure(entries, best, folder, how.chip, of, tell)
+    found = of_clock.measure(entries, best, folder, how.chip, of, tell, state)
     if not found:
         raise SettingsError(f"{folder} has no best pair of {method} for these operators.", "Run `bench search` first.")
     nominal, moved = of_clock.effects(of, found)
     if json:
-        print(json_text({"time": "modelled", "cases": len(found), "effects": [asdict(e) for e in (nominal, *moved)]}))
-    lines = list(of_clock.rows(part, nominal, moved, together, len(found)))
+        print(
+            json_text(
+                {
+                    "time": "modelled",
+                    "state": state,
+                    "cases": len(found),
+                    "effects": [asdict(e) for e in (nominal, *moved)],
+                }
+            )
+        )
+    lines = list(of_clock.rows(part, nominal, moved, together, len(found), state))
     if docs is not None:
         of_clock.write(docs, lines)
     if not json:

@@ -27,6 +27,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "ascendopt-tune fidelity --cold",
         "ascendopt-tune fidelity --cross-validate",
         "ascendopt-tune fidelity --measurements mine.csv --all",
+        "ascendopt-tune fidelity --operators swi_glu group_norm/16",
     ),
     "cache": ("ascendopt-tune cache list", "ascendopt-tune cache export bundle.tar.gz"),
     "cache list": ("ascendopt-tune cache list", "ascendopt-tune cache list --operator rms_norm --json"),
@@ -54,7 +55,10 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "bank plot": ("ascendopt-tune bank plot landscape.html",),
     "bench": ("ascendopt-tune bench operators", "ascendopt-tune bench search --list development --budget 20 --seeds 1"),
     "bench operators": ("ascendopt-tune bench operators --list development",),
-    "bench sensitivity": ("ascendopt-tune bench sensitivity --results path/to/results --sizes decode",),
+    "bench sensitivity": (
+        "ascendopt-tune bench sensitivity --results path/to/results --sizes decode",
+        "ascendopt-tune bench sensitivity --results path/to/results --state flushed",
+    ),
     "dsl": ("ascendopt-tune dsl check scale.py --input x=float32[8,1000]",),
 }
 

@@ -21,6 +21,7 @@ from ..nouns.clocks import plausible
 from ..report.fidelity import write_fidelity
 from ..report.text import json_text
 from . import options
+from .fidelity_operators import compare_operators
 
 
 def fidelity(
@@ -41,6 +42,14 @@ def fidelity(
     intervals: Annotated[
         bool, typer.Option("--intervals", help="How many published values lie in the interval over plausible clocks.")
     ] = False,
+    operators: Annotated[
+        bool,
+        typer.Option(
+            "--operators",
+            help="Instead of own kernels, unmodified operators of cann-ops (ASCENDOPT_CANN_OPS) at shapes whose times "
+            "cann-bench publishes.",
+        ),
+    ] = False,
     measurements: Annotated[
         Path | None, typer.Option("--measurements", help="A table of your own instead of asc-devkit's that is shipped.")
     ] = None,
@@ -49,12 +58,18 @@ def fidelity(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Write a page (HTML): modelled over measured, with intervals.")
     ] = None,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", help="With --operators: write the tables into this page.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Run own kernels that repeat published measurements on the virtual NPU, and compare modelled with measured."""
     options.check_file(csv, "--csv")
     options.check_file(plot, "--plot")
+    if operators:
+        compare_operators(names or [], chip, csv, docs, json)
+        return
     values = (*published.read(measurements or published.MEASUREMENTS), *published.points())
     modelled = []
     clocks = cross_validate.steps if cross else plausible if intervals or plot else None

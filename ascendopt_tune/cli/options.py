@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from .. import paths
-from ..errors import CacheError, SettingsError
+from ..errors import CacheError, SettingsError, did_you_mean
 from ..files import check_space
+from ..nouns.chip import STATES, WARM
 from ..nouns.run_options import CASE as _CASE
 from ..settings import override
 from ..sources.registry import operator_names
@@ -130,6 +131,14 @@ Outputs = Annotated[
     typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+State = Annotated[
+    str,
+    typer.Option(
+        "--state",
+        help="What a timed launch finds: warm, what launches of one kernel that follow each other do; flushed, an L2 "
+        "that another kernel has filled; cold, as the first after loading. Modelled, but for warm.",
+    ),
+]
 Ray = Annotated[
     str | None,
     typer.Option(
@@ -205,6 +214,18 @@ def check_file(path: Path | None, option: str) -> None:
         raise CacheError(f"{option} {path} can't be written: {e.strerror or e}.", "Name another file.") from e
     if path.is_dir():
         raise CacheError(f"{option} {path} is a folder.", "Name a file.")
+
+
+def check_state(state: str, target: str) -> None:
+    """Raises SettingsError for a ``--state`` that there isn't, or that launches on this target can't have."""
+    if state not in STATES:
+        near = did_you_mean(state, STATES)
+        raise SettingsError(f"--state {state!r} is unknown.{near}", f"Known ones: {', '.join(STATES)}.")
+    if state != WARM and target != "virtual":
+        raise SettingsError(
+            f"--state {state} is modelled, and the target is {target}, whose launches are timed one behind the other.",
+            "Add --target virtual, or leave --state out.",
+        )
 
 
 def words_of(text: str, known: Iterable[str], what: str) -> tuple[str, ...]:

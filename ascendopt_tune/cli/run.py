@@ -17,7 +17,7 @@ from ..evaluate.diagnosis import diagnose
 from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
-from ..nouns.chip import load_chip
+from ..nouns.chip import WARM, load_chip
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
@@ -34,6 +34,8 @@ ascendopt-tune run rms_norm
 ascendopt-tune run add --input x=float16\\[8,2048] --input y=float16\\[8,2048] --json
 
 ascendopt-tune run softmax --profile --trace softmax.json
+
+ascendopt-tune run softmax --state flushed
 
 ascendopt-tune run path/to/my_op --inputs arrays.npz --attr dim=-1 --outputs results.npz
 
@@ -59,6 +61,7 @@ def run(
     profile: Annotated[
         bool, typer.Option("--profile", help="Also tell what the pipes waited for, the bandwidth, and a diagnosis.")
     ] = False,
+    state: options.State = WARM,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -75,13 +78,18 @@ def run(
             f"--trace shows what the virtual NPU models, and the target is {toolkit.target}.",
             "Add --target virtual, or use msprof for a timeline of the device.",
         )
+    options.check_state(state, toolkit.target)
     with open_evaluator(toolkit, how.chip, say=lambda text: print(text, file=sys.stderr)) as evaluator:
         if not json:
             print(f"building, running and checking {operator.name} ...", file=sys.stderr)
         subject = make_subject(operator, evaluator, flags)
         operator = subject.operator
         gate = Gate(
-            operator, subject.case, evaluator, seed=how.seed, signature=subject.signature, arrays=subject.arrays
+            *(operator, subject.case, evaluator),
+            seed=how.seed,
+            signature=subject.signature,
+            arrays=subject.arrays,
+            state=state,
         )
         try:
             result = gate.evaluate(operator.baseline, trace=trace is not None)
@@ -133,6 +141,7 @@ def _document(
         "case": subject.case.to_json(),
         "chip": evaluator.chip,
         "target": evaluator.toolkit.target,
+        "state": gate.state,
         "seed": seed,
         "outcome": type(outcome).__name__,
         "reason": None if isinstance(outcome, Timed) else outcome.reason,
@@ -161,7 +170,8 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
     console = Console(highlight=False)
     print_case(console, subject.operator.name, evaluator.chip, evaluator.toolkit.target, subject.case)
     if isinstance(result.outcome, Timed):
-        console.print(profile_table(evaluator.toolkit.target, {"as written": result.outcome.profile}))
+        column = "as written" if gate.state == WARM else f"as written, {gate.state}"
+        console.print(profile_table(evaluator.toolkit.target, {column: result.outcome.profile}))
         if subject.reference == "baseline":
             print(f"{result.checks} outputs, {ITSELF_ONLY}; no hazard")
         else:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numpy import ctypeslib  # numpy imports it at its first use, which would be in every forked process anew
 
 from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
+from ascendopt_tune.nouns.chip import STATES, WARM
 
 if TYPE_CHECKING:
     from ascendopt_tune.build.toolkit import Toolkit
@@ -71,9 +72,6 @@ class _LoadOptions(ctypes.Structure):
     _fields_ = [("options", ctypes.POINTER(_LoadOption)), ("count", ctypes.c_size_t)]
 
 
-_STATES = ("warm", "flushed", "cold")
-
-
 @dataclass(frozen=True)
 class LaunchOptions:
     """What the virtual NPU is told of a launch beside its kernel and arguments; a real NPU isn't.
@@ -86,8 +84,7 @@ class LaunchOptions:
         log: keep what cores issue and touch for :meth:`Acl.access_log`.
         writes: keep what cores store: writes of the same bytes by two cores need no order.
         guard: check the kernel's own loads and stores.
-        state: what the launch is timed as: ``warm`` (repeated launches), ``flushed`` (after something that filled L2)
-            or ``cold`` (the first).
+        state: what the launch finds: one of STATES (nouns/chip.py).
         fill: byte that local memory holds where nobody has written.
         stack: byte that a kernel's stack holds where nobody has written.
         keep: local memory holds what a core or launch before left there, instead of ``fill``.
@@ -102,7 +99,7 @@ class LaunchOptions:
     log: bool = False
     writes: bool = False
     guard: bool = True
-    state: str = _STATES[0]
+    state: str = WARM
     fill: int = 0xFF
     stack: int = 0
     keep: bool = False
@@ -110,8 +107,8 @@ class LaunchOptions:
 
     def machine(self) -> _MachineOptions:
         """As the library takes it. Raises DeviceError for a state or number that can't be."""
-        if self.state not in _STATES:
-            raise DeviceError(f"state {self.state!r} is none of {', '.join(_STATES)}.")
+        if self.state not in STATES:
+            raise DeviceError(f"state {self.state!r} is none of {', '.join(STATES)}.")
         for name, most in (("fill", 0xFF), ("stack", 0xFF), ("threads", 256)):
             if not 0 <= getattr(self, name) <= most:
                 raise DeviceError(f"{name} is a number from 0 to {most}, not {getattr(self, name)}.")
@@ -122,7 +119,7 @@ class LaunchOptions:
             fill=self.fill,
             stack=self.stack,
             keep=self.keep,
-            state=_STATES.index(self.state),
+            state=STATES.index(self.state),
             threads=self.threads,
             chip=self.chip.encode() or None,
         )

@@ -19,7 +19,7 @@ from ..device.acl import Acl, LaunchOptions
 from ..device.launch import Arrays, DeviceLaunch
 from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
-from ..nouns.chip import load_chip
+from ..nouns.chip import WARM, load_chip
 from ..nouns.operator import Operator
 from .protocol import GateTrial, Launchable, load_arrays
 
@@ -67,6 +67,7 @@ class LaunchPlan:
     outputs: tuple[Arrays, ...]
     trace: bool = False
     clocks: tuple[Mapping[str, float], ...] = ()
+    state: str = WARM
 
     @property
     def timeline(self) -> Path:
@@ -111,6 +112,7 @@ def _every(acl: Acl, function: int, plan: LaunchPlan, tell: Callable[[dict[str, 
                 chip=chip,
                 timing=plan.measure and i == 0,
                 trace=plan.trace and i == 0,
+                state=plan.state,
                 fill=_AGAIN_FILL if trial.again else _FILL,
                 stack=_AGAIN_STACK if trial.again else 0,
             )

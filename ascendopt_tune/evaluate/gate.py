@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ..build.host import TilingResult
 from ..errors import AscendOptError, CaseError, DeviceError
 from ..nouns.case import AttrValue, Case, flatten
-from ..nouns.chip import load_chip
+from ..nouns.chip import WARM, load_chip
 from ..nouns.clocks import plausible, speedups
 from ..nouns.operator import AttrDef, Operator, Pair, Signature
 from ..nouns.outcome import Outcome, Timed
@@ -92,6 +92,7 @@ class Gate:
         signature: names the parameters of a kernel for direct launch; others define it themselves.
         arrays: the user's own inputs by name (lists as ``x.0``, ``x.1``) for the first trial; others are random.
         kinds: distributions of the trials (inputs.py); default: what the case's size allows.
+        state: what a timed launch finds, one of STATES of nouns/chip.py (virtual NPU only).
 
     Raises:
         HostProgramError: the baseline's definition doesn't compile.
@@ -108,8 +109,9 @@ class Gate:
         signature: Signature | None = None,
         arrays: Mapping[str, Array] | None = None,
         kinds: tuple[str, ...] = (),
+        state: str = WARM,
     ) -> None:
-        self.operator, self.case, self.seed = operator, case, seed
+        self.operator, self.case, self.seed, self.state = operator, case, seed, state
         self._evaluator = evaluator
         if signature is None and operator.direct is None:
             signature = evaluator.describe(operator).signature
@@ -150,9 +152,14 @@ class Gate:
                     arrays[name + suffix] = file.load().copy()
         return Checked(result, arrays)
 
-    def build(self, pair: Pair) -> Checked:
-        """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing."""
-        return Checked(self._evaluator.evaluate(self._request(pair, self._maker().inputs(1))), {})
+    def build(self, pair: Pair, clocks: Sequence[Mapping[str, float]] = ()) -> Checked:
+        """What a launch of the pair needs, and its time, after a launch on random inputs that compares nothing.
+
+        Args:
+            clocks: as of :meth:`replay`; its times are the result's ``replayed``.
+        """
+        request = self._request(pair, self._maker().inputs(1))
+        return Checked(self._evaluator.evaluate(replace(request, clocks=tuple(clocks))), {})
 
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
@@ -269,16 +276,19 @@ class Gate:
             self._replayed[pair.hash] = self.replay(pair, plausible(load_chip(self._evaluator.chip)))
         return self._replayed[pair.hash]
 
-    def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
+    def replay(self, pair: Pair, clocks: Sequence[Mapping[str, float]], state: str | None = None) -> list[float]:
         """Modelled task durations (us) of one launch of the pair under other clocks, on the first trial's inputs.
 
         Args:
             clocks: chip constants to replace, by key (``launch.base_us``); an empty one is the chip's own clock.
+            state: what the launch finds; default: what this gate's launches do.
 
         Raises:
             DeviceError: the pair doesn't get through a launch, or a constant is unknown.
         """
-        request = replace(self._request(pair, self.trials()[:1]), clocks=tuple(clocks))
+        request = replace(
+            self._request(pair, self.trials()[:1]), clocks=tuple(clocks), state=self.state if state is None else state
+        )
         result = self._evaluator.evaluate(request)
         if not isinstance(result.outcome, Timed):
             raise DeviceError(f"the pair can't be timed again: {_reason(result.outcome)}")
@@ -319,6 +329,7 @@ class Gate:
             incumbent=self._incumbent,
             signature=self.signature if self.operator.direct is not None else None,
             allowed=None if pair.hash == self.operator.baseline.hash else self._baseline_habits,
+            state=self.state,
         )
 
     # -- trials -------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ..build.blocks import BlockId
 from ..build.host import HostDescription, TilingField, TilingResult, TilingStruct
 from ..errors import AscendOptError, CaseError
 from ..nouns.case import Case, TensorSpec
+from ..nouns.chip import WARM
 from ..nouns.operator import AttrDef, DirectLaunch, Operator, Pair, ParamDef, Signature
 from ..nouns.outcome import KINDS, Outcome
 from ..nouns.profile import Profile
@@ -172,6 +173,7 @@ class EvaluateRequest:
     this case before, so that it isn't asked again.
     ``allowed``: the baseline's habits, which the candidate may have as well. None: any.
     ``clocks``: chip constants to replace; the first trial is timed again under each of them (``virtual`` only).
+    ``state``: what the timed launch finds, one of STATES of nouns/chip.py (``virtual`` only).
     """
 
     operator: Operator
@@ -188,6 +190,7 @@ class EvaluateRequest:
     tiled: Tiled | None = None
     allowed: Habits | None = None
     clocks: tuple[Mapping[str, float], ...] = ()
+    state: str = WARM
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,7 @@ class Worker:
             outputs=shared_arrays(request.case.outputs) if request.trials else (),
             trace=request.trace,
             clocks=request.clocks if request.measure else (),
+            state=request.state,
         )
         done: list[dict[str, Any]] = []
         kept: list[tuple[ArrayArgument, ...]] = []

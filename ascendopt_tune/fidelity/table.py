@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CaseError
+from ..nouns.chip import STATES, WARM
 from .measured import CHIPS_2201, PublishedValue
 
 FOLDER = Path(__file__).resolve().parent
 #: What a launch finds: as the launches of the same kernel before it left it; nothing of its own, because another kernel
 #: that touches more than L2 holds ran before it; or nothing at all, as the first launch of a process.
-STATES = ("warm", "flushed", "cold")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Scenario:
     tiling_bytes: int = 0
     inputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
     auto_sync: bool = True
-    state: str = "warm"
+    state: str = WARM
     slow: bool = False
     ticks: int | None = None
     points: tuple[str, ...] = ()

@@ -18,6 +18,10 @@ from ..files import MALFORMED, read_plain, read_toml, write_whole
 
 CHIPS_FOLDER = paths.chips()
 DEFAULT_CHIP = "ascend910b2"
+#: What a launch finds: ``warm``, what launches of the same kernel that follow each other find; ``flushed``, an L2 that
+#: something else has filled since; ``cold``, as the first launch after the kernel was loaded.
+WARM, FLUSHED = "warm", "flushed"
+STATES = (WARM, FLUSHED, "cold")
 _FILE_BYTES = 4 << 20
 _ENDING = ".toml"
 #: What begins so in a chip file concerns kernels that run on cube cores, or ask them for products.
@@ -138,11 +142,12 @@ def _inherited(document: Mapping[str, Mapping[str, object]]) -> str | None:
 
 
 def _made(name: str, document: dict[str, dict[str, object]], file: Path | None) -> Chip:
-    parent = _inherited(document)
-    documents = [_document(CHIPS_FOLDER / f"{parent}{_ENDING}")] if parent else []
+    documents = [document]
+    while parent := _inherited(documents[0]):
+        documents.insert(0, _document(CHIPS_FOLDER / f"{parent}{_ENDING}"))
     values: dict[str, str | int | float] = {}
     constants: dict[str, Constant] = {}
-    for source in (*documents, document):
+    for source in documents:
         for key, value, constant in _numbers(source):
             values[key] = value
             constants.pop(key, None)

@@ -60,8 +60,8 @@ class Clocked:
     def __init__(self, baseline: Pair) -> None:
         self.baseline = baseline
 
-    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]]) -> list[float]:
-        copies = 10 if pair.hash == self.baseline.hash else 5
+    def times(self, pair: Pair, clocks: Sequence[Mapping[str, float]], state: str = "warm") -> list[float]:
+        copies = (10 if pair.hash == self.baseline.hash else 5) * (2 if state == "flushed" else 1)
         own = {key: one.value for key, one in chip().constants.items()}
         return [
             c["launch.base_us"] + copies * c["mte2.cost"] + c["vector.zero"] for c in ({**own, **k} for k in clocks)
@@ -88,6 +88,17 @@ def test_each_constant_is_halved_and_doubled() -> None:
     assert moved[0].change.names == "vector.zero"
     told = "\n".join(sensitivity.rows(chip(), nominal, moved, [], 2))
     assert "| launch.base_us | 2 | 4 | meas | 1.556 | 1.000 |" in told
+    assert "flushed" not in told
+
+
+def test_the_same_pairs_in_another_state() -> None:
+    subject = FakeSubject()
+    base, best = subject.operator.baseline, subject.changed(1)
+    found = sensitivity.speedups(Clocked(base), base, best, [], "flushed")
+    assert found == pytest.approx([22 / 12])
+    nominal, moved = sensitivity.effects([], {("a", "decode"): found})
+    told = "\n".join(sensitivity.rows(chip(), nominal, moved, [], 1, "flushed"))
+    assert "launches that find the state `flushed` (the pairs were found in `warm`)" in told
 
 
 def test_some_are_set_together_by_hand() -> None:

@@ -123,6 +123,12 @@ def test_run_reports_a_modelled_profile(cli: Cli, document: Document) -> None:
     again = document("run", "add", *ADD)
     assert again["profile"] == found["profile"], "modelled times are reproducible"
     assert "modelled" in cli("run", "add", *ADD).stdout
+    behind = [document("run", "add", *ADD, "--state", state) for state in ("warm", "flushed", "cold")]
+    assert [one["state"] for one in behind] == ["warm", "flushed", "cold"]
+    times = [one["profile"]["task_duration_us"] for one in behind]
+    assert found["profile"]["task_duration_us"] == times[0] < times[1] < times[2]
+    assert "as written, flushed" in cli("run", "add", *ADD, "--state", "flushed").stdout
+    assert "unknown" in cli("run", "add", *ADD, "--state", "hot", expect=2).stderr
 
 
 def test_run_with_the_users_arrays_saves_what_the_kernel_computed(cli: Cli, tmp_path: Path) -> None:

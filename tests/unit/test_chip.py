@@ -52,6 +52,15 @@ def test_an_own_file_is_known_by_what_it_says(tmp_path: Path) -> None:
     assert load_chip(chip.option).name == chip.name
 
 
+def test_a_file_may_inherit_a_part_with_what_that_inherits(tmp_path: Path) -> None:
+    file = tmp_path / "dirty.toml"
+    file.write_text('[chip]\ninherits = "ascend910b2"\n[flushed]\ndirty_share = 0.25\n')
+    chip, part = load_chip(str(file)), load_chip("ascend910b2")
+    assert chip.values["flushed.dirty_share"] == 0.25 != part.values["flushed.dirty_share"]
+    assert chip.values["core.aiv"] == part.values["core.aiv"]  # the part's own
+    assert chip.constants["memory.l2_gb_per_s"] == part.constants["memory.l2_gb_per_s"]  # its architecture's
+
+
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="can't be read"):
         load_chip(str(tmp_path / "none.toml"))

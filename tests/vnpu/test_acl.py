@@ -120,6 +120,21 @@ def test_a_chip_file_that_is_older_than_a_count_takes_that_of_its_architecture(
     assert times[0] == times[1] > 0
 
 
+def test_a_chip_file_inherits_a_part_and_what_that_inherits(
+    acl: Acl, binary: bytes, pair: tuple[int, int], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[chip]\ninherits = "ascend910b4"\n')
+    times = []
+    with acl.load(binary) as module:
+        for chip in ("ascend910b4", str(file)):
+            arguments = [*pair, ctypes.c_uint32(64), ctypes.c_float(2)]
+            acl.launch(module.function("axpy"), 2, arguments, options=LaunchOptions(chip))
+            acl.synchronize()
+            times.append(acl.report()["profile"]["task_duration_us"])
+    assert times[0] == times[1] > 0
+
+
 def test_launch_and_modelled_time(acl: Acl, binary: bytes, pair: tuple[int, int]) -> None:
     x, y = pair
     with acl.load(binary) as module:

@@ -86,7 +86,7 @@ std::map<std::string, std::string> read_chip_file(const std::filesystem::path& f
   Values own = parse(file);
   const auto parent = own.find("chip.inherits");
   if (parent == own.end()) return own;
-  Values out = parse(folder / (parent->second + ".toml"));
+  Values out = read_chip_file(folder / (parent->second + ".toml"), folder);
   for (auto& [key, value] : own) out[key] = value;
   return out;
 }
