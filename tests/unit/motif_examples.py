@@ -411,5 +411,18 @@ EXAMPLES = (
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),
     Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),
+    Example(
+        "add-tree",
+        r"ReduceSum\(yLocal, xLocal, xLocal, addends\)",
+        _computing(
+            "int32_t addends = n;",
+            "while (addends > 64) {",
+            "  const int32_t lower = ((addends + 1) / 2 + 63) / 64 * 64;",
+            "  Add(xLocal, xLocal, xLocal[lower], addends - lower);",
+            "  addends = lower;",
+            "}",
+            "WholeReduceSum(yLocal, xLocal, addends, 1, 1, 1, 8);",
+        ),
+    ),
     Example("cache-hint", r"\(__gm__ T\*\)x\);\s*yGm", {"op_kernel/kernel.cpp": _HINTED}),
 )

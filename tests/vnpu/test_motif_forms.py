@@ -33,6 +33,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "spread_row": lambda x, g: (x - g) * g,
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
+    "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
 }
 DOMAINS = {"spread_values": "s=0.5:4"}

@@ -23,6 +23,7 @@ from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
+from .reductions import ADD_TREE
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
@@ -47,6 +48,7 @@ MOTIFS: tuple[Motif, ...] = (
     RINGS_FOR_QUEUES,
     UNIT_FLAG,
     SCALAR_LOOP,
+    ADD_TREE,
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,
     FUSED_MULTIPLY_ADD,
