@@ -69,6 +69,7 @@ class Settings:
     embedding_model: str | None = None
     embedding_url: str | None = None
     cann_ops: Path | None = None
+    ops_nn: Path | None = None
     mkb: Path | None = None
     asc_devkit: Path | None = None
     catlass: Path | None = None
@@ -331,6 +332,9 @@ VARIABLES: tuple[Variable, ...] = (
         _path,
         "A checkout of cann-ops: the operators of `bench search`, the baselines of `bench mkb`.",
         "its tests are skipped",
+    ),
+    Variable(
+        "ops_nn", _path, "A checkout of ops-nn: the operators of `fidelity --operators`.", "its tests are skipped"
     ),
     Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),

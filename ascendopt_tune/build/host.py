@@ -25,7 +25,7 @@ from pathlib import Path
 from ..errors import HostProgramError, ToolchainError
 from ..files import write_whole
 from ..nouns.operator import SHARED, Operator, Pair
-from . import blocks, knobs
+from . import blocks, elsewhere, knobs
 from .blocks import BlockId
 from .host_program import HostProgram, TilingResult
 from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
@@ -275,9 +275,26 @@ class _Build:
         with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
             built = Path(temporary) / "so"
             command = [self.compiler, *_LINK_FLAGS, *map(str, objects), "-o", str(built)]
-            self._run([*command, f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"])
+            command += [f"-L{lib64}", f"-Wl,-rpath,{lib64}", "-lvnpu_host"]
+            try:
+                self._run(command)
+            except _CompilerError as error:
+                if not elsewhere.explains(str(error), self.operator.elsewhere):
+                    raise
+                missing = self._missing([*command, "-Wl,--no-demangle"])
+                stubs = Path(temporary) / "elsewhere.cpp"
+                stubs.write_text(elsewhere.stubs(missing))
+                self._run([*command, "-fPIC", str(stubs)])
             os.replace(built, target)
         return target
+
+    def _missing(self, command: list[str]) -> str:
+        """What the linker says."""
+        try:
+            self._run(command)
+        except _CompilerError as error:
+            return str(error)
+        return ""
 
     def _target(self, objects: Sequence[Path]) -> Path:
         # Objects are named by what went in, so their contents only change with a shared header.

@@ -46,7 +46,7 @@ def fidelity(
         bool,
         typer.Option(
             "--operators",
-            help="Instead of own kernels, unmodified operators of cann-ops (ASCENDOPT_CANN_OPS) at shapes whose times "
+            help="Instead of own kernels, unmodified operators of ops-nn (ASCENDOPT_OPS_NN) at shapes whose times "
             "cann-bench publishes.",
         ),
     ] = False,

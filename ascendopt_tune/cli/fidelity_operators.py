@@ -22,7 +22,7 @@ def compare_operators(names: Sequence[str], chip: str | None, csv: Path | None, 
     """Models the published rows of these names (default: all), and writes what was asked for.
 
     Raises:
-        SettingsError: no such row, or no checkout of cann-ops.
+        SettingsError: no such row, or no checkout of ops-nn.
         CacheError: ``docs`` can't be written, or has no place for the tables.
     """
     found = []

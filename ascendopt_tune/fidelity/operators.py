@@ -1,12 +1,10 @@
-"""Unmodified operators of cann-ops at shapes whose times on silicon are published: ``operators.csv``.
+"""Unmodified operators of ops-nn at shapes whose times on silicon are published: ``operators.csv``.
 
 The times are cann-bench's (hicann/cann-bench@d59d44c: ``tasks/metadata/910b2.json``, cases beside the operators there),
 task durations of CANN's own kernels on a 910B2, medians of 20 launches behind a kernel that reads as many bytes as L2
-holds (its ``perf_collection_design``). Taken were all cases of operators that cann-ops has too, that CANN answers by
-that one kernel, and whose time is not the cap of ten times the hardware's bound that the table publishes instead of
-slower ones; up to 50 million elements. None of them had a part in the clock.
-
-CANN's kernels are of 2026, the checkout's of 2025: docs/fidelity_operators.md says which differ.
+holds (its ``perf_collection_design``). Taken were all cases that CANN answers by one kernel of ops-nn and whose time is
+not the cap of ten times the hardware's bound that the table publishes instead of slower ones; up to 50 million
+elements. None of them had a part in the clock.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ STATES = (FLUSHED, WARM)
 
 @dataclass(frozen=True)
 class PublishedOperator:
-    """A published time. ``operator``: below ``src`` of a checkout of cann-ops; ``values``: what an input holds, by its
+    """A published time. ``operator``: its folder in a checkout of ops-nn; ``values``: what an input holds, by its
     position; ``task_duration_us``: on silicon."""
 
     id: str
@@ -119,17 +117,15 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
     """Launches each operator as it is written, once in every state, on its own chip or on ``chip``.
 
     Raises:
-        SettingsError: ``ASCENDOPT_CANN_OPS`` names no checkout.
+        SettingsError: ``ASCENDOPT_OPS_NN`` names no checkout.
     """
-    checkout = settings().cann_ops
-    if checkout is None or not (checkout / "src").is_dir():
-        raise SettingsError(
-            "published operators need their sources.", "Set ASCENDOPT_CANN_OPS to a checkout of cann-ops."
-        )
+    checkout = settings().ops_nn
+    if checkout is None or not checkout.is_dir():
+        raise SettingsError("published operators need their sources.", "Set ASCENDOPT_OPS_NN to a checkout of ops-nn.")
     for row in rows:
         with Evaluator(virtual(), chip or row.chip, workers=1) as evaluator:
             try:
-                yield _one(row, checkout / "src" / row.operator, evaluator)
+                yield _one(row, checkout / row.operator, evaluator)
             except AscendOptError as error:
                 yield ModelledOperator(row, {}, reason=error.message)
 

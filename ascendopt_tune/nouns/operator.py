@@ -131,7 +131,8 @@ class Operator:
     of ``baseline.kernel``) and its ``__global__`` function. ``host_sources`` are the keys of ``baseline.tiling`` that
     are compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
     files really lie (foreach operators have their tiling in one common file). ``library_sources`` are compiled and
-    linked as they are, and no part of the pair: a repository's own library for tiling programs.
+    linked as they are, and no part of the pair: a repository's own library for tiling programs. ``elsewhere`` names
+    functions that only sources for other architectures define, which are left out.
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is
     the specification.
     """
@@ -146,6 +147,7 @@ class Operator:
     library_sources: tuple[Path, ...] = ()
     host_include_dirs: tuple[Path, ...] = ()
     kernel_include_dirs: tuple[Path, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     kernel_options: tuple[str, ...] = ()  # the operator's own compile options, e.g. --cce-auto-sync=off
     direct: DirectLaunch | None = None
     reference: Callable[..., Any] | None = None

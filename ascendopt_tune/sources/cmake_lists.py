@@ -19,6 +19,7 @@ _FILE_BYTES = 4 << 20
 _HOST_TARGETS = ("optiling", "opsproto", "op_host_aclnn", "op_host_aclnnInner", "op_host_aclnnExc")
 # What ``add_modules_sources`` takes of the folder it stands in.
 _HOST_MODULES = ("*_def*.cpp", "*_infershape*.cpp", "*_tiling*.cpp", "op_tiling/**/*.cpp")
+_UNIT = "ascend910b"  # how the repositories call the architecture of all chips here
 _STATEMENT = re.compile(r"(?P<name>\w+)\s*\((?P<body>[^()]*)\)")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -28,12 +29,14 @@ class BuildRules:
     """``host_sources``, ``include_dirs``: existing absolute paths; ``kernel_options`` with variables resolved.
 
     ``library_sources``: host sources outside of the folder that a pattern found, nobody named: a repository's library.
+    ``dependencies``: folders of other operators whose host headers and kernel files this one uses by name.
     """
 
     host_sources: tuple[Path, ...] = ()
     library_sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
     kernel_options: tuple[str, ...] = ()
+    dependencies: tuple[Path, ...] = ()
 
 
 def read_build_rules(folder: Path) -> BuildRules:
@@ -48,7 +51,7 @@ def read_build_rules(folder: Path) -> BuildRules:
     options = tuple(o for o in read.options if "${" not in o)
     library = {p for p in read.sources if str(p) in read.globbed and not p.is_relative_to(folder)}
     own = tuple(p for p in read.sources if p not in library)
-    return BuildRules(own, tuple(sorted(library)), tuple(read.includes), options)
+    return BuildRules(own, tuple(sorted(library)), tuple(read.includes), options, tuple(read.dependencies))
 
 
 @dataclass
@@ -61,6 +64,7 @@ class _Reading:
     globbed: set[str] = field(default_factory=set)
     includes: dict[Path, None] = field(default_factory=dict)
     options: list[str] = field(default_factory=list)
+    dependencies: dict[Path, None] = field(default_factory=dict)
 
     def take(self, folder: Path) -> bool:
         """Reads ``folder``'s statements; whether there are subdirectories (which ones is often a loop's matter)."""
@@ -94,10 +98,20 @@ class _Reading:
         if "OPTIONS" in words:
             self.options += [_resolve(w, self.variables) for w in words[words.index("OPTIONS") + 1 :]]
 
-    def add_modules_sources(self, _: list[str]) -> None:
-        """The macro with which CANN's own repositories add what they know by its name."""
-        found = (f for pattern in _HOST_MODULES for f in sorted(self.folder.glob(pattern)))
+    def add_modules_sources(self, words: list[str]) -> None:
+        """The macro with which CANN's own repositories add what they know by its name.
+
+        ``TILING_DIR`` has a folder of tiling sources for each ``COMPUTE_UNIT``; ``DEPENDENCIES`` are other operators.
+        """
+        given = _by_keyword([_resolve(w, self.variables) for w in words])
+        units = [u for text in given.get("COMPUTE_UNIT", []) for u in text.split(";")]
+        folders = [f for text in given.get("TILING_DIR", []) for f in text.split(";")]
+        ours = {f for unit, f in zip(units, folders, strict=False) if unit == _UNIT}
+        patterns = [*_HOST_MODULES, *(f"{f}/*.cpp" for f in sorted(ours))]
+        found = (f for pattern in patterns for f in sorted(self.folder.glob(pattern)))
         self.sources.update(dict.fromkeys(found))
+        for name in given.get("DEPENDENCIES", []):
+            self.dependencies.update(dict.fromkeys(_named(name, self.folder)))
 
     def _of_host(self, words: list[str]) -> Iterable[Path]:
         return _paths(words[1:], self.folder, self.variables) if words[0] in _HOST_TARGETS else ()
@@ -111,6 +125,30 @@ _READ = {
     "add_modules_sources": _Reading.add_modules_sources,
     "add_ops_compile_options": _Reading.add_ops_compile_options,
 }
+
+
+def _by_keyword(words: Iterable[str]) -> dict[str, list[str]]:
+    """The words behind each word in capitals."""
+    found: dict[str, list[str]] = {}
+    key = ""
+    for word in words:
+        if re.fullmatch(r"[A-Z_]{3,}", word):
+            key = word
+        else:
+            found.setdefault(key, []).append(word)
+    return found
+
+
+def _named(name: str, folder: Path) -> Iterator[Path]:
+    """The nearest folder of that name beside an ancestor of ``folder``, or one level below it, with sources in it."""
+    for parent in folder.parents:
+        for pattern in (name, f"*/{name}"):
+            found = [p for p in sorted(parent.glob(pattern)) if (p / "op_host").is_dir() or (p / "op_kernel").is_dir()]
+            if found:
+                yield found[0]
+                return
+        if not (parent.parent / "CMakeLists.txt").is_file():
+            return
 
 
 def shared_include_dirs(folder: Path) -> tuple[Path, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from ..errors import OperatorError
 from ..files import read_plain, resolved
 from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
+from .architectures import functions_elsewhere, is_elsewhere
 from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
 
 _SHOWN = 4  # operators that a message names
@@ -59,15 +60,17 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     if not own and not shared:
         raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
     # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
-    common = tuple((f"{SHARED}/{p.name}", p) for p in shared)
+    tilings, library = _dependency_sources(rules.dependencies)
+    common = tuple((f"{SHARED}/{p.name}", p) for p in (*shared, *tilings))
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
-    repository = _used(shared_include_dirs(root), {**host, **kernel})
+    repository = _repository(root, rules, {**host, **kernel})
     # So is the header that says what their tiling data are, and what leads to it.
     definitions = _shared_definitions(root, host, (*rules.include_dirs, *repository))
     host |= {key: _read(path) for key, path in definitions}
     # So are headers of the kernel that lie in a folder several operators include.
     headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
+    headers += _dependency_kernels(rules.dependencies)
     kernel |= {key: _read(path) for key, path in headers}
     return Operator(
         name=root.name,
@@ -77,10 +80,11 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
-        library_sources=rules.library_sources,
+        library_sources=rules.library_sources + library,
         host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
         kernel_options=options,
+        elsewhere=functions_elsewhere((root, *rules.dependencies)),
     )
 
 
@@ -185,7 +189,7 @@ def _template_arguments(text: str, entry: str, given: str) -> list[str]:
 
 def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, str]:
     files = sorted(p for p in (root / part).rglob("*") if p.suffix in suffixes and p.is_file())
-    return {p.relative_to(root).as_posix(): _read(p) for p in files}
+    return {p.relative_to(root).as_posix(): _read(p) for p in files if not is_elsewhere(p.relative_to(root))}
 
 
 def _read(file: Path) -> str:
@@ -197,6 +201,8 @@ def _read(file: Path) -> str:
 
 def _is_foreign(path: Path, text: str) -> bool:
     """Hand-written aclnn interfaces and graph nodes belong to other libraries and need headers nobody else does."""
+    if {"op_api", "op_graph"} & set(path.parts):
+        return True
     return path.name.startswith("aclnn_") or path.stem.endswith("_l0") or bool(_OTHER_LIBRARIES.search(text))
 
 
@@ -253,6 +259,18 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
         if not any(registration.search(t) for t in texts):
             own += [p for p in sources if registration.search(host[p])]
     return tuple(own), tuple(shared)
+
+
+def _repository(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
+    """Folders that the operator's repository searches for headers: shared ones, those of the operators this one depends
+    on, and its top, from which some name headers by their whole path."""
+    shared = shared_include_dirs(root)
+    folders = shared if rules.dependencies else _used(shared, files)
+    if not folders and not rules.dependencies:
+        return ()
+    top = next((p for p in reversed(root.parents) if (p / "CMakeLists.txt").is_file()), None)
+    own = (d / "op_host" for d in rules.dependencies if (d / "op_host").is_dir())
+    return tuple(dict.fromkeys([*folders, *own, *([top] if top is not None else [])]))
 
 
 def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:
@@ -326,6 +344,29 @@ def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
             if not header.is_relative_to(root) and header.is_file():
                 found |= {s: None for s in map(header.with_suffix, _SOURCES) if s.is_file()}
     return list(found)
+
+
+def _dependency_sources(folders: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """(sources with tiling functions, the rest of their library) of the operators that one depends on."""
+    tilings: list[Path] = []
+    library: list[Path] = []
+    for folder in folders:
+        for file in sorted((folder / "op_host").rglob("*.cpp")):
+            inside = file.relative_to(folder)
+            other = "_def" in file.stem or "infershape" in file.stem  # what the other operator is
+            if not other and not is_elsewhere(inside) and not _is_foreign(inside, _read(file)):
+                (tilings if "_tiling" in file.stem else library).append(file)
+    return tuple(tilings), tuple(library)
+
+
+def _dependency_kernels(folders: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
+    """(key, file) of kernel files of the operators that one depends on: beside its own, in folders of their names."""
+    return tuple(
+        (f"{folder.name}/{file.relative_to(folder / 'op_kernel').as_posix()}", file)
+        for folder in folders
+        for file in sorted((folder / "op_kernel").rglob("*"))
+        if file.suffix in _KERNEL_SOURCES + _HEADERS and not is_elsewhere(file.relative_to(folder))
+    )
 
 
 def _bodies(root: Path, host: dict[str, str]) -> list[Path]:

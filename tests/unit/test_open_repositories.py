@@ -1,0 +1,118 @@
+"""Operators as CANN's open repositories lay them out: other architectures' sources, operators that depend on others."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from host_examples import HOST_CPP, KERNEL_CPP, TILING_H
+
+from ascendopt_tune.build.host import compile_host
+from ascendopt_tune.build.toolkit import virtual
+from ascendopt_tune.errors import HostProgramError
+from ascendopt_tune.nouns.case import Case, TensorSpec
+from ascendopt_tune.nouns.chip import load_chip
+from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.sources.architectures import is_elsewhere
+from ascendopt_tune.sources.project import load_project
+
+LISTS = """
+set(UNITS "ascend910b" "ascend950")
+set(FOLDERS "arch22" "arch35")
+add_modules_sources(DIR ${CMAKE_CURRENT_SOURCE_DIR} OPTYPE scale_rows COMPUTE_UNIT ${UNITS} TILING_DIR ${FOLDERS}
+                    DEPENDENCIES row_utils)
+"""
+DEFINITION, _, _ = HOST_CPP.partition("namespace optiling {")
+TILING = HOST_CPP[HOST_CPP.index("namespace optiling {") : HOST_CPP.index("namespace ops {")]
+
+
+def write_repository(top: Path) -> Path:
+    """An operator with a tiling program for two architectures, which takes the rows of a core from another folder."""
+    root, utils = top / "math" / "scale_rows", top / "math" / "row_utils"
+    asks = "int NewerRows(int rows);\\nint RowsOf(int rows);\\n".replace("\\n", "\n")
+    tiling = TILING.replace("static ge::graphStatus Parse", f"{asks}static ge::graphStatus Parse", 1)
+    tiling = tiling.replace(
+        "data.set_rows(shape.GetDim(0));",
+        "data.set_rows(shape.GetDim(0) == 77 ? NewerRows(1) : RowsOf(shape.GetDim(0)));",
+    )
+    files = {
+        top / "CMakeLists.txt": "",
+        top / "math" / "CMakeLists.txt": "",
+        root / "CMakeLists.txt": "add_subdirectory(op_host)",
+        root / "op_host" / "CMakeLists.txt": LISTS,
+        root / "op_host" / "scale_rows_def.cpp": DEFINITION
+        + "namespace optiling { ge::graphStatus Tiling(gert::TilingContext*); "
+        + "ge::graphStatus InferShape(gert::InferShapeContext*); }\n"
+        + HOST_CPP[HOST_CPP.index("namespace ops {") :],
+        root / "op_host" / "scale_rows_tiling.h": TILING_H,
+        root / "op_host" / "arch22" / "scale_rows_tiling.cpp": '#include "row_utils.h"\n'
+        + DEFINITION.replace('"scale_rows_tiling.h"', '"../scale_rows_tiling.h"')
+        + tiling.replace("static ge::graphStatus Tiling", "ge::graphStatus Tiling").replace(
+            "static ge::graphStatus InferShape", "ge::graphStatus InferShape"
+        ),
+        root / "op_host" / "arch35" / "scale_rows_tiling.cpp": "#include <nowhere.h>\n"
+        "namespace optiling { int NewerRows(int rows) { return rows; } }\n",
+        root / "op_kernel" / "scale_rows.cpp": f'#include "../row_utils/row_utils_kernel.h"\n{KERNEL_CPP}',
+        root / "op_kernel" / "scale_rows_apt.cpp": KERNEL_CPP,
+        root / "op_kernel" / "arch35" / "scale_rows.cpp": KERNEL_CPP,
+        utils / "op_host" / "row_utils.h": "#pragma once\n",
+        utils
+        / "op_host"
+        / "row_utils_tiling.cpp": "namespace optiling { int RowsOf(int rows) { return 2 * rows; } }\n",
+        utils / "op_host" / "op_api" / "aclnn_rows.cpp": "#include <nowhere.h>\n",
+        utils / "op_host" / "row_utils_def.cpp": "#include <nowhere.h>\n",
+        utils / "op_kernel" / "row_utils_kernel.h": "#pragma once\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Operator:
+    return load_project(write_repository(tmp_path))
+
+
+def test_which_sources_are_for_other_architectures() -> None:
+    for there in (
+        "op_host/arch35/a.cpp",
+        "op_host/a_arch35.cpp",
+        "op_kernel/a_apt.cpp",
+        "op_host/a_tiling_regbase.cpp",
+    ):
+        assert is_elsewhere(Path(there)), there
+    for here in ("op_host/arch22/a.cpp", "op_host/a.cpp", "op_kernel/search35.cpp", "op_host/monarch.cpp"):
+        assert not is_elsewhere(Path(here)), here
+
+
+def test_the_operators_own_sources_are_those_for_this_architecture(operator: Operator) -> None:
+    assert operator.kernel_main == "op_kernel/scale_rows.cpp"
+    assert set(operator.baseline.kernel) == {"op_kernel/scale_rows.cpp", "row_utils/row_utils_kernel.h"}
+    assert operator.host_sources == (
+        "op_host/scale_rows_def.cpp",
+        "op_host/arch22/scale_rows_tiling.cpp",
+        "shared/row_utils_tiling.cpp",  # part of the pair, as it decides the tiling
+    )
+    assert "NewerRows" in operator.elsewhere
+    assert "RowsOf" not in operator.elsewhere
+
+
+def test_functions_that_are_elsewhere_are_missed_by_nobody_who_does_not_call_them(operator: Operator) -> None:
+    x = TensorSpec("float32", (4, 8))
+    case = Case((x, None, (x, x)), (x,), (("axes", (5, 6)),))
+    out = operator.root.parent / "out"
+    with closing(compile_host(operator, operator.baseline, virtual(), out)) as program:
+        result = program.tiling(case, load_chip("ascend910b2"))
+        structs = {s.name: s for s in program.describe().tiling_structs}
+        (rows,) = [f for f in structs["ScaleRowsTilingData"].fields if f.name == "rows"]
+        assert struct.unpack_from("<Q", result.data, rows.offset) == (8,)  # of the neighbour's function
+
+
+def test_a_function_that_nobody_defines_is_named_though_others_are_elsewhere(operator: Operator) -> None:
+    key = "op_host/arch22/scale_rows_tiling.cpp"
+    text = operator.baseline.tiling[key].replace("RowsOf(", "RowsOfNobody(")
+    with pytest.raises(HostProgramError, match=r"none of its sources defines: .*RowsOfNobody"):
+        compile_host(operator, operator.baseline.with_tiling(key, text), virtual(), operator.root.parent / "out")
