@@ -8,6 +8,9 @@ Weight of a mutation = its prior times, for each of its moves,
 4. *crowding*: each further try at a site that has not helped yet is worth less;
 5. *silence*: where changes of a function led to their parent's launch, and none to another, this case probably doesn't
    run it; the next one there is worth a third.
+
+A move that failed several times, alone and with others, and never led to a launch that passed, is hopeless: it is not
+offered again. One that needs more of the Unified Buffer than there is isn't: something else may make room for it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from .mutation import Mutation
 _OVERFLOW = re.compile(r"\bUB\b|unified buffer|overflow|exceed|InitBuffer|no space|too large", re.IGNORECASE)
 
 _SILENT, _MOST_SILENT = 0.3, 5  # worth of a change for each that changed nothing in its function; so many count
+
+_HOPELESS = 3  # failures of a move that never passed
 
 _EFFECT = 0.001  # share of the time below which a difference teaches nothing
 FAILED, SLOWER, SAME, FASTER = "failed", "slower", "same", "faster"
@@ -69,6 +74,8 @@ class Boundaries:
         self._family: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])  # wins, trials
         self._silent: Counter[str] = Counter()  # by function
         self._heard: set[str] = set()
+        self._failed: Counter[Move] = Counter()
+        self._passed: set[Move] = set()
         self.overflows = 0
         for trial in history:
             parent = history.parent(trial)
@@ -81,6 +88,10 @@ class Boundaries:
                     self._silent.update(functions)
                 else:
                     self._heard |= functions
+            if result == FAILED:
+                self._failed.update(m for m in trial.moves if not (m.pressure > 0 and overflowed(trial)))
+            else:
+                self._passed.update(trial.moves)
             for move in trial.moves:
                 if len(trial.moves) == 1:
                     self._site[move.site, move.direction].append((result, move.value))
@@ -90,6 +101,10 @@ class Boundaries:
                 wins_trials = self._family[move.family]
                 wins_trials[0] += result == FASTER
                 wins_trials[1] += 0.5 if trial.duplicate_of is not None else 1.0
+
+    def is_hopeless(self, mutation: Mutation) -> bool:
+        """Has one of its moves only ever failed?"""
+        return any(self._failed[m] >= _HOPELESS and m not in self._passed for m in mutation.moves)
 
     def weight(self, mutation: Mutation) -> float:
         """The mutation's prior corrected by what was seen; always positive."""

@@ -88,6 +88,20 @@ def test_bank_groups_are_those_of_the_unified_buffer() -> None:
     )
 
 
+def test_rings_of_one_buffer_get_a_second_one() -> None:
+    """As queues do: whichever of the two motifs comes first, the other one has its place."""
+    one = {
+        path: re.sub(r"(InitBuffer\(\w+), 2,", r"\1, 1,", code)
+        for path, code in kernel("    Exp(yLocal, xLocal, n);").items()
+    }
+    before = program(one, {})
+    rings = applied(before, next(iter(find("rings-for-queues").optimize(before))))
+    assert ".Begin(1," in text(rings)
+    doubled = next(r for r in find("double-buffer").optimize(rings) if r.site == "all")
+    assert doubled.change == "two buffers for each of 2 queues"
+    assert text(applied(rings, doubled)).count(".Begin(2,") == 1
+
+
 @pytest.mark.parametrize(
     ("name", "motif", "places"),
     [

@@ -181,6 +181,19 @@ def test_what_failed_is_not_tried_further_out() -> None:
     assert failed.weight(mutation(move(512, "down"))) > failed.weight(mutation(move(4096)))
 
 
+def test_what_only_ever_failed_is_hopeless() -> None:
+    wrong, overflow = LaunchFailed("refused"), LaunchFailed("UB overflow: 262144 bytes needed")
+    thrice = [(move(4096), wrong)] * 3
+    assert not Boundaries(history(*thrice[:2])).is_hopeless(mutation(move(4096)))
+    found = Boundaries(history(*thrice))
+    assert found.is_hopeless(mutation(move(4096)))
+    assert found.is_hopeless(mutation(move(2048, site="other"), move(4096)))  # together with what may be right
+    assert not found.is_hopeless(mutation(move(2048)))
+    assert not Boundaries(history(*thrice, (move(4096), timed(120.0)))).is_hopeless(mutation(move(4096)))
+    larger = move(4096, pressure=1)  # another change may make room for it
+    assert not Boundaries(history(*[(larger, overflow)] * 3)).is_hopeless(mutation(larger))
+
+
 def test_what_helped_is_continued() -> None:
     helped = Boundaries(history((move(2048), timed(90.0))))
     assert helped.weight(mutation(move(4096))) > 3 * helped.weight(mutation(move(4096, site="other")))

@@ -3,7 +3,8 @@
 0. Choose a parent: mostly the incumbent, sometimes another elite of the population (population.py).
 1. Mark the evolvable region (slice.py) of the parent's tiling program.
 2. Collect the mutations of all rules; drop those that break the syntax or repeat a text that was tried.
-3. Weigh them with what the outcomes taught (learning.py), and with what bounds the parent (leaning.py).
+3. Drop those that only ever failed, weigh the others with what the outcomes taught (learning.py), and with what bounds
+   the parent (leaning.py).
 4. Offer recombinations of the incumbent with other good trials first, then mutations: mostly the best, sometimes a draw
    by weight; when single mutations run out, two at once.
 """
@@ -97,7 +98,7 @@ class TilingRules:
             yield from self._recombinations(state)
         files = on_template(state, parent.candidate.pair.tiling)
         context, boundaries = Context.of(state), Boundaries(state.history)
-        found = mutations(synthesize(files), context)
+        found = [m for m in mutations(synthesize(files), context) if not boundaries.is_hopeless(m)]
         leaning = Leaning.of(state, parent)
         order = list(self._order(found, boundaries, rng, leaning))
         used: set[str] = set()
@@ -140,7 +141,11 @@ class TilingRules:
             if breaks_syntax(files, halfway):
                 continue
             second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng, leaning))[:8]
-            choices = [m for m in second if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves)]
+            choices = [
+                m
+                for m in second
+                if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves) and not boundaries.is_hopeless(m)
+            ]
             if not choices:
                 continue
             then = rng.choice(choices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -13,6 +14,7 @@ from .choices import made_in_its_branch
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif
+from .queues import RING
 
 _QUEUE_OF_ONE = re.compile(rb"([(,]\s*(?:const\s+)?)?\b(?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*(1)\s*>")
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
@@ -21,14 +23,35 @@ _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
 # -- double buffering --------------------------------------------------------------------------------------------------
 
 
-def _queue_buffers(kernel: KernelProgram) -> list[ApiCall]:
-    """``InitBuffer(queue, number, bytes)``."""
-    return [c for c in kernel.named("InitBuffer") if len(c.args) == 3]
+@dataclass(frozen=True)
+class _QueueBuffers:
+    """``pipe.InitBuffer(queue, number, bytes)``, or ``queue.Begin(number, bytes)`` of a ring (queues.py): the argument
+    ``place`` is the number."""
+
+    call: ApiCall
+    queue: str
+    place: int
+
+    @property
+    def number(self) -> str:
+        return self.call.args[self.place]
+
+
+def _queue_buffers(kernel: KernelProgram) -> list[_QueueBuffers]:
+    queues = [_QueueBuffers(c, c.args[0], 1) for c in kernel.named("InitBuffer") if len(c.args) == 3]
+    rings = [_QueueBuffers(c, c.receiver, 0) for c in kernel.named("Begin") if c.receiver and len(c.args) == 2]
+    return queues + [r for r in rings if _is_ring(kernel, r.queue)]
+
+
+def _is_ring(kernel: KernelProgram, name: str) -> bool:
+    """Is ``name`` declared as a queue that goes round?"""
+    declared = re.compile(rf"\b{RING}\s*<[^;]*>\s*{re.escape(root(name))}\b".encode())
+    return any(declared.search(s.data) for s in kernel.program.files.values())
 
 
 def _single_faster(kernel: KernelProgram) -> Iterator[Change]:
-    single = [c for c in _queue_buffers(kernel) if c.args[1] == "1" and not _filled_once(kernel, c)]
-    names = {c.args[1] for c in _queue_buffers(kernel)}
+    single = [q for q in _queue_buffers(kernel) if q.number == "1" and not _filled_once(kernel, q)]
+    names = {q.number for q in _queue_buffers(kernel)}
     for constant in kernel.constants:
         said = _said_twice(kernel, constant.name) if constant.value == 1 and constant.name in names else None
         if said is not None:
@@ -50,32 +73,30 @@ def _said_twice(kernel: KernelProgram, name: str) -> tuple[Edit, ...] | None:
     return tuple(given) if not given or len(given) == len(found) else None
 
 
-def _filled_once(kernel: KernelProgram, made: ApiCall) -> bool:
+def _filled_once(kernel: KernelProgram, made: _QueueBuffers) -> bool:
     """Is the queue's tensor asked for outside of every loop? A second buffer would never be used."""
-    queue = made.args[0].removeprefix("this->")
+    queue = made.queue.removeprefix("this->")
     asked = [c for c in kernel.named("AllocTensor") if c.receiver.removeprefix("this->") == queue]
     return bool(asked) and not any(kernel.repeated(c.function, c.node) for c in asked)
 
 
 def _single_slower(kernel: KernelProgram) -> Iterator[Change]:
     several = {c.name for c in kernel.constants if c.value > 1}
-    double = [
-        c for c in _queue_buffers(kernel) if (c.args[1] != "1" if c.args[1].isdigit() else _may_be_two(c, several))
-    ]
+    double = [q for q in _queue_buffers(kernel) if (q.number != "1" if q.number.isdigit() else _may_be_two(q, several))]
     yield from _numbers(kernel, double, "1", "one buffer")
 
 
-def _may_be_two(call: ApiCall, several: set[str]) -> bool:
+def _may_be_two(queue: _QueueBuffers, several: set[str]) -> bool:
     """Is the number a constant above 1, or something of the tiling data?"""
-    return call.args[1] in several or not re.fullmatch(r"[A-Z_0-9]+", call.args[1])
+    return queue.number in several or not re.fullmatch(r"[A-Z_0-9]+", queue.number)
 
 
-def _numbers(kernel: KernelProgram, calls: list[ApiCall], number: str, what: str) -> Iterator[Change]:
-    edits = tuple(kernel.replace(c.path, c.arguments[1], number) for c in calls)
-    if len(calls) > 1:
-        yield Change("all", f"{what} for each of {len(calls)} queues", edits)
-    for c, edit in zip(calls, edits, strict=True):
-        yield Change(f"{c.function.name}/{c.args[0]}", f"{what} for {c.args[0]}", (edit,))
+def _numbers(kernel: KernelProgram, queues: list[_QueueBuffers], number: str, what: str) -> Iterator[Change]:
+    edits = tuple(kernel.replace(q.call.path, q.call.arguments[q.place], number) for q in queues)
+    if len(queues) > 1:
+        yield Change("all", f"{what} for each of {len(queues)} queues", edits)
+    for q, edit in zip(queues, edits, strict=True):
+        yield Change(f"{q.call.function.name}/{q.queue}", f"{what} for {q.queue}", (edit,))
 
 
 # -- lifetimes ---------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ....sources.cpp import Edit, walk
 from .kernel_program import CLASSES, ApiCall, KernelProgram
 from .motif import Change, Motif
 
-_RING = "FlaggedQueue"
+RING = "FlaggedQueue"  # their class
 _PIPES = {  # position -> who fills such a buffer, who uses it
     "VECIN": ("MTE2", "V"),
     "VECOUT": ("V", "MTE3"),
@@ -37,14 +37,14 @@ _PIPES = {  # position -> who fills such a buffer, who uses it
 _ASKED = {"AllocTensor": 0, "EnQue": 1, "DeQue": 0, "FreeTensor": 1}  # call -> arguments
 _BUFFERS = 8  # of a queue at most, one for each event
 _DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*>")
-_RINGS = re.compile(rf"{_RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
+_RINGS = re.compile(rf"{RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
 #ifndef FLAGGED_QUEUE
 #define FLAGGED_QUEUE
 // A queue whose buffers go round: a flag for each of them, of events that are taken once.
 template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
-class {_RING} {{
+class {RING} {{
  public:
   __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
     buffers = count;
@@ -55,7 +55,7 @@ class {_RING} {{
       free[i] = AscendC::GetTPipePtr()->AllocEventID<FREE>();
     }}
   }}
-  __aicore__ inline ~{_RING}() {{
+  __aicore__ inline ~{RING}() {{
     for (uint32_t i = 0; i < buffers; i++) {{
       if (given[i]) {{
         AscendC::WaitFlag<FREE>(free[i]);
@@ -205,7 +205,7 @@ def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
 
 def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
     """The ring's class in front of what ``node`` stands in; nothing where the file has it already."""
-    if f"class {_RING}" in kernel.program.files[path].data.decode("utf-8", "replace"):
+    if f"class {RING}" in kernel.program.files[path].data.decode("utf-8", "replace"):
         return None
     top = node
     while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
@@ -216,7 +216,7 @@ def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
 def _edits(kernel: KernelProgram, queue: _Queue) -> tuple[Edit, ...]:
     fills, uses = _PIPES[queue.position.rpartition(":")[2]]
     event = "AscendC::HardEvent::{}_{}".format
-    ring = f"{_RING}<{queue.position}, {event(fills, uses)}, {event(uses, fills)}>"
+    ring = f"{RING}<{queue.position}, {event(fills, uses)}, {event(uses, fills)}>"
     edits = [kernel.replace(queue.path, queue.kind, ring)]
     for call in queue.made:
         queued, count, length = call.args
