@@ -6,6 +6,7 @@ CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -65,8 +66,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
     repository = _repository(root, rules, {**host, **kernel})
+    top = _top(root) if repository or rules.dependencies else ()
     # So is the header that says what their tiling data are, and what leads to it.
-    definitions = _shared_definitions(root, host, (*rules.include_dirs, *repository))
+    definitions = _shared_definitions(root, host, (*rules.include_dirs, *repository, *top))
     host |= {key: _read(path) for key, path in definitions}
     # So are headers of the kernel that lie in a folder several operators include.
     headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
@@ -81,7 +83,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
         library_sources=rules.library_sources + library,
-        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository])),
+        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository, *top])),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies)),
@@ -262,15 +264,17 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
 
 
 def _repository(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
-    """Folders that the operator's repository searches for headers: shared ones, those of the operators this one depends
-    on, and its top, from which some name headers by their whole path."""
+    """Folders that the operator's repository searches for headers: shared ones, and those of the operators this one
+    depends on."""
     shared = shared_include_dirs(root)
-    folders = shared if rules.dependencies else _used(shared, files)
-    if not folders and not rules.dependencies:
-        return ()
-    top = next((p for p in reversed(root.parents) if (p / "CMakeLists.txt").is_file()), None)
     own = (d / "op_host" for d in rules.dependencies if (d / "op_host").is_dir())
-    return tuple(dict.fromkeys([*folders, *own, *([top] if top is not None else [])]))
+    return tuple(dict.fromkeys([*(shared if rules.dependencies else _used(shared, files)), *own]))
+
+
+def _top(root: Path) -> tuple[Path, ...]:
+    """The top of the repository, from which some host sources name headers by their whole path."""
+    above = list(itertools.takewhile(lambda p: (p / "CMakeLists.txt").is_file(), root.parents))
+    return tuple(above[-1:])
 
 
 def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:
