@@ -1,8 +1,9 @@
 """Which of a repository's sources are for another architecture than 2201, the only one here.
 
 CANN's open repositories keep them in folders called ``arch35``, in files called ``..._arch35``, ``..._regbase`` (vector
-registers that code can name, of architecture 3510) or ``..._apt`` (its kernels). Sources for all architectures call
-their functions behind a question for the chip, so a program of the others lacks functions that nobody calls.
+registers that code can name, of architecture 3510) or ``..._apt`` (its kernels); ``arch22`` and ``arch32`` are 2201
+itself. Sources for all architectures call their functions behind a question for the chip, so a program of the others
+lacks functions that nobody calls.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..errors import OperatorError
 from ..files import read_plain
 from ..nouns.operator import SOURCE_LIMIT
 
-_FOLDER = re.compile(r"(?:^|_)arch(?!22$)\d+$")
+_FOLDER = re.compile(r"(?:^|_)arch(?!(?:22|32)$)\d+$")
 _ENDINGS = ("_apt", "_regbase")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINED = re.compile(r"(?:\b(\w+)\s*::\s*)?\b(\w+)\s*\([^;{}()]*\)\s*(?:const\s*)?\{")

@@ -1,7 +1,12 @@
 // Log macros of CANN's own operator library, which some tiling sources include; collected like base/alog_pub.h.
+// Those of opdev/op_log.h are called the same: where a file includes both, the header that comes last says what they are.
 #pragma once
 #include "base/alog_pub.h"
 
+#undef OP_LOGE
+#undef OP_LOGW
+#undef OP_LOGI
+#undef OP_LOGD
 #define OP_LOGE(op_name, ...) AlogRecord(OP, DLOG_TYPE_DEBUG, DLOG_ERROR, __VA_ARGS__)
 #define OP_LOGW(op_name, ...) AlogRecord(OP, DLOG_TYPE_DEBUG, DLOG_WARN, __VA_ARGS__)
 #define OP_LOGI(op_name, ...) AlogRecord(OP, DLOG_TYPE_DEBUG, DLOG_INFO, __VA_ARGS__)

@@ -10,6 +10,7 @@
 
 // Arguments are not looked at by the format: std::string comes there, too, by the repositories' own macros.
 #define OpLogSub(module, level, name, ...) AlogRecord(module, DLOG_TYPE_DEBUG, level, __VA_ARGS__)
+#undef OP_LOGE_WITHOUT_REPORT
 #define OP_LOGE_WITHOUT_REPORT(name, ...) OP_LOGE(name, __VA_ARGS__)
 
 #define OP_CHECK_IF(condition, log, action) \
