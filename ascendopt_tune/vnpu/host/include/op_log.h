@@ -1,5 +1,5 @@
 // Log macros of CANN's own operator library, which some tiling sources include; collected like base/alog_pub.h.
-// Those of opdev/op_log.h are called the same: where a file includes both, the header that comes last says what they are.
+// opdev/op_log.h calls its macros the same: where a file includes both, the header that comes last defines them.
 #pragma once
 #include "base/alog_pub.h"
 
