@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..errors import SettingsError
 from ..fidelity import cross_validate, output, runner, table
 from ..fidelity import measured as published
 from ..fidelity.measured import PublishedValue
@@ -68,8 +69,20 @@ def fidelity(
     options.check_file(csv, "--csv")
     options.check_file(plot, "--plot")
     if operators:
+        other = {
+            "--all": slow,
+            "--cold": cold,
+            "--cross-validate": cross,
+            "--intervals": intervals,
+            "--measurements": measurements,
+            "--plot": plot,
+        }
+        if given := [name for name, value in other.items() if value]:
+            raise SettingsError(f"--operators has no {', '.join(given)}.", "Leave out one or the other.")
         compare_operators(names or [], chip, csv, docs, json)
         return
+    if docs:
+        raise SettingsError("--docs goes with --operators alone.", "Add --operators, or use --csv or --plot.")
     values = (*published.read(measurements or published.MEASUREMENTS), *published.points())
     modelled = []
     clocks = cross_validate.steps if cross else plausible if intervals or plot else None

@@ -15,8 +15,6 @@ from ..nouns.chip import STATES, WARM
 from .measured import CHIPS_2201, PublishedValue
 
 FOLDER = Path(__file__).resolve().parent
-#: What a launch finds: as the launches of the same kernel before it left it; nothing of its own, because another kernel
-#: that touches more than L2 holds ran before it; or nothing at all, as the first launch of a process.
 
 
 @dataclass(frozen=True)

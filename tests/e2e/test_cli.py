@@ -131,6 +131,12 @@ def test_run_reports_a_modelled_profile(cli: Cli, document: Document) -> None:
     assert "unknown" in cli("run", "add", *ADD, "--state", "hot", expect=2).stderr
 
 
+def test_options_that_have_no_effect_on_fidelity_are_refused(cli: Cli, tmp_path: Path) -> None:
+    assert "--docs goes with --operators" in cli("fidelity", "--docs", str(tmp_path / "page.md"), expect=2).stderr
+    refused = cli("fidelity", "--operators", "--cold", "--plot", str(tmp_path / "page.html"), expect=2).stderr
+    assert "--operators has no --cold, --plot" in refused
+
+
 def test_run_with_the_users_arrays_saves_what_the_kernel_computed(cli: Cli, tmp_path: Path) -> None:
     x, y = (np.random.default_rng(seed).standard_normal((3, 50)).astype(np.float32) for seed in (1, 2))
     np.savez(tmp_path / "in.npz", x=x, y=y)

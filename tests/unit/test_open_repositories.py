@@ -31,7 +31,7 @@ TILING = HOST_CPP[HOST_CPP.index("namespace optiling {") : HOST_CPP.index("names
 def write_repository(top: Path) -> Path:
     """An operator with a tiling program for two architectures, which takes the rows of a core from another folder."""
     root, utils = top / "math" / "scale_rows", top / "math" / "row_utils"
-    asks = "int NewerRows(int rows);\\nint RowsOf(int rows);\\n".replace("\\n", "\n")
+    asks = "int NewerRows(int rows);\nint RowsOf(int rows);\n"
     tiling = TILING.replace("static ge::graphStatus Parse", f"{asks}static ge::graphStatus Parse", 1)
     tiling = tiling.replace(
         "data.set_rows(shape.GetDim(0));",
