@@ -29,6 +29,7 @@ from .subject import Subject
 BEGIN, END = "<!-- survey: written by `ascendopt-tune bank survey --docs` -->", "<!-- end of the survey -->"
 _SUFFIXES = frozenset([".h", ".hpp", ".cpp", ".cc"])
 _OTHERS = frozenset(["third_party", "3rdparty"])
+_MUCH = 0.01  # of the time: a gain that counts as one in the second column
 _TRIES = 2  # groups of a motif's rewrites that are measured: all places, then the next
 
 
@@ -43,11 +44,15 @@ class Surveyed:
 
 @dataclass
 class Survey:
-    """``kernels`` that were read, ``gains`` that were measured, and what could not be: path -> why."""
+    """``kernels`` that were read, ``gains`` that were measured, and what could not be: path -> why.
+
+    ``motifs`` are those that are measured and that the table has.
+    """
 
     kernels: list[Surveyed] = field(default_factory=list)
     gains: list[MotifGain] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    motifs: tuple[str, ...] = tuple(m.name for m in MOTIFS)
 
 
 def operators_below(folder: Path) -> list[Path]:
@@ -112,8 +117,8 @@ def _counts(pair: Pair, auto_sync: bool) -> dict[str, int]:
     return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync).items() if found}
 
 
-def measure(subject: Subject) -> Iterator[MotifGain]:
-    """What each motif that matches is worth to the subject's operator, put in on its own.
+def measure(subject: Subject, motifs: Sequence[str]) -> Iterator[MotifGain]:
+    """What each of the motifs that matches is worth to the subject's operator, put in on its own.
 
     Raises:
         OperatorError: the operator as written does not pass the gate.
@@ -124,19 +129,26 @@ def measure(subject: Subject) -> Iterator[MotifGain]:
         raise OperatorError(f"{subject.entry.name} does not pass the gate: {before.reason}.")
     key = key_in(subject.launch(operator.baseline))
     bottleneck = first_bottleneck(diagnose(before.profile, subject.chip).paragraph)
-    for motif, speedup in worths(operator, key, before, subject.outcome):
+    for motif, speedup in worths(operator, key, before, subject.outcome, motifs):
         yield MotifGain(motif, subject.entry.path, subject.entry.size, bottleneck, speedup)
 
 
 def worths(
-    operator: Operator, key: int | None, before: Timed, outcome: Callable[[Pair], Outcome]
+    operator: Operator,
+    key: int | None,
+    before: Timed,
+    outcome: Callable[[Pair], Outcome],
+    motifs: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, float | None]]:
     """(motif, best speedup over ``before`` or None) for each motif that has a place in the operator's baseline.
 
-    ``outcome``: what the gate says of a pair. ``key``: the tiling key of the case, as far as it is known.
+    ``key``: the tiling key of the case, as far as it is known. ``outcome``: what the gate says of a pair. ``motifs``:
+    these only (None: all).
     """
     pair = operator.baseline
     for motif, rewrites in rewrites_of(pair, operator.auto_sync, key).items():
+        if motifs is not None and motif not in motifs:
+            continue
         best: float | None = None
         tried = 0
         for group in grouped(rewrites):
@@ -158,9 +170,9 @@ def table(found: Survey) -> str:
     sources = list(dict.fromkeys(k.source for k in found.kernels))
     head = ["motif", *sources]
     if found.gains:
-        head += ["tried on", "faster", "geometric mean where faster", "most"]
+        head += ["tried on", "faster", "by 1 %", "geometric mean where faster", "most"]
     rows = [f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}"]
-    for name in sorted((m.name for m in MOTIFS), key=lambda n: -_matching(found.kernels, n)):
+    for name in sorted(found.motifs, key=lambda n: -_matching(found.kernels, n)):
         cells = [str(_matching((k for k in found.kernels if k.source == s), name)) for s in sources]
         rows.append(f"| {' | '.join([f'`{name}`', *cells, *_worth(found, name)])} |")
     return "\n".join(rows) + "\n"
@@ -173,12 +185,16 @@ def _matching(kernels: Iterable[Surveyed], motif: str) -> int:
 def _worth(found: Survey, motif: str) -> list[str]:
     if not found.gains:
         return []
-    mine = [g for g in found.gains if g.motif == motif]
-    speedups = [g.speedup for g in mine if g.faster and g.speedup is not None]
+    best: dict[str, MotifGain] = {}  # operator -> the motif's best gain at any size
+    for gain in found.gains:
+        if gain.motif == motif and (gain.speedup or 0) >= (best.get(gain.operator, gain).speedup or 0):
+            best[gain.operator] = gain
+    speedups = [g.speedup for g in best.values() if g.faster and g.speedup is not None]
+    much = sum(s >= 1 + _MUCH for s in speedups)
     if not speedups:
-        return [str(len(mine)), "0", "", ""]
+        return [str(len(best)), "0", "0", "", ""]
     mean = math.exp(statistics.fmean(map(math.log, speedups)))
-    return [str(len(mine)), str(len(speedups)), f"{mean:.2f}x", f"{max(speedups):.2f}x"]
+    return [str(len(best)), str(len(speedups)), str(much), f"{mean:.2f}x", f"{max(speedups):.2f}x"]
 
 
 def section(found: Survey, sources: Sequence[str], when: str) -> str:
@@ -191,10 +207,11 @@ def section(found: Survey, sources: Sequence[str], when: str) -> str:
     lines = [f"{when}: {'; '.join(sources)}. Counted are operators whose kernel `optimize` finds a place in."]
     if found.gains:
         operators = len({g.operator for g in found.gains})
+        sizes = ", ".join(dict.fromkeys(g.size for g in found.gains))
         lines.append(
-            f"Tried on {operators} operators of the benchmark's table at one case each: the motif alone, at all its "
-            f"places and at the next group of them, through the gate; times are modelled. `faster` is by more than "
-            f"{MIN_EFFECT['virtual']:.1%}."
+            f"Tried on {operators} operators of the benchmark's table ({sizes}): the motif alone, at all its places "
+            f"and at the next group of them, through the gate; times are modelled. Operators are `faster` by more than "
+            f"{MIN_EFFECT['virtual']:.1%}; then those by {_MUCH:.0%} and more."
         )
     unmet = [f"`{m.name}`" for m in MOTIFS if not _matching(found.kernels, m.name)]
     if unmet:

@@ -26,6 +26,8 @@ ascendopt-tune bank survey path/to/cann-ops/src
 ascendopt-tune bank survey path/to/cann-ops/src --measure --every 4 --docs docs/motifs.md
 
 ascendopt-tune bank survey --measure --list development --sizes decode,medium --worth worth.csv
+
+ascendopt-tune bank survey --measure --motifs cache-hint --sizes large
 """
 _INTERRUPTED = 130
 
@@ -44,6 +46,9 @@ def survey(
     sizes: Annotated[
         str, typer.Option("--sizes", help="To measure at: of decode, medium and large, separated by commas.")
     ] = "medium",
+    motifs: Annotated[
+        str, typer.Option("--motifs", help="Measure and show these only, separated by commas. Default: all.")
+    ] = "",
     chip: Annotated[str, typer.Option("--chip", help="The chip that is modelled.")] = "ascend910b4",
     results: Annotated[
         Path | None, typer.Option("--results", help="Where evaluations are kept. Default: below the cache.")
@@ -65,8 +70,11 @@ def survey(
 
     if worth is not None and not measured:
         raise SettingsError("--worth writes what was measured, and nothing is.", "Add --measure.")
+    if motifs and (worth is not None or docs is not None):
+        raise SettingsError("--motifs leaves motifs out, and --docs and --worth write all.", "Leave one of them out.")
     found = work.Survey(kernels=list(work.registry()))
     sources = [f"registry, {len(found.kernels)} operators"]
+    found.motifs = options.words_of(motifs, found.motifs, "motifs") or found.motifs
     interrupted = False
     try:
         for folder in folders or ():
@@ -109,7 +117,7 @@ def _measure(found: Survey, operators: Sequence[BenchOperator], chip: str, resul
     for entry in operators:
         try:
             with Subject(entry, results, chip) as subject:
-                for gain in work.measure(subject):
+                for gain in work.measure(subject, found.motifs):
                     found.gains.append(gain)
                     says = f"{gain.speedup:.3f}x modelled" if gain.speedup is not None else "not let through the gate"
                     print(f"{entry.name}: {gain.motif}: {says}", file=sys.stderr)

@@ -68,7 +68,9 @@ class MadeUpSubject:
 
 def test_a_motif_is_worth_what_the_gate_lets_through() -> None:
     subject = MadeUpSubject()
-    gains = {g.motif: g for g in work.measure(cast(Subject, subject))}
+    gains = {g.motif: g for g in work.measure(cast(Subject, subject), [m.name for m in MOTIFS])}
+    only = list(work.measure(cast(Subject, subject), ["double-buffer"]))
+    assert [g.motif for g in only] == ["double-buffer"]
     assert gains["full-barrier"].speedup == 1.25
     assert gains["full-barrier"].faster
     assert gains["double-buffer"].speedup is None
@@ -76,7 +78,7 @@ def test_a_motif_is_worth_what_the_gate_lets_through() -> None:
     assert not gains["fused-multiply-add"].faster
     subject.broken = True
     with pytest.raises(OperatorError, match="does not pass the gate"):
-        list(work.measure(cast(Subject, subject)))
+        list(work.measure(cast(Subject, subject), ["full-barrier"]))
 
 
 def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Path) -> None:
@@ -84,7 +86,9 @@ def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Pat
         [work.Surveyed("cann-ops", "a", {"full-barrier": 2}), work.Surveyed("cann-ops", "b", {"full-barrier": 1})],
         [
             MotifGain("full-barrier", "a", "medium", "Scalar bound", 1.5),
+            MotifGain("full-barrier", "a", "large", "Scalar bound", 1.2),
             MotifGain("full-barrier", "b", "medium", "", None),
+            MotifGain("full-barrier", "b", "large", "", 1.005),
         ],
     )
     page = tmp_path / "page.md"
@@ -95,8 +99,10 @@ def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Pat
     assert text.endswith(f"{work.END}\nbehind\n")
     assert "old" not in text
     assert "2026-01-02: cann-ops, 2 operators." in text
-    assert "| `full-barrier` | 2 | 2 | 1 | 1.50x | 1.50x |" in text
+    assert "| `full-barrier` | 2 | 2 | 2 | 1 | 1.23x | 1.50x |" in text
     assert all(f"`{m.name}`" in text for m in MOTIFS)
+    found.motifs = ("flag-pair",)
+    assert "full-barrier" not in work.table(found)
     page.write_text("no marks")
     with pytest.raises(CacheError, match="no place"):
         work.write(page, "text")

@@ -394,6 +394,17 @@ EXAMPLES = (
     Example("fused-multiply-add", r"Muls\(", _computing("Axpy(yLocal, xLocal, 2.0f, n);")),
     Example("fused-multiply-add", r"\bMul\(", _computing("FusedMulAdd(yLocal, xLocal, xLocal, n);")),
     Example("fused-multiply-add", r"\bMul\(", _computing("MulAddDst(yLocal, xLocal, yLocal, n);")),
+    *(
+        Example("fused-scalars", weak, _computing("Abs(yLocal, xLocal, n);", f"fusedScalars0.{call};"))
+        for weak, call in [
+            (
+                r"Muls\([^;]*;[^;]*Adds\(",
+                "ScaleAndAdd(yLocal, fusedScalars0.Kept(yLocal, 0, 3), fusedScalars0.Anew(yLocal, 1, b), n)",
+            ),
+            (r"Muls\([^;]*;[^;]*Add\(", "TimesScalar(yLocal, fusedScalars0.Kept(yLocal, 0, 3.0f), xLocal, n)"),
+            (r"Mul\([^;]*;[^;]*Adds\(", "PlusScalar(yLocal, xLocal, fusedScalars0.Anew(yLocal, 0, b), n)"),
+        ]
+    ),
     Example("chained-instructions", r"\bRelu\(", _computing("AddRelu(yLocal, xLocal, xLocal, n);")),
     Example("chained-instructions", r"Muls\([^;]*;\s*Muls", _computing("Muls(yLocal, xLocal, 3.0f, n);")),
     Example("scalar-operand", r"Duplicate\(", _computing("Adds(yLocal, xLocal, 1.0f, n);")),

@@ -142,6 +142,49 @@ def test_products_and_sums_of_integers_stay_two(given: str, found: int) -> None:
     )
 
 
+POLYNOMIAL = """constexpr float A = 2.0f, B = 3.0f;
+const float C = -0.5f;
+class K {{
+  void Run(LocalTensor<{kind}>& y, {parameters}int n) {{ Exp(y, x, n); {turn} }}
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({"turn": "Mul(y, y, x, n); Adds(y, y, 1.0f, n);"}, "PlusScalar(y, x, fusedScalars0.Kept(y, 0, 1.0f), n);"),
+        ({"turn": "Mul(y, x, y, n); Adds(y, y, C, n);"}, "PlusScalar(y, x, fusedScalars0.Kept(y, 0, C), n);"),
+        (
+            {"turn": "Muls(y, y, 2, n); Adds(y, y, -C, n);"},
+            "ScaleAndAdd(y, fusedScalars0.Kept(y, 0, 2), fusedScalars0.Kept(y, 1, -C), n);",
+        ),
+        ({"turn": "Muls(y, y, s, n); Add(y, x, y, n);"}, "TimesScalar(y, fusedScalars0.Anew(y, 0, s), x, n);"),
+        ({"turn": "const float C = s; Mul(y, y, x, n); Adds(y, y, C, n);"}, "Anew(y, 0, C)"),
+        ({"turn": "Mul(y, y, x, n); Adds(y, y, C, n);", "parameters": "float C, "}, "Anew(y, 0, C)"),
+        ({"turn": "LocalTensor<float>& z = y; Mul(z, y, x, n); Adds(y, z, 1.0f, n);"}, "PlusScalar(z, x, "),
+        ({"turn": "Mul(z, y, x, n); Adds(y, z, 1.0f, n);"}, ""),  # the product is somewhere else
+        ({"turn": "Mul(y, y, y, n); Adds(y, y, 1.0f, n);"}, ""),  # the factor is overwritten
+        ({"turn": "Muls(y, y, s, n); Add(y, y, y, n);"}, ""),
+        ({"turn": "Mul(y, y, x, n); Adds(y, y, 1.0f, m);"}, ""),  # of another length
+        ({"turn": "Mul(y, y, x, n); Adds(y, y, 1, n);", "kind": "int32_t"}, ""),  # there is no such instruction
+    ],
+)
+def test_scalars_of_products_and_sums_are_blocks(holes: dict[str, str], found: str) -> None:
+    code = POLYNOMIAL.format(**{"kind": "float", "parameters": "", **holes})
+    rewritten = after("fused-scalars", code)
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+def test_a_constant_of_a_block_is_one_of_that_block() -> None:
+    turn = "{{ const float D = {}; Mul(y, y, x, n); Adds(y, y, D, n); }}"
+    code = POLYNOMIAL.format(kind="float", parameters="", turn=turn.format(1.0) + turn.format(2.0))
+    (rewritten,) = after("fused-scalars", code)
+    assert "Kept(y, 0, D)" in rewritten
+    assert "Kept(y, 1, D)" in rewritten
+    assert "FusedScalars<2> fusedScalars0;" in rewritten
+
+
 # -- values, constants, rows -------------------------------------------------------------------------------------------
 
 

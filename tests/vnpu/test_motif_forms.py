@@ -30,6 +30,7 @@ _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "kept_type": lambda x: 3 * torch.exp(x),
+    "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "spread_row": lambda x, g: (x - g) * g,
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],

@@ -39,6 +39,7 @@ RULES = [
     (21, "deadlock", "hold zeros for every core"),
     (22, "out_of_bounds", "past the end"),
     (23, "misuse", "3 of 2 cores"),
+    (24, "misuse", "overlaps the destination in part"),
 ]
 
 

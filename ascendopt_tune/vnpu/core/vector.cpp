@@ -171,7 +171,9 @@ struct BlockPattern {
   uint64_t at;
   uint64_t blk_stride, rep_stride;
   uint32_t blocks, repeats;
+  uint32_t last_blocks;  // of the last repeat, which a count may end early
 
+  uint32_t blocks_of(uint32_t repeat) const { return repeat + 1 == repeats ? last_blocks : blocks; }
   bool operator==(const BlockPattern& o) const {
     return at == o.at && blk_stride == o.blk_stride && rep_stride == o.rep_stride;
   }
@@ -185,8 +187,8 @@ struct BlockPattern {
 
 // Does repeat `r` of `dst` touch a block of repeat `s` of `src`? Equal ones at equal places don't count.
 bool meet(const BlockPattern& dst, uint32_t r, const BlockPattern& src, uint32_t s) {
-  for (uint32_t i = 0; i < dst.blocks; i++)
-    for (uint32_t k = 0; k < src.blocks; k++) {
+  for (uint32_t i = 0; i < dst.blocks_of(r); i++)
+    for (uint32_t k = 0; k < src.blocks_of(s); k++) {
       const uint64_t a = dst.block(r, i), b = src.block(s, k);
       const bool itself = r == s && a == b && i == k;
       if (a + kBlockBytes > b && b + kBlockBytes > a && !itself) return true;
@@ -209,11 +211,12 @@ bool any_meet(const BlockPattern& dst, const BlockPattern& src, bool later_may) 
 bool VectorCall::overlaps_badly(const Operand& dst, const Operand& src, bool accumulates) const {
   const uint32_t size = dtype_size(dst.dtype), n = repeats(), per_block = kBlockBytes / size;
   const uint32_t last = count_ ? std::min(count_, per_repeat_) : enabled_end();
-  const uint32_t blocks = (last + per_block - 1) / per_block;
+  const auto blocks_of = [&](uint32_t elements) { return (elements + per_block - 1) / per_block; };
+  const uint32_t blocks = blocks_of(last), last_blocks = count_ ? blocks_of(count_ - (n - 1) * per_repeat_) : blocks;
   if (size != dtype_size(src.dtype) || n == 0 || blocks == 0)
     return false;  // of other sizes: each API has its own rule
   const auto pattern = [&](const Operand& o) {
-    return BlockPattern{reinterpret_cast<uint64_t>(o.ptr), o.blk_stride, o.rep_stride, blocks, n};
+    return BlockPattern{reinterpret_cast<uint64_t>(o.ptr), o.blk_stride, o.rep_stride, blocks, n, last_blocks};
   };
   const BlockPattern d = pattern(dst), s = pattern(src);
   if (d == s && (d.moves() || accumulates)) return false;

@@ -109,5 +109,11 @@ extern "C" __global__ __aicore__ void restriction(GM_ADDR x, uint32_t number, ui
       if (number == 21 && bad) counters.SetValue(8, 1);
       return SyncAll(counters, local, number == 23 && bad ? 3 : 2);
     }
+    case 24:  // a count ends its last repeat: what lies behind may be a source
+      SetMaskCount();
+      SetVectorMask<float, MaskMode::COUNTER>(0, bad ? 88 : 72);
+      FusedMulAdd<float, false>(a, c, a[80], MASK_PLACEHOLDER, 1, {1, 1, 0, 8, 8, 0});
+      SetMaskNorm();
+      return ResetMask();
   }
 }

@@ -14,6 +14,7 @@ from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
+from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
@@ -52,6 +53,7 @@ MOTIFS: tuple[Motif, ...] = (
     MERGED_ROWS,
     INDEPENDENT_NEIGHBOURS,
     FUSED_MULTIPLY_ADD,
+    FUSED_SCALARS,
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
     EXTRA_COPY,

@@ -4,48 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from .api import ACCUMULATING, VECTOR, is_barrier, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
-from .turns import local_kinds
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two vector instructions that follow one another, barriers of the vector pipe between them left aside."""
-
-    block: Block
-    first: ApiCall
-    second: ApiCall
-    between: tuple[BlockStep, ...]
-
-
-def _pairs(kernel: KernelProgram) -> Iterator[_Pair]:
-    for block in kernel.blocks:
-        last: tuple[int, ApiCall] | None = None
-        for i, step in enumerate(block.steps):
-            call = step.call
-            if call is not None and is_barrier(call, "PIPE_V"):
-                continue
-            if call is None or call.name not in VECTOR:
-                last = None
-                continue
-            if last is not None:
-                yield _Pair(block, last[1], call, block.steps[last[0] + 1 : i])
-            last = (i, call)
-
-
-def _one(kernel: KernelProgram, pair: _Pair, text: str, change: str) -> Change:
-    """The pair replaced by one instruction."""
-    path = pair.block.function.path
-    first, second = pair.first.statement, pair.second.statement
-    assert first is not None
-    assert second is not None
-    edits = [kernel.delete(path, s) for s in (first, *(s.node for s in pair.between))]
-    edits.append(kernel.replace(path, second, f"{text};"))
-    return Change(kernel.site(pair.block.function, first), f"{change} in {pair.block.function.name}", tuple(edits))
+from .pairs import floats, one, pairs
 
 
 def _two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: str) -> Change:
@@ -77,22 +40,22 @@ def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _adjacent(kernel: KernelProgram) -> Iterator[Change]:
-    for pair in _pairs(kernel):
+    for pair in pairs(kernel):
         a, b = pair.first, pair.second
         if len(a.args) != 4 or a.args[3:] != b.args[3:] or b.name != "Add" or a.name not in ("Mul", "Muls"):
             continue
         product, (target, *terms) = a.args[0], b.args[:3]
-        if product not in terms or not _floats(kernel, b):
+        if product not in terms or not floats(kernel, b):
             continue
         other = terms[1] if terms[0] == product else terms[0]
         if a.name == "Mul" and target == product and product in a.args[1:3] and other != product:
             factor = a.args[2] if a.args[1] == product else a.args[1]
             text = b.spelled("FusedMulAdd", product, factor, other, b.args[3])
-            yield _one(kernel, pair, text, "Mul and Add made FusedMulAdd")
+            yield one(kernel, pair, text, "Mul and Add made FusedMulAdd")
         elif target == other and target != product:
             name = "Axpy" if a.name == "Muls" else "MulAddDst"
             text = b.spelled(name, target, a.args[1], a.args[2], b.args[3])
-            yield _one(kernel, pair, text, f"{a.name} and Add made {name}")
+            yield one(kernel, pair, text, f"{a.name} and Add made {name}")
 
 
 def _apart(kernel: KernelProgram, block: Block, i: int, total: ApiCall) -> Iterator[Change]:
@@ -103,7 +66,7 @@ def _apart(kernel: KernelProgram, block: Block, i: int, total: ApiCall) -> Itera
     target, *terms, count = total.args
     for product in (t for t in terms if t != target and target in terms):
         found = _made(kernel, block, i, product, target)
-        if found is None or found[1].args[3] != count or not _floats(kernel, total) or total.statement is None:
+        if found is None or found[1].args[3] != count or not floats(kernel, total) or total.statement is None:
             continue
         k, made, head = found
         if head and made.args[1] != product:
@@ -172,23 +135,6 @@ def _chosen(kernel: KernelProgram, block: Block, step: BlockStep) -> tuple[ApiCa
     return work[0], head.decode("utf-8", "replace").strip()
 
 
-def _floats(kernel: KernelProgram, call: ApiCall) -> bool:
-    """Are the operands of a type that has products and sums in one instruction, as far as it is known?
-
-    Where a choice at compile time is around the call, that is taken to be one of types.
-    """
-    node = call.node.parent
-    while node is not None and node != call.function.node:
-        if node.type == "if_statement" and any(c.type == "constexpr" for c in node.children):
-            return True
-        node = node.parent
-    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
-    kinds = {**everywhere, **local_kinds([kernel.text(call.path, call.function.node)])}
-    known = kinds.get(root(call.args[0]), set())
-    given = {g for kind in known for g in kernel.given(call.function, kind)}
-    return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join(known | given))
-
-
 def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
     for call in _statements(kernel, "Axpy", "MulAddDst", "FusedMulAdd"):
         if len(call.args) != 4:
@@ -206,17 +152,17 @@ def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _chained_faster(kernel: KernelProgram) -> Iterator[Change]:
-    for pair in _pairs(kernel):
+    for pair in pairs(kernel):
         a, b = pair.first, pair.second
         if len(a.args) != 4 or b.args[:2] != (a.args[0], a.args[0]) or a.args[-1] != b.args[-1]:
             continue
         if a.name in ("Add", "Sub") and b.name == "Relu" and len(b.args) == 3:
             text = b.spelled(f"{a.name}Relu", *a.args)
-            yield _one(kernel, pair, text, f"{a.name} and Relu made {a.name}Relu")
+            yield one(kernel, pair, text, f"{a.name} and Relu made {a.name}Relu")
         elif a.name == b.name and a.name in ("Muls", "Adds") and len(b.args) == 4:
             sign = "*" if a.name == "Muls" else "+"
             text = b.spelled(a.name, *a.args[:2], f"({a.args[2]}) {sign} ({b.args[2]})", b.args[3])
-            yield _one(kernel, pair, text, f"two {a.name} made one")
+            yield one(kernel, pair, text, f"two {a.name} made one")
 
 
 def _chained_slower(kernel: KernelProgram) -> Iterator[Change]:
