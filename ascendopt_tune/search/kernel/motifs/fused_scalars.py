@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function
 from .api import root
+from .classes import merged, unused, with_member
 from .kernel_program import ApiCall, KernelProgram, Where, where
 from .motif import Change, Motif
 from .pairs import Neighbours, floats, one_for, pairs
@@ -181,31 +182,18 @@ def _constant(kernel: KernelProgram, pair: Neighbours, scalar: str) -> str | Non
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     found = _found(kernel)
-    taken = [int(i) for s in kernel.program.files.values() for i in re.findall(rb"\bfusedScalars(\d+)\b", s.data)]
-    places = list(enumerate(found.values(), max(taken, default=-1) + 1))
+    places = list(enumerate(found.values(), unused(kernel, _MEMBER)))
     edits = {i: _edits(kernel, fused, f"{_MEMBER}{i}") for i, fused in places}
     if len(places) > 1:
-        every = tuple(dict.fromkeys(e for i, _ in places for e in edits[i]))
+        every = merged(e for i, _ in places for e in edits[i])
         count = sum(len(fused) for _, fused in places)
-        yield Change("all", f"{count} products and sums with scalars, each one instruction", _merged(every))
+        yield Change("all", f"{count} products and sums with scalars, each one instruction", every)
     for i, fused in places:
         f = fused[0].pair.block.function
         change = f"{len(fused)} products and sums with scalars in {f.name}, each one instruction"
         first = fused[0].pair.first.statement
         assert first is not None
         yield Change(kernel.site(f, first), change, edits[i])
-
-
-def _merged(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Insertions at one place put together, in their order."""
-    inserted: dict[tuple[str, int], str] = {}
-    rest = []
-    for e in edits:
-        if e.start == e.end:
-            inserted[e.path, e.start] = inserted.get((e.path, e.start), "") + e.text
-        else:
-            rest.append(e)
-    return (*rest, *(Edit(path, at, at, text) for (path, at), text in inserted.items()))
 
 
 def _edits(kernel: KernelProgram, fused: list[_Fused], member: str) -> tuple[Edit, ...]:
@@ -222,19 +210,8 @@ def _edits(kernel: KernelProgram, fused: list[_Fused], member: str) -> tuple[Edi
             operands[k] = f"{member}.{'Kept' if constant else 'Anew'}({one.y}, {i}, {one.operands[k]})"
         text = f"{member}.{one.form}({', '.join((one.y, *operands, one.count))})"
         edits += one_for(kernel, one.pair, text)
-    found = kernel.class_node(f)
-    assert found is not None
-    path, node = found
-    body = node.child_by_field_name("body")
-    assert body is not None
-    end = body.end_byte - 1
-    declared = f"\n public:\n  {_CLASS_NAME}<{len(places)}> {member};\n"
-    top = node
-    while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
-        top = top.parent
-    if f"class {_CLASS_NAME}" not in kernel.program.files[path].data.decode("utf-8", "replace"):
-        edits.append(Edit(path, top.start_byte, top.start_byte, _CLASS))
-    return (*edits, Edit(path, end, end, declared))
+    declared = f"{_CLASS_NAME}<{len(places)}> {member};"
+    return (*edits, *with_member(kernel, f, _CLASS_NAME, _CLASS, declared))
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:

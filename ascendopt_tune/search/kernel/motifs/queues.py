@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, walk
+from .classes import in_front
 from .kernel_program import CLASSES, ApiCall, KernelProgram
 from .motif import Change, Motif
 
@@ -203,16 +204,6 @@ def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
             yield _Queue(path, kind, position, names, tuple(c for n in names for c in uses[owner].made[n]))
 
 
-def _written(kernel: KernelProgram, path: str, node: Node) -> Edit | None:
-    """The ring's class in front of what ``node`` stands in; nothing where the file has it already."""
-    if f"class {RING}" in kernel.program.files[path].data.decode("utf-8", "replace"):
-        return None
-    top = node
-    while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
-        top = top.parent
-    return Edit(path, top.start_byte, top.start_byte, _CLASS)
-
-
 def _edits(kernel: KernelProgram, queue: _Queue) -> tuple[Edit, ...]:
     fills, uses = _PIPES[queue.position.rpartition(":")[2]]
     event = "AscendC::HardEvent::{}_{}".format
@@ -228,7 +219,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
     found = list(_queues(kernel))
     first: dict[str, Edit | None] = {}
     for q in found:
-        first.setdefault(q.path, _written(kernel, q.path, q.kind))
+        first.setdefault(q.path, in_front(kernel, q.path, q.kind, RING, _CLASS))
     if len(found) > 1:
         every = tuple(e for q in found for e in _edits(kernel, q))
         count = sum(len(q.names) for q in found)

@@ -1,0 +1,55 @@
+"""Classes that motifs bring along: their text in front of what needs them, and a member of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tree_sitter import Node
+
+from ....sources.cpp import Edit, Function
+from .kernel_program import KernelProgram
+
+
+def in_front(kernel: KernelProgram, path: str, node: Node, name: str, text: str) -> Edit | None:
+    """The class ``name`` in front of what ``node`` stands in; nothing where the file has it already."""
+    if f"class {name}" in kernel.program.files[path].data.decode("utf-8", "replace"):
+        return None
+    top = node
+    while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
+        top = top.parent
+    return Edit(path, top.start_byte, top.start_byte, text)
+
+
+def with_member(kernel: KernelProgram, f: Function, name: str, text: str, declared: str) -> tuple[Edit, ...]:
+    """``declared`` as a member of the class of a method, and the text of the member's own class ``name``.
+
+    Raises ValueError where the method's class isn't known (``KernelProgram.class_node``).
+    """
+    found = kernel.class_node(f)
+    body = found[1].child_by_field_name("body") if found is not None else None
+    if found is None or body is None:
+        raise ValueError(f"{f.name} is of no known class")
+    path, node = found
+    end = body.end_byte - 1
+    written = in_front(kernel, path, node, name, text)
+    return (*([written] if written is not None else ()), Edit(path, end, end, f"\n public:\n  {declared}\n"))
+
+
+def merged(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """The edits, equal ones once, with what is inserted at one place put together in its order."""
+    inserted: dict[tuple[str, int], str] = {}
+    rest = []
+    for e in dict.fromkeys(edits):
+        if e.start == e.end:
+            inserted[e.path, e.start] = inserted.get((e.path, e.start), "") + e.text
+        else:
+            rest.append(e)
+    return (*rest, *(Edit(path, at, at, text) for (path, at), text in inserted.items()))
+
+
+def unused(kernel: KernelProgram, member: str) -> int:
+    """The first number that makes a name of ``member`` which no file has, nor a higher one."""
+    name = re.compile(rf"\b{member}(\d+)\b".encode())
+    taken = [int(i) for s in kernel.program.files.values() for i in name.findall(s.data)]
+    return max(taken, default=-1) + 1
