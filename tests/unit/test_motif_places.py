@@ -123,6 +123,21 @@ def test_a_product_in_front_of_a_sum_is_made_with_it(holes: dict[str, str], foun
     assert all(found in text for text in rewritten)
 
 
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("Muls(x, z, s, n); Sub(y, y, x, n);", "Axpy(y, z, -(s), n);"),
+        ("Muls(x, z, s, n); Sub(y, x, y, n);", ""),  # the product is what is left
+        ("Muls(x, y, s, n); Sub(y, y, x, n);", ""),
+        ("Mul(x, z, w, n); Sub(y, y, x, n);", ""),  # there is no such instruction
+    ],
+)
+def test_a_product_that_is_taken_off_is_added_with_the_other_sign(turn: str, found: str) -> None:
+    rewritten = after("fused-multiply-add", f"void f(LocalTensor<float>& y) {{ {turn} }}")
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
 @pytest.mark.parametrize(("given", "found"), [("half", 1), ("int16_t", 0)])
 def test_products_and_sums_of_integers_stay_two(given: str, found: int) -> None:
     code = f"""template <typename T> class K {{
@@ -159,6 +174,8 @@ class K {{
             "ScaleAndAdd(y, fusedScalars0.Kept(y, 0, 2), fusedScalars0.Kept(y, 1, -C), n);",
         ),
         ({"turn": "Muls(y, y, s, n); Add(y, x, y, n);"}, "TimesScalar(y, fusedScalars0.Anew(y, 0, s), x, n);"),
+        ({"turn": "Muls(y, y, 2, n); Sub(y, x, y, n);"}, "TimesScalar(y, fusedScalars0.Kept(y, 0, -(2)), x, n);"),
+        ({"turn": "Muls(y, y, 2, n); Sub(y, y, x, n);"}, ""),
         ({"turn": "const float C = s; Mul(y, y, x, n); Adds(y, y, C, n);"}, "Anew(y, 0, C)"),
         ({"turn": "Mul(y, y, x, n); Adds(y, y, C, n);", "parameters": "float C, "}, "Anew(y, 0, C)"),
         ({"turn": "LocalTensor<float>& z = y; Mul(z, y, x, n); Adds(y, z, 1.0f, n);"}, "PlusScalar(z, x, "),

@@ -98,9 +98,8 @@ class TilingRules:
             yield from self._recombinations(state)
         files = on_template(state, parent.candidate.pair.tiling)
         context, boundaries = Context.of(state), Boundaries(state.history)
-        found = [m for m in mutations(synthesize(files), context) if not boundaries.is_hopeless(m)]
         leaning = Leaning.of(state, parent)
-        order = list(self._order(found, boundaries, rng, leaning))
+        order = list(self._order(mutations(synthesize(files), context), boundaries, rng, leaning))
         used: set[str] = set()
         for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
             if used.isdisjoint(move.site for move in m.moves):
@@ -113,8 +112,11 @@ class TilingRules:
     def _order(
         self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random, leaning: Leaning
     ) -> Iterator[Mutation]:
-        """By falling weight, except that each place goes to a draw by weight with probability ``explore``."""
-        weighed = ((boundaries.weight(m) * leaning.factor(m), m) for m in found)
+        """By falling weight, except that each place goes to a draw by weight with probability ``explore``.
+
+        Hopeless ones are left out.
+        """
+        weighed = ((boundaries.weight(m) * leaning.factor(m), m) for m in found if not boundaries.is_hopeless(m))
         rest = sorted(weighed, key=lambda pair: (-pair[0], pair[1].change))
         while rest:
             index = 0
@@ -141,11 +143,7 @@ class TilingRules:
             if breaks_syntax(files, halfway):
                 continue
             second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng, leaning))[:8]
-            choices = [
-                m
-                for m in second
-                if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves) and not boundaries.is_hopeless(m)
-            ]
+            choices = [m for m in second if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves)]
             if not choices:
                 continue
             then = rng.choice(choices)

@@ -144,6 +144,8 @@ def _fused(kernel: KernelProgram, pair: Neighbours) -> _Fused | None:
     terms = [t for t in b.args[1:3] if same.get(t, t) != product]
     if b.name == "Add" and a.name == "Muls" and len(terms) == 1:
         return _Fused(pair, "TimesScalar", a.args[0], (factor, terms[0]), (0,))
+    if b.name == "Sub" and a.name == "Muls" and terms == [b.args[1]]:  # from something else, not something else from it
+        return _Fused(pair, "TimesScalar", a.args[0], (f"-({factor})", terms[0]), (0,))
     return None
 
 

@@ -42,10 +42,20 @@ def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
 def _adjacent(kernel: KernelProgram) -> Iterator[Change]:
     for pair in pairs(kernel):
         a, b = pair.first, pair.second
-        if len(a.args) != 4 or a.args[3:] != b.args[3:] or b.name != "Add" or a.name not in ("Mul", "Muls"):
+        if (
+            len(a.args) != 4
+            or a.args[3:] != b.args[3:]
+            or b.name not in ("Add", "Sub")
+            or a.name not in ("Mul", "Muls")
+        ):
             continue
         product, (target, *terms) = a.args[0], b.args[:3]
         if product not in terms or not floats(kernel, b):
+            continue
+        if b.name == "Sub":
+            if a.name == "Muls" and terms == [target, product] and target not in (product, a.args[1]):
+                text = b.spelled("Axpy", target, a.args[1], f"-({a.args[2]})", b.args[3])
+                yield one(kernel, pair, text, "Muls and Sub made Axpy")
             continue
         other = terms[1] if terms[0] == product else terms[0]
         if a.name == "Mul" and target == product and product in a.args[1:3] and other != product:
