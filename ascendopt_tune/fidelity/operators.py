@@ -116,7 +116,7 @@ def chosen(names: Sequence[str], rows: Sequence[PublishedOperator]) -> tuple[Pub
 
 
 def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[ModelledOperator]:
-    """Launches each operator as it is written, once in every state, on its own chip behind cann-bench's tool or on ``chip``.
+    """Launches each operator as it is written, once in every state, on its part behind cann-bench's tool or on ``chip``.
 
     Raises:
         SettingsError: ``ASCENDOPT_OPS_NN`` names no checkout.
