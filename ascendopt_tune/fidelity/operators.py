@@ -1,10 +1,10 @@
 """Unmodified operators of ops-nn at shapes whose times on silicon are published: ``operators.csv``.
 
-The times are cann-bench's (hicann/cann-bench@d59d44c: ``tasks/metadata/910b2.json``, cases beside the operators there),
-task durations of CANN's own kernels on a 910B2, medians of 20 launches behind a product of matrices and a kernel that
-reads as many bytes as L2 holds (its ``perf_collection_design``; cann_bench.toml). Taken were all cases that CANN answers by one kernel of ops-nn and whose time is
-not the cap of ten times the hardware's bound that the table publishes instead of slower ones; up to 50 million
-elements. None of them had a part in the clock.
+The times are cann-bench's (hicann/cann-bench@d59d44c: ``tasks/metadata/910b2.json``, cases beside the operators
+there), task durations of CANN's own kernels on a 910B2, medians of 20 launches behind a product of matrices and a
+kernel that reads as many bytes as L2 holds (its ``perf_collection_design``; cann_bench.toml). Taken were all cases
+that CANN answers by one kernel of ops-nn and whose time is not the cap of ten times the hardware's bound that the
+table publishes instead of slower ones; up to 50 million elements. None of them had a part in the clock.
 """
 
 from __future__ import annotations
