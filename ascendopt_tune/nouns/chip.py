@@ -100,6 +100,14 @@ def _keep(file: Path) -> str:
         raise CaseError(
             f"the chip file {file} has other values than a chip's: {e!r:.200}.", "Correct it, or calibrate again."
         ) from None
+    loose = [key for key, value in document.items() if not isinstance(value, dict)]
+    if loose or (parent is None and "aiv" not in document.get("core", {})):
+        lacks = (
+            f"has {loose[0]!r:.80} outside of a section" if loose else "says nothing of its cores and inherits nothing"
+        )
+        raise CaseError(
+            f"the chip file {file} {lacks}.", 'Begin it with [chip] and inherits = "ascend910b4", or calibrate.'
+        )
     whole = content + (CHIPS_FOLDER / f"{parent}{_ENDING}").read_bytes() if parent else content
     name = f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:8]}"
     if file.parent == kept_folder():

@@ -67,5 +67,12 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[core\n")
     with pytest.raises(CaseError, match="is no TOML"):
         load_chip(str(tmp_path / "bad.toml"))
+    for text, says in (
+        ('inherits = "ascend910b2"\n', "'inherits' outside of a section"),
+        ("[flushed]\ndirty_share = 0.25\n", "nothing of its cores and inherits nothing"),
+    ):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(CaseError, match=says):
+            load_chip(str(tmp_path / "bad.toml"))
     with pytest.raises(CaseError, match="unknown chip"):
         load_chip("mine-00000000")
