@@ -193,6 +193,16 @@ def test_scalars_of_products_and_sums_are_blocks(holes: dict[str, str], found: s
     assert all(found in text for text in rewritten)
 
 
+def test_blocks_of_scalars_have_room_made_for_them() -> None:
+    code = POLYNOMIAL.format(kind="float", parameters="", turn="Mul(y, y, x, n); Adds(y, y, 1.0f, n);")
+    host = "void Tiling() { uint64_t ub; platform.GetCoreMemSize(CoreMemType::UB, ub); }"
+    before = KernelProgram({"k.cpp": code}, {"t.cpp": host}, None, False)
+    plain, shorter = find("fused-scalars").optimize(before)
+    assert plain.tiling(before) == {"t.cpp": host}
+    assert "UB, ub); ub -= 1024;" in shorter.tiling(before)["t.cpp"]
+    assert shorter.kernel(before) == plain.kernel(before)
+
+
 def test_a_constant_of_a_block_is_one_of_that_block() -> None:
     turn = "{{ const float D = {}; Mul(y, y, x, n); Adds(y, y, D, n); }}"
     code = POLYNOMIAL.format(kind="float", parameters="", turn=turn.format(1.0) + turn.format(2.0))

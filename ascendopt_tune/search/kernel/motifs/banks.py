@@ -22,6 +22,7 @@ from ....sources.cpp import Edit, Function, walk
 from .api import ACCUMULATING, BINARY, root
 from .kernel_program import ApiCall, KernelProgram, Where, loops_around, where
 from .motif import Change, Motif
+from .room import room
 
 _ROUND = re.compile(r"\(\((.*)\) \+ 511\) / 512 \* 512", re.DOTALL)
 _SHIFT = " + 32"  # bytes: the next bank group, for instructions of few blocks
@@ -30,7 +31,6 @@ _APART = "banksApart"
 _TAKEN = re.compile(
     r"\b([A-Za-z_]\w*)\s*=\s*(?:this->)?([A-Za-z_]\w*)\s*\.\s*(?:template\s+)?(?:DeQue|AllocTensor|Get)\b"
 )
-_ASKED = re.compile(r"\bGetCoreMemSize\s*\(\s*[\w:]*\bUB\s*,\s*([\w.>-]+)\s*\)\s*;")
 _TOGETHER = BINARY | ACCUMULATING
 _OFTEN = 4  # an instruction that runs again and again counts as so many
 _CALLS_DEEP = 2  # functions that hand on their arguments
@@ -84,17 +84,9 @@ def _apart(kernel: KernelProgram, calls: Sequence[ApiCall]) -> Iterator[Change]:
     edits = [e for i, place in enumerate(places) for e in _laid_out(kernel, place, second, f"{_APART}{i}")]
     change = f"buffers read together lie in different bank groups ({', '.join(sorted(second))} 256 bytes further)"
     yield Change("apart", change, tuple(edits))
-    room = tuple(_room(kernel, sum(512 * (len(c.args) - 1) for p in places for c in p.calls) + 512))
-    if room:
-        yield Change("apart/room", f"{change}, tiles shorter by that", tuple(edits), room)
-
-
-def _room(kernel: KernelProgram, size: int) -> Iterator[Edit]:
-    """The tiling program reckons with ``size`` bytes of UB less, where it asks for the length."""
-    for path, text in kernel.tiling.items():
-        for found in _ASKED.finditer(text):
-            at = len(text[: found.end()].encode())
-            yield Edit(path, at, at, f" {found[1]} -= {size};")
+    shorter = tuple(room(kernel, sum(512 * (len(c.args) - 1) for p in places for c in p.calls) + 512))
+    if shorter:
+        yield Change("apart/room", f"{change}, tiles shorter by that", tuple(edits), shorter)
 
 
 def _name(expression: str) -> str:
@@ -197,8 +189,8 @@ def _laid_out(kernel: KernelProgram, place: _Place, second: frozenset[str], name
     if made[1]:
         pipe = kernel.text(path, place.calls[0].node).partition("InitBuffer")[0]
         spacers = [f"AscendC::TBuf<AscendC::TPosition::VECCALC> {name}{end};" for end in ("", "End")]
-        room = [f"{pipe}InitBuffer({name}{end}, 256);" for end in ("", "End")]
-        lines = [*spacers, *made[0], room[0], *made[1], room[1]]
+        gaps = [f"{pipe}InitBuffer({name}{end}, 256);" for end in ("", "End")]
+        lines = [*spacers, *made[0], gaps[0], *made[1], gaps[1]]
     for call in place.calls[:-1]:
         yield kernel.delete(path, _statement(call))
     last = _statement(place.calls[-1])

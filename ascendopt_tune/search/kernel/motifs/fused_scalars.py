@@ -19,6 +19,7 @@ from .classes import merged, unused, with_member
 from .kernel_program import ApiCall, KernelProgram, Where, where
 from .motif import Change, Motif
 from .pairs import Neighbours, floats, one_for, pairs
+from .room import room
 from .turns import local_types
 
 _CLASS_NAME = "FusedScalars"
@@ -93,6 +94,7 @@ class {_CLASS_NAME} {{
 
 """
 
+_ROOM = 1024  # bytes: 32 scalars
 _CAST = re.compile(r"^(?:static_cast<[^<>]*>\((.*)\)|\(\s*\w+\s*\)\s*(.+)|-\s*(.+)|\(([^()]*)\)|float\(([^()]*)\))$")
 _LITERAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]*")
 _VALUE = rf"\(?\s*(?:\(\w+\)\s*)?{_LITERAL.pattern}\s*\)?"
@@ -189,13 +191,21 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
     if len(places) > 1:
         every = merged(e for i, _ in places for e in edits[i])
         count = sum(len(fused) for _, fused in places)
-        yield Change("all", f"{count} products and sums with scalars, each one instruction", every)
+        yield from _with_room(kernel, "all", f"{count} products and sums with scalars, each one instruction", every)
     for i, fused in places:
         f = fused[0].pair.block.function
         change = f"{len(fused)} products and sums with scalars in {f.name}, each one instruction"
         first = fused[0].pair.first.statement
         assert first is not None
-        yield Change(kernel.site(f, first), change, edits[i])
+        yield from _with_room(kernel, kernel.site(f, first), change, edits[i])
+
+
+def _with_room(kernel: KernelProgram, site: str, change: str, edits: tuple[Edit, ...]) -> Iterator[Change]:
+    """The change, and the same with tiles shorter by what the blocks need."""
+    yield Change(site, change, edits)
+    shorter = tuple(room(kernel, _ROOM))
+    if shorter:
+        yield Change(f"{site}/room", f"{change}, tiles shorter by the room", edits, shorter)
 
 
 def _edits(kernel: KernelProgram, fused: list[_Fused], member: str) -> tuple[Edit, ...]:
