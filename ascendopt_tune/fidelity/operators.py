@@ -30,7 +30,7 @@ from ..settings import settings
 from ..sources.project import load_project
 
 PUBLISHED = Path(__file__).with_name("operators.csv")
-#: Part -> the part behind what cann-bench launches before each operator, with its own constants of ``flushed``.
+#: Part -> the part behind what cann-bench launched before each operator (which rows, says the page), with its own constants of ``flushed``.
 BEHIND_TOOL = {"ascend910b2": Path(__file__).with_name("cann_bench.toml")}
 #: In which a row is modelled: what the published launches found, and what `run` and `tune` show.
 STATES = (FLUSHED, WARM)
@@ -125,7 +125,7 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
     if checkout is None or not checkout.is_dir():
         raise SettingsError("published operators need their sources.", "Set ASCENDOPT_OPS_NN to a checkout of ops-nn.")
     for row in rows:
-        with Evaluator(virtual(), chip or str(BEHIND_TOOL[row.chip]), workers=1) as evaluator:
+        with Evaluator(virtual(), chip or str(BEHIND_TOOL.get(row.chip, row.chip)), workers=1) as evaluator:
             try:
                 yield _one(row, checkout / row.operator, evaluator)
             except AscendOptError as error:
