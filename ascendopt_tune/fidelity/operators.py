@@ -30,7 +30,8 @@ from ..settings import settings
 from ..sources.project import load_project
 
 PUBLISHED = Path(__file__).with_name("operators.csv")
-#: Part -> the part behind what cann-bench launched before each operator (which rows, says the page), with its own constants of ``flushed``.
+#: Part -> the part behind what cann-bench launched before each operator, until 2026-05-07 (which rows that is, says
+#: docs/fidelity_operators.md), with its own constants of ``flushed``.
 BEHIND_TOOL = {"ascend910b2": Path(__file__).with_name("cann_bench.toml")}
 #: In which a row is modelled: what the published launches found, and what `run` and `tune` show.
 STATES = (FLUSHED, WARM)
