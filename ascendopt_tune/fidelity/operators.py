@@ -1,10 +1,10 @@
 """Unmodified operators of ops-nn at shapes whose times on silicon are published: ``operators.csv``.
 
 The times are cann-bench's (hicann/cann-bench@d59d44c: ``tasks/metadata/910b2.json``, cases beside the operators
-there), task durations of CANN's own kernels on a 910B2, medians of 20 launches behind a product of matrices and a
-kernel that reads as many bytes as L2 holds (its ``perf_collection_design``; cann_bench.toml). Taken were all cases
-that CANN answers by one kernel of ops-nn and whose time is not the cap of ten times the hardware's bound that the
-table publishes instead of slower ones; up to 50 million elements. None of them had a part in the clock.
+there), task durations of CANN's own kernels on a 910B2, each launch behind a kernel that reads as many bytes as L2
+holds (``src/kernel_eval/eval/perf_eval.py`` there). Taken were all cases that CANN answers by one kernel of ops-nn and
+whose time is not the cap of ten times the hardware's bound that the table publishes instead of slower ones; up to 50
+million elements. None of them had a part in the clock.
 """
 
 from __future__ import annotations
@@ -30,9 +30,6 @@ from ..settings import settings
 from ..sources.project import load_project
 
 PUBLISHED = Path(__file__).with_name("operators.csv")
-#: Part -> the part behind what cann-bench launched before each operator, until 2026-05-07 (which rows that is, says
-#: docs/fidelity_operators.md), with its own constants of ``flushed``.
-BEHIND_TOOL = {"ascend910b2": Path(__file__).with_name("cann_bench.toml")}
 #: In which a row is modelled: what the published launches found, and what `run` and `tune` show.
 STATES = (FLUSHED, WARM)
 
@@ -117,7 +114,7 @@ def chosen(names: Sequence[str], rows: Sequence[PublishedOperator]) -> tuple[Pub
 
 
 def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[ModelledOperator]:
-    """Launches each operator as it is written, once in every state, on its part behind cann-bench's tool, or ``chip``.
+    """Launches each operator as it is written, once in every state, on its part or on ``chip``.
 
     Raises:
         SettingsError: ``ASCENDOPT_OPS_NN`` names no checkout.
@@ -126,7 +123,7 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
     if checkout is None or not checkout.is_dir():
         raise SettingsError("published operators need their sources.", "Set ASCENDOPT_OPS_NN to a checkout of ops-nn.")
     for row in rows:
-        with Evaluator(virtual(), chip or str(BEHIND_TOOL.get(row.chip, row.chip)), workers=1) as evaluator:
+        with Evaluator(virtual(), chip or row.chip, workers=1) as evaluator:
             try:
                 yield _one(row, checkout / row.operator, evaluator)
             except AscendOptError as error:

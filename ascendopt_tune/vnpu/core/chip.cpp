@@ -66,14 +66,13 @@ constexpr Binding kNumbers[] = {
 };
 
 // What files of one's own may be older than: cube cores, in tables of their own, what an operator's start costs, short
-// pieces of a line, dirty lines of the kernels before, and what L2 keeps for itself.
+// pieces of a line, dirty lines of the kernel before, and what L2 keeps for itself.
 constexpr Binding kLaterNumbers[] = {
     {"launch.operator_head_us", &Chip::operator_head_us, 1},
     {"mte2.same_block_cycles", &Chip::mte2_same_block_cycles, 1},
     {"mte3.same_line_bytes", &Chip::mte3_same_line_bytes, 1},
     {"memory.l2_lost_share", &Chip::l2_lost_share, 1},
     {"flushed.dirty_share", &Chip::flushed_dirty_share, 1},
-    {"flushed.dirty_first_share", &Chip::flushed_dirty_first_share, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},
     {"mixed.start_us", &Chip::mixed_start_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},

@@ -18,7 +18,6 @@ L2State::L2State(const L2State& other)
       now_(other.now_),
       lines_(other.lines_),
       before_(other.before_),
-      before_first_(other.before_first_),
       before_dirty_(other.before_dirty_) {
   for (const auto& [number, pages] : other.chunks_) {
     auto& copy = chunks_[number] = std::make_unique<Page[]>(kChunk);
@@ -26,9 +25,8 @@ L2State::L2State(const L2State& other)
   }
 }
 
-void L2State::fill(double bytes, double dirty_first_share, double dirty_share) {
+void L2State::fill(double bytes, double dirty_share) {
   before_ = bytes;
-  before_first_ = bytes * dirty_first_share;
   before_dirty_ = dirty_share;
 }
 
@@ -76,9 +74,7 @@ double L2State::make_room(const Chip& chip) {
   const double held = static_cast<double>(lines_ * chip.l2_line_bytes);
   const double left = std::min(before_, std::max(0.0, held + before_ - chip.l2_kept_bytes()));
   before_ -= left;
-  const double first = std::min(left, before_first_);
-  before_first_ -= first;
-  double dirty = first + (left - first) * before_dirty_;
+  double dirty = left * before_dirty_;
   while (static_cast<double>(lines_ * chip.l2_line_bytes) > chip.l2_kept_bytes()) {
     Use use = uses_.front();
     uses_.pop_front();

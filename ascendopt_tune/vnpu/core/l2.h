@@ -19,9 +19,9 @@ class L2State {
     double resident = 1;     // part of the transfer (0..1) that was in L2
     double dirty_bytes = 0;  // that had to be written back to make room for it
   };
-  // L2 is full of lines of kernels before, which leave before any that are touched from now on: first those that an
-  // older one wrote and that the last one left, `dirty_first_share` of all; `dirty_share` of the others are dirty.
-  void fill(double bytes, double dirty_first_share, double dirty_share);
+  // L2 is full of lines of a kernel before, `dirty_share` of them dirty; they leave before any that are touched from
+  // now on.
+  void fill(double bytes, double dirty_share);
   // Moves `t` through L2, or past it when it is not cached.
   Touched touch(const Transfer& t, const Chip& chip);
 
@@ -44,8 +44,7 @@ class L2State {
   Page* pages_at_hand_ = nullptr;
   std::deque<Use> uses_;  // in the order of time; a page that was touched again later is skipped
   uint64_t now_ = 0, lines_ = 0;
-  // Bytes of the kernels before, those of them that leave first and are all dirty, and the dirty share of the others.
-  double before_ = 0, before_first_ = 0, before_dirty_ = 0;
+  double before_ = 0, before_dirty_ = 0;  // bytes of the kernel before, and the share of them that is dirty
 };
 
 }  // namespace vnpu

@@ -241,7 +241,7 @@ class Simulation {
 }  // namespace
 
 TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
-  if (state == State::Flushed) l2.fill(chip.l2_kept_bytes(), chip.flushed_dirty_first_share, chip.flushed_dirty_share);
+  if (state == State::Flushed) l2.fill(chip.l2_kept_bytes(), chip.flushed_dirty_share);
   Simulation simulation(task, chip, l2, state, timeline);
   simulation.run();
   return simulation.times();
