@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import one_core
@@ -14,7 +15,7 @@ from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Candidate
-from ascendopt_tune.nouns.outcome import Outcome, Timed, WrongResult
+from ascendopt_tune.nouns.outcome import Hazard, Outcome, Timed, WrongResult
 from ascendopt_tune.nouns.profile import Profile
 from ascendopt_tune.nouns.trial import Proposal, Trial
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
@@ -72,7 +73,12 @@ LOOP = "    for (uint32_t i = 0; i < tiles; i++) {{ {} }}\n"
             id="a tile from outside of the loop",
         ),
         pytest.param("    CopyIn(0, tileLength); Compute(1.0f, tileLength); CopyOut(0, tileLength);\n", id="one turn"),
-        pytest.param(LOOP.format("yGm.SetValue(i, 0.0f);"), id="the scalar unit writes"),
+        pytest.param(LOOP.format("yGm.SetValue(i, yGm.GetValue(i - 1));"), id="what another turn's value follows from"),
+        pytest.param(LOOP.format("yGm.SetValue(i, 0.0f); xGm.SetValue(i, 0.0f);"), id="two tensors by the scalar unit"),
+        pytest.param(LOOP.format("uint32_t j = i + 1; yGm.SetValue(j, 0.0f);"), id="an element that the turn finds"),
+        pytest.param(
+            "    float total = 0.0f;\n" + LOOP.format("total += 1.0f; yGm.SetValue(i, total);"), id="a sum of all turns"
+        ),
     ],
 )
 def test_what_is_no_unit_is_not_dealt(process: str) -> None:
@@ -93,6 +99,37 @@ def test_what_the_scalar_unit_writes_is_left_to_block_0() -> None:
     after = apply_edits(files, dealt(KernelProgram(files), 4))["k.cpp"]
     assert "if (AscendC::GetBlockIdx() % 4 == 0) { op.Last(); }" in after
     assert after.count(DEAL) == 2
+
+
+BY_LINES = "if (reinterpret_cast<uint64_t>(yGm.GetPhyAddr(i)) / 64 % 4 == AscendC::GetBlockIdx() % 4) {"
+SCALAR = """\
+    for (uint32_t i = 0; i < (tiles - 1) * tileLength + lastLength; i++) {
+      factor = 2.0f;
+      float value = xGm.GetValue(i);
+      if (value < 0.0f) {
+        factor = 3.0f;
+      }
+      yGm.SetValue(i, value * factor);
+    }
+"""
+
+
+def scalar_kernel() -> str:
+    return one_core.kernel(SCALAR).replace("  uint32_t tiles,", "  float factor = 0.0f;\n  uint32_t tiles,")
+
+
+def test_turns_that_write_one_element_are_dealt_by_cache_lines() -> None:
+    """With what leads to the value, and a member that each turn sets before it reads it; not one that others read."""
+    files = {"k.cpp": scalar_kernel()}
+    after = apply_edits(files, dealt(KernelProgram(files), 4, scalar=True))["k.cpp"]
+    assert " ".join(after.partition(BY_LINES)[2].split()).startswith("factor = 2.0f; float value = xGm.GetValue(i);")
+    assert after.count(BY_LINES) == 1
+    read = (
+        files["k.cpp"]
+        .replace("op.Process();", "op.Process();\n  op.Last();")
+        .replace(" private:", " __aicore__ inline void Last() { lastLength = factor; }\n private:")
+    )
+    assert dealt(KernelProgram({"k.cpp": read}), 4, scalar=True) == ()
 
 
 def test_a_kernel_is_told_of_blocks_what_it_was_told_before() -> None:
@@ -182,6 +219,28 @@ def test_blocks_fewer_than_half_the_cores_share_a_second_axis(tmp_path: Path, ev
     assert isinstance(first.outcome, Timed), first.outcome
     assert first.outcome.profile.block_dim == 12
     assert result.speedup > 1.5
+
+
+def test_results_of_the_scalar_unit_are_shared_by_cores_wherever_the_tensor_begins(
+    tmp_path: Path, evaluator: Evaluator
+) -> None:
+    """The gate launches with tensors that begin inside of a cache line, too, and reports lines that two cores write."""
+    folder = one_core.write(tmp_path)
+    (folder / "op_kernel" / "grow_scale.cpp").write_text(scalar_kernel())
+    setup = Setup(folder, evaluator, length=1500)
+    result = searched(setup, 2)
+    first = result.history[1]
+    assert first.candidate.change.startswith("one core's turns dealt to")
+    assert isinstance(first.outcome, Timed), first.outcome
+    assert result.speedup > 2
+
+    pair = first.candidate.pair
+    by_numbers = {
+        name: text.replace("reinterpret_cast<uint64_t>(yGm.GetPhyAddr(i)) / 64", "i / 16")
+        for name, text in pair.kernel.items()
+    }
+    assert by_numbers != pair.kernel
+    assert isinstance(setup.outcome(Candidate(1, replace(pair, kernel=by_numbers), 0, "by hand", "")), Hazard)
 
 
 def test_constants_of_both_programs_change_together(tmp_path: Path, evaluator: Evaluator) -> None:

@@ -32,12 +32,12 @@ def blocks(material: Material) -> Iterator[JointMove]:
     if before < 1:  # nobody said
         return
     turns = outcome.profile.detail.counters.get("mte3_copies")
-    if turns == 0.0:
-        return  # the scalar unit writes the results, and the first block of a group would do all of it
+    scalar = turns == 0.0  # the scalar unit writes the results
+    turns = None if scalar else turns
     best = more_cores(outcome.profile.detail, state.chip)[0]
     for group, promise in _groups(before, state.cores, turns, best // before):
         launched = list(_launched(material.template, group))
-        edits = dealt(material.kernel, group) if launched else ()
+        edits = dealt(material.kernel, group, scalar) if launched else ()
         if not edits:
             return
         count = before * group
