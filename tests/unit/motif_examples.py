@@ -315,6 +315,15 @@ def _tiled() -> tuple[dict[str, str], str]:
     return rewrite.kernel(rows), rewrite.tiling(rows)[host]
 
 
+def _rows_a_turn() -> dict[str, str]:
+    """Two turns' worth of rows in one, made of a row a turn."""
+    turn = "for (uint32_t i = 0; i < total; i++) { CopyIn(i); Compute(tileLength); CopyOut(i); }"
+    (text,) = kernel(process=turn, copy_in="DataCopy(xLocal, xGm[offset * tileLength], tileLength);").values()
+    row = KernelProgram({"op_kernel/kernel.cpp": text.replace("yGm[offset]", "yGm[offset * tileLength]")})
+    first, *_ = find("rows-per-turn").optimize(row)
+    return first.kernel(row)
+
+
 _TILES, _WORKSPACE = _tiled()
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 _HANDED_OVER = """
@@ -374,6 +383,10 @@ EXAMPLES = (
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
+    Example(
+        "needless-meeting", r"SyncAll\(\);\s*SyncAll\(\);", kernel(process=f"{_PROCESS}\n    SyncAll();\n{_PROCESS}")
+    ),
+    Example("rows-per-turn", r"i < total; i\+\+", _rows_a_turn()),
     Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
     Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),
     Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ascendopt_tune.search.kernel.motifs import KernelProgram, find
@@ -212,6 +214,90 @@ def test_a_constant_of_a_block_is_one_of_that_block() -> None:
     assert "FusedScalars<2> fusedScalars0;" in rewritten
 
 
+# -- rows a turn -------------------------------------------------------------------------------------------------------
+
+ROW = """template <typename T> struct K {{
+  void Init() {{ {made} }}
+  void Run() {{
+    for (int32_t i = 0; i < this->rows; i++) {{ {turn} }}
+    {behind}
+  }}
+  void CopyIn(int32_t progress) {{
+    LocalTensor<T> x = in.AllocTensor<T>();
+    DataCopy(x, xGm[{source}], this->width);
+    in.EnQue(x);
+  }}
+  void Compute(int32_t progress, uint32_t n) {{
+    LocalTensor<T> x = in.DeQue<T>();
+    LocalTensor<T> y = out.AllocTensor<T>();
+    {compute}
+    out.EnQue<T>(y);
+    in.FreeTensor(x);
+  }}
+  void CopyOut(int32_t progress) {{
+    LocalTensor<T> y = out.template DeQue<T>();
+    {store}
+    out.FreeTensor(y);
+  }}
+  TQue<QuePosition::VECIN, 2> in;
+  TQue<QuePosition::VECOUT, 2> out;
+  GlobalTensor<T> xGm, yGm;
+}};"""
+ROW_A_TURN = {
+    "made": "pipe.InitBuffer(in, 2, width * sizeof(T)); pipe.InitBuffer(out, 2, width * sizeof(T));",
+    "turn": "CopyIn(i); Compute(i, width); CopyOut(i);",
+    "behind": "CopyIn(this->rows); Compute(rows, tail); CopyOut(rows);",
+    "source": "progress * this->width",
+    "compute": "Muls(y, x, factors.GetValue(progress), n);",
+    "store": "DataCopy(yGm[progress * width], y, width);",
+}
+
+
+STORED = "DataCopyExtParams p{1, (uint32_t)(width * sizeof(T)), 0, 0, 0}; DataCopyPad(yGm[progress * width], y, p);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "out.Row(rowInTurn);\n        Compute((i + rowInTurn), width);\n      }"),
+        (
+            {"source": "(uint64_t)progress * width"},
+            "DataCopy(x, xGm[(uint64_t)progress * width], in.Rows() * (this->width));",
+        ),
+        ({"source": "start + width * progress"}, "out.Begin(2, 8 * ((width * sizeof(T) + 31) / 32 * 32));"),
+        (
+            {"store": STORED},
+            "DataCopyExtParams p{static_cast<uint16_t>(out.Rows()), (uint32_t)(width * sizeof(T)), 0, 0, 0};",
+        ),
+        ({"store": STORED.replace("0, 0, 0", "0, 8, 0")}, ""),  # rows are apart
+        ({"source": "progress * 2 * width"}, ""),
+        ({"source": "progress"}, ""),  # they overlap
+        ({"turn": "CopyIn(i); Compute(i, width); CopyOut(i); done = i;"}, ""),  # a turn is more than three calls
+        ({"turn": "CopyIn(i); Compute(i, width); CopyOut(0);"}, ""),  # all rows go to one place
+        ({"turn": "const uint32_t size = width; CopyIn(i); Compute(i, size); CopyOut(i);"}, ""),
+        ({"store": "if (progress > 0) { DataCopy(yGm[progress * width], y, width); }"}, ""),
+        ({"store": "DataCopy(yGm[progress * width], y, 8);"}, ""),  # a part of each row
+        ({"made": "pipe.InitBuffer(in, 2, width * sizeof(T));"}, ""),  # the other queue is made elsewhere
+    ],
+)
+def test_rows_that_follow_each_other_come_and_go_together(holes: dict[str, str], found: str) -> None:
+    rewritten = after("rows-per-turn", ROW.format(**{**ROW_A_TURN, **holes}))
+    assert len(rewritten) == (3 if found else 0)  # 8, 4 and 16 rows
+    for text in rewritten[:1]:
+        assert found in text
+        assert "i < this->rows; i += 8) {" in text
+        assert re.search(r"out\.Turn\(1, [^;]*\);\n    CopyIn\(this->rows\);", text)
+
+
+def test_a_meeting_of_cores_leaves_the_barrier_of_each() -> None:
+    turns = "for (int i = 0; i < n; i++) { DataCopy(yGm[i * m], y, m); }"
+    code = f"void f() {{ {turns} SyncAll(); {turns} AscendC::SyncAll(); }}"
+    texts = after("needless-meeting", code)
+    assert [text.count("SyncAll") for text in texts] == [0, 1, 1]
+    assert texts[0].count("PipeBarrier<PIPE_ALL>();") == 2
+    assert " AscendC::PipeBarrier<PIPE_ALL>();" in texts[2]
+
+
 # -- values, constants, rows -------------------------------------------------------------------------------------------
 
 
@@ -350,6 +436,13 @@ class K {{
 )
 def test_the_next_tile_is_asked_for_where_there_may_be_a_buffer_for_it(number: int, said: str, found: int) -> None:
     assert len(after("early-fetch", TILES.format(number=number, said=said, parameter=""))) == found
+
+
+@pytest.mark.parametrize("depth", ["1", "DEPTH"])
+def test_a_queue_holds_the_next_tile_beside_the_one_that_is_worked_on(depth: str) -> None:
+    code = "constexpr int32_t DEPTH = 1;\n" + TILES.format(number=2, said="2", parameter="")
+    (text,) = after("early-fetch", code.replace("VECIN, BUFFERS> q", f"VECIN, {depth}> q, other"))
+    assert "TQue<TPosition::VECIN, 2> q, other;" in text
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,11 @@ from .kernel_program import KernelProgram
 from .layout import ALIGNMENT_512
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
+from .meetings import NEEDLESS_MEETING
 from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
+from .rows_per_turn import ROWS_PER_TURN
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
@@ -37,6 +39,7 @@ MOTIFS: tuple[Motif, ...] = (
     DEFERRED_WAIT,
     DEFERRED_ANSWER,
     CROSS_CORE_FLAGS,
+    NEEDLESS_MEETING,
     GROUPS_FIRST,
     DOUBLE_BUFFER,
     EARLY_FETCH,
@@ -51,6 +54,7 @@ MOTIFS: tuple[Motif, ...] = (
     SCALAR_LOOP,
     ADD_TREE,
     MERGED_ROWS,
+    ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
     FUSED_MULTIPLY_ADD,
     FUSED_SCALARS,

@@ -63,7 +63,9 @@ def resolved(text: str, names: Mapping[str, str]) -> str:
 
 def at(text: str, name: str, value: str) -> str:
     """The expression with ``value`` for a variable (not for a member of that name)."""
-    return re.sub(rf"(?<![.\w])(?<!->){re.escape(name)}\b", lambda _: f"({value})", text)
+    # A name in parentheses in front of * or & would be read as a type.
+    written = value if re.fullmatch(r"(?:this->)?\w+", value) else f"({value})"
+    return re.sub(rf"(?<![.\w])(?<!->){re.escape(name)}\b", lambda _: written, text)
 
 
 def fixed(text: str, counter: str, names: Mapping[str, str]) -> bool:
@@ -89,7 +91,7 @@ def _is_affine(node: Node, name: str) -> bool:
         return True
     inner = _cast(node)
     if inner is not None:
-        return _is_affine(inner, name)
+        return _mentions(inner, name) and _is_affine(inner, name)
     if node.type in ("parenthesized_expression", "unary_expression"):
         return _is_affine(node.named_children[-1], name)
     if node.type != "binary_expression":

@@ -16,6 +16,7 @@ from .motif import Change, Motif
 
 _FILLS = frozenset(["CreateVecIndex", "Duplicate"])
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_QUEUE = re.compile(r"((?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*)(\w+)\s*>")
 _COUNTED = re.compile(
     r"for\s*\(\s*([\w:\s]+?)\b(\w+)\s*=\s*([^;]+?)\s*;\s*(\w+)\s*<\s*([^;]+?)\s*;\s*(.+?)\)\s*$", re.DOTALL
 )
@@ -287,9 +288,25 @@ def _fetchers(kernel: KernelProgram) -> set[str]:
     return {f for f, names in calls.items() if "EnQue" in names and names & COPY and "DeQue" not in names}
 
 
+def _ones(kernel: KernelProgram) -> set[str]:
+    return {"1", *(c.name for c in kernel.constants if c.value == 1)}
+
+
+def _deeper(kernel: KernelProgram, fetcher: str) -> Iterator[Edit]:
+    """The queues that the function puts tiles into hold two: the next one is put in before the last one is taken."""
+    given = {root(c.receiver) for c in kernel.named("EnQue") if c.function.name == fetcher}
+    for path, source in kernel.program.files.items():
+        for node in walk(source.tree.root_node):
+            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
+            found = _QUEUE.fullmatch(kernel.text(path, kind)) if kind is not None else None
+            names = {kernel.text(path, d) for d in node.children_by_field_name("declarator")}
+            if kind is not None and found is not None and found[2] in _ones(kernel) and names & given:
+                yield kernel.replace(path, kind, f"{found[1]}2>")
+
+
 def _with_room(kernel: KernelProgram) -> set[str]:
     """Those whose queues may have a second buffer: one tile is still held when the next is asked for."""
-    ones = {"1", *(c.name for c in kernel.constants if c.value == 1)}
+    ones = _ones(kernel)
     made: dict[str, set[str]] = {}
     for c in kernel.named("InitBuffer"):
         if len(c.args) == 3:
@@ -313,8 +330,10 @@ def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
         head = f"{loop.type} {loop.name} = {loop.first};"
         start = f"if ({loop.first} < {loop.bound}) {{ {head} {' '.join(ahead)} }}"
         inside = f"if ({loop.name} + {loop.step} < {loop.bound}) {{ {' '.join(later)} }}"
-        edits = (kernel.before(path, loop.node, start), kernel.replace(path, fetch[0].node, inside))
-        site = f"{loop.block.function.name}/{fetch[0].call.name if fetch[0].call else ''}"
+        name = fetch[0].call.name if fetch[0].call else ""
+        issued = (kernel.before(path, loop.node, start), kernel.replace(path, fetch[0].node, inside))
+        edits = (*issued, *_deeper(kernel, name))
+        site = f"{loop.block.function.name}/{name}"
         yield Change(site, f"{loop.block.function.name} asks for the next tile before it works on this one", edits)
 
 
