@@ -19,7 +19,9 @@ from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case
+from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.search.kernel.motifs import KernelProgram, find
 from ascendopt_tune.search.kernel.rules import applied, rewrites_of
 from ascendopt_tune.sources.arguments import direct_signature, parse_domain, parse_tensor
 from ascendopt_tune.sources.project import load_direct
@@ -52,8 +54,8 @@ def test_every_form_has_its_formula() -> None:
     assert {path.stem for path in FOLDER.glob("*.cpp")} == set(FORMULAS)
 
 
-@pytest.mark.parametrize("name", sorted(FORMULAS))
-def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Evaluator) -> None:
+def form(name: str, evaluator: Evaluator) -> tuple[re.Match[str], Gate]:
+    """What the file's head says, and a gate for its kernel."""
     path = FOLDER / f"{name}.cpp"
     found = _HEAD.search(path.read_text())
     assert found is not None
@@ -67,7 +69,35 @@ def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Ev
         return FORMULAS[name](*(t.double() for t in tensors)).to(dtype)
 
     operator = dataclasses.replace(operator, reference=reference, settings={"domain": domain})
-    gate = Gate(operator, Case(tuple(inputs.values()), tuple(outputs.values())), evaluator, signature=signature)
+    case = Case(tuple(inputs.values()), tuple(outputs.values()))
+    return found, Gate(operator, case, evaluator, signature=signature)
+
+
+def modelled_us(gate: Gate, pair: Pair) -> float:
+    outcome = gate.evaluate(pair).outcome
+    assert isinstance(outcome, Timed), outcome
+    return outcome.profile.task_duration_us
+
+
+def test_rows_come_and_go_in_rings_too(evaluator: Evaluator) -> None:
+    _, gate = form("short_rows", evaluator)
+    pair = gate.operator.baseline
+    times = [modelled_us(gate, pair)]
+    for motif in ("rings-for-queues", "rows-per-turn"):
+        changed = applied(pair, rewrites_of(pair, gate.operator.auto_sync)[motif][:1])
+        assert changed is not None
+        pair = changed
+        times.append(modelled_us(gate, pair))
+    assert times[0] > times[1] > 2 * times[2]
+    one = applied(pair, [r for r in find("double-buffer").rewind(KernelProgram(pair.kernel)) if r.site == "all"])
+    assert one is not None  # rings of rows are known as queues whose buffers have a number
+    assert modelled_us(gate, one) > 0
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Evaluator) -> None:
+    found, gate = form(name, evaluator)
+    operator = gate.operator
     before = gate.evaluate(operator.baseline).outcome
     assert isinstance(before, Timed), before
     rewrites = [

@@ -15,6 +15,7 @@ from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif
 from .queues import RING
+from .rows_per_turn import QUEUE
 
 _QUEUE_OF_ONE = re.compile(rb"([(,]\s*(?:const\s+)?)?\b(?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*(1)\s*>")
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
@@ -38,14 +39,15 @@ class _QueueBuffers:
 
 
 def _queue_buffers(kernel: KernelProgram) -> list[_QueueBuffers]:
-    queues = [_QueueBuffers(c, c.args[0], 1) for c in kernel.named("InitBuffer") if len(c.args) == 3]
+    made = [c for c in kernel.named("InitBuffer") if len(c.args) == 3 and kernel.class_of(c.function) != QUEUE]
+    queues = [_QueueBuffers(c, c.args[0], 1) for c in made]
     rings = [_QueueBuffers(c, c.receiver, 0) for c in kernel.named("Begin") if c.receiver and len(c.args) == 2]
     return queues + [r for r in rings if _is_ring(kernel, r.queue)]
 
 
 def _is_ring(kernel: KernelProgram, name: str) -> bool:
-    """Is ``name`` declared as a queue that goes round?"""
-    declared = re.compile(rf"\b{RING}\s*<[^;]*>\s*{re.escape(root(name))}\b".encode())
+    """Is ``name`` declared as a queue that goes round, or as one of rows?"""
+    declared = re.compile(rf"\b(?:{RING}|{QUEUE})\s*<[^;]*>[\s\w,]*\b{re.escape(root(name))}\b".encode())
     return any(declared.search(s.data) for s in kernel.program.files.values())
 
 

@@ -20,6 +20,7 @@ from .classes import in_front
 from .kernel_program import ApiCall, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
+from .queues import RING
 
 QUEUE = "QueueOfRows"  # their class
 _ROWS, _ROW = "rowsOfTurn", "rowInTurn"
@@ -31,7 +32,7 @@ _TENSOR = re.compile(
 _PARAMS = re.compile(r"(?:AscendC::)?DataCopy(?:Ext)?Params\s+(\w+)\s*=?\s*(\{.*\})\s*;")
 _SCALAR = re.compile(r"(?:const\s+)?(?:u?int\d+_t|int|size_t|auto)\s+(\w+)\s*=\s*([^;]+);")
 _PADDING = re.compile(r"(?:AscendC::)?DataCopyPad(?:Ext)?Params\b.*;")
-_QUEUES = re.compile(r"(?:AscendC::)?TQue\s*<\s*(?:\w+::)*(VECIN|VECOUT)\s*,\s*\w+\s*>")
+_QUEUES = re.compile(rf"(?:(?:AscendC::)?TQue|{RING})\s*<\s*(?:\w+::)*(?:VECIN|VECOUT)\s*,[^;<>]*>")
 _GIVEN_ON = ("EnQue", "FreeTensor")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
@@ -41,9 +42,7 @@ _CLASS = f"""\
 template <typename QUEUED, bool LOADED>
 class {QUEUE} {{
  public:
-  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
-    AscendC::GetTPipePtr()->InitBuffer(queue, count, bytes);
-  }}
+  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{ Make(queue, count, bytes, 0); }}
   __aicore__ inline void Turn(uint32_t rowsOfTurn, uint32_t elements) {{
     rows = rowsOfTurn;
     length = elements;
@@ -94,6 +93,16 @@ class {QUEUE} {{
   }}
 
  private:
+  template <typename RING>
+  __aicore__ static inline auto Make(RING& made, uint32_t count, uint32_t bytes, int)
+      -> decltype(made.Begin(count, bytes)) {{
+    made.Begin(count, bytes);
+  }}
+  template <typename PLAIN>
+  __aicore__ static inline void Make(PLAIN& made, uint32_t count, uint32_t bytes, long) {{
+    AscendC::GetTPipePtr()->InitBuffer(made, count, bytes);
+  }}
+
   QUEUED queue;
   AscendC::LocalTensor<uint8_t> whole;
   uint32_t rows = 1, row = 0, length = 0;
@@ -233,8 +242,15 @@ def _rows(kernel: KernelProgram, steps: Sequence[_Step]) -> dict[str, str]:
 
 def _is_queue(kernel: KernelProgram, name: str) -> bool:
     """Is it declared by its own name as a queue to load into or to store from, and made in one place?"""
-    made = [c for c in kernel.named("InitBuffer") if c.args and c.args[0].removeprefix("this->") == name]
-    return len(list(_declared(kernel, name))) == 1 and len(made) == 1 and made[0].statement is not None
+    return len(list(_declared(kernel, name))) == 1 and len([q for q, _ in _made(kernel) if q == name]) == 1
+
+
+def _made(kernel: KernelProgram) -> Iterator[tuple[str, ApiCall]]:
+    """Queues, and where each gets its buffers: ``InitBuffer(queue, count, bytes)`` or ``ring.Begin(count, bytes)``."""
+    for call in kernel.named("InitBuffer", "Begin"):
+        queue = call.receiver if call.name == "Begin" else (*call.args, "")[0]
+        if call.statement is not None and len(call.args) == (2 if call.name == "Begin" else 3):
+            yield queue.removeprefix("this->"), call
 
 
 def _declared(kernel: KernelProgram, name: str) -> Iterator[tuple[str, Node, Node]]:
@@ -261,10 +277,10 @@ def _edits(kernel: KernelProgram, turns: _Turns, many: int) -> Iterator[Edit]:
         if written is not None:
             yield written
         yield kernel.replace(path, kind, f"{QUEUE}<{kernel.text(path, kind)}, {str(loaded).lower()}>")
-    for call in kernel.named("InitBuffer"):
-        if call.args and call.args[0].removeprefix("this->") in turns.rows:
-            queued, count, size = call.args
-            yield kernel.replace(call.path, call.node, f"{queued}.Begin({count}, {many} * (({size} + 31) / 32 * 32))")
+    for queue, call in _made(kernel):
+        if queue in turns.rows:
+            count, size = call.args[-2:]
+            yield kernel.replace(call.path, call.node, f"{queue}.Begin({count}, {many} * (({size} + 31) / 32 * 32))")
     counts = {(c.call.path, c.count.start_byte): c for s in turns.steps for c in s.copies}  # copies may share one
     for copy in counts.values():
         text, rows = kernel.text(copy.call.path, copy.count), f"{copy.queue}.Rows()"
@@ -312,18 +328,18 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
     lengths = [c.args[1] for c in kernel.named("Begin") if len(c.args) == 2]
     room = [int(found[1]) for length in lengths if (found := re.match(r"(\d+) \* \(", length))]
     for loop in counted_loops(kernel):
-        if room and loop.step == "1" and _made(kernel, loop):
+        if room and loop.step == "1" and _is_ours(kernel, loop):
             yield _stepped(kernel, loop, min(room), f"{min(room)} rows in a turn of {loop.block.function.name}")
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """One row a turn again; queues and functions stay ready for more."""
     for loop in counted_loops(kernel):
-        if loop.step != "1" and _made(kernel, loop):
+        if loop.step != "1" and _is_ours(kernel, loop):
             yield _stepped(kernel, loop, 1, f"one row in a turn of {loop.block.function.name}")
 
 
-def _made(kernel: KernelProgram, loop: CountedLoop) -> bool:
+def _is_ours(kernel: KernelProgram, loop: CountedLoop) -> bool:
     """Is it a loop over rows that this motif wrote?"""
     first = loop.block.steps[0].node if loop.block.steps else None
     text = kernel.text(loop.block.function.path, first) if first is not None else ""
