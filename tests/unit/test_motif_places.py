@@ -289,6 +289,21 @@ def test_rows_that_follow_each_other_come_and_go_together(holes: dict[str, str],
         assert re.search(r"out\.Turn\(1, [^;]*\);\n    CopyIn\(this->rows\);", text)
 
 
+def test_each_loop_over_rows_keeps_what_it_calls_with() -> None:
+    more = "for (int32_t r = 0; r < last; r++) { CopyIn(r); Compute(r, tail); CopyOut(r); }"
+    text = after("rows-per-turn", ROW.format(**{**ROW_A_TURN, "behind": more}))[0]
+    assert "Compute((i + rowInTurn), width);" in text
+    assert "Compute((r + rowInTurn), tail);" in text
+    assert text.count("rowsOfTurn = ") == 2
+
+
+def test_queues_of_one_name_in_two_classes_are_told_apart() -> None:
+    one = ROW.format(**ROW_A_TURN)
+    texts = after("rows-per-turn", one + "\n" + one.replace("struct K", "struct Other"))
+    assert len(texts) == 6  # three ways for each class
+    assert all(text.count("QueueOfRows<TQue") == 2 for text in texts)
+
+
 def test_a_meeting_of_cores_leaves_the_barrier_of_each() -> None:
     turns = "for (int i = 0; i < n; i++) { DataCopy(yGm[i * m], y, m); }"
     code = f"void f() {{ {turns} SyncAll(); {turns} AscendC::SyncAll(); }}"

@@ -132,10 +132,10 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class _Turns:
-    """Loops that call the same functions in the same order; ``rows``: queue -> elements from row to row."""
+class _Turn:
+    """What a loop does in each turn; ``rows``: queue -> elements from row to row."""
 
-    loops: list[CountedLoop]
+    loop: CountedLoop
     steps: list[_Step]
     rows: Mapping[str, str]
 
@@ -143,11 +143,12 @@ class _Turns:
 # -- finding -----------------------------------------------------------------------------------------------------------
 
 
-def _turns(kernel: KernelProgram) -> Iterator[_Turns]:
+def _turns(kernel: KernelProgram) -> Iterator[list[_Turn]]:
+    """The turns that call the same functions in the same order."""
     own: dict[tuple[str, str], list[Function]] = {}
     for f in kernel.functions:
         own.setdefault((kernel.class_of(f), f.name), []).append(f)
-    found: dict[tuple[str, ...], tuple[list[CountedLoop], list[_Step]]] = {}
+    found: dict[tuple[str, ...], list[_Turn]] = {}
     for loop in counted_loops(kernel):
         of = kernel.class_of(loop.block.function)
         calls = [s.call for s in loop.block.steps if s.node.type != "comment"]
@@ -158,11 +159,10 @@ def _turns(kernel: KernelProgram) -> Iterator[_Turns]:
                 break
             steps.append(_Step(call, named[0], _moves(kernel, call, named[0], loop.name)))
         if of and (loop.first, loop.step) == ("0", "1") and len(calls) == len(steps) > 2:
-            found.setdefault((of, *(s.call.name for s in steps)), ([], steps))[0].append(loop)
-    for loops, steps in found.values():
-        rows = _rows(kernel, steps)
-        if rows:
-            yield _Turns(loops, steps, rows)
+            rows = _rows(kernel, steps)
+            if rows:
+                found.setdefault((of, *(s.call.name for s in steps)), []).append(_Turn(loop, steps, rows))
+    yield from found.values()
 
 
 def _moves(kernel: KernelProgram, call: ApiCall, f: Function, counter: str) -> list[_Copy]:
@@ -231,94 +231,101 @@ def _plain(text: str) -> str:
 
 
 def _rows(kernel: KernelProgram, steps: Sequence[_Step]) -> dict[str, str]:
-    """Queue -> elements from row to row; nothing where a queue isn't made in one place, or asked for something else."""
+    """Queue -> elements from row to row; nothing where a queue isn't made in one place, or rows differ."""
     rows: dict[str, str] = {}
     for step in steps:
         for copy in step.copies:
-            if rows.setdefault(copy.queue, copy.apart) != copy.apart or not _is_queue(kernel, copy.queue):
+            if rows.setdefault(copy.queue, copy.apart) != copy.apart or not _is_queue(
+                kernel, step.function, copy.queue
+            ):
                 return {}
     return rows if sum(bool(s.copies) for s in steps) > 1 and not all(s.copies for s in steps) else {}
 
 
-def _is_queue(kernel: KernelProgram, name: str) -> bool:
-    """Is it declared by its own name as a queue to load into or to store from, and made in one place?"""
-    return len(list(_declared(kernel, name))) == 1 and len([q for q, _ in _made(kernel) if q == name]) == 1
+def _is_queue(kernel: KernelProgram, f: Function, name: str) -> bool:
+    """Is it declared in the method's class as a queue to load into or to store from, and made in one place?"""
+    return len(list(_declared(kernel, f, name))) == 1 and len([q for q, _ in _made(kernel, f) if q == name]) == 1
 
 
-def _made(kernel: KernelProgram) -> Iterator[tuple[str, ApiCall]]:
+def _made(kernel: KernelProgram, f: Function) -> Iterator[tuple[str, ApiCall]]:
     """Queues, and where each gets its buffers: ``InitBuffer(queue, count, bytes)`` or ``ring.Begin(count, bytes)``."""
     for call in kernel.named("InitBuffer", "Begin"):
         queue = call.receiver if call.name == "Begin" else (*call.args, "")[0]
-        if call.statement is not None and len(call.args) == (2 if call.name == "Begin" else 3):
+        whole = call.statement is not None and len(call.args) == (2 if call.name == "Begin" else 3)
+        if whole and kernel.class_of(call.function) == kernel.class_of(f):
             yield queue.removeprefix("this->"), call
 
 
-def _declared(kernel: KernelProgram, name: str) -> Iterator[tuple[str, Node, Node]]:
-    """(path, declaration, type) of each member of that name that is a TQue."""
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node):
-            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-            if kind is None or _QUEUES.fullmatch(kernel.text(path, kind)) is None:
-                continue
-            if name in [kernel.text(path, d) for d in node.children_by_field_name("declarator")]:
-                yield path, node, kind
+def _declared(kernel: KernelProgram, f: Function, name: str) -> Iterator[tuple[str, Node, Node]]:
+    """(path, declaration, type) of each member of that name of the method's class that is a queue."""
+    held = kernel.class_node(f)
+    for node in walk(held[1]) if held is not None else ():
+        kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
+        if held is None or kind is None or _QUEUES.fullmatch(kernel.text(held[0], kind)) is None:
+            continue
+        if name in [kernel.text(held[0], d) for d in node.children_by_field_name("declarator")]:
+            yield held[0], node, kind
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
-def _edits(kernel: KernelProgram, turns: _Turns, many: int) -> Iterator[Edit]:
-    for path, node, kind in {row[1].start_byte: row for q in turns.rows for row in _declared(kernel, q)}.values():
+def _edits(kernel: KernelProgram, turns: Sequence[_Turn], many: int) -> Iterator[Edit]:
+    rows = turns[0].rows
+    f = turns[0].loop.block.function
+    for path, node, kind in {row[1].start_byte: row for q in rows for row in _declared(kernel, f, q)}.values():
         names = [kernel.text(path, d) for d in node.children_by_field_name("declarator")]
-        if not set(names) <= set(turns.rows):
+        if not set(names) <= set(rows):
             raise ValueError(f"of {', '.join(names)} some are no queues of rows")
         loaded = "VECIN" in kernel.text(path, kind)
         written = in_front(kernel, path, kind, QUEUE, _CLASS)
         if written is not None:
             yield written
         yield kernel.replace(path, kind, f"{QUEUE}<{kernel.text(path, kind)}, {str(loaded).lower()}>")
-    for queue, call in _made(kernel):
-        if queue in turns.rows:
+    for queue, call in _made(kernel, f):
+        if queue in rows:
             count, size = call.args[-2:]
             yield kernel.replace(call.path, call.node, f"{queue}.Begin({count}, {many} * (({size} + 31) / 32 * 32))")
-    counts = {(c.call.path, c.count.start_byte): c for s in turns.steps for c in s.copies}  # copies may share one
+    counts = {(c.call.path, c.count.start_byte): c for s in turns[0].steps for c in s.copies}  # copies may share one
     for copy in counts.values():
-        text, rows = kernel.text(copy.call.path, copy.count), f"{copy.queue}.Rows()"
-        many_rows = f"static_cast<uint16_t>({rows})" if copy.call.name == "DataCopyPad" else f"{rows} * ({text})"
+        text, held = kernel.text(copy.call.path, copy.count), f"{copy.queue}.Rows()"
+        many_rows = f"static_cast<uint16_t>({held})" if copy.call.name == "DataCopyPad" else f"{held} * ({text})"
         yield kernel.replace(copy.call.path, copy.count, many_rows)
-    for loop in turns.loops:
-        yield from _counted(kernel, loop, turns, many)
+    for turn in turns:
+        yield from _counted(kernel, turn, many)
 
 
-def _counted(kernel: KernelProgram, loop: CountedLoop, turns: _Turns, many: int) -> Iterator[Edit]:
+def _counted(kernel: KernelProgram, turn: _Turn, many: int) -> Iterator[Edit]:
     """The loop in steps of many rows, fewer at its end; functions that compute in a loop over the rows of a turn."""
+    loop, rows = turn.loop, turn.rows
     path, node = loop.block.function.path, loop.node
     space, inner = kernel.indent(path, node), "  "
     head, count = _head(loop, many)
     lines = [
         f"{head} {{",
         f"{inner}{count}",
-        *(f"{inner}{queue}.Turn({_ROWS}, {apart});" for queue, apart in turns.rows.items()),
+        *(f"{inner}{queue}.Turn({_ROWS}, {apart});" for queue, apart in rows.items()),
     ]
     computing = False
-    for step in turns.steps:
+    for step in turn.steps:
         if computing and step.copies:
-            lines += [f"{inner}}}", *(f"{inner}{queue}.Row(0);" for queue in turns.rows)]
+            lines += [f"{inner}}}", *(f"{inner}{queue}.Row(0);" for queue in rows)]
         if not computing and not step.copies:
             lines.append(f"{inner}for (uint32_t {_ROW} = 0; {_ROW} < {_ROWS}; {_ROW}++) {{")
-            lines += [f"{inner * 2}{queue}.Row({_ROW});" for queue in turns.rows]
+            lines += [f"{inner * 2}{queue}.Row({_ROW});" for queue in rows]
         computing = not step.copies
         text = kernel.text(path, step.call.node)
         lines.append(f"{inner * 2}{at(text, loop.name, f'{loop.name} + {_ROW}')};" if computing else f"{inner}{text};")
     lines += [f"{inner}}}"] if computing else []
-    lines += ["}", *(f"{queue}.Turn(1, {apart});" for queue, apart in turns.rows.items())]
+    lines += ["}", *(f"{queue}.Turn(1, {apart});" for queue, apart in rows.items())]
     yield kernel.replace(path, node, f"\n{space}".join(lines))
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     for turns in _turns(kernel):
-        site = f"{kernel.class_of(turns.steps[0].function)}/{'+'.join(s.call.name for s in turns.steps)}"
-        names = ", ".join(dict.fromkeys(loop.block.function.name for loop in turns.loops))
+        first = turns[0]
+        site = f"{kernel.class_of(first.loop.block.function)}/{'+'.join(s.call.name for s in first.steps)}"
+        names = ", ".join(dict.fromkeys(turn.loop.block.function.name for turn in turns))
         for many in _MANY:
             try:
                 edits = tuple(_edits(kernel, turns, many))
