@@ -243,6 +243,21 @@ def test_results_of_the_scalar_unit_are_shared_by_cores_wherever_the_tensor_begi
     assert isinstance(setup.outcome(Candidate(1, replace(pair, kernel=by_numbers), 0, "by hand", "")), Hazard)
 
 
+def test_short_rows_come_together_before_their_turns_are_dealt(tmp_path: Path, evaluator: Evaluator) -> None:
+    """Dealt a row a turn, no block has rows that lie one behind the other."""
+    turn = TURN.format("Compute(1.0f, tileLength);")
+    folder = one_core.write(tmp_path, LOOP.format(turn))
+    for path in folder.rglob("*.cpp"):
+        path.write_text(path.read_text().replace("TILE_LENGTH = 512", "TILE_LENGTH = 64"))
+    setup = Setup(folder, evaluator, length=64 * 1000)
+    result = searched(setup, 2)
+    first = result.history[1]
+    assert first.candidate.change.startswith("16 rows in a turn of Process; one core's turns dealt to")
+    assert isinstance(first.outcome, Timed), first.outcome
+    assert result.speedup > 20, "neither alone comes near"
+    assert "QueueOfRows" in first.candidate.pair.kernel["op_kernel/grow_scale.cpp"]
+
+
 def test_constants_of_both_programs_change_together(tmp_path: Path, evaluator: Evaluator) -> None:
     setup = Setup(one_core.write(tmp_path), evaluator)
     baseline = Candidate(0, setup.operator.baseline, None, "baseline", "as written")

@@ -1,18 +1,22 @@
 """A block's work cut into several: the kernel deals its turns (deal.py), the tiling program launches more blocks.
 
 So a program that launches one block, or shares rows where there are fewer rows than cores, gets a second axis to share.
-Where a block takes few turns, tiles are made shorter in the same candidate, so that every block has several.
+Where a block takes few turns, tiles are made shorter in the same candidate, so that every block has several. Where it
+takes many that handle a short row each, a turn gets several rows before turns are dealt: afterwards no block has rows
+that lie one behind the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...evaluate.diagnosis import more_cores
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move
-from ...sources.cpp import Edit
+from ...sources.cpp import Edit, apply_edits
+from ..kernel.motifs import KernelProgram, Rewrite, find
 from ..mutation import Mutation
 from ..tiling.slice import Template
 from .deal import dealt
@@ -21,6 +25,8 @@ from .move import JointMove, Material
 _TURNS = 2  # turns for each block at least: copies of one overlap with the computation of the other
 _SHORTER = ("ub_size", "tile_length", "more_tiles", "quantity_down")
 _MOST = 3  # ways to shorten tiles that are offered
+# Rows in a turn, and how promising: more than turns dealt alone (3.0), after which no rows are left to put together.
+_ROWS = {16: 3.4, 8: 3.3, 4: 3.1}
 
 
 def blocks(material: Material) -> Iterator[JointMove]:
@@ -47,6 +53,11 @@ def blocks(material: Material) -> Iterator[JointMove]:
             change = f"one core's turns dealt to {count} blocks"
         if before == 1 or turns is None or turns > before:
             yield JointMove(edits, tuple(launched), change, moves, 3.0 * promise)
+        for rows, rewrite, whole in _by_rows(material.kernel, group, scalar):
+            if turns is None or turns >= rows * count:
+                move = Move(f"rows-per-turn@{rewrite.site}", "rows-per-turn", "up", rows)
+                both = f"{rewrite.change}; {change}"
+                yield JointMove(whole, tuple(launched), both, (move, *moves), _ROWS[rows] * promise)
         if turns is None or turns >= _TURNS * count:
             continue
         wanted = turns / (_TURNS * count)
@@ -54,6 +65,19 @@ def blocks(material: Material) -> Iterator[JointMove]:
             both = f"{change}; {m.change}"
             worth = (3.2 if turns < count else 2.6) * promise
             yield JointMove(edits, (*launched, *m.edits), both, (*moves, *m.moves), worth)
+
+
+def _by_rows(kernel: KernelProgram, group: int, scalar: bool) -> Iterator[tuple[int, Rewrite, tuple[Edit, ...]]]:
+    """(rows, what makes them, the files anew) for each way to handle several rows in a turn and deal the turns."""
+    for rewrite in find("rows-per-turn").optimize(kernel):
+        rows = int(rewrite.site.rpartition("/")[2]) if rewrite.site.rpartition("/")[2].isdigit() else 0
+        after = rewrite.kernel(kernel)
+        edits = dealt(replace(kernel, files=after), group, scalar) if rows in _ROWS else ()
+        if edits:
+            texts = apply_edits(after, edits)
+            files = kernel.files.items()
+            whole = [Edit(p, 0, len(t.encode()), texts[p]) for p, t in files if texts[p] != t]
+            yield rows, rewrite, tuple(whole)
 
 
 def _groups(blocks: int, cores: int, turns: float | None, best: int) -> list[tuple[int, float]]:
