@@ -70,9 +70,9 @@ def blocks(material: Material) -> Iterator[JointMove]:
 def _by_rows(kernel: KernelProgram, group: int, scalar: bool) -> Iterator[tuple[int, Rewrite, tuple[Edit, ...]]]:
     """(rows, what makes them, the files anew) for each way to handle several rows in a turn and deal the turns."""
     for rewrite in find("rows-per-turn").optimize(kernel):
-        rows = int(rewrite.site.rpartition("/")[2]) if rewrite.site.rpartition("/")[2].isdigit() else 0
+        rows = next((n for n in _ROWS if rewrite.change.startswith(f"{n} rows in a turn")), 0)
         after = rewrite.kernel(kernel)
-        edits = dealt(replace(kernel, files=after), group, scalar) if rows in _ROWS else ()
+        edits = dealt(replace(kernel, files=after), group, scalar) if rows else ()
         if edits:
             texts = apply_edits(after, edits)
             files = kernel.files.items()

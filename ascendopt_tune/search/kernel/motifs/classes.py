@@ -1,14 +1,38 @@
-"""Classes that motifs bring along: their text in front of what needs them, and a member of them."""
+"""Members of a kernel's classes, and classes that motifs bring along: their text in front of what needs them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from ....sources.cpp import Edit, Function
+from ....sources.cpp import Edit, Function, walk
 from .kernel_program import KernelProgram
+
+
+@dataclass(frozen=True)
+class Members:
+    """Members declared in one line: the declaration, its type, what the type matched, and names (none of arrays)."""
+
+    path: str
+    node: Node
+    type: Node
+    found: re.Match[str]
+    names: tuple[str, ...]
+
+
+def members(kernel: KernelProgram, of_type: re.Pattern[str]) -> Iterator[Members]:
+    """Those whose whole type matches, in all files."""
+    for path, source in kernel.program.files.items():
+        for node in walk(source.tree.root_node):
+            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
+            found = of_type.fullmatch(kernel.text(path, kind)) if kind is not None else None
+            if kind is not None and found is not None:
+                declared = node.children_by_field_name("declarator")
+                plain = all(d.type == "field_identifier" for d in declared)
+                yield Members(path, node, kind, found, tuple(kernel.text(path, d) for d in declared) if plain else ())
 
 
 def in_front(kernel: KernelProgram, path: str, node: Node, name: str, text: str) -> Edit | None:

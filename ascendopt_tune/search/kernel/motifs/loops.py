@@ -11,6 +11,7 @@ from tree_sitter import Node
 from ....sources.cpp import Edit, walk
 from .affine import at
 from .api import ACCUMULATING, COPY, ELEMENTWISE, VECTOR, root, writes
+from .classes import members
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
@@ -295,13 +296,9 @@ def _ones(kernel: KernelProgram) -> set[str]:
 def _deeper(kernel: KernelProgram, fetcher: str) -> Iterator[Edit]:
     """The queues that the function puts tiles into hold two: the next one is put in before the last one is taken."""
     given = {root(c.receiver) for c in kernel.named("EnQue") if c.function.name == fetcher}
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node):
-            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-            found = _QUEUE.fullmatch(kernel.text(path, kind)) if kind is not None else None
-            names = {kernel.text(path, d) for d in node.children_by_field_name("declarator")}
-            if kind is not None and found is not None and found[2] in _ones(kernel) and names & given:
-                yield kernel.replace(path, kind, f"{found[1]}2>")
+    for queue in members(kernel, _QUEUE):
+        if queue.found[2] in _ones(kernel) and given.intersection(queue.names):
+            yield kernel.replace(queue.path, queue.type, f"{queue.found[1]}2>")
 
 
 def _with_room(kernel: KernelProgram) -> set[str]:

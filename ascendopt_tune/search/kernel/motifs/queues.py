@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from ....sources.cpp import Edit, walk
-from .classes import in_front
+from ....sources.cpp import Edit
+from .classes import in_front, members
 from .kernel_program import CLASSES, ApiCall, KernelProgram
 from .motif import Change, Motif
 
@@ -127,15 +127,9 @@ def _name(expression: str) -> str:
 
 def _declared(kernel: KernelProgram) -> Iterator[tuple[str, Node, str, tuple[str, ...]]]:
     """(path, type, position, names) of each member that is a TQue; a list of queues has no names."""
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node):
-            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-            found = _DECLARED.fullmatch(kernel.text(path, kind)) if kind is not None else None
-            if kind is None or found is None or found[2] not in _PIPES:
-                continue
-            declared = node.children_by_field_name("declarator")
-            plain = all(d.type == "field_identifier" for d in declared)
-            yield path, kind, found[1] + found[2], tuple(kernel.text(path, d) for d in declared) if plain else ()
+    for queue in members(kernel, _DECLARED):
+        if queue.found[2] in _PIPES:
+            yield queue.path, queue.type, queue.found[1] + queue.found[2], queue.names
 
 
 @dataclass(frozen=True)
@@ -233,19 +227,14 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """Rings of this motif made queues again; their class stays."""
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node):
-            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-            found = _RINGS.fullmatch(kernel.text(path, kind)) if kind is not None else None
-            if kind is None or found is None:
-                continue
-            names = [kernel.text(path, d) for d in node.children_by_field_name("declarator")]
-            edits = [kernel.replace(path, kind, f"TQue<{found[1]}, 1>")]
-            for call in kernel.named("Begin"):
-                if _name(call.receiver) in names and len(call.args) == 2:
-                    made = f"GetTPipePtr()->InitBuffer({call.receiver}, {', '.join(call.args)})"
-                    edits.append(kernel.replace(call.path, call.node, made))
-            yield Change(f"{', '.join(names)}/queue", f"{', '.join(names)} made a queue", tuple(edits))
+    for ring in members(kernel, _RINGS):
+        edits = [kernel.replace(ring.path, ring.type, f"TQue<{ring.found[1]}, 1>")]
+        for call in kernel.named("Begin"):
+            if _name(call.receiver) in ring.names and len(call.args) == 2:
+                made = f"GetTPipePtr()->InitBuffer({call.receiver}, {', '.join(call.args)})"
+                edits.append(kernel.replace(call.path, call.node, made))
+        names = ", ".join(ring.names)
+        yield Change(f"{names}/queue", f"{names} made a queue", tuple(edits))
 
 
 RINGS_FOR_QUEUES = Motif(

@@ -16,7 +16,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function, walk
 from .affine import affine, at, resolved
-from .classes import in_front
+from .classes import Members, in_front, members
 from .kernel_program import ApiCall, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
@@ -256,15 +256,13 @@ def _made(kernel: KernelProgram, f: Function) -> Iterator[tuple[str, ApiCall]]:
             yield queue.removeprefix("this->"), call
 
 
-def _declared(kernel: KernelProgram, f: Function, name: str) -> Iterator[tuple[str, Node, Node]]:
-    """(path, declaration, type) of each member of that name of the method's class that is a queue."""
+def _declared(kernel: KernelProgram, f: Function, name: str) -> Iterator[Members]:
+    """The members of the method's class that have this name and are queues."""
     held = kernel.class_node(f)
-    for node in walk(held[1]) if held is not None else ():
-        kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-        if held is None or kind is None or _QUEUES.fullmatch(kernel.text(held[0], kind)) is None:
-            continue
-        if name in [kernel.text(held[0], d) for d in node.children_by_field_name("declarator")]:
-            yield held[0], node, kind
+    for queue in members(kernel, _QUEUES) if held is not None else ():
+        path, node = held or (queue.path, queue.node)
+        if queue.path == path and node.start_byte <= queue.node.start_byte < node.end_byte and name in queue.names:
+            yield queue
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -273,15 +271,14 @@ def _declared(kernel: KernelProgram, f: Function, name: str) -> Iterator[tuple[s
 def _edits(kernel: KernelProgram, turns: Sequence[_Turn], many: int) -> Iterator[Edit]:
     rows = turns[0].rows
     f = turns[0].loop.block.function
-    for path, node, kind in {row[1].start_byte: row for q in rows for row in _declared(kernel, f, q)}.values():
-        names = [kernel.text(path, d) for d in node.children_by_field_name("declarator")]
-        if not set(names) <= set(rows):
-            raise ValueError(f"of {', '.join(names)} some are no queues of rows")
-        loaded = "VECIN" in kernel.text(path, kind)
-        written = in_front(kernel, path, kind, QUEUE, _CLASS)
+    for line in {q.node.start_byte: q for name in rows for q in _declared(kernel, f, name)}.values():
+        if not set(line.names) <= set(rows):
+            raise ValueError(f"of {', '.join(line.names)} some are no queues of rows")
+        kind = kernel.text(line.path, line.type)
+        written = in_front(kernel, line.path, line.type, QUEUE, _CLASS)
         if written is not None:
             yield written
-        yield kernel.replace(path, kind, f"{QUEUE}<{kernel.text(path, kind)}, {str(loaded).lower()}>")
+        yield kernel.replace(line.path, line.type, f"{QUEUE}<{kind}, {str('VECIN' in kind).lower()}>")
     for queue, call in _made(kernel, f):
         if queue in rows:
             count, size = call.args[-2:]
