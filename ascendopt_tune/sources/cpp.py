@@ -19,15 +19,22 @@ from functools import lru_cache
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
+from .conditions import unused_branches
+
 LANGUAGE = Language(tree_sitter_cpp.language())
 
 # What looks like a macro, as CANN spells them: upper case with an underscore, and a call, or nothing, behind it.
 _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
 _QUALIFIER = re.compile(
-    rb"\b(?:__aicore__|__global__|__gm__|__ubuf__|__cbuf__|__local_mem__|__restrict__|__inline__|__force_inline__)\b"
+    rb"\b(?:__aicore__|__global__|__gm__|__ubuf__|__cbuf__|__local_mem__|__restrict__|__restrict|__inline__|__force_inline__)\b"
 )
+# ``q.template FreeTensor(x)``: a call that deduces its arguments, for which the grammar wants them written.
+_DEDUCED = re.compile(rb"(?:\.|->)\s*(template)\s+\w+\s*\(")
+_LAUNCH = re.compile(rb"<<<[^;{}]*?>>>")  # ``kernel<<<blocks, l2, stream>>>(x)``
+_TO_MEMBER = re.compile(rb"->(\*)\w+\s*\)")  # ``(object->*method)(...)``
 # AscendC's conditions about the kind of core, which have their parentheses in the macro.
 _KIND_OF_CORE = re.compile(rb"\bif(?:[ \t]+constexpr)?\s+(?:AscendC::)?(ASCEND_IS_(?:NOT_)?AI[CV])\b")
+_DECLARES = re.compile(rb"\s*(?:class|struct|template|inline)\b")  # behind a macro that holds the template's head
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)
@@ -134,8 +141,16 @@ def _without_macros(data: bytes) -> bytes:
     for found in _SKIP.finditer(data):
         if found.group().startswith((b"//", b"/*")):
             _blank(out, found.start(), found.end())
+    for start, end in unused_branches(bytes(out)):
+        _blank(out, start, end)
     for found in _QUALIFIER.finditer(bytes(out)):
         _blank(out, found.start(), found.end())
+    for found in _DEDUCED.finditer(bytes(out)):
+        _blank(out, *found.span(1))
+    for found in _LAUNCH.finditer(bytes(out)):
+        _blank(out, *found.span())
+    for found in _TO_MEMBER.finditer(bytes(out)):
+        out[found.start(1)] = 0x5F  # a name's character: no reader of the tree follows such a call
     for found in _KIND_OF_CORE.finditer(bytes(out)):
         out[found.start(1)], out[found.end(1) - 1] = b"()"
     directives = [m.span() for m in _DIRECTIVE.finditer(out)]
@@ -148,7 +163,7 @@ def _without_macros(data: bytes) -> bytes:
         if not _starts_statement(out, start, ends):
             continue
         bare = found.group(2) != b"("
-        if bare and not found.group(1).startswith(b"END_"):
+        if bare and not (found.group(1).startswith(b"END_") or _DECLARES.match(out, found.end())):
             continue
         end = found.end() if bare else _closing(out, opening)
         if end < 0:

@@ -208,6 +208,26 @@ def test_a_queue_that_is_filled_once_needs_no_second_buffer(again: str, found: i
     assert len(list(find("double-buffer").optimize(before))) == found
 
 
+@pytest.mark.parametrize(
+    ("parameter", "kind", "found"),
+    [("N = 1", "K<float>", 1), ("N", "K<float, 1>", 1), ("N", "K<float, 2>", 0), ("N = 2", "K<float>", 0)],
+)
+def test_a_number_of_buffers_that_is_a_parameter_of_the_class(parameter: str, kind: str, found: int) -> None:
+    code = """template <typename T, int %s>
+class K {
+ public:
+  void Init(TPipe* pipe) { pipe->InitBuffer(q, N, 512); }
+  void Process(int n) { for (int i = 0; i < n; i++) Load(); }
+  void Load() { LocalTensor<T> t = this->q.AllocTensor<T>(); q.EnQue(t); }
+  TQue<QuePosition::VECIN, N> q;
+};
+extern "C" __global__ __aicore__ void k(GM_ADDR x) { %s op; TPipe pipe; op.Init(&pipe); op.Process(9); }"""
+    before = program({"k.cpp": code % (parameter, kind)}, {})
+    texts = [r.kernel(before)["k.cpp"] for r in find("double-buffer").optimize(before)]
+    assert len(texts) == found
+    assert all("InitBuffer(q, 2, 512)" in text for text in texts)
+
+
 def test_a_ring_has_the_pipes_of_its_position() -> None:
     before = REGISTRY["matmul"]
     (rewrite,) = (r for r in find("rings-for-queues").optimize(before) if r.site == "all")

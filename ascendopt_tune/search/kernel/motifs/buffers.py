@@ -18,6 +18,7 @@ from .queues import RING
 from .rows_per_turn import QUEUE
 
 _QUEUE_OF_ONE = re.compile(rb"([(,]\s*(?:const\s+)?)?\b(?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*(1)\s*>")
+_INTEGER_PARAMETER = re.compile(r"[<,]\s*(?:u?int\d*(?:_t)?|size_t)\s+(\w+)\s*(?:=\s*(\d+))?\s*(?=[,>])")
 _ACQUIRE = re.compile(r"\.\s*(?:template\s+)?(?:AllocTensor|DeQue)\s*<")
 
 
@@ -52,14 +53,33 @@ def _is_ring(kernel: KernelProgram, name: str) -> bool:
 
 
 def _single_faster(kernel: KernelProgram) -> Iterator[Change]:
-    single = [q for q in _queue_buffers(kernel) if q.number == "1" and not _filled_once(kernel, q)]
+    parameters = _parameters_of_one(kernel)
+    single = [q for q in _queue_buffers(kernel) if _is_one(kernel, q, parameters) and not _filled_once(kernel, q)]
     names = {q.number for q in _queue_buffers(kernel)}
     for constant in kernel.constants:
-        said = _said_twice(kernel, constant.name) if constant.value == 1 and constant.name in names else None
-        if said is not None:
-            edits = (Edit(constant.path, constant.start, constant.end, "2"), *said)
+        types = _said_twice(kernel, constant.name) if constant.value == 1 and constant.name in names else None
+        if types is not None:
+            edits = (Edit(constant.path, constant.start, constant.end, "2"), *types)
             yield Change(f"constant/{constant.name}", f"{constant.name} 1 -> 2: two buffers a queue", edits)
     yield from _numbers(kernel, single, "2", "two buffers")
+
+
+def _parameters_of_one(kernel: KernelProgram) -> set[str]:
+    """Integer parameters of templates that are 1 by default, or have no default."""
+    texts = (s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
+    found = (m.groups() for text in texts for m in _INTEGER_PARAMETER.finditer(text))
+    return {name for name, default in found if default in (None, "1")}
+
+
+def _is_one(kernel: KernelProgram, made: _QueueBuffers, parameters: set[str]) -> bool:
+    """Is the number 1, or a template's parameter that may be: no class is named with another one?
+
+    Nobody can tell what a macro gives that holds the list of parameters.
+    """
+    if made.number not in parameters:
+        return made.number == "1"
+    ones = {"1", *(c.name for c in kernel.constants if c.value == 1)}
+    return kernel.given(made.call.function, made.number) <= ones
 
 
 def _said_twice(kernel: KernelProgram, name: str) -> tuple[Edit, ...] | None:
