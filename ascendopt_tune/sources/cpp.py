@@ -26,7 +26,8 @@ LANGUAGE = Language(tree_sitter_cpp.language())
 # What looks like a macro, as CANN spells them: upper case with an underscore, and a call, or nothing, behind it.
 _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
 _QUALIFIER = re.compile(
-    rb"\b(?:__aicore__|__global__|__gm__|__ubuf__|__cbuf__|__local_mem__|__restrict__|__restrict|__inline__|__force_inline__)\b"
+    rb"\b(?:__(?:host_)?aicore__|__global__|__gm__|__ubuf__|__c[abc]?(?:buf)?__|__local_mem__|__BLOCK_LOCAL__|__inline__"
+    rb"|__force_inline__|__restrict(?:__)?|__simd_\w+__|__(?:in|out|inout)_pipe__\([A-Z0-9]*\))(?!\w)"
 )
 # ``q.template FreeTensor(x)``: a call that deduces its arguments, for which the grammar wants them written.
 _DEDUCED = re.compile(rb"(?:\.|->)\s*(template)\s+\w+\s*\(")
@@ -34,7 +35,7 @@ _LAUNCH = re.compile(rb"<<<[^;{}]*?>>>")  # ``kernel<<<blocks, l2, stream>>>(x)`
 _TO_MEMBER = re.compile(rb"->(\*)\w+\s*\)")  # ``(object->*method)(...)``
 # AscendC's conditions about the kind of core, which have their parentheses in the macro.
 _KIND_OF_CORE = re.compile(rb"\bif(?:[ \t]+constexpr)?\s+(?:AscendC::)?(ASCEND_IS_(?:NOT_)?AI[CV])\b")
-_DECLARES = re.compile(rb"\s*(?:class|struct|template|inline)\b")  # behind a macro that holds the template's head
+_DECLARES = re.compile(rb"\s*[A-Za-z~]")  # behind a macro on a line of its own: a template's head, where it runs
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)
@@ -163,7 +164,8 @@ def _without_macros(data: bytes) -> bytes:
         if not _starts_statement(out, start, ends):
             continue
         bare = found.group(2) != b"("
-        if bare and not (found.group(1).startswith(b"END_") or _DECLARES.match(out, found.end())):
+        alone = found.group(2) == b"" and _DECLARES.match(out, found.end())
+        if bare and not (alone or found.group(1).startswith(b"END_")):
             continue
         end = found.end() if bare else _closing(out, opening)
         if end < 0:
