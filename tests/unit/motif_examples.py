@@ -352,6 +352,15 @@ extern "C" __global__ __aicore__ void kernel(GM_ADDR c) {
 }
 """
 
+_FILLED = """    {
+      const uint64_t fillShare = (static_cast<uint64_t>(total) / GetBlockNum() / 128 + 1) * 128;
+      const uint64_t fillBegin = GetBlockIdx() * fillShare;
+      if (fillBegin < static_cast<uint64_t>(total)) {
+        auto filled = yGm[fillBegin];
+        const uint64_t fillLeft = static_cast<uint64_t>(total) - fillBegin;
+        InitGlobalMemory(filled, fillShare < fillLeft ? fillShare : fillLeft, 0.0f);
+      }
+    }"""
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel(), auto_sync=False),
@@ -386,6 +395,7 @@ EXAMPLES = (
     Example(
         "needless-meeting", r"SyncAll\(\);\s*SyncAll\(\);", kernel(process=f"{_PROCESS}\n    SyncAll();\n{_PROCESS}")
     ),
+    Example("shared-fill", r"GetBlockIdx\(\) == 0", kernel(process=f"{_FILLED}\n    SyncAll();\n{_PROCESS}")),
     Example("rows-per-turn", r"i < total; i\+\+", _rows_a_turn()),
     Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
     Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),

@@ -517,3 +517,32 @@ def test_what_is_copied_where_the_types_agree_is_made_there(holes: dict[str, str
     ]
     assert len(rewritten) == bool(found)
     assert all(found in " ".join(text.split()) for text in rewritten)
+
+
+# -- a fill that one core does for all ---------------------------------------------------------------------------------
+
+FILL = """class K {{
+  void Init(GM_ADDR y) {{ {index} yGm.SetGlobalBuffer((__gm__ float*)y); if ({condition}) {{ {body} }} SyncAll(); }}
+  GlobalTensor<float> yGm; uint32_t mine;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "index", "body", "found"),
+    [
+        ("GetBlockIdx() == 0", "", "InitOutput<float>(yGm, n, 0);", 1),
+        ("wanted && AscendC::GetBlockIdx() == 0U", "", "InitGlobalMemory(yGm, n, 0.0f);", 1),
+        ("this->mine == 0", "mine = GetBlockIdx();", "if (a) InitOutput<float>(yGm, n, 0); else { ; }", 1),
+        ("mine == 0", "mine = n / 2;", "InitOutput<float>(yGm, n, 0);", 0),  # not a core's number
+        ("wanted || GetBlockIdx() == 0", "", "InitOutput<float>(yGm, n, 0);", 0),  # others fill as well
+        ("GetBlockIdx() == 1", "", "InitOutput<float>(yGm, n, 0);", 0),  # it may have other work to do
+        ("GetBlockIdx() == 0", "", "InitOutput<float>(yGm, n, 0); Rest(n);", 0),  # the rest is for one core
+        ("GetBlockIdx() == 0", "", "if (a) { yGm.SetValue(0, 1.0f); }", 0),  # no fill
+    ],
+)
+def test_a_fill_is_shared_where_one_core_does_nothing_but_fill(
+    condition: str, index: str, body: str, found: int
+) -> None:
+    rewritten = after("shared-fill", FILL.format(condition=condition, index=index, body=body))
+    assert len(rewritten) == found
+    assert all("== 0" not in text and text.count("fillShare = ") == 1 for text in rewritten)

@@ -32,6 +32,7 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "cleared_by_one": lambda x: x.sum(0),
     "kept_type": lambda x: 3 * torch.exp(x),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,

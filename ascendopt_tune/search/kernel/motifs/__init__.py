@@ -13,6 +13,7 @@ from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
+from .fills import SHARED_FILL
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
@@ -40,6 +41,7 @@ MOTIFS: tuple[Motif, ...] = (
     DEFERRED_ANSWER,
     CROSS_CORE_FLAGS,
     NEEDLESS_MEETING,
+    SHARED_FILL,
     GROUPS_FIRST,
     DOUBLE_BUFFER,
     EARLY_FETCH,
