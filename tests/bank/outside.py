@@ -75,7 +75,7 @@ class Shown:
 def met_by() -> dict[str, tuple[frozenset[str], str]]:
     """Class -> (motifs, what the table in docs/motifs.md says besides)."""
     known = {m.name for m in MOTIFS}
-    rows = re.findall(r"^\| `([\w:]+)` \| \d+ \| \d+ \| (.*) \|$", _PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `([\w:]+)` \| \d+ \| \d+ \| [^|]*\| (.*) \|$", _PAGE.read_text(), re.MULTILINE)
     return {name: (frozenset(re.findall(r"`([\w-]+)`", says)) & known, says) for name, says in rows}
 
 
