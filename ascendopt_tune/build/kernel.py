@@ -159,6 +159,17 @@ def without_launches(text: str) -> str:
     return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "\n" * m[0].count("\n"), text)
 
 
+def _case_dtypes(signature: Signature | None, case: Case) -> str:
+    """The numbers of the case's dtypes, for template arguments that are an input's or an output's."""
+    inputs, outputs = (signature.inputs, signature.outputs) if signature is not None else ((), ())
+    column = dtype_column(signature, case.inputs, case.outputs) if signature is not None else 0
+    lines = []
+    for name, parameters in (("aot_inputs", inputs), ("aot_outputs", outputs)):
+        numbers = ", ".join(_GE_DTYPE[p.dtypes[column]] for p in parameters) or "~uint64_t{0}"
+        lines.append(f"static constexpr uint64_t {name}[] = {{{numbers}}};\n")
+    return "".join(lines)
+
+
 def _template_value(kind: str, value: str) -> str:
     """A template's argument: the declared value, or the type of the dtype that is declared in a type's place."""
     return (
@@ -236,9 +247,10 @@ def kernel_unit(
     template = template_parameters(pair.kernel[operator.kernel_main], operator.entry)
     if template:  # its arguments are in the key (ascendc/host_api/tiling/template_argument.h)
         values = [
-            _template_value(kind, f"ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL)")
+            _template_value(kind, f"ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL, aot_inputs, aot_outputs)")
             for i, (kind, _) in enumerate(template)
         ]
+        head.append(_case_dtypes(signature, case))
         if _TYPE_PARAMETERS.intersection(kind for kind, _ in template):
             head.append(_TYPES_OF_DTYPES)
         taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)

@@ -151,15 +151,30 @@ def _named(name: str, folder: Path) -> Iterator[Path]:
             return
 
 
+def repository(folder: Path) -> tuple[Path, ...]:
+    """The folders above ``folder`` that belong to its repository, the top last: those with a CMakeLists.txt, and single
+    ones between them that have none (a folder of folders whose operators the top lists itself).
+    """
+    found: list[Path] = []
+    skipped: list[Path] = []
+    for parent in folder.parents:
+        if (parent / "CMakeLists.txt").is_file():
+            found += [*skipped, parent]
+            skipped = []
+        elif skipped or not found:
+            break
+        else:
+            skipped.append(parent)
+    return tuple(found)
+
+
 def shared_include_dirs(folder: Path) -> tuple[Path, ...]:
     """Folders called ``include`` or ``inc`` of the repository ``folder`` lies in, at most one level below an ancestor.
 
     A repository adds them to all its operators by statements of its own, which this module doesn't read.
     """
     found: dict[Path, None] = {}
-    for parent in folder.resolve().parents:
-        if not (parent / "CMakeLists.txt").is_file():
-            break
+    for parent in repository(folder.resolve()):
         for pattern in ("include", "inc", "*/include", "*/inc"):
             found |= {p: None for p in sorted(parent.glob(pattern)) if p.is_dir()}
     return tuple(found)

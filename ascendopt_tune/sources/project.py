@@ -6,7 +6,6 @@ CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -15,7 +14,7 @@ from ..errors import OperatorError
 from ..files import read_plain, resolved
 from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .architectures import functions_elsewhere, is_elsewhere
-from .cmake_lists import BuildRules, read_build_rules, shared_include_dirs
+from .cmake_lists import BuildRules, read_build_rules, repository, shared_include_dirs
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -65,13 +64,13 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     common = tuple((f"{SHARED}/{p.name}", p) for p in (*shared, *tilings))
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
-    repository = _repository(root, rules, {**host, **kernel})
-    top = _top(root) if repository or rules.dependencies else ()
+    searched = _searched(root, rules, {**host, **kernel})
+    above = _above(root, rules, host, bool(searched))
     # So is the header that says what their tiling data are, and what leads to it.
-    definitions = _shared_definitions(root, host, (*rules.include_dirs, *repository, *top))
+    definitions = _shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: _read(path) for key, path in definitions}
     # So are headers of the kernel that lie in a folder several operators include.
-    headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *repository))
+    headers = _shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *searched))
     headers += _dependency_kernels(rules.dependencies)
     kernel |= {key: _read(path) for key, path in headers}
     return Operator(
@@ -83,8 +82,8 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
         library_sources=rules.library_sources + library,
-        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *repository, *top])),
-        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *repository])),
+        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above])),
+        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies)),
     )
@@ -263,7 +262,7 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     return tuple(own), tuple(shared)
 
 
-def _repository(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
+def _searched(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
     """Folders that the operator's repository searches for headers: shared ones, and those of the operators this one
     depends on."""
     shared = shared_include_dirs(root)
@@ -271,10 +270,12 @@ def _repository(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[P
     return tuple(dict.fromkeys([*(shared if rules.dependencies else _used(shared, files)), *own]))
 
 
-def _top(root: Path) -> tuple[Path, ...]:
-    """The top of the repository, from which some host sources name headers by their whole path."""
-    above = list(itertools.takewhile(lambda p: (p / "CMakeLists.txt").is_file(), root.parents))
-    return tuple(above[-1:])
+def _above(root: Path, rules: BuildRules, host: dict[str, str], shares: bool) -> tuple[Path, ...]:
+    """Folders of the repository from which host sources name headers by their way: the top of one that shares headers,
+    and those below it that have what is named (operators of one kind)."""
+    above = repository(root)
+    named = [p for p in above if _used((p,), host)]
+    return tuple(dict.fromkeys([*named, *(above[-1:] if shares or rules.dependencies else ())]))
 
 
 def _used(folders: tuple[Path, ...], files: dict[str, str]) -> tuple[Path, ...]:

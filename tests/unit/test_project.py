@@ -241,3 +241,26 @@ def test_headers_and_sources_of_the_repository(tmp_path: Path) -> None:
     assert loaded.kernel_main == "op_kernel/scale.cpp"
     assert loaded.host_sources == ("op_host/scale_def.cpp",), "aclnn interfaces and graph nodes are other libraries'"
     assert tmp_path / "repository" / "utils" / "inc" in loaded.host_include_dirs
+
+
+def test_an_operator_in_a_folder_that_no_build_file_lists(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    for path, text in {
+        "CMakeLists.txt": "",
+        "common/inc/op_host/util.h": "",
+        "trial/loss/CMakeLists.txt": "",
+        "trial/loss/scale/op_host/scale.cpp": '#include "op_host/util.h"\n#include "scale/op_kernel/data.h"\n'
+        "OP_ADD(Scale);\nIMPL_OP_OPTILING(Scale)",
+        "trial/loss/scale/op_kernel/data.h": "",
+        "trial/loss/scale/op_kernel/scale.cpp": 'extern "C" __global__ __aicore__ void scale(GM_ADDR x) {}',
+    }.items():
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text(text)
+    found = load_project(repository / "trial/loss/scale").host_include_dirs
+    assert {repository / "common/inc", repository, repository / "trial/loss"} <= set(found)
+    alone = tmp_path / "a/b/scale"
+    (alone / "op_host").mkdir(parents=True)
+    (alone / "op_kernel").mkdir()
+    (alone / "op_host/scale.cpp").write_text("OP_ADD(Scale);\nIMPL_OP_OPTILING(Scale)")
+    (alone / "op_kernel/scale.cpp").write_text('extern "C" __global__ __aicore__ void scale(GM_ADDR x) {}')
+    assert load_project(alone).host_include_dirs == (alone / "op_host",)

@@ -90,11 +90,14 @@ def reference(x):
 """
 
 
-@pytest.fixture(scope="module")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
+@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)"])
+def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Operator:
     root = tmp_path_factory.mktemp("made") / "grow"
     texts = {"op_host/grow.cpp": _HOST, "op_kernel/grow.cpp": _KERNEL, "op_kernel/grow_keys.h": _KEYS}
     texts["reference.py"] = _REFERENCE
+    if request.param:  # the case says the type; the tiling function always names the first one
+        texts["op_kernel/grow_keys.h"] = _KEYS.replace("C_DT_INT32),", f"C_DT_INT32, {request.param}),")
+        texts["op_host/grow.cpp"] = _HOST.replace("context->GetInputDesc(0)->GetDataType()", "C_DT_FLOAT16")
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

@@ -105,7 +105,8 @@ def _shared(kernel: KernelProgram, call: ApiCall) -> Edit:
         call=call.spelled(f"{call.name}{call.template}").removesuffix("()"),
         value=call.args[2],
     )
-    return kernel.replace(call.path, call.statement, text.replace("\n", f"\n{kernel.indent(call.path, call.statement)}"))
+    text = text.replace("\n", f"\n{kernel.indent(call.path, call.statement)}")
+    return kernel.replace(call.path, call.statement, text)
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
@@ -123,8 +124,8 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
 SHARED_FILL = Motif(
     name="shared-fill",
     title="All cores fill what one did",
-    description="Where one core fills an output or a workspace (InitGlobalMemory, InitOutput) and the others wait for it "
-    "at SyncAll, the fill takes as long as a core needs for all of it. Each core fills a share.",
+    description="Where one core fills an output or a workspace (InitGlobalMemory, InitOutput) and the others wait for "
+    "it at SyncAll, the fill takes as long as a core needs for all of it. Each core fills a share.",
     bottlenecks=("imbalance", "few cores", "synchronization", "waits between cores", "copies"),
     preconditions="All cores meet behind the fill; no core that doesn't fill is left out of the launch.",
     faster=_faster,

@@ -2,7 +2,8 @@
 // the tiling key is made of their values, and the kernel is instantiated for the key (build/kernel.py).
 //
 // Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
-// declared values, for booleans the value.
+// declared values, for booleans the value. A dtype that is an input's or an output's (ASCENDC_TPL_INPUT) is what the case
+// has there, whatever the key says: the tiling function may say nothing of it.
 // ASCENDC_TPL_SEL, which says what combinations are built beforehand, says nothing here: each is built when it is asked
 // for. A template parameter that is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
 #pragma once
@@ -18,7 +19,10 @@ struct Param {
   uint32_t bits = 0;
   uint32_t count = 0;  // of values; 0: any value that has room in the bits
   uint64_t values[kMaxValues] = {};
+  uint64_t bound = 0;  // to an input or an output (the first that is named); 0: to nothing
 };
+
+constexpr uint64_t kInput = 100000000, kOutput = 900000000;  // and the index
 
 constexpr uint64_t kRange = 0, kList = 1, kMix = 2;
 
@@ -44,7 +48,13 @@ constexpr Param number(uint32_t bits, std::initializer_list<uint64_t> given) {
 constexpr Param choice(uint32_t bits, std::initializer_list<uint64_t> given) {
   Param out;
   out.bits = bits;
-  for (const uint64_t value : given) add(out, value);
+  for (const uint64_t value : given) {
+    if (value < kInput) {
+      add(out, value);
+    } else if (out.bound == 0) {
+      out.bound = value;
+    }
+  }
   return out;
 }
 
@@ -74,9 +84,13 @@ constexpr uint64_t key_of(const Param (&params)[N], Values... given) {
   return key;
 }
 
-// The value that argument `number` has in a key.
-template <size_t N>
-constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t key) {
+// The value that argument `number` has in a key; `inputs` and `outputs`: the case's dtypes, in the definition's order.
+template <size_t N, size_t I, size_t O>
+constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t key, const uint64_t (&inputs)[I],
+                            const uint64_t (&outputs)[O]) {
+  const uint64_t bound = params[number].bound;
+  if (bound >= kOutput) return outputs[bound - kOutput];
+  if (bound >= kInput) return inputs[bound - kInput];
   for (size_t i = 0; i < number; ++i) key >>= params[i].bits;
   const uint64_t code = key & ((uint64_t{1} << params[number].bits) - 1);
   return params[number].count > 0 ? params[number].values[code] : code;
@@ -115,6 +129,8 @@ enum : uint32_t {
 #define ASCENDC_TPL_BOOL_DECL(name, ...) ascendc_tpl::boolean()
 #define ASCENDC_TPL_DTYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
 #define ASCENDC_TPL_DATATYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+#define ASCENDC_TPL_INPUT(index) (ascendc_tpl::kInput + (index))
+#define ASCENDC_TPL_OUTPUT(index) (ascendc_tpl::kOutput + (index))
 #define ASCENDC_TPL_FORMAT_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
 #define ASCENDC_TPL_ARGS_DECL(op, ...) \
   [[maybe_unused]] static constexpr ascendc_tpl::Param ascendc_tpl_params[] = {__VA_ARGS__}
