@@ -13,6 +13,7 @@ from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
+from .done_once import DONE_ONCE
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
@@ -62,6 +63,7 @@ MOTIFS: tuple[Motif, ...] = (
     SCALAR_OPERAND,
     EXTRA_COPY,
     LOOP_INVARIANT,
+    DONE_ONCE,
     KEPT_VALUE,
     TILE_LENGTH,
     BANK_GROUPS,
