@@ -438,6 +438,17 @@ EXAMPLES = (
         kernel(process=f"    LocalTensor<T> ones = workBuf.Get<T>();\n    Duplicate(ones, 1.0f, 64);\n{_PROCESS}"),
     ),
     Example(
+        "done-once",
+        r";\s*Duplicate\(ones",
+        _computing(
+            "LocalTensor<T> ones = workBuf.Get<T>();",
+            "auto keptTensor0At = keptTensor0.In(ones, n);",
+            "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); }",
+            "Div(yLocal, keptTensor0At, xLocal, n);",
+            "Exp(ones, yLocal, n);",
+        ),
+    ),
+    Example(
         "kept-value",
         r"xLocal\.GetValue\(0\)[^;]*xLocal\.GetValue\(0\)",
         _computing("const float first = xLocal.GetValue(0);", "Adds(yLocal, xLocal, first * first, n);"),

@@ -519,6 +519,76 @@ def test_what_is_copied_where_the_types_agree_is_made_there(holes: dict[str, str
     assert all(found in " ".join(text.split()) for text in rewritten)
 
 
+# -- what is the same in each turn -------------------------------------------------------------------------------------
+
+ROWS = """class K {{
+  void Run() {{
+    LocalTensor<half> scale = scaleBuf.Get<half>();
+    {before}
+    for (int i = 0; i < rows; i++) {{ {again} Load(i); Row(i, scale); }}
+  }}
+  void Load(int i) {{ LocalTensor<half> x = q.AllocTensor<half>(); DataCopy(x, xGm[i * n], n); q.EnQue(x); }}
+  void Row(int i, LocalTensor<half>& scale) {{
+    LocalTensor<float> work = workBuf.Get<float>();
+    LocalTensor<half> x = q.DeQue<half>();
+    {cast}
+    {behind}
+    q.FreeTensor(x);
+  }}
+  TQue<QuePosition::VECIN, 1> q;
+  TBuf<TPosition::VECCALC> workBuf, scaleBuf;
+  GlobalTensor<half> xGm, scaleGm;
+  uint32_t n, rows;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        (
+            {},
+            "{ Cast(keptTensor0At, scale, RoundMode::CAST_NONE, n); } Mul(y, y, keptTensor0At, n); Exp(work, y, n);",
+        ),
+        ({"cast": "Cast(work, x, RoundMode::CAST_NONE, n);"}, ""),  # another row
+        ({"again": "DataCopy(scale, scaleGm[i * n], n);"}, ""),  # loaded in each turn
+        ({"again": "Exp(scale, scale, n);"}, ""),
+        ({"behind": "Axpy(work, x, s, n);"}, ""),  # adds to what was cast
+        ({"behind": "for (int k = 0; k < 2; k++) { Mul(y, y, work, n); Exp(work, y, n); }"}, ""),
+        ({"behind": "Help(work);"}, ""),  # nobody knows who reads it
+        ({"cast": "Duplicate(work, 1.0f, n);"}, "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); }"),
+        ({"cast": "Duplicate(work, (float)i, n);"}, ""),  # another number
+        ({"cast": "if (odd) { Cast(work, scale, RoundMode::CAST_NONE, n); }"}, ""),  # who reads it without
+        (
+            {"cast": "DataCopy(half0, scaleGm, n); Cast(work, half0, RoundMode::CAST_NONE, n);"},
+            "if (keptTensor0.anew) { DataCopy(half0, scaleGm, n); } if (keptTensor0.anew) { Cast(keptTensor0At,",
+        ),
+        (
+            {"cast": "DataCopy(half0, scaleGm, n); Cast(work, half0, mode, n); Exp(y, half0, n);"},  # two who read it
+            "Cast(work, keptTensor0At, mode, n); Exp(y, keptTensor0At, n);",
+        ),
+        ({"before": "for (;;) { pipe->Reset(); }"}, ""),  # memory is dealt out anew
+    ],
+)
+def test_what_is_the_same_in_each_turn_is_done_once(holes: dict[str, str], found: str) -> None:
+    given = {
+        "before": "DataCopy(scale, scaleGm, n);",
+        "again": "",
+        "cast": "Cast(work, scale, RoundMode::CAST_NONE, n);",
+        "behind": "Mul(y, y, work, n); Exp(work, y, n);",
+    }
+    rewritten = [" ".join(t.split()) for t in after("done-once", ROWS.format(**{**given, **holes}))]
+    assert len(rewritten) == bool(found)
+    assert all(found in text and text.count("KeptTensor keptTensor0;") == 1 for text in rewritten)
+
+
+def test_it_is_done_again_where_an_outer_loop_brings_something_new() -> None:
+    code = ROWS.replace("{before}", "for (int j = 0; j < groups; j++) {{ DataCopy(scale, scaleGm[j * n], n);")
+    code = code.replace("Row(i, scale); }}", "Row(i, scale); }} }}", 1)
+    given = {"again": "", "cast": "Cast(work, scale, RoundMode::CAST_NONE, n);", "behind": "Mul(y, y, work, n);"}
+    (rewritten,) = after("done-once", code.format(**given))
+    assert "DataCopy(scale, scaleGm[j * n], n);\n    keptTensor0.Forget();" in rewritten
+
+
 # -- a fill that one core does for all ---------------------------------------------------------------------------------
 
 FILL = """class K {{

@@ -41,6 +41,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
+    "weights_a_row": lambda x, w, b: x * w + b,
 }
 DOMAINS = {"spread_values": "s=0.5:4"}
 

@@ -13,6 +13,7 @@ from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
+from .done_once import DONE_ONCE
 from .fills import SHARED_FILL
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
@@ -64,6 +65,7 @@ MOTIFS: tuple[Motif, ...] = (
     SCALAR_OPERAND,
     EXTRA_COPY,
     LOOP_INVARIANT,
+    DONE_ONCE,
     KEPT_VALUE,
     TILE_LENGTH,
     BANK_GROUPS,
