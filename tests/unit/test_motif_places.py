@@ -517,3 +517,52 @@ def test_what_is_copied_where_the_types_agree_is_made_there(holes: dict[str, str
     ]
     assert len(rewritten) == bool(found)
     assert all(found in " ".join(text.split()) for text in rewritten)
+
+
+# -- single values -----------------------------------------------------------------------------------------------------
+
+FETCH = """class K {{
+  void CopyIn(int i) {{
+    LocalTensor<int32_t> id = ids.AllocTensor<int32_t>();
+    LocalTensor<float> row = rows.AllocTensor<float>();
+    DataCopyExtParams one{{{params}}};
+    DataCopyPad(id, idGm[first + i], one, pad);
+    {behind}
+    rows.EnQue(row);
+  }}
+  void Compute() {{
+    LocalTensor<int32_t> taken = ids.DeQue<int32_t>();
+    {use}
+    ids.FreeTensor(taken);
+  }}
+  void Run() {{ for (int i = 0; i < n; i++) {{ CopyIn(i); Compute(); }} }}
+  GlobalTensor<int32_t> idGm;
+  GlobalTensor<float> rowGm, outGm;
+}};"""
+ONE = "1, static_cast<uint32_t>(sizeof(int32_t)), 0, 0, 0"
+HERE = "DataCopy(row, rowGm[id.GetValue(0) * n], n); ids.FreeTensor(id);"
+
+
+@pytest.mark.parametrize(
+    ("params", "behind", "use", "found"),
+    [
+        (ONE, HERE, "", "const auto copiedValue0 = idGm.GetValue(first + i);"),
+        ("1, sizeof(uint32_t), 0, 0, 0", HERE, "", "rowGm[copiedValue0 * n]"),
+        (ONE, f"SetFlag<HardEvent::MTE2_S>(e); WaitFlag<HardEvent::MTE2_S>(e); {HERE}", "", "const auto copiedValue0"),
+        (ONE, "ids.EnQue(id);", "int k = taken.GetValue(0); Help(k);", "id.SetValue(0, idGm.GetValue(first + i));"),
+        (ONE, "ids.EnQue(id);", "Adds(y, x, taken(0), n);", "id.SetValue(0, idGm.GetValue(first + i));"),
+        (ONE, "ids.EnQue(id);", "Cast(x, taken, RoundMode::CAST_NONE, 8);", ""),  # a vector instruction reads it
+        (ONE, "ids.EnQue(id);", "int k = taken.GetValue(1);", ""),  # so it can't be a copy of one
+        ("1, 8 * sizeof(int32_t), 0, 0, 0", HERE, "", ""),  # several values
+        ("n, sizeof(int32_t), 0, 0, 0", HERE, "", ""),  # a block each
+        (ONE, f"{HERE} DataCopyPad(idGm[i], x, one);", "", ""),  # the tensor is stored to
+        (ONE, f"{HERE} Help(id);", "", ""),  # whatever that does
+    ],
+)
+def test_a_single_value_for_the_scalar_unit_needs_no_copy(params: str, behind: str, use: str, found: str) -> None:
+    rewritten = after("single-value", FETCH.format(params=params, behind=behind, use=use))
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert "DataCopyPad(id," not in text
+        assert "MTE2_S" not in text

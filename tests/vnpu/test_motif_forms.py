@@ -32,6 +32,7 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
@@ -41,7 +42,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
 }
-DOMAINS = {"spread_values": "s=0.5:4"}
+DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .single_values import SINGLE_VALUE
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
@@ -46,6 +47,7 @@ MOTIFS: tuple[Motif, ...] = (
     BUFFER_LIFETIME,
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
+    SINGLE_VALUE,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,
