@@ -402,6 +402,7 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
+    Example("copied-elements", r"xLocal\.SetValue", kernel()),
     Example("merged-rows", r"for \(uint32_t part", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("merged-rows", r"for \(uint32_t part", _computing("Cast(yLocal, xLocal, RoundMode::CAST_NONE, n);")),
     Example(

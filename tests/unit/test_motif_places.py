@@ -566,3 +566,67 @@ def test_a_single_value_for_the_scalar_unit_needs_no_copy(params: str, behind: s
         assert found in text
         assert "DataCopyPad(id," not in text
         assert "MTE2_S" not in text
+
+
+# -- elements of global memory -----------------------------------------------------------------------------------------
+
+ELEMENTS = """class K {{
+  void Run(int begin) {{
+    int cnt = begin, last = 0;
+    for (int row = 0; row < rows; row++) {{
+      int k = 0;
+      {loop}
+    }}
+  }}
+  {more}
+  GlobalTensor<T> xGm, yGm;
+  LocalTensor<T> ub;
+  LocalTensor<half> other;
+  int rows, n;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "found"),
+    [
+        (
+            "while (k < n && k - row <= d) { T v = xGm.GetValue(cnt); yGm.SetValue(cnt, v); k++; cnt++; }",
+            ".Copy(yGm[cnt]",
+        ),
+        ("for (k = 0; k < n; k++) { yGm.SetValue(k + cnt, T(0)); }", ""),  # what k is in the first turn isn't declared
+        ("for (; k < n; ++k) { yGm.SetValue(begin + k, 0); }", ".Fill(yGm[begin + k], 0, turnsAtOnce);"),
+        ("for (; k < n; ++k) { yGm.SetValue(k * (n + 1), 1); }", ".Fill(yGm[k * (n + 1)], 1, turnsAtOnce, (n + 1));"),
+        ("for (int i = 0; i < n; i++) { if (i < row) yGm.SetValue(i, 0); }", "turned = turnsAtOnce < turned"),
+        (
+            "for (int i = 0; i < n; i++) { if (cnt > last) { break; } yGm.SetValue(cnt, 0); cnt += 2; }",
+            "turnsAtOnce * (2)",
+        ),
+        ("for (int i = 0; i < n; i++) { last = i * n + row; yGm.SetValue(last, 0); }", ".Fill(yGm[(i * n + row)], 0"),
+        ("for (int i = 0; i < n; i++) { last = i * n; yGm.SetValue(last, 0); } Help(last);", ""),  # needed behind it
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, i); }", ""),  # another value each turn
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i * i, 0); }", ""),
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(ids.GetValue(i), 0); }", ""),  # wherever that is
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, xGm.GetValue(2 * i)); }", ""),  # every other element
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, yGm.GetValue(i + n)); }", ""),  # through the data cache
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, 0); } yGm.SetValue(n, 1);", ""),  # and so
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, 0); if (i == row) { continue; } }", ""),
+        (
+            "for (int i = 0; i < n; i++) { ub.SetValue(i, xGm.GetValue(row * n + i)); }",
+            "DataCopyPad(ub[i], xGm[row * n + i]",
+        ),
+        (
+            "for (int i = r; i < n; i++) { ub.SetValue(i, xGm.GetValue(i)); }",
+            "static_cast<int64_t>(i) * sizeof(T)) % 32 == 0",
+        ),
+        ("for (int i = 0; i < n; i++) { xGm.SetValue(i, ub.GetValue(i)); }", "DataCopyPad(xGm[i], ub[i]"),
+        ("for (int i = 0; i < n; i++) { other.SetValue(i, xGm.GetValue(i)); }", ""),  # of another type
+        ("for (int i = 0; i < n; i++) { ub.SetValue(i, (half)xGm.GetValue(i)); }", ""),  # rounded on the way
+        ("for (int i = 0; i < n; i++) { ub.SetValue(i, xGm.GetValue(i)); sum += i; Help(i); }", ""),
+    ],
+)
+def test_elements_of_global_memory_are_moved_by_copies(loop: str, found: str) -> None:
+    rewritten = after("copied-elements", ELEMENTS.format(loop=loop, more=""))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+    if ".SetValue(cnt, v)" in loop:  # not where the class reads the tensor by the scalar unit elsewhere
+        assert not after("copied-elements", ELEMENTS.format(loop=loop, more="T Last() { return yGm.GetValue(n); }"))

@@ -32,9 +32,12 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "columns_of_values": lambda g: g[None].expand(160, 48),
     "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
+    "lower_triangle": torch.tril,
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
+    "rest_by_element": lambda x: x * x,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,

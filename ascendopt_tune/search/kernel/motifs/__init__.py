@@ -9,6 +9,7 @@ from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .caching import CACHE_HINT
 from .constants import CONSTANT_TILING
+from .copied_elements import COPIED_ELEMENTS
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
@@ -54,6 +55,7 @@ MOTIFS: tuple[Motif, ...] = (
     RINGS_FOR_QUEUES,
     UNIT_FLAG,
     SCALAR_LOOP,
+    COPIED_ELEMENTS,
     ADD_TREE,
     MERGED_ROWS,
     ROWS_PER_TURN,
