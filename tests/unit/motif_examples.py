@@ -389,6 +389,14 @@ EXAMPLES = (
         r"for \(uint32_t line",
         kernel(copy_in=f"DataCopyPad(xLocal, xGm[offset], {_PARAMS}, DataCopyPadExtParams<T>{{false, 0, 0, 0}});"),
     ),
+    Example(
+        "single-value",
+        r"DataCopyPad\(xLocal",
+        kernel(
+            "    Duplicate(yLocal, xLocal.GetValue(0), n);\n    inQueue.FreeTensor(xLocal);",
+            copy_in="xLocal.SetValue(0, xGm.GetValue(offset));",
+        ),
+    ),
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
@@ -404,6 +412,7 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
+    Example("copied-elements", r"xLocal\.SetValue", kernel()),
     Example("merged-rows", r"for \(uint32_t part", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("merged-rows", r"for \(uint32_t part", _computing("Cast(yLocal, xLocal, RoundMode::CAST_NONE, n);")),
     Example(

@@ -519,6 +519,119 @@ def test_what_is_copied_where_the_types_agree_is_made_there(holes: dict[str, str
     assert all(found in " ".join(text.split()) for text in rewritten)
 
 
+# -- single values -----------------------------------------------------------------------------------------------------
+
+FETCH = """class K {{
+  void CopyIn(int i) {{
+    LocalTensor<int32_t> id = ids.AllocTensor<int32_t>();
+    LocalTensor<float> row = rows.AllocTensor<float>();
+    DataCopyExtParams one{{{params}}};
+    DataCopyPad(id, idGm[first + i], one, pad);
+    {behind}
+    rows.EnQue(row);
+  }}
+  void Compute() {{
+    LocalTensor<int32_t> taken = ids.DeQue<int32_t>();
+    {use}
+    ids.FreeTensor(taken);
+  }}
+  void Run() {{ for (int i = 0; i < n; i++) {{ CopyIn(i); Compute(); }} }}
+  GlobalTensor<int32_t> idGm;
+  GlobalTensor<float> rowGm, outGm;
+}};"""
+ONE = "1, static_cast<uint32_t>(sizeof(int32_t)), 0, 0, 0"
+HERE = "DataCopy(row, rowGm[id.GetValue(0) * n], n); ids.FreeTensor(id);"
+
+
+@pytest.mark.parametrize(
+    ("params", "behind", "use", "found"),
+    [
+        (ONE, HERE, "", "const auto copiedValue0 = idGm.GetValue(first + i);"),
+        ("1, sizeof(uint32_t), 0, 0, 0", HERE, "", "rowGm[copiedValue0 * n]"),
+        (ONE, f"SetFlag<HardEvent::MTE2_S>(e); WaitFlag<HardEvent::MTE2_S>(e); {HERE}", "", "const auto copiedValue0"),
+        (ONE, "ids.EnQue(id);", "int k = taken.GetValue(0); Help(k);", "id.SetValue(0, idGm.GetValue(first + i));"),
+        (ONE, "ids.EnQue(id);", "Adds(y, x, taken(0), n);", "id.SetValue(0, idGm.GetValue(first + i));"),
+        (ONE, "ids.EnQue(id);", "Cast(x, taken, RoundMode::CAST_NONE, 8);", ""),  # a vector instruction reads it
+        (ONE, "ids.EnQue(id);", "int k = taken.GetValue(1);", ""),  # so it can't be a copy of one
+        ("1, 8 * sizeof(int32_t), 0, 0, 0", HERE, "", ""),  # several values
+        ("n, sizeof(int32_t), 0, 0, 0", HERE, "", ""),  # a block each
+        (ONE, f"{HERE} DataCopyPad(idGm[i], x, one);", "", ""),  # the tensor is stored to
+        (ONE, f"{HERE} Help(id);", "", ""),  # whatever that does
+    ],
+)
+def test_a_single_value_for_the_scalar_unit_needs_no_copy(params: str, behind: str, use: str, found: str) -> None:
+    rewritten = after("single-value", FETCH.format(params=params, behind=behind, use=use))
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert "DataCopyPad(id," not in text
+        assert "MTE2_S" not in text
+
+
+# -- elements of global memory -----------------------------------------------------------------------------------------
+
+ELEMENTS = """class K {{
+  void Run(int begin) {{
+    int cnt = begin, last = 0;
+    for (int row = 0; row < rows; row++) {{
+      int k = 0;
+      {loop}
+    }}
+  }}
+  {more}
+  GlobalTensor<T> xGm, yGm;
+  LocalTensor<T> ub;
+  LocalTensor<half> other;
+  int rows, n;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "found"),
+    [
+        (
+            "while (k < n && k - row <= d) { T v = xGm.GetValue(cnt); yGm.SetValue(cnt, v); k++; cnt++; }",
+            ".Copy(yGm[cnt]",
+        ),
+        ("for (k = 0; k < n; k++) { yGm.SetValue(k + cnt, T(0)); }", ""),  # what k is in the first turn isn't declared
+        ("for (; k < n; ++k) { yGm.SetValue(begin + k, 0); }", ".Fill(yGm[begin + k], 0, turnsAtOnce);"),
+        ("for (; k < n; ++k) { yGm.SetValue(k * (n + 1), 1); }", ".Fill(yGm[k * (n + 1)], 1, turnsAtOnce, (n + 1));"),
+        ("for (int i = 0; i < n; i++) { if (i < row) yGm.SetValue(i, 0); }", "turned = turnsAtOnce < turned"),
+        (
+            "for (int i = 0; i < n; i++) { if (cnt > last) { break; } yGm.SetValue(cnt, 0); cnt += 2; }",
+            "turnsAtOnce * (2)",
+        ),
+        ("for (int i = 0; i < n; i++) { last = i * n + row; yGm.SetValue(last, 0); }", ".Fill(yGm[(i * n + row)], 0"),
+        ("for (int i = 0; i < n; i++) { last = i * n; yGm.SetValue(last, 0); } Help(last);", ""),  # needed behind it
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, i); }", ""),  # another value each turn
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i * i, 0); }", ""),
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(ids.GetValue(i), 0); }", ""),  # wherever that is
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, xGm.GetValue(2 * i)); }", ""),  # every other element
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, yGm.GetValue(i + n)); }", ""),  # through the data cache
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, 0); } yGm.SetValue(n, 1);", ""),  # and so
+        ("for (int i = 0; i < n; i++) { yGm.SetValue(i, 0); if (i == row) { continue; } }", ""),
+        (
+            "for (int i = 0; i < n; i++) { ub.SetValue(i, xGm.GetValue(row * n + i)); }",
+            "DataCopyPad(ub[i], xGm[row * n + i]",
+        ),
+        (
+            "for (int i = r; i < n; i++) { ub.SetValue(i, xGm.GetValue(i)); }",
+            "static_cast<int64_t>(i) * sizeof(T)) % 32 == 0",
+        ),
+        ("for (int i = 0; i < n; i++) { xGm.SetValue(i, ub.GetValue(i)); }", "DataCopyPad(xGm[i], ub[i]"),
+        ("for (int i = 0; i < n; i++) { other.SetValue(i, xGm.GetValue(i)); }", ""),  # of another type
+        ("for (int i = 0; i < n; i++) { ub.SetValue(i, (half)xGm.GetValue(i)); }", ""),  # rounded on the way
+        ("for (int i = 0; i < n; i++) { ub.SetValue(i, xGm.GetValue(i)); sum += i; Help(i); }", ""),
+    ],
+)
+def test_elements_of_global_memory_are_moved_by_copies(loop: str, found: str) -> None:
+    rewritten = after("copied-elements", ELEMENTS.format(loop=loop, more=""))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+    if ".SetValue(cnt, v)" in loop:  # not where the class reads the tensor by the scalar unit elsewhere
+        assert not after("copied-elements", ELEMENTS.format(loop=loop, more="T Last() { return yGm.GetValue(n); }"))
+
+
 # -- what is the same in each turn -------------------------------------------------------------------------------------
 
 ROWS = """class K {{

@@ -33,8 +33,12 @@ _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "cleared_by_one": lambda x: x.sum(0),
+    "columns_of_values": lambda g: g[None].expand(160, 48),
+    "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
+    "lower_triangle": torch.tril,
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
+    "rest_by_element": lambda x: x * x,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
@@ -43,7 +47,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "waits_in_functions": lambda x: x * x,
     "weights_a_row": lambda x, w, b: x * w + b,
 }
-DOMAINS = {"spread_values": "s=0.5:4"}
+DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .caching import CACHE_HINT
 from .constants import CONSTANT_TILING
+from .copied_elements import COPIED_ELEMENTS
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
@@ -29,6 +30,7 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .single_values import SINGLE_VALUE
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
@@ -49,12 +51,14 @@ MOTIFS: tuple[Motif, ...] = (
     BUFFER_LIFETIME,
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
+    SINGLE_VALUE,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,
     RINGS_FOR_QUEUES,
     UNIT_FLAG,
     SCALAR_LOOP,
+    COPIED_ELEMENTS,
     ADD_TREE,
     MERGED_ROWS,
     ROWS_PER_TURN,

@@ -172,3 +172,20 @@ def _at_zero(node: Node, name: str) -> str:
     if not two:
         return one
     return f"{one} {operator.type} ({two})" if one else two if operator.type == "+" else f"-({two})"
+
+
+def growth(text: str, steps: Mapping[str, str]) -> str | None:
+    """What an expression grows by a turn, where its variables do as ``steps`` says; None where that changes."""
+    expression = _expression(text)
+    if expression is None:
+        return None
+    parts = []
+    for name, step in steps.items():
+        if not _mentions(expression, name):
+            continue
+        factor = _step(expression, name) if _is_affine(expression, name) else name
+        factor = re.sub(r"static_cast<int64_t>\((\w+)\)", r"\1", factor)
+        if set(steps) & set(_WORD.findall(factor)):
+            return None
+        parts.append(step if factor == "1" else factor if step == "1" else f"({factor}) * ({step})")
+    return " + ".join(parts) or "0"

@@ -17,7 +17,7 @@ _CAST = re.compile(r"(?:static_cast<\w+>|\(uint\d+_t\)|uint\d+_t)\s*\((.*)\)", r
 _LENGTH = re.compile(r"(.+?)\s*\*\s*sizeof\((\w+)\)", re.DOTALL)
 
 
-def _element_types(kernel: KernelProgram) -> dict[str, str]:
+def element_types(kernel: KernelProgram) -> dict[str, str]:
     """Name of a GlobalTensor -> its element type, as written."""
     return {
         name.strip(): kind
@@ -99,7 +99,7 @@ def _guarded(kernel: KernelProgram, block: Block) -> bool:
 
 
 def _pad_slower(kernel: KernelProgram) -> Iterator[Change]:
-    types = _element_types(kernel)
+    types = element_types(kernel)
     for block, call in _copies(kernel, "DataCopy"):
         if len(call.args) != 3 or call.statement is None or not kernel.repeated(call.function, call.node):
             continue
@@ -152,7 +152,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
-    types = _element_types(kernel)
+    types = element_types(kernel)
     plain = {c.edits[0].start for c in _adjacent_rows(kernel, types)}
     yield from _adjacent_rows(kernel, types)
     yield from (c for c in rows_in_one_copy(kernel, types) if c.edits[0].start not in plain)
@@ -202,7 +202,7 @@ def _one_copy(kernel: KernelProgram, loop: CountedLoop, call: ApiCall, types: di
 
 
 def _rows_slower(kernel: KernelProgram) -> Iterator[Change]:
-    types = _element_types(kernel)
+    types = element_types(kernel)
     for block, call in _copies(kernel, "DataCopyPad"):
         values = _params(kernel, block, call.args[2]) if len(call.args) in (3, 4) else None
         if values is None or len(values) < 4 or _one(values[0]) or call.statement is None:
