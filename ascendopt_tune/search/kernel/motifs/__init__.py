@@ -8,6 +8,7 @@ from .banks import BANK_GROUPS
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .caching import CACHE_HINT
+from .casts import FEWER_CASTS
 from .constants import CONSTANT_TILING
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
@@ -27,8 +28,10 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .sums import SCALE_BEHIND_SUM
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
+from .unread import UNREAD_RESULTS
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
 MOTIFS: tuple[Motif, ...] = (
@@ -53,6 +56,7 @@ MOTIFS: tuple[Motif, ...] = (
     UNIT_FLAG,
     SCALAR_LOOP,
     ADD_TREE,
+    SCALE_BEHIND_SUM,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
@@ -61,6 +65,8 @@ MOTIFS: tuple[Motif, ...] = (
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
     EXTRA_COPY,
+    FEWER_CASTS,
+    UNREAD_RESULTS,
     LOOP_INVARIANT,
     KEPT_VALUE,
     TILE_LENGTH,

@@ -1,0 +1,201 @@
+"""Results that cost less to get at: found in other people's spelling, each with a twin where it would be wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+
+
+def after(motif: str, code: str) -> list[str]:
+    """The kernel, in one line, with each of the motif's rewrites."""
+    before = KernelProgram({"k.cpp": code}, {}, None, False)
+    return [" ".join(r.kernel(before)["k.cpp"].split()) for r in find(motif).optimize(before)]
+
+
+# -- casts to 8 bits ---------------------------------------------------------------------------------------------------
+
+TO_BYTES = """void f(LocalTensor<int8_t>& y, LocalTensor<{kind}>& x, LocalTensor<half>& h, LocalTensor<int32_t>& w) {{
+  Cast({whole}, x, RoundMode::{mode}, n);
+  PipeBarrier<PIPE_V>();
+  {between}
+  Cast({narrow}, {whole}, RoundMode::CAST_NONE, n);
+  PipeBarrier<PIPE_V>();
+  {last}
+}}"""
+CASTS = {
+    "kind": "float",
+    "whole": "w",
+    "narrow": "h",
+    "mode": "CAST_RINT",
+    "between": "SetDeqScale((half)1.0f);",
+    "last": "Cast(y, h, RoundMode::CAST_TRUNC, n);",
+}
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "Cast(h, x, RoundMode::CAST_ODD, n); PipeBarrier<PIPE_V>(); Cast(y, h, RoundMode::CAST_RINT, n);"),
+        ({"mode": "CAST_FLOOR"}, "Cast(y, h, RoundMode::CAST_FLOOR, n);"),
+        (
+            {"whole": "x.ReinterpretCast<int32_t>()", "narrow": "x.template ReinterpretCast<half>()"}
+            | {"last": "for (;;) { Cast(y[i], x.template ReinterpretCast<half>()[i * b], RoundMode::CAST_NONE, n); }"},
+            "Cast(y[i], x.template ReinterpretCast<half>()[i * b], RoundMode::CAST_RINT, n);",
+        ),
+        (
+            {"kind": "half", "narrow": "x", "last": "Cast(y, x, RoundMode::CAST_TRUNC, n);"},
+            "Cast(y, x, RoundMode::CAST_R",
+        ),
+        ({"kind": "half"}, ""),  # two halves: which of them is meant behind?
+        ({"kind": "bfloat16_t"}, ""),  # has no rounding to odd
+        ({"mode": "CAST_NONE"}, ""),
+        ({"between": "Adds(w, w, 1, n);"}, ""),
+        ({"last": "Muls(h, h, s, n); Cast(y, h, RoundMode::CAST_TRUNC, n);"}, ""),
+        ({"last": "Cast(y, h, RoundMode::CAST_TRUNC, n); Adds(w, w, 1, n);"}, ""),  # the integers are wanted
+        ({"last": "Cast(x, h, RoundMode::CAST_NONE, n);"}, ""),  # not to 8 bits
+    ],
+)
+def test_eight_bits_are_rounded_once(holes: dict[str, str], found: str) -> None:
+    rewritten = after("fewer-casts", TO_BYTES.format(**{**CASTS, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Cast(w" not in text for text in rewritten)
+
+
+def test_barriers_that_others_need_stay() -> None:
+    code = TO_BYTES.format(**{**CASTS, "between": "Cast(v, u, RoundMode::CAST_RINT, n); PipeBarrier<PIPE_V>();"})
+    assert [text.count("PipeBarrier") for text in after("fewer-casts", code)] == [3]
+
+
+# -- sums of what was multiplied ---------------------------------------------------------------------------------------
+
+MEAN = """struct K {{
+  float RowReduceSum(const LocalTensor<float>& v, int n) {{ ReduceSum(v, v, work, n); return v.GetValue(0); }}
+  void f(int n) {{
+    LocalTensor<{kind}> x = q.DeQue<{kind}>();
+    LocalTensor<{kind}> y = buf.Get<{kind}>();
+    LocalTensor<{kind}> m = other.Get<{kind}>();
+    {made}
+    PipeBarrier<PIPE_V>();
+    {muls}
+    PipeBarrier<PIPE_V>();
+    {summed}
+    {behind}
+  }}
+}};"""
+SUMMED = {
+    "kind": "float",
+    "made": "Mul(y, x, x, n);",
+    "muls": "Muls(y, y, mean, n);",
+    "summed": "ReduceSum(m, y, work, n);",
+    "behind": "Adds(m, m, eps, 1);",
+}
+_HELD = "float v = RowReduceSum(y, n);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "ReduceSum(m, y, work, n); Muls(m, m, mean, 1); PipeBarrier<PIPE_V>(); Adds(m, m, eps, 1);"),
+        ({"summed": _HELD, "behind": ""}, "float v = RowReduceSum(y, n) * (mean);"),
+        ({"behind": "float v = m.GetValue(0);"}, "float v = m.GetValue(0) * (mean);"),
+        (
+            {"summed": "for (int i = 0; i < rows; i++) { ReduceSum(m[i * 8], y[i * w], work, w); }"}
+            | {"behind": "Adds(m, m, eps, rows * 8);"},
+            "Muls(m, m, mean, rows * 8);",
+        ),
+        ({"muls": "Muls(y, x, mean, n);", "made": ""}, "ReduceSum(m, x, work, n);"),
+        (
+            {"made": "Mul(x, z, z, n);", "muls": "Muls(y, x, mean, n);", "behind": "Adds(x, m, eps, 1);"},
+            "Mul(y, z, z, n);",
+        ),
+        ({"kind": "half"}, ""),  # the sum may overflow
+        ({"behind": "Adds(m, y, eps, 1);"}, ""),  # what was multiplied is needed
+        ({"muls": "Muls(y, x, mean, n);", "made": "", "summed": _HELD}, ""),  # the sum would write over x
+        ({"behind": "Add(z, z, m, 1);"}, ""),
+        ({"behind": ""}, ""),  # who takes the sum?
+        ({"summed": "ReduceMax(m, y, work, n);"}, ""),
+    ],
+)
+def test_the_sum_is_multiplied(holes: dict[str, str], found: str) -> None:
+    rewritten = after("scale-behind-sum", MEAN.format(**{**SUMMED, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "mean, n)" not in text for text in rewritten)
+
+
+# -- what nobody reads -------------------------------------------------------------------------------------------------
+
+TWICE = """struct K {{
+  void f(LocalTensor<float>& given, LocalTensor<float>& other) {{
+    LocalTensor<float> a = buf.Get<float>();
+    LocalTensor<half> view = buf.Get<half>();
+    {first} {between} {second}
+  }}
+  void g() {{ f({arguments}); }}
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "second", "found"),
+    [
+        ("Cast(a, h, RoundMode::CAST_NONE, n);", "", "Mul(a, b, b, n);", True),
+        (
+            "Duplicate(a, 0.0f, n);",
+            "PipeBarrier<PIPE_V>(); Exp(c, b, n);",
+            "Cast(a, h, RoundMode::CAST_NONE, n);",
+            True,
+        ),
+        ("Exp(given, b, n);", "", "Ln(given, other, n);", True),
+        ("Exp(a, b, n);", "", "Mul(a, a, b, n);", False),
+        ("Exp(a, b, n);", "", "Axpy(a, b, s, n);", False),
+        ("Exp(a, b, n);", "", "Mul(a, b, b, m);", False),  # fewer, perhaps
+        ("Exp(a, b, n);", "Abs(c, a, n);", "Mul(a, b, b, n);", False),
+        ("Exp(a, b, n);", "Cast(c, view, RoundMode::CAST_NONE, n);", "Mul(a, b, b, n);", False),
+        ("Exp(a, b, n);", "if (c) { Help(); }", "Mul(a, b, b, n);", False),
+        ("Exp(a, b, n);", "", "", False),
+    ],
+)
+def test_what_is_written_over_is_left_out(first: str, between: str, second: str, found: bool) -> None:
+    code = TWICE.format(first=first, between=between, second=second, arguments="one, two")
+    assert [first in text for text in after("unread-results", code)] == [False] * found
+
+
+def test_parameters_may_be_one_tensor() -> None:
+    code = TWICE.format(first="Exp(given, b, n);", between="", second="Ln(given, other, n);", arguments="one, one")
+    assert after("unread-results", code) == []
+
+
+ZEROS = """struct K {{
+  void Load(int i) {{ auto x = in.AllocTensor<T>(); DataCopy(x, xGm[i], n); in.EnQue(x); {more} }}
+  void Zero() {{
+    auto x = in.DeQue<T>();
+    auto y = out.AllocTensor<T>();
+    {zero} {behind}
+    out.EnQue(y);
+    in.FreeTensor(x);
+  }}
+  void Run() {{ for (int i = 0; i < k; i++) {{ {before} Zero(); }} }}
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, True),
+        ({"zero": "Muls(y, x, (T)0, n);"}, True),
+        ({"zero": "Sub(y, x, z, n);"}, False),
+        ({"zero": "Muls(y, x, (T)2, n);"}, False),
+        ({"behind": "Add(y, y, x, n);"}, False),  # what was loaded is needed
+        ({"before": ""}, False),  # where is it loaded?
+        ({"before": "Load(i); Other();"}, False),
+        ({"more": "other.EnQue(x);"}, False),  # loads something else, too
+    ],
+)
+def test_zeros_need_no_load(holes: dict[str, str], found: bool) -> None:
+    given = {"more": "", "zero": "Sub(y, x, x, n);", "behind": "", "before": "Load(i);"}
+    rewritten = after("unread-results", ZEROS.format(**{**given, **holes}))
+    assert len(rewritten) == found
+    for text in rewritten:
+        assert "Duplicate(y, static_cast<T>(0), n);" in text
+        assert "Load(i);" not in text
+        assert "DeQue" not in text
