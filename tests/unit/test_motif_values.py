@@ -199,3 +199,119 @@ def test_zeros_need_no_load(holes: dict[str, str], found: bool) -> None:
         assert "Duplicate(y, static_cast<T>(0), n);" in text
         assert "Load(i);" not in text
         assert "DeQue" not in text
+
+
+# -- copies within UB --------------------------------------------------------------------------------------------------
+
+COPY = """void f(LocalTensor<float>& s, int n) {{
+  LocalTensor<float> t = buf.Get<float>();
+  {copy}
+  PipeBarrier<PIPE_V>();
+  {behind}
+}}"""
+_READ = "Exp(y, t, n); Mul(z, t[8], y, n);"
+
+
+@pytest.mark.parametrize(
+    ("copy", "behind", "found"),
+    [
+        ("Adds(t, s, 0.0f, n);", _READ, "Exp(y, s, n); Mul(z, s[8], y, n);"),
+        ("DataCopy(t, s[64], n);", _READ, "Exp(y, s[64], n);"),
+        ("Muls(t, s, 1.0f, n);", "for (;;) { Exp(y, t, n); } Abs(t, u, n);", "for (;;) { Exp(y, s, n); }"),
+        ("Muls(t, s, 1.0f, n);", "q.FreeTensor(s); Exp(y, t, n);", "Exp(y, s, n); q.FreeTensor(s);"),
+        ("Muls(t, s, 1.0f, n);", "Abs(y, u, n); Muls(t, t, 3.0f, n);", "Muls(t, s, 3.0f, n);"),
+        ("Muls(t, s, 1.0f, n);", "Exp(s, s, n); Abs(y, t, n);", ""),
+        ("Muls(t, s, 1.0f, n);", "Abs(y, t, n); Help(t);", ""),
+        ("Muls(t, s, 1.0f, n);", "Abs(y, u, n); Muls(t, t, 3.0f, 64);", ""),  # of a part
+        ("Muls(t, s, 1.0f, n);", "DataCopyPad(yGm, t, params);", ""),
+        ("Muls(t, s, 2.0f, n);", _READ, ""),
+        ("DataCopy(t, s, params);", _READ, ""),  # may have gaps
+        ("DataCopy(t, x, n);", _READ, ""),  # of global memory, perhaps
+    ],
+)
+def test_what_was_copied_is_read_where_it_is(copy: str, behind: str, found: str) -> None:
+    rewritten = [t for t in after("extra-copy", COPY.format(copy=copy, behind=behind)) if copy not in t]
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+LOADED = """template <typename T> struct K {{
+  void f() {{
+    LocalTensor<T> s = in.DeQue<T>();
+    LocalTensor<float> t = {given};
+    if constexpr (same) {{ {copy} }} else {{ Cast(t, s, RoundMode::CAST_NONE, n); }}
+    in.FreeTensor(s);
+    {behind}
+  }}
+  void Init() {{ pipe.InitBuffer(in, {many}, 512); }}
+  LocalTensor<float> member;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "{ t = s.template ReinterpretCast<float>(); } else {"),
+        ({}, "Help(t); in.FreeTensor(s);"),
+        ({"behind": "Help(t); work.FreeTensor(t);"}, "auto tKept = t; if constexpr"),
+        ({"behind": "Help(t); work.FreeTensor(t);"}, "Help(t); in.FreeTensor(s); work.FreeTensor(tKept);"),
+        ({"behind": "u = in.AllocTensor<T>(); Help(t);"}, "t = s"),
+        ({"behind": "u = in.AllocTensor<T>(); Help(t);", "many": "1"}, ""),  # its one buffer is held
+        ({"behind": "out.EnQue(t);"}, ""),  # the queue's own tensor has to go back
+        ({"behind": "Help(t, s);"}, ""),
+        ({"behind": ""}, ""),
+        ({"copy": "Adds(member, s, (T)0, n);"}, ""),
+    ],
+)
+def test_a_loaded_tensor_is_taken_where_the_types_agree(holes: dict[str, str], found: str) -> None:
+    given = {"given": "work.Get<float>()", "copy": "Adds(t, s, (T)0, n);", "behind": "Help(t);", "many": "2"}
+    rewritten = after("extra-copy", LOADED.format(**{**given, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+@pytest.mark.parametrize(
+    ("behind", "found"),
+    [
+        ("Muls(sum, sum, p, n);", "{ Muls(sum, s, p, n); } else { Cast(sum, s, RoundMode::CAST_NONE, n); PipeBarrier"),
+        (
+            "if constexpr (P) { Muls(sum, sum, p, n); }",
+            "{ if constexpr (P) { Muls(sum, s, p, n); } else { Adds(sum, s,",
+        ),
+        ("if (p) { Muls(sum, sum, p, n); }", ""),
+        ("Mul(sum, sum, sum, n);", ""),
+        ("Axpy(sum, sum, p, n);", ""),
+        ("Muls(y, sum, p, n);", ""),
+    ],
+)
+def test_what_works_on_a_copy_in_place_is_moved_into_the_choice(behind: str, found: str) -> None:
+    code = LOADED.format(given="u", copy="Adds(sum, s, (T)0, n);", behind=behind, many="2")
+    rewritten = after("extra-copy", code.replace("Cast(t, s", "Cast(sum, s"))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+SUM = """void f(LocalTensor<float>& y, LocalTensor<float>& a, LocalTensor<float>& b) {{
+  Axpy(a, b, s, n);
+  {copied}
+  {behind}
+}}"""
+_ASKED = "if (y.GetPhyAddr() != a.GetPhyAddr()) { PipeBarrier<PIPE_V>(); DataCopy(y, a, (n + 7) / 8 * 8); }"
+
+
+@pytest.mark.parametrize(
+    ("copied", "behind", "found"),
+    [
+        ("DataCopy(y, a, n);", "q.FreeTensor(a);", True),
+        (_ASKED, "", True),
+        ("if (full) { DataCopy(y, a, n); }", "", False),  # y or not
+        ("DataCopy(y, a, m);", "", False),
+        ("DataCopy(y, c, n);", "", False),
+        ("DataCopy(y, a, n);", "Exp(z, b, n);", False),
+        ("DataCopy(y, a, n);", "Exp(z, a, n);", False),
+    ],
+)
+def test_a_sum_is_made_where_it_is_wanted(copied: str, behind: str, found: bool) -> None:
+    rewritten = [t for t in after("extra-copy", SUM.format(copied=copied, behind=behind)) if "Axpy" not in t]
+    assert len(rewritten) == found
+    assert all("Muls(b, b, s, n); PipeBarrier<PIPE_V>(); Add(y, a, b, n);" in text for text in rewritten)
