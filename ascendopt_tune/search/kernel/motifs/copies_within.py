@@ -17,7 +17,7 @@ from tree_sitter import Node
 from ....sources.cpp import Edit, walk
 from .api import ACCUMULATING, ELEMENTWISE, VECTOR, is_barrier, root, writes
 from .choices import copies, sides
-from .kernel_program import ApiCall, Block, KernelProgram
+from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change
 from .turns import local_kinds
@@ -104,35 +104,42 @@ def _readers(kernel: KernelProgram, block: Block, i: int, copy: ApiCall) -> _Rea
     for step in block.steps[i + 1 :]:
         if _freed(kernel, block, step.node, source) and source == of:
             out.freed = step.node
-            continue
-        calls = _calls(kernel, block, step.node)
-        if any(of in writes(c) for c in calls if name not in {root(a) for a in c.args}):
-            return None
-        if _mentions(kernel, block, step.node, name) == 0:
-            if calls and step.call is None and of in _WORD.findall(kernel.text(copy.path, step.node)):
+        elif not _freed(kernel, block, step.node, name):
+            taken = _taken_in(kernel, block, step, copy)
+            if taken is None or (taken.ends and out.freed is not None):
                 return None
-            continue
-        if _freed(kernel, block, step.node, name):
-            continue
-        if step.call is not None and name in writes(step.call):
-            call = step.call
-            whole = call.name in ELEMENTWISE - ACCUMULATING and call.args[0] == target
-            if not whole or call.args[-1] != copy.args[-1] or of in writes(call) or out.freed is not None:
-                return None
-            nodes = [n for n in call.arguments[1:] if kernel.text(copy.path, n) == target]
-            return _with(out, nodes, step.node) if _count(call, name) == len(nodes) + 1 else None
-        nodes = _operands(kernel, calls, target)
-        if len(nodes) != _mentions(kernel, block, step.node, name):
-            return None
-        _with(out, nodes, step.node)
-    ends = _local(kernel, block, name) is not None
-    return out if ends and len(out.operands) > 0 else None
+            if taken.operands:
+                out.operands += taken.operands
+                out.last = step.node
+            if taken.ends:
+                return out
+    return out if _local(kernel, block, name) is not None else None
 
 
-def _with(readers: _Readers, nodes: list[Node], step: Node) -> _Readers:
-    readers.operands += nodes
-    readers.last = step
-    return readers
+@dataclass(frozen=True)
+class _Taken:
+    """Operands of a statement that are the copy; ``ends``: the statement writes it anew."""
+
+    operands: list[Node]
+    ends: bool = False
+
+
+def _taken_in(kernel: KernelProgram, block: Block, step: BlockStep, copy: ApiCall) -> _Taken | None:
+    """None where the statement writes the source, a part of the copy, or does anything else with either."""
+    target, (name, of) = copy.args[0], map(root, copy.args[:2])
+    calls = _calls(kernel, block, step.node)
+    if any(of in writes(c) for c in calls):
+        return None
+    times = _mentions(kernel, block, step.node, name)
+    if times == 0:
+        return None if calls and step.call is None and _mentions(kernel, block, step.node, of) else _Taken([])
+    call = step.call
+    if call is not None and name in writes(call):
+        whole = call.name in ELEMENTWISE - ACCUMULATING and call.args[0] == target and call.args[-1] == copy.args[-1]
+        nodes = [n for n in call.arguments[1:] if kernel.text(copy.path, n) == target]
+        return _Taken(nodes, ends=True) if whole and times == len(nodes) + 1 else None
+    nodes = _operands(kernel, calls, target)
+    return _Taken(nodes) if len(nodes) == times else None
 
 
 def _count(call: ApiCall, name: str) -> int:
@@ -160,25 +167,29 @@ def _the_loaded_one(kernel: KernelProgram, block: Block, i: int, copy: ApiCall, 
     loaded = root(source)
     if kind is None or cast.args[:1] != (target,) or root(cast.args[1]) != loaded or copy.statement is None:
         return
-    kind = kind or "float"
     uses = [s.node for s in block.steps[i + 1 :] if _mentions(kernel, block, s.node, target)]
     frees = [n for n in uses if _freed(kernel, block, n, target)]
     uses = [n for n in uses if n not in frees]
-    given = [s.node for s in block.steps[i + 1 :] if _mentions(kernel, block, s.node, loaded)]
-    if not uses or len(given) != 1 or not _freed(kernel, block, given[0], loaded):
-        return
-    if any(_kept_by_others(kernel, block, n, target) for n in uses) or not _room(kernel, block, given[0], uses[-1]):
+    freed = _held_alone(kernel, block, i, loaded, uses)
+    if freed is None or any(_kept_by_others(kernel, block, n, target) for n in uses):
         return
     held = "" if not frees else f"auto {target}Kept = {target};"
     edits: list[Edit] = [kernel.before(path, block.steps[i].node, held)] if held else []
-    of_kind = source if "ReinterpretCast" in source else f"{source}.template ReinterpretCast<{kind}>()"
+    of_kind = source if "ReinterpretCast" in source else f"{source}.template ReinterpretCast<{kind or 'float'}>()"
     edits.append(kernel.replace(path, copy.statement, f"{target} = {of_kind};"))
     for node in frees:
         edits.append(kernel.replace(path, node, kernel.text(path, node).replace(target, f"{target}Kept")))
-    if given[0].start_byte < uses[-1].start_byte:
-        edits += [kernel.delete(path, given[0]), kernel.after(path, uses[-1], kernel.text(path, given[0]))]
+    if freed.start_byte < uses[-1].start_byte:
+        edits += [kernel.delete(path, freed), kernel.after(path, uses[-1], kernel.text(path, freed))]
     change = f"{target} of {block.function.name} is {source} where the types agree"
     yield Change(f"{kernel.site(block.function, copy.statement)}/loaded", change, tuple(edits))
+
+
+def _held_alone(kernel: KernelProgram, block: Block, i: int, loaded: str, uses: list[Node]) -> Node | None:
+    """Where the loaded tensor is given back, and nothing else; None if it can't be held until ``uses`` end."""
+    given = [s.node for s in block.steps[i + 1 :] if _mentions(kernel, block, s.node, loaded)]
+    alone = bool(uses) and len(given) == 1 and _freed(kernel, block, given[0], loaded)
+    return given[0] if alone and _room(kernel, block, given[0], uses[-1]) else None
 
 
 def _kept_by_others(kernel: KernelProgram, block: Block, node: Node, name: str) -> bool:
