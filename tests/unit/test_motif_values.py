@@ -315,3 +315,82 @@ def test_a_sum_is_made_where_it_is_wanted(copied: str, behind: str, found: bool)
     rewritten = [t for t in after("extra-copy", SUM.format(copied=copied, behind=behind)) if "Axpy" not in t]
     assert len(rewritten) == found
     assert all("Muls(b, b, s, n); PipeBarrier<PIPE_V>(); Add(y, a, b, n);" in text for text in rewritten)
+
+
+# -- constants as scalar operands --------------------------------------------------------------------------------------
+
+FILLED = """void f() {{ Duplicate(t, c, n); PipeBarrier<PIPE_V>(); {reader} {behind} }}"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "behind", "found"),
+    [
+        ("Compare(m, x, t, CMPMODE::GT, n);", "", "CompareScalar(m, x, c, CMPMODE::GT, n);"),
+        ("Compare(m, t, x, CMPMODE::GT, n);", "Exp(t, x, n);", "CompareScalar(m, x, c, CMPMODE::LT, n);"),
+        (
+            "Select(y, m, x, t, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);",
+            "",
+            "Select(y, m, x, c, SELMODE::VSEL_TENSOR_SCALAR",
+        ),
+        (
+            "Compare(m, x, z, CMPMODE::EQ, n); Select(y, m, t, x, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);",
+            "",
+            "Compare(m, x, z, CMPMODE::NE, n); Select(y, m, x, c, SELMODE::VSEL_TENSOR_SCALAR_MODE, n);",
+        ),
+        (
+            "Compare(m, x, z, CMPMODE::GT, n); Select(y, m, t, x, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);",
+            "",
+            "",  # what is not greater may be no number
+        ),
+        (
+            "Compare(m, x, z, CMPMODE::EQ, n); Select(y, m, t, x, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);",
+            "Select(z, m, u, x, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);",  # the mask is needed as it is
+            "",
+        ),
+        ("Sub(y, x, t, n); Mul(z, t, y, n);", "", "Adds(y, x, -(c), n); Muls(z, y, c, n);"),
+        ("Div(y, x, t, 64, r, {1, 1, 0, 8, 8, 0});", "", "Muls(y, x, 1 / (c), 64, r, {1, 1, 8, 8});"),
+        ("Div(y, x, t, 64, r, {1, 1, 1, 8, 8, 8});", "", ""),  # not known to be a block
+        ("Div(y, t, x, n);", "", ""),
+        ("Add(y, t, t, n);", "", ""),
+        ("Mul(y, x, t, n); Help(t);", "", ""),
+        ("Mul(y, x, t, n); c = 2; Mul(z, x, t, n);", "", ""),
+    ],
+)
+def test_one_value_is_a_scalar(reader: str, behind: str, found: str) -> None:
+    rewritten = after("scalar-operand", FILLED.format(reader=reader, behind=behind))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Duplicate" not in text for text in rewritten)
+
+
+APART = """struct K {{
+  void Init() {{ t = buf.Get<float>(); {fill} {more} }}
+  void Run() {{ for (int i = 0; i < n; i++) {{ {reader} }} }}
+  LocalTensor<float> t;
+  float c;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "Muls(y, x, 1 / (c), n);"),
+        ({"reader": "Div(y, x, this->t, n);"}, "Muls(y, x, 1 / (c), n);"),
+        ({"reader": "Add(y, x, t, n);"}, ""),  # filled once: Adds would be no faster
+        ({"fill": "float d = 3; Duplicate(t, d, n);"}, ""),  # unknown where it is read
+        ({"more": "Exp(t, t, n);"}, ""),
+        ({"more": "t.SetValue(0, 0);"}, ""),
+        ({"reader": "Div(y, x, t, n); Help(t);"}, ""),
+        ({"reader": "Div(y, t, x, n);"}, ""),
+    ],
+)
+def test_one_value_that_another_function_fills_in(holes: dict[str, str], found: str) -> None:
+    given = {"fill": "Duplicate(t, c, n);", "more": "", "reader": "Div(y, x, t, n);"}
+    rewritten = after("scalar-operand", APART.format(**{**given, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Duplicate" not in text for text in rewritten)
+
+
+def test_one_value_in_front_of_a_loop() -> None:
+    code = "struct K { void f(float c) { Duplicate(t, c, n); for (;;) { Exp(x, x, n); Div(y, x, t, n); } } };"
+    assert ["Muls(y, x, 1 / (c), n);" in text for text in after("scalar-operand", code)] == [True]
+    assert not after("scalar-operand", code.replace("Exp(x, x, n);", "c = 2 * c;"))

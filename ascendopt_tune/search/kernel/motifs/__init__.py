@@ -16,7 +16,7 @@ from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
-from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
+from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
@@ -28,6 +28,7 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .scalar_operands import SCALAR_OPERAND
 from .sums import SCALE_BEHIND_SUM
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
