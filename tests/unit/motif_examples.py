@@ -441,6 +441,25 @@ EXAMPLES = (
     Example("chained-instructions", r"Muls\([^;]*;\s*Muls", _computing("Muls(yLocal, xLocal, 3.0f, n);")),
     Example("scalar-operand", r"Duplicate\(", _computing("Adds(yLocal, xLocal, 1.0f, n);")),
     Example("extra-copy", r"DataCopy\(yLocal, xLocal, n\)", kernel()),
+    Example("unread-results", r"Exp\(yLocal, xLocal, n\);\s*Exp\(yLocal, xLocal, n\);", kernel()),
+    Example(
+        "fewer-casts",
+        r"ReinterpretCast<int32_t>",
+        _computing(
+            "LocalTensor<float> w = workBuf.Get<float>();",
+            *("LocalTensor<half> h = w.ReinterpretCast<half>();", "LocalTensor<int8_t> b = outBytes;"),
+            *("Cast(h, w, RoundMode::CAST_ODD, n);", "Cast(b, h, RoundMode::CAST_RINT, n);"),
+        ),
+    ),
+    Example(
+        "scale-behind-sum",
+        r"Muls\(w, w, mean, n\)",
+        _computing(
+            "LocalTensor<float> w = workBuf.Get<float>();",
+            *("Mul(w, xLocal, xLocal, n);", "ReduceSum(yLocal, w, xLocal, n);", "Muls(yLocal, yLocal, mean, 1);"),
+            "Adds(yLocal, yLocal, 1.0f, 1);",
+        ),
+    ),
     Example(
         "loop-invariant",
         r"\{\s*Duplicate\(ones",

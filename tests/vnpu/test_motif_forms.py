@@ -31,12 +31,19 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
+    "added_then_copied": lambda a, b: a + 3 * b,
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "cleared_by_one": lambda x: x.sum(0),
     "columns_of_values": lambda g: g[None].expand(160, 48),
     "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
     "lower_triangle": torch.tril,
+    "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
+    "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
+    "filled_constants": lambda x: torch.where(x > 1, x / 3, -1.0),
+    "kept_type": lambda x: 3 * torch.exp(x),
+    "loaded_or_cast": torch.sigmoid,
+    "mean_of_squares": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "rest_by_element": lambda x: x * x,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,

@@ -8,6 +8,7 @@ from .banks import BANK_GROUPS
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .caching import CACHE_HINT
+from .casts import FEWER_CASTS
 from .constants import CONSTANT_TILING
 from .copied_elements import COPIED_ELEMENTS
 from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
@@ -18,7 +19,7 @@ from .done_once import DONE_ONCE
 from .fills import SHARED_FILL
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
-from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD, SCALAR_OPERAND
+from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
 from .kernel_program import KernelProgram
@@ -30,9 +31,12 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .scalar_operands import SCALAR_OPERAND
 from .single_values import SINGLE_VALUE
+from .sums import SCALE_BEHIND_SUM
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
+from .unread import UNREAD_RESULTS
 from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
 
 MOTIFS: tuple[Motif, ...] = (
@@ -60,6 +64,7 @@ MOTIFS: tuple[Motif, ...] = (
     SCALAR_LOOP,
     COPIED_ELEMENTS,
     ADD_TREE,
+    SCALE_BEHIND_SUM,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
@@ -68,6 +73,8 @@ MOTIFS: tuple[Motif, ...] = (
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
     EXTRA_COPY,
+    FEWER_CASTS,
+    UNREAD_RESULTS,
     LOOP_INVARIANT,
     DONE_ONCE,
     KEPT_VALUE,

@@ -10,7 +10,8 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit
 from .api import ACCUMULATING, ELEMENTWISE, SCALAR, UNARY, VECTOR, is_barrier, root
-from .choices import made_in_its_branch
+from .choices import copies, made_in_its_branch
+from .copies_within import taken_as_they_are
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import global_tensors
 from .motif import Change, Motif
@@ -219,20 +220,9 @@ def _lifetime_slower(kernel: KernelProgram) -> Iterator[Change]:
 
 # -- copies between buffers --------------------------------------------------------------------------------------------
 
-_ZERO = re.compile(r"^\(?(?:\([\w:<>]+\)|static_cast<[\w:<>]+>\()?\s*(-?[\d.]+)[fF]?\s*\)*$")
-
 
 def _is_copy(call: ApiCall | None) -> bool:
-    """An instruction that copies: Adds by 0, Muls by 1, or a DataCopy (within UB, where a vector one reads it)."""
-    if call is None or call.statement is None:
-        return False
-    if call.name in ("Adds", "Muls") and len(call.args) == 4:
-        found = _ZERO.match(call.args[2])
-        try:
-            return found is not None and float(found[1]) == (0.0 if call.name == "Adds" else 1.0)
-        except ValueError:
-            return False
-    return call.name == "DataCopy" and len(call.args) == 3
+    return call is not None and call.statement is not None and copies(call)
 
 
 def _next_work(block: Block, i: int) -> tuple[int, BlockStep] | None:
@@ -303,6 +293,8 @@ def _extra_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from _copied_faster(kernel)
     yield from _results_faster(kernel)
     yield from made_in_its_branch(kernel)
+    done = {c.edits[0].start for c in _copied_faster(kernel)}
+    yield from (c for c in taken_as_they_are(kernel) if c.edits[0].start not in done)
 
 
 def _copied_slower(kernel: KernelProgram) -> Iterator[Change]:

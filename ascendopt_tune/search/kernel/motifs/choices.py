@@ -23,10 +23,10 @@ def made_in_its_branch(kernel: KernelProgram) -> Iterator[Change]:
     """Each copy of a choice between a copy and a cast whose source an instruction in front of the choice makes."""
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
-            sides = _sides(kernel, block, step.node)
-            if sides is None:
+            found_sides = sides(kernel, block, step.node)
+            if found_sides is None:
                 continue
-            copy, cast = sides
+            copy, cast = found_sides
             target, source = copy.args[:2]
             found = _maker(kernel, block, i, target, source)
             if found is None or cast.args[:2] != (target, source):
@@ -48,28 +48,31 @@ def made_in_its_branch(kernel: KernelProgram) -> Iterator[Change]:
             yield Change(f"{site}/branch", change, edits)
 
 
-def _sides(kernel: KernelProgram, block: Block, node: Node) -> tuple[ApiCall, ApiCall] | None:
+def sides(kernel: KernelProgram, block: Block, node: Node) -> tuple[ApiCall, ApiCall] | None:
     """(copy, cast) of ``if constexpr`` with one of them on each side."""
     if node.type != "if_statement" or not any(c.type == "constexpr" for c in node.children):
         return None
     other = node.child_by_field_name("alternative")
     branches = (node.child_by_field_name("consequence"), other.named_children[-1] if other is not None else None)
     calls = [_only_call(kernel, block, b) for b in branches]
-    copies = [c for c in calls if c is not None and _copies(c)]
+    copied = [c for c in calls if c is not None and copies(c)]
     casts = [c for c in calls if c is not None and c.name == "Cast" and len(c.args) == 4]
-    return (copies[0], casts[0]) if len(copies) == len(casts) == 1 else None
+    return (copied[0], casts[0]) if len(copied) == len(casts) == 1 else None
 
 
 def _only_call(kernel: KernelProgram, block: Block, branch: Node | None) -> ApiCall | None:
-    """The one call of a branch in braces, barriers left aside."""
+    """The one call of a branch in braces, barriers and declared numbers left aside."""
     if branch is None or branch.type != "compound_statement":
         return None
-    calls = [kernel.call_of(block.function, n) for n in branch.named_children if n.type != "comment"]
+    steps = (n for n in branch.named_children if n.type != "comment")
+    told = (n for n in steps if n.type != "declaration" or "Tensor" in kernel.text(block.function.path, n))
+    calls = [kernel.call_of(block.function, n) for n in told]
     work = [c for c in calls if c is None or not is_barrier(c, "PIPE_V")]
     return work[0] if len(work) == 1 else None
 
 
-def _copies(call: ApiCall) -> bool:
+def copies(call: ApiCall) -> bool:
+    """An instruction that copies: Adds by 0, Muls by 1, or a DataCopy (within UB, where a vector one reads it)."""
     if call.name in ("Adds", "Muls") and len(call.args) == 4:
         found = _NOTHING.fullmatch(call.args[2])
         return found is not None and found[1] == {"Adds": "0", "Muls": "1"}[call.name]

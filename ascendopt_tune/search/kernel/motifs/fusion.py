@@ -1,17 +1,17 @@
-"""One vector instruction instead of two: fused ones, constants as scalar operands, results that are there already."""
+"""One vector instruction instead of two: fused ones, and chains."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from .api import ACCUMULATING, VECTOR, is_barrier, root, writes
+from .api import VECTOR, is_barrier, root, writes
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 from .pairs import floats, one, pairs
 
 
-def _two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: str) -> Change:
+def two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: str) -> Change:
     """The call replaced by two instructions, the second dependent on the first."""
     assert call.statement is not None
     indent = kernel.indent(call.path, call.statement)
@@ -20,7 +20,7 @@ def _two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: 
     return Change(kernel.site(call.function, call.statement), f"{change} in {call.function.name}", (edit,))
 
 
-def _statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
+def statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
     """Whole statements in blocks of their own."""
     for call in kernel.named(*names):
         s = call.statement
@@ -146,7 +146,7 @@ def _chosen(kernel: KernelProgram, block: Block, step: BlockStep) -> tuple[ApiCa
 
 
 def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
-    for call in _statements(kernel, "Axpy", "MulAddDst", "FusedMulAdd"):
+    for call in statements(kernel, "Axpy", "MulAddDst", "FusedMulAdd"):
         if len(call.args) != 4:
             continue
         d, x, y, n = call.args
@@ -155,7 +155,7 @@ def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
         else:
             product = call.spelled("Muls" if call.name == "Axpy" else "Mul", x, x, y, n)
             first, second = product, call.spelled("Add", d, d, x, n)
-        yield _two(kernel, call, first, second, f"{call.name} made two instructions")
+        yield two(kernel, call, first, second, f"{call.name} made two instructions")
 
 
 # -- Relu behind Add or Sub, products of constants ---------------------------------------------------------------------
@@ -176,7 +176,7 @@ def _chained_faster(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _chained_slower(kernel: KernelProgram) -> Iterator[Change]:
-    for call in _statements(kernel, "AddRelu", "SubRelu", "Muls"):
+    for call in statements(kernel, "AddRelu", "SubRelu", "Muls"):
         if len(call.args) != 4:
             continue
         d, x, y, n = call.args
@@ -187,91 +187,12 @@ def _chained_slower(kernel: KernelProgram) -> Iterator[Change]:
                 half += "" if "." in half else ".0"
                 first = call.spelled("Muls", d, x, f"{half}{power[2]}", n)
                 second = call.spelled("Muls", d, d, f"2.0{power[2]}", n)
-                yield _two(kernel, call, first, second, "Muls made two")
+                yield two(kernel, call, first, second, "Muls made two")
         else:
             name = call.name.removesuffix("Relu")
-            yield _two(
+            yield two(
                 kernel, call, call.spelled(name, d, x, y, n), call.spelled("Relu", d, d, n), f"{call.name} made two"
             )
-
-
-# -- constants as scalar operands --------------------------------------------------------------------------------------
-
-_SCALAR_FORM = {"Add": ("Adds", "{}"), "Mul": ("Muls", "{}"), "Max": ("Maxs", "{}"), "Min": ("Mins", "{}"),
-                "Sub": ("Adds", "-({})"), "Div": ("Muls", "1 / ({})")}  # fmt: skip
-_TENSOR_FORM = {"Adds": "Add", "Muls": "Mul", "Maxs": "Max", "Mins": "Min"}
-
-
-def _constant_faster(kernel: KernelProgram) -> Iterator[Change]:
-    for block in kernel.blocks:
-        for i, step in enumerate(block.steps):
-            fill = step.call
-            if fill is None or fill.name != "Duplicate" or len(fill.args) != 3:
-                continue
-            adds = _added_to(kernel, block, i, fill)
-            user = _only_user(kernel, block, adds or i, fill)
-            if user is None or user.name not in _SCALAR_FORM or len(user.args) != 4:
-                continue
-            constant = fill.args[0]
-            data = [a for a in user.args[1:3] if a != constant]
-            if len(data) != 1 or (user.name in ("Sub", "Div") and user.args[2] != constant):
-                continue
-            name, form = _SCALAR_FORM[user.name]
-            held = block.steps[adds].call if adds else None
-            constant_value = held.args[2] if held is not None else fill.args[1]
-            value = form.format(constant_value)
-            if user.name == "Div" and re.fullmatch(r"\(?\d+\)?", constant_value):
-                continue  # an integer's reciprocal is 0
-            assert user.statement is not None
-            text = user.spelled(name, user.args[0], data[0], value, user.args[3])
-            edits = (
-                *(kernel.delete(fill.path, block.steps[k].node) for k in ((i, adds) if adds else (i,))),
-                kernel.replace(user.path, user.statement, f"{text};"),
-            )
-            change = f"{user.name} with a constant tensor in {block.function.name} made {name}"
-            yield Change(kernel.site(block.function, step.node), change, edits)
-
-
-def _added_to(kernel: KernelProgram, block: Block, i: int, fill: ApiCall) -> int | None:
-    """The step that adds a number to a tensor of zeros, or multiplies one of ones by it, right behind the fill."""
-    neutral = re.fullmatch(r"(?:\(\w+\)|static_cast<\w+>)?\(?([01])(?:\.0*)?[fFuU]?\)?", fill.args[1].strip())
-    for k in range(i + 1, len(block.steps)):
-        call = block.steps[k].call
-        if call is None:
-            return None
-        if not is_barrier(call, "PIPE_V"):
-            wanted = {"0": "Adds", "1": "Muls"}.get(neutral[1], "") if neutral else ""
-            same = call.args[:2] == (fill.args[0],) * 2 and call.args[3:] == fill.args[2:]
-            return k if call.name == wanted and same else None
-    return None
-
-
-def _only_user(kernel: KernelProgram, block: Block, i: int, fill: ApiCall) -> ApiCall | None:
-    """The one instruction of the block that reads what ``fill`` wrote, before it is written again."""
-    name = re.compile(rf"\b{re.escape(root(fill.args[0]))}\b")
-    users: list[ApiCall | None] = []
-    for step in block.steps[i + 1 :]:
-        if not name.search(kernel.text(block.function.path, step.node)):
-            continue
-        call = step.call
-        if call is not None and call.name in VECTOR and fill.args[0] in call.args[1:]:
-            users.append(call)
-        if call is not None and call.name in VECTOR and call.args[0] == fill.args[0] and call.name not in ACCUMULATING:
-            break
-        if call is None or call.name not in VECTOR | {"FreeTensor"}:
-            users.append(None)
-    return users[0] if len(users) == 1 else None
-
-
-def _constant_slower(kernel: KernelProgram) -> Iterator[Change]:
-    for call in _statements(kernel, *_TENSOR_FORM):
-        if len(call.args) != 4 or root(call.args[0]) == root(call.args[1]):
-            continue
-        if not kernel.repeated(call.function, call.node):
-            continue
-        d, x, value, n = call.args
-        first, second = call.spelled("Duplicate", d, value, n), call.spelled(_TENSOR_FORM[call.name], d, x, d, n)
-        yield _two(kernel, call, first, second, f"{call.name} made Duplicate and {_TENSOR_FORM[call.name]}")
 
 
 FUSED_MULTIPLY_ADD = Motif(
@@ -293,15 +214,4 @@ CHAINED_INSTRUCTIONS = Motif(
     preconditions="The value between the two is not needed elsewhere.",
     faster=_chained_faster,
     slower=_chained_slower,
-)
-
-SCALAR_OPERAND = Motif(
-    name="scalar-operand",
-    title="A constant as scalar operand",
-    description="A tensor filled with one value (Duplicate) that one binary instruction reads costs a pass of its "
-    "own; Adds, Muls, Maxs and Mins take the value itself.",
-    bottlenecks=("vector", "vector barriers", "short vector instructions"),
-    preconditions="The filled tensor has no other reader.",
-    faster=_constant_faster,
-    slower=_constant_slower,
 )
