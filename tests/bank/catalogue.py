@@ -22,6 +22,7 @@ _COLUMNS = ("op", "file", "lines", "class", "effect", "size", "met")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 _NEAR = 2  # lines
 _ELSEWHERE = frozenset(["double-buffer"])  # its edit is where buffers get their number, not at the loop that has one
+_TOGETHER = re.compile(r"Together \d+ of \d+, and \d+ of \d+ of those expected to matter most\.")
 _ROW = re.compile(r"^(\| `([\w:]+)` \| \d+ \| \d+ \|)(?: [^|]*\|)? (.*) \|$", re.MULTILINE)
 
 
@@ -77,9 +78,18 @@ def column() -> dict[str, str]:
     return {kind: f"{met[kind]} of {n}" for kind, n in all_of.items()}
 
 
-def with_column(page: str) -> str:
-    """The page with that column in its table of classes."""
+def together() -> str:
+    """All of them, in words."""
+    found = of_kernels()
+    high = [f for f in found if f.row["effect"] == "high"]
+    met, met_high = (sum(bool(f.met) for f in some) for some in (found, high))
+    return f"Together {met} of {len(found)}, and {met_high} of {len(high)} of those expected to matter most."
+
+
+def with_counts(page: str) -> str:
+    """The page with that column in its table of classes, and the sentence in front of it."""
     counts = column()
+    page = _TOGETHER.sub(together(), page)
     return _ROW.sub(lambda m: f"{m[1]} {counts.get(m[2], '')} | {m[3]} |", page)
 
 
@@ -98,10 +108,8 @@ def main() -> None:
         writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(with_met)
-    blind.PAGE.write_text(with_column(blind.PAGE.read_text()))
-    found = of_kernels()
-    for name, some in (("all", found), ("high", [f for f in found if f.row["effect"] == "high"])):
-        print(f"{name}: {sum(bool(f.met) for f in some)} of {len(some)} are met")
+    blind.PAGE.write_text(with_counts(blind.PAGE.read_text()))
+    print(together())
 
 
 if __name__ == "__main__":
