@@ -28,6 +28,7 @@ _QUALIFIER = re.compile(
 )
 # AscendC's conditions about the kind of core, which have their parentheses in the macro.
 _KIND_OF_CORE = re.compile(rb"\bif(?:[ \t]+constexpr)?\s+(?:AscendC::)?(ASCEND_IS_(?:NOT_)?AI[CV])\b")
+_CLASS_BEHIND = re.compile(rb"\s*(?:class|struct)\b")  # a macro that is the template's head
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)
@@ -148,7 +149,7 @@ def _without_macros(data: bytes) -> bytes:
         if not _starts_statement(out, start, ends):
             continue
         bare = found.group(2) != b"("
-        if bare and not found.group(1).startswith(b"END_"):
+        if bare and not found.group(1).startswith(b"END_") and _CLASS_BEHIND.match(out, found.end()) is None:
             continue
         end = found.end() if bare else _closing(out, opening)
         if end < 0:

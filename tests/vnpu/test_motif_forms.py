@@ -32,8 +32,10 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "factor_of_row": lambda x, s: x * s[:, None] + s[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
+    "row_for_all": lambda x, w: x * w,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
