@@ -95,6 +95,12 @@ _X = "xGm.SetGlobalBuffer((__gm__ T*)x);"
 _HINTED = kernel()["op_kernel/kernel.cpp"].replace(
     _X, f"{_X}\n    xGm.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"
 )
+_ALIKE = kernel(copy_in="if (inQueue.Wants(0, tileLength)) { DataCopy(xLocal, xGm, tileLength); }")
+_HELD = (
+    _ALIKE["op_kernel/kernel.cpp"]
+    .replace("pipe->InitBuffer(inQueue, 2, ", "inQueue.Begin(2, ")
+    .replace("TQue<QuePosition::VECIN, 1> inQueue", "HeldTile<TQue<QuePosition::VECIN, 1>, 1> inQueue")
+)
 _FIELDS = f"""BEGIN_TILING_DATA_DEF(Tiling)
 TILING_DATA_FIELD_DEF(uint32_t, tileLength);
 TILING_DATA_FIELD_DEF_ARR(int64_t, 8, strides);
@@ -481,6 +487,8 @@ EXAMPLES = (
         r"xLocal\.GetValue\(0\)[^;]*xLocal\.GetValue\(0\)",
         _computing("const float first = xLocal.GetValue(0);", "Adds(yLocal, xLocal, first * first, n);"),
     ),
+    Example("held-tile", r"\n +DataCopy\(xLocal, xGm, ", {"op_kernel/kernel.cpp": _HELD}),
+    Example("known-value", r"xGm\.GetValue", _computing("Adds(yLocal, xLocal, knownValue0.Of(xGm, 0), n);")),
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),
     Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),

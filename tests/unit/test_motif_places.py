@@ -702,6 +702,89 @@ def test_it_is_done_again_where_an_outer_loop_brings_something_new() -> None:
     assert "DataCopy(scale, scaleGm[j * n], n);\n    keptTensor0.Forget();" in rewritten
 
 
+HELD = """class K {{
+  void Init(TPipe* pipe) {{ pipe->InitBuffer(q, 2, n * 4); pipe->InitBuffer(list, 2, n * 4); {made} }}
+  void Run() {{ for (int i = 0; i < rows; i++) {{ Load(i); Use(i); }} }}
+  void Load(int i) {{
+    LocalTensor<float> x = q.AllocTensor<float>(); DataCopy(x, xGm[i * n], n); q.EnQue(x);
+    if (some) {{ LocalTensor<float> all = list.AllocTensor<float>(); {fill} list.EnQue(all); }}
+  }}
+  void Use(int i) {{
+    LocalTensor<float> x = q.DeQue<float>(), all = list.DeQue<float>();
+    {use} DataCopy(yGm[i * n], x, n);
+    list.FreeTensor(all); q.FreeTensor(x);
+  }}
+  TQue<QuePosition::VECIN, 1> q, list;
+  GlobalTensor<float> xGm, yGm, listGm;
+  uint32_t n, rows, at;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "if (list.Wants(0, n)) { DataCopy(all, listGm, n); }"),
+        ({"fill": "DataCopy(all, listGm[at], n);"}, "if (list.Wants(0, n)) { DataCopy(all, listGm[at], n); }"),
+        ({"fill": "Duplicate(all, 1.0f, n);"}, "if (list.Wants(0, n)) { Duplicate(all, 1.0f, n); }"),
+        ({"fill": "DataCopy(all, listGm, n); Muls(all, all, s, n);"}, ""),
+        ({"fill": "DataCopy(all, listGm[at], n); at += n;"}, ""),  # moves on
+        ({"fill": "DataCopy(all, listGm[i * n], n);"}, ""),
+        ({"fill": "DataCopy(all, yGm, n);"}, ""),  # somebody stores there
+        ({"use": "Mul(all, all, x, n);"}, ""),  # written by who takes it
+        ({"use": "if (list.HasTensorInQue()) { return; }"}, ""),
+        ({"use": "Help(list);"}, ""),
+    ],
+)
+def test_a_queue_that_is_given_the_same_each_turn_is_filled_once(holes: dict[str, str], found: str) -> None:
+    given = {"made": "", "fill": "DataCopy(all, listGm, n);", "use": "Mul(x, x, all, n);"}
+    rewritten = [" ".join(t.split()) for t in after("held-tile", HELD.format(**{**given, **holes}))]
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert "HeldTile<TQue<QuePosition::VECIN, 1>, 1> list;" in text
+        assert "list.Begin(2, n * 4)" in text
+        assert "TQue<QuePosition::VECIN, 1> q;" in text
+
+
+KNOWN = """class K {{
+  void Run() {{ for (int i = 0; i < rows; i++) {{ for (int k = 0; k < parts; k++) {{ In(i, k); Out(i, k); }} }} }}
+  void In(int i, int k) {{ {first} }}
+  void Out(int i, int k) {{ {second} }}
+  GlobalTensor<float> aGm, bGm, yGm;
+  int rows, parts;
+}};"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("Muls(x, x, aGm.GetValue(0), n);", "", "knownValue0.Of(aGm, 0)"),
+        ("Muls(x, x, aGm.GetValue(i), n);", "", "knownValue0.Of(aGm, i)"),  # a row's parts have one
+        ("Muls(x, x, aGm.GetValue(i * parts + k), n);", "", ""),  # another one each turn
+        (
+            "s = aGm.GetValue(k);",
+            "DataCopy(yGm[aGm.GetValue(k)], x, n);",
+            "DataCopy(yGm[knownValue0.Of(aGm, k)], x, n);",
+        ),
+        ("s = aGm.GetValue(k);", "s = bGm.GetValue(k);", ""),
+        ("s = aGm.GetValue(0);", "aGm.SetValue(0, s);", ""),  # written
+        ("s = yGm.GetValue(0);", "DataCopy(yGm, x, n);", ""),
+        ("s = aGm.GetValue(0);", "aGm.SetGlobalBuffer(next);", ""),  # moves
+        ("s = x.GetValue(0);", "", ""),  # not in global memory
+    ],
+)
+def test_what_is_read_again_in_another_turn_or_method_is_remembered(first: str, second: str, found: str) -> None:
+    rewritten = after("known-value", KNOWN.format(first=first, second=second))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "KnownValue<float> knownValue0;" in text for text in rewritten)
+
+
+def test_a_class_whose_template_is_a_macro_is_known() -> None:
+    code = KNOWN.format(first="Muls(x, x, aGm.GetValue(0), n);", second="")
+    (text,) = after("known-value", f"#define OF_TYPES template <typename T>\nOF_TYPES\n{code}")
+    assert text.index("class KnownValue") < text.rindex("OF_TYPES") < text.index("class K {")
+
+
 # -- a fill that one core does for all ---------------------------------------------------------------------------------
 
 FILL = """class K {{

@@ -22,7 +22,9 @@ from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
 from .groups import GROUPS_FIRST
 from .handover import DEFERRED_ANSWER
+from .held_tiles import HELD_TILE
 from .kernel_program import KernelProgram
+from .known_values import KNOWN_VALUE
 from .layout import ALIGNMENT_512
 from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
@@ -77,7 +79,9 @@ MOTIFS: tuple[Motif, ...] = (
     UNREAD_RESULTS,
     LOOP_INVARIANT,
     DONE_ONCE,
+    HELD_TILE,
     KEPT_VALUE,
+    KNOWN_VALUE,
     TILE_LENGTH,
     BANK_GROUPS,
     ALIGNMENT_512,

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function, walk
-from .kernel_program import KernelProgram
+from .kernel_program import CLASSES, KernelProgram
+
+_HEAD_MACRO = re.compile(rb"(?:^|\n)([A-Z][A-Z0-9]*_[A-Z0-9_]+)\s*$")  # the head of a template, as a macro
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,26 @@ def members(kernel: KernelProgram, of_type: re.Pattern[str]) -> Iterator[Members
                 yield Members(path, node, kind, found, tuple(kernel.text(path, d) for d in declared) if plain else ())
 
 
+def is_of(kernel: KernelProgram, line: Members, f: Function) -> bool:
+    """Are the members of the class that a method belongs to?"""
+    held = kernel.class_node(f)
+    return held is not None and held[0] == line.path and held[1].start_byte <= line.node.start_byte < held[1].end_byte
+
+
+def title_of(kernel: KernelProgram, line: Members) -> str:
+    """The name of the class that has the members."""
+    node = line.node
+    while node.parent is not None and node.type not in CLASSES:
+        node = node.parent
+    return kernel.title(line.path, node)
+
+
+def numbered(sites: dict[str, int], site: str) -> str:
+    """The site, with a number from its second time on; ``sites`` counts."""
+    sites[site] = sites.get(site, 0) + 1
+    return f"{site} ({sites[site]})" if sites[site] > 1 else site
+
+
 def in_front(kernel: KernelProgram, path: str, node: Node, name: str, text: str) -> Edit | None:
     """The class ``name`` in front of what ``node`` stands in; nothing where the file has it already."""
     if f"class {name}" in kernel.program.files[path].data.decode("utf-8", "replace"):
@@ -42,7 +64,9 @@ def in_front(kernel: KernelProgram, path: str, node: Node, name: str, text: str)
     top = node
     while top.parent is not None and top.parent.parent is not None and not top.parent.type.startswith("preproc"):
         top = top.parent
-    return Edit(path, top.start_byte, top.start_byte, text)
+    macro = _HEAD_MACRO.search(kernel.program.files[path].data[: top.start_byte])
+    start = macro.start(1) if macro is not None else top.start_byte
+    return Edit(path, start, start, text)
 
 
 def with_member(kernel: KernelProgram, f: Function, name: str, text: str, declared: str) -> tuple[Edit, ...]:

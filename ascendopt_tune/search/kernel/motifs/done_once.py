@@ -17,7 +17,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function, walk
 from .api import COPY, is_barrier, root
-from .classes import merged, unused, with_member
+from .classes import merged, numbered, unused, with_member
 from .kernel_program import ApiCall, KernelProgram, Where, neighbour, where
 from .loops import global_tensors
 from .motif import Change, Motif
@@ -130,7 +130,7 @@ class _Finder:
         """Is what the instruction makes the same in all turns?"""
         call, f = kept.fill, kept.fill.function
         if call.name != "Cast":
-            return self._fills_the_same(call)
+            return fills_the_same(self.facts, self.tensors, call)
         source = root(call.args[1])
         if source == root(call.args[0]) or not self.facts.number(turns, f, call.args[1].replace(source, "0", 1)):
             return False
@@ -211,17 +211,22 @@ class _Finder:
             return "free" if call.name == "FreeTensor" else "given"
         if root(call.args[0] if call.args else "") not in names or any(root(a) in names for a in call.args[1:]):
             return None
-        return "fill" if self._fills_the_same(call) else None
+        return "fill" if fills_the_same(self.facts, self.tensors, call) else None
 
-    def _fills_the_same(self, call: ApiCall) -> bool:
-        """Is it a constant, or a range of global memory, that is the same in all turns of all loops?"""
-        turns, f = self.facts.all_turns_of(call.function, call.node), call.function
-        if turns is None or len(call.args) < 2:
-            return False
-        if call.name in ("Duplicate", "CreateVecIndex"):
-            return self.facts.number(turns, f, call.args[1])
-        loads = call.name in COPY or call.name in self.facts.own
-        return loads and root(call.args[1]) in self.tensors and self.facts.range_is_steady(turns, f, call.args[1])
+
+def fills_the_same(facts: Steady, tensors: set[str], call: ApiCall) -> bool:
+    """Does the call fill a tensor with a constant, or a range of global memory, that no loop around it changes?"""
+    turns, f = facts.all_turns_of(call.function, call.node), call.function
+    if turns is None or len(call.args) < 2:
+        return False
+    if call.name in ("Duplicate", "CreateVecIndex"):
+        return facts.number(turns, f, call.args[1])
+    if root(call.args[1]) not in tensors or not facts.range_is_steady(turns, f, call.args[1]):
+        return False
+    said = call.args[3:] if call.name == "DataCopy" else call.args[2:]  # what isn't how much
+    if call.name not in COPY and any(facts.uses_what_changes(turns, g) for g in facts.own.get(call.name, ())):
+        return False
+    return (call.name in COPY or call.name in facts.own) and all(facts.number(turns, f, a) for a in said)
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -306,9 +311,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
     for group in groups:
         kept = [found[i] for i in group]
         site, change = _named(kernel, kept, len(group) == len(found) and len(by_function) > 1)
-        sites[site] = sites.get(site, 0) + 1
-        site += f" ({sites[site]})" if sites[site] > 1 else ""  # methods of one name
-        yield Change(site, change, _changes(kernel, kept, [first + i for i in group]))
+        yield Change(numbered(sites, site), change, _changes(kernel, kept, [first + i for i in group]))
 
 
 def _named(kernel: KernelProgram, kept: Sequence[_Kept], every: bool) -> tuple[str, str]:

@@ -54,7 +54,8 @@ class Steady:
         for f in kernel.functions:
             self.own.setdefault(f.name, []).append(f)
         self._made: dict[Where, dict[str, list[tuple[Node, str]]]] = {}
-        self._turns: dict[tuple[str, int, str], Turns | None] = {}
+        self._turns: dict[tuple[tuple[str, int], ...], Turns | None] = {}
+        self._changes: dict[Where, list[tuple[int, str]]] = {}
 
     @cached_property
     def _callers(self) -> dict[str, list[ApiCall]]:
@@ -74,18 +75,16 @@ class Steady:
 
     def turns_of(self, f: Function, node: Node) -> Turns | None:
         """The innermost loops that repeat the node; None where nothing does."""
-        around = loops_around(node, f)
-        key = (f.path, around[0].start_byte if around else -f.node.start_byte, "innermost")
-        if key not in self._turns:
-            loops = tuple(dict.fromkeys(self._loops(f, node, True, 0)))
-            self._turns[key] = self._of_loops(loops) if loops else None
-        return self._turns[key]
+        return self._turns_of(f, node, True)
 
     def all_turns_of(self, f: Function, node: Node) -> Turns | None:
         """All loops that repeat the node, inner and outer ones."""
-        key = (f.path, -node.start_byte, "all")
+        return self._turns_of(f, node, False)
+
+    def _turns_of(self, f: Function, node: Node, innermost: bool) -> Turns | None:
+        loops = tuple(dict.fromkeys(self._loops(f, node, innermost, 0)))
+        key = tuple((g.path, loop.start_byte) for g, loop in loops)
         if key not in self._turns:
-            loops = tuple(dict.fromkeys(self._loops(f, node, False, 0)))
             self._turns[key] = self._of_loops(loops) if loops else None
         return self._turns[key]
 
@@ -116,14 +115,17 @@ class Steady:
 
     def _assigned(self, f: Function, node: Node) -> set[str]:
         """Names that something below the node assigns or counts; counters of loops are among them."""
-        out: set[str] = set()
-        for n in walk(node):
+        if where(f) not in self._changes:
+            self._changes[where(f)] = list(self._changed(f))
+        return {name for at, name in self._changes[where(f)] if node.start_byte <= at < node.end_byte}
+
+    def _changed(self, f: Function) -> Iterator[tuple[int, str]]:
+        for n in walk(f.body):
             if n.type == "assignment_expression":
                 left = n.child_by_field_name("left")
-                out.add(_variable(self.kernel.text(f.path, left)) if left is not None else "")
+                yield n.start_byte, _variable(self.kernel.text(f.path, left)) if left is not None else ""
             elif n.type == "update_expression":
-                out |= set(_WORD.findall(self.kernel.text(f.path, n)))
-        return out
+                yield from ((n.start_byte, name) for name in _WORD.findall(self.kernel.text(f.path, n)))
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ class Steady:
         if depth > _DEPTH or _READS.search(text):
             return False
         inside = f.name not in turns.functions  # what called it is the same in all of its turns
-        for name in set(_WORD.findall(re.sub(r"(?:\.|->)\s*[A-Za-z_]\w*", "", text.replace("this->", "")))):
+        for name in sorted(_names(text)):
             if name in turns.assigned:
                 return False
             made = self.made(f).get(name)
@@ -145,6 +147,15 @@ class Steady:
                 if not all(self.number(turns, c.function, c.args[place], depth + 1) for c in given):
                     return False
         return True
+
+    def uses_what_changes(self, turns: Turns, f: Function) -> bool:
+        """Does a function use what the turns assign, variables of its own apart?"""
+        own = set(f.parameters)
+        for n in walk(f.body):
+            if n.type == "declaration":
+                names = (declared_name(d) for d in n.children_by_field_name("declarator"))
+                own |= {self.kernel.text(f.path, name) for name in names if name is not None}
+        return bool(turns.assigned & _names(self.kernel.text(f.path, f.body)) - own)
 
     # -- tensors -------------------------------------------------------------------------------------------------------
 
@@ -176,7 +187,7 @@ class Steady:
         """Does a call write the tensor? One of the kernel's own, where it writes the parameter; others their first."""
         if c.name == "SetValue":
             return root(c.receiver) == name
-        places = [i for i, a in enumerate(c.args) if root(a) == name]
+        places = [i for i, a in enumerate(c.args) if root(a) == name and ".GetValue" not in a]
         if c.name not in self.own:
             extra = (2,) if c.name.startswith("Reduce") else ()
             return not c.receiver and any(i in (0, *extra) for i in places)
@@ -197,27 +208,17 @@ class Steady:
         if depth > _DEPTH:
             return None
         found: list[Event] = [(f, c.node) for c in self.writers(f, name)]
-        sources = self.made_at(f, name, at)
-        if sources and self._is_member(f, name):
-            places = [(g, n, v) for g in self.kernel.functions for n, v in self.made(g).get(name, ())]
-            found += [(g, c.node) for g in self.kernel.functions if where(g) != where(f) for c in self.writers(g, name)]
-        elif sources:
-            places = [(f, n, v) for n, v in sources]
-        elif name in f.parameters:
-            place = f.parameters.index(name)
-            places = [(c.function, c.node, c.args[place]) for c in self.callers(f) if place < len(c.args)]
-        else:
-            places = [(g, n, v) for g in self.kernel.functions for n, v in self.made(g).get(name, ())]
-            found += [(g, c.node) for g in self.kernel.functions if where(g) != where(f) for c in self.writers(g, name)]
+        places = self._sources(f, name, at)
+        if self._is_member(f, name, at):
+            found += [(g, c.node) for g in self.kernel.functions if self._akin(f, g) for c in self.writers(g, name)]
         if not places:
             return None
         for g, node, value in places:
+            of = root(value)
             if _TAKEN.search(value):
                 found.append((g, node))
-                continue
-            of = root(value)
-            if _GOT.search(value):
-                found += self._in_buffer.get(of, [])
+            elif _GOT.search(value):
+                found += [(h, n) for h, n in self._in_buffer.get(of, []) if self._akin(g, h)]
             elif of != name or where(g) != where(f):
                 more = self.events(g, of, node, depth + 1)
                 if more is None:
@@ -225,11 +226,39 @@ class Steady:
                 found += more
         return list(dict.fromkeys(found))
 
-    def _is_member(self, f: Function, name: str) -> bool:
-        """Is a name that a function assigns declared elsewhere?"""
-        return all(n.type != "declaration" for n, _ in self.made(f).get(name, ())) and not re.search(
-            rf"LocalTensor\s*<[^;=()]*>\s*{name}\s*;", self.kernel.text(f.path, f.body)
-        )
+    def _sources(self, f: Function, name: str, at: Node | None) -> list[tuple[Function, Node, str]]:
+        """(function, statement or call, value) of what makes a name of ``f`` the tensor it is."""
+        if self._is_member(f, name, at):
+            akin = [g for g in self.kernel.functions if self._akin(f, g)]
+            return [(g, n, v) for g in akin for n, v in self.made(g).get(name, ())]
+        sources = self.made_at(f, name, at)
+        if sources:
+            return [(f, n, v) for n, v in sources]
+        place = f.parameters.index(name)
+        return [(c.function, c.node, c.args[place]) for c in self.callers(f) if place < len(c.args)]
+
+    def _is_member(self, f: Function, name: str, at: Node | None) -> bool:
+        """Is a name that a place of a function sees declared outside of it?"""
+        sources = self.made_at(f, name, at)
+        if not sources or name in f.parameters:
+            return name not in f.parameters
+        declared = re.search(rf"LocalTensor\s*<[^;=()]*>\s*{name}\s*;", self.kernel.text(f.path, f.body))
+        return all(n.type != "declaration" for n, _ in sources) and declared is None
+
+    def _akin(self, f: Function, g: Function) -> bool:
+        """Are two functions of one class, or of two one of which may be derived from the other?"""
+        one, two = self.kernel.class_of(f), self.kernel.class_of(g)
+        return one == two or one in self._heads.get(two, ()) or two in self._heads.get(one, ())
+
+    @cached_property
+    def _heads(self) -> dict[str, set[str]]:
+        """By class, the words in front of its body: those it is derived from are among them."""
+        out: dict[str, set[str]] = {}
+        for path, node in self.kernel.class_nodes:
+            body = node.child_by_field_name("body")
+            head = self.kernel.text(path, node)[: body.start_byte - node.start_byte] if body is not None else ""
+            out.setdefault(self.kernel.title(path, node), set()).update(_WORD.findall(head))
+        return out
 
     @cached_property
     def _in_buffer(self) -> dict[str, list[Event]]:
@@ -261,7 +290,7 @@ class Steady:
     # -- global memory -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _stored(self) -> set[str]:
+    def stored(self) -> set[str]:
         """Names of tensors that something writes, or that move."""
         out: set[str] = set()
         for c in self.kernel.calls:
@@ -274,7 +303,12 @@ class Steady:
     def range_is_steady(self, turns: Turns, f: Function, place: str) -> bool:
         """Is it the same elements of a global tensor, which nobody writes, in all these turns?"""
         name = root(place)
-        return name not in self._stored and name not in f.parameters and self.number(turns, f, place)
+        return name not in self.stored and name not in f.parameters and self.number(turns, f, place)
+
+
+def _names(text: str) -> set[str]:
+    """The variables and functions in a text, without fields and what is of another scope."""
+    return set(_WORD.findall(re.sub(r"(?:\.|->|::)\s*[A-Za-z_]\w*", "", text.replace("this->", ""))))
 
 
 def _variable(text: str) -> str:
