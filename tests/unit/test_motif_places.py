@@ -377,6 +377,58 @@ def test_rows_are_found_behind_casts(index: str, found: str) -> None:
     assert all(found in text and "(static_cast<int64_t>(1)) * width" in text for text in rewritten)
 
 
+ROWS = """void f(LocalTensor<T>& to, uint32_t one) {{
+  int64_t from = first, at = 0;
+  DataCopyExtParams one{{1, n * sizeof(T), 0, 0, 0}};
+  DataCopyParams many{{rows, 4, 0, 0}};
+  for (uint32_t i = begin; i < end; ++i) {{ {turn} }}
+}}
+GlobalTensor<T> gm;"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        (
+            "DataCopy(to[at], gm[from], n); from += width; at += 64;",
+            ["to[((at))], gm[((from))], AscendC", "from += rowsAtOnce * (width);", "at += rowsAtOnce * (64);"],
+        ),
+        (
+            "DataCopy(to[i * 64], gm[from], n); from += width;",
+            ["to[(begin) * (64)], gm[((from))]", "from += rowsAtOnce"],
+        ),
+        ("DataCopy(to[i * 64], gm[from + i], n); from += width;", []),  # by the counter and by itself
+        ("pipe_barrier(PIPE_MTE3); DataCopy(gm[i * width], to[i * 64], n);", ["{ DataCopyPad(gm[(begin) * (width)]"]),
+        ("DataCopy(gm[i * width], to[i * 64], {1, 4, 0, 0});", ["static_cast<int64_t>((4) * 32)"]),
+        ("DataCopyParams some{1, 4, 0, 0}; DataCopy(gm[i * width], to[i * 64], some);", ["some.blockLen * 32"]),
+        (
+            "DataCopyExtParams p{1, 0, 0, 0, 0}; p.blockLen = n; DataCopyPad(gm[i * width], to[i * 64], p);",
+            ["DataCopyExtParams p{1, 0, 0, 0, 0}; p.blockLen = n; if (p.blockCount == 1"],
+        ),
+        (
+            "if constexpr (b32) { DataCopy(to[i * 64], gm[i * width], n); } else { Help(i); }",
+            [
+                "if constexpr (b32) { const int64_t rowsAtOnce",
+                "else { for (uint32_t i = begin; i < end; ++i) { Help(i); } }",
+            ],
+        ),
+        ("if (b32) { DataCopy(to[i * 64], gm[i * width], n); }", ["else {  }"]),
+        ("if (i < n) { DataCopy(to[i * 64], gm[i * width], n); }", []),  # not the same in each turn
+        ("DataCopy(to[at], gm[from], n); from += width; at += i;", []),  # further each time
+        ("DataCopy(to[at], gm[from], n); from += width;", []),  # all to one place
+        ("from += width; DataCopy(to[i * 64], gm[from], n);", []),  # already gone on
+        ("DataCopyParams p{rows, 4, 0, 0}; DataCopy(gm[i * width], to[i * 64], p);", []),  # several blocks a turn
+        ("DataCopy(gm[i * width], to[i * 64], many);", ["if (many.blockCount == 1"]),  # it may be one
+        ("PipeBarrier<PIPE_ALL>(); DataCopy(gm[i * width], to[i * 64], n);", []),  # whatever that waits for
+        ("DataCopyExtParams p{1, i, 0, 0, 0}; DataCopyPad(gm[i * width], to[i * 64], p);", []),  # longer each time
+    ],
+)
+def test_rows_a_turn_are_one_copy(turn: str, found: list[str]) -> None:
+    rewritten = after("strided-copy", ROWS.replace("{turn}", turn).replace("{{", "{").replace("}}", "}"))
+    assert len(rewritten) == bool(found)
+    assert all(part in text for text in rewritten for part in found)
+
+
 # -- a matrix of one value a row ---------------------------------------------------------------------------------------
 
 SPREAD = """void f(LocalTensor<{kind}>& x, LocalTensor<{kind}>& m) {{
