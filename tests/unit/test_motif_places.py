@@ -682,3 +682,36 @@ def test_elements_of_global_memory_are_moved_by_copies(loop: str, found: str) ->
     assert all(found in text for text in rewritten)
     if ".SetValue(cnt, v)" in loop:  # not where the class reads the tensor by the scalar unit elsewhere
         assert not after("copied-elements", ELEMENTS.format(loop=loop, more="T Last() { return yGm.GetValue(n); }"))
+
+
+# -- elements that each turn reads and sets ----------------------------------------------------------------------------
+
+KEPT = """void f(LocalTensor<float>& x, LocalTensor<float>& y) {{
+  for (int row = 0; row < rows; row++) {{
+    int last = row;
+    for (int i = 1; i < n; i++) {{ {turn} }}
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("y.SetValue(row, y.GetValue(row) + x.GetValue(row * n + i));", "keptElement = keptElement + x.GetValue(row"),
+        (
+            "float a = y.GetValue(0); if (a < x.GetValue(i)) y.SetValue(0, x.GetValue(i));",
+            "y.SetValue(0, keptElement); }",
+        ),
+        ("y.SetValue(n, y.GetValue(n) * y.GetValue(i));", "keptElement = keptElement * y.GetValue(i);"),
+        ("y.SetValue(i, y.GetValue(i) + 1);", ""),  # another one each turn
+        ("last = i; y.SetValue(last, y.GetValue(last) + 1);", ""),
+        ("y.SetValue(0, y.GetValue(0) + 1); y.SetValue(i, 0);", ""),  # it may be the same
+        ("y.SetValue(0, y.GetValue(0) + 1); Adds(y, y, s, n);", ""),  # which reads it
+        ("y.SetValue(0, y.GetValue(0) + 1); if (x.GetValue(i) > 0) return;", ""),  # past the end
+        ("y.SetValue(Slot(), y.GetValue(Slot()) + 1);", ""),  # wherever that is
+    ],
+)
+def test_an_element_that_each_turn_sets_is_kept_over_the_loop(turn: str, found: str) -> None:
+    rewritten = [text for text in after("kept-value", KEPT.format(turn=turn)) if "keptElement" in text]
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)

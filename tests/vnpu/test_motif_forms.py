@@ -43,6 +43,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
+    "sums_in_place": lambda x: x.sum(1),
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
 }
