@@ -377,6 +377,58 @@ def test_rows_are_found_behind_casts(index: str, found: str) -> None:
     assert all(found in text and "(static_cast<int64_t>(1)) * width" in text for text in rewritten)
 
 
+ROWS = """void f(LocalTensor<T>& to, uint32_t one) {{
+  int64_t from = first, at = 0;
+  DataCopyExtParams one{{1, n * sizeof(T), 0, 0, 0}};
+  DataCopyParams many{{rows, 4, 0, 0}};
+  for (uint32_t i = begin; i < end; ++i) {{ {turn} }}
+}}
+GlobalTensor<T> gm;"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        (
+            "DataCopy(to[at], gm[from], n); from += width; at += 64;",
+            ["to[((at))], gm[((from))], AscendC", "from += rowsAtOnce * (width);", "at += rowsAtOnce * (64);"],
+        ),
+        (
+            "DataCopy(to[i * 64], gm[from], n); from += width;",
+            ["to[(begin) * (64)], gm[((from))]", "from += rowsAtOnce"],
+        ),
+        ("DataCopy(to[i * 64], gm[from + i], n); from += width;", []),  # by the counter and by itself
+        ("pipe_barrier(PIPE_MTE3); DataCopy(gm[i * width], to[i * 64], n);", ["{ DataCopyPad(gm[(begin) * (width)]"]),
+        ("DataCopy(gm[i * width], to[i * 64], {1, 4, 0, 0});", ["static_cast<int64_t>((4) * 32)"]),
+        ("DataCopyParams some{1, 4, 0, 0}; DataCopy(gm[i * width], to[i * 64], some);", ["some.blockLen * 32"]),
+        (
+            "DataCopyExtParams p{1, 0, 0, 0, 0}; p.blockLen = n; DataCopyPad(gm[i * width], to[i * 64], p);",
+            ["DataCopyExtParams p{1, 0, 0, 0, 0}; p.blockLen = n; if (p.blockCount == 1"],
+        ),
+        (
+            "if constexpr (b32) { DataCopy(to[i * 64], gm[i * width], n); } else { Help(i); }",
+            [
+                "if constexpr (b32) { const int64_t rowsAtOnce",
+                "else { for (uint32_t i = begin; i < end; ++i) { Help(i); } }",
+            ],
+        ),
+        ("if (b32) { DataCopy(to[i * 64], gm[i * width], n); }", ["else {  }"]),
+        ("if (i < n) { DataCopy(to[i * 64], gm[i * width], n); }", []),  # not the same in each turn
+        ("DataCopy(to[at], gm[from], n); from += width; at += i;", []),  # further each time
+        ("DataCopy(to[at], gm[from], n); from += width;", []),  # all to one place
+        ("from += width; DataCopy(to[i * 64], gm[from], n);", []),  # already gone on
+        ("DataCopyParams p{rows, 4, 0, 0}; DataCopy(gm[i * width], to[i * 64], p);", []),  # several blocks a turn
+        ("DataCopy(gm[i * width], to[i * 64], many);", ["if (many.blockCount == 1"]),  # it may be one
+        ("PipeBarrier<PIPE_ALL>(); DataCopy(gm[i * width], to[i * 64], n);", []),  # whatever that waits for
+        ("DataCopyExtParams p{1, i, 0, 0, 0}; DataCopyPad(gm[i * width], to[i * 64], p);", []),  # longer each time
+    ],
+)
+def test_rows_a_turn_are_one_copy(turn: str, found: list[str]) -> None:
+    rewritten = after("strided-copy", ROWS.replace("{turn}", turn).replace("{{", "{").replace("}}", "}"))
+    assert len(rewritten) == bool(found)
+    assert all(part in text for text in rewritten for part in found)
+
+
 # -- a matrix of one value a row ---------------------------------------------------------------------------------------
 
 SPREAD = """void f(LocalTensor<{kind}>& x, LocalTensor<{kind}>& m) {{
@@ -630,6 +682,39 @@ def test_elements_of_global_memory_are_moved_by_copies(loop: str, found: str) ->
     assert all(found in text for text in rewritten)
     if ".SetValue(cnt, v)" in loop:  # not where the class reads the tensor by the scalar unit elsewhere
         assert not after("copied-elements", ELEMENTS.format(loop=loop, more="T Last() { return yGm.GetValue(n); }"))
+
+
+# -- elements that each turn reads and sets ----------------------------------------------------------------------------
+
+KEPT = """void f(LocalTensor<float>& x, LocalTensor<float>& y) {{
+  for (int row = 0; row < rows; row++) {{
+    int last = row;
+    for (int i = 1; i < n; i++) {{ {turn} }}
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("y.SetValue(row, y.GetValue(row) + x.GetValue(row * n + i));", "keptElement = keptElement + x.GetValue(row"),
+        (
+            "float a = y.GetValue(0); if (a < x.GetValue(i)) y.SetValue(0, x.GetValue(i));",
+            "y.SetValue(0, keptElement); }",
+        ),
+        ("y.SetValue(n, y.GetValue(n) * y.GetValue(i));", "keptElement = keptElement * y.GetValue(i);"),
+        ("y.SetValue(i, y.GetValue(i) + 1);", ""),  # another one each turn
+        ("last = i; y.SetValue(last, y.GetValue(last) + 1);", ""),
+        ("y.SetValue(0, y.GetValue(0) + 1); y.SetValue(i, 0);", ""),  # it may be the same
+        ("y.SetValue(0, y.GetValue(0) + 1); Adds(y, y, s, n);", ""),  # which reads it
+        ("y.SetValue(0, y.GetValue(0) + 1); if (x.GetValue(i) > 0) return;", ""),  # past the end
+        ("y.SetValue(Slot(), y.GetValue(Slot()) + 1);", ""),  # wherever that is
+    ],
+)
+def test_an_element_that_each_turn_sets_is_kept_over_the_loop(turn: str, found: str) -> None:
+    rewritten = [text for text in after("kept-value", KEPT.format(turn=turn)) if "keptElement" in text]
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
 
 
 # -- what is the same in each turn -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from .api import root
 from .kernel_program import ApiCall, Block, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
-from .turns import rows_in_one_copy
+from .row_copies import rows_in_one_copy
 
 _DECLARED = re.compile(r"\bGlobalTensor\s*<\s*([^;{}()]*?)\s*>\s*&?\s*([\w\s,]+)[;,)]")
 _PARAMS = re.compile(r"(?:AscendC::)?DataCopy(?:Ext)?Params\s+(\w+)\s*(?:=\s*)?[{(](.*)[})]\s*;", re.DOTALL)

@@ -12,6 +12,7 @@ from ....sources.cpp import Edit, walk
 from .affine import at
 from .api import ACCUMULATING, COPY, ELEMENTWISE, VECTOR, root, writes
 from .classes import members
+from .kept_elements import kept_elements
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .motif import Change, Motif
 
@@ -210,6 +211,7 @@ def _value_faster(kernel: KernelProgram) -> Iterator[Change]:
                 for text in [t for t in runs if root(t) in written]:
                     yield from _kept(kernel, block, {text: runs.pop(text)}, taken)
         yield from _kept(kernel, block, runs, taken)
+    yield from kept_elements(kernel)
 
 
 def _kept(
@@ -423,7 +425,7 @@ KEPT_VALUE = Motif(
     name="kept-value",
     title="A value is read once",
     description="GetValue takes the scalar unit 10 cycles from UB and hundreds from GM when the line isn't cached; a "
-    "value that is used again belongs into a variable.",
+    "value that is used again belongs into a variable, also over the turns of a loop that reads and sets it each time.",
     bottlenecks=("scalar", "scalar round trips"),
     preconditions="Nothing writes the element between the reads.",
     faster=_value_faster,

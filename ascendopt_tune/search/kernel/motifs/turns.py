@@ -1,7 +1,7 @@
-"""Loops whose turns are one instruction with strides: rows copied one by one, rows computed one by one.
+"""Loops whose turns are one instruction with strides: what both kinds of rows share, and rows computed one by one.
 
-Both rewrites keep the loop for when the instruction can't say it: strides and counts are checked where they are known,
-when the kernel runs.
+The rewrite keeps the loop for when the instruction can't say it: strides and counts are checked where they are known,
+when the kernel runs. Rows that are copied are those of row_copies.py.
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ....sources.cpp import walk
-from .affine import AffinePlace, affine, at, fixed, resolved
-from .api import BINARY, COPY, SCALAR, UNARY, is_barrier, root
+from .affine import AffinePlace, affine, fixed, resolved
+from .api import BINARY, SCALAR, UNARY, is_barrier, root
 from .kernel_program import ApiCall, KernelProgram, neighbour
 from .loops import CountedLoop, counted_loops
 from .motif import Change
 
 _ROWS = "rowsAtOnce"
 _COLUMN = "column"
-_MOST_ROWS = 4095  # blocks of one DataCopyPad
 _MOST_REPEATS = 255  # repeats of one instruction, and blocks from one to the next
 _SET = re.compile(r"(?:(?:const\s+)?[A-Za-z_][\w:]*\s+)?([A-Za-z_]\w*)\s*=\s*([^;{}]+);", re.DOTALL)
 _LOCAL = re.compile(r"\bLocalTensor\s*<\s*([^<>;]+?)\s*>\s*&?\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*(?=\s*[,;=]))*)")
 _GOT = re.compile(r"\bauto\s+([A-Za-z_]\w*)\s*=[^;]*?\b(?:Get|AllocTensor|DeQue)\s*<\s*([\w:]+)\s*>")
-_PATH = re.compile(r"(?:this->)?[A-Za-z_][\w.]*")
 
 
-def _usable(kernel: KernelProgram, loop: CountedLoop, *names: str) -> bool:
+def usable(kernel: KernelProgram, loop: CountedLoop, *names: str) -> bool:
     """Does the loop count by 1, and is it none that a rewrite kept for when its condition doesn't hold?
 
     ``names``: of variables of the new code, which the loop must have none of.
@@ -65,101 +63,15 @@ def turn_of(kernel: KernelProgram, loop: CountedLoop) -> tuple[dict[str, str], l
     return (names, longer, calls) if calls else None
 
 
-# -- rows copied one by one --------------------------------------------------------------------------------------------
-
-
-def rows_in_one_copy(kernel: KernelProgram, types: dict[str, str]) -> Iterator[Change]:
-    """A loop of copies a row between global memory and UB, made one DataCopyPad with gaps for each."""
-    for loop in counted_loops(kernel):
-        turn = turn_of(kernel, loop) if _usable(kernel, loop) else None
-        if turn is None or any(c.name not in COPY for c in turn[2]):
-            continue
-        names, longer, calls = turn
-        copies = [_strided_copy(loop, call, names, types) for call in calls]
-        found = [c for c in copies if c is not None]
-        if len(found) < len(copies) or len({_target(c) for c in calls}) < len(calls):
-            continue
-        path = loop.block.function.path
-        last = [f"{n} = {at(names[n], loop.name, f'{loop.bound} - 1')};" for n in longer]
-        steps = [f"if ({condition}) {{ {text}; }}" for condition, text in found]
-        if len(found) > 1:
-            joined = " && ".join(f"({condition})" for condition, _ in found)
-            steps = [f"if ({joined}) {{ {' '.join(f'{text};' for _, text in found)} }}"]
-        step = steps[0].removesuffix("}") + " ".join(last) + " }"
-        whole = f"{{ {_rows(loop)} {step} else {{ {kernel.text(path, loop.node)} }} }}"
-        site = kernel.site(loop.block.function, loop.node)
-        change = f"rows of {loop.block.function.name} in one DataCopyPad where their strides allow"
-        yield Change(f"{site}/where", change, (kernel.replace(path, loop.node, whole),))
-
-
-def _rows(loop: CountedLoop) -> str:
+def rows_of(loop: CountedLoop) -> str:
     """The declaration of ``rowsAtOnce``: how many turns the loop has."""
     first = "" if loop.first == "0" else f" - static_cast<int64_t>({loop.first})"
     return f"const int64_t rowsAtOnce = static_cast<int64_t>({loop.bound}){first};"
 
 
-def _target(call: ApiCall) -> str:
+def target(call: ApiCall) -> str:
+    """The tensor that a call writes."""
     return root(call.args[0].removeprefix("this->"))
-
-
-def _strided_copy(
-    loop: CountedLoop, call: ApiCall, names: dict[str, str], types: dict[str, str]
-) -> tuple[str, str] | None:
-    """(condition, copy) for all turns at once."""
-    if len(call.args) < 3:
-        return None
-    kinds = [types.get(root(a.removeprefix("this->"))) for a in call.args[:2]]
-    to, of = (affine(a, loop.name, loop.first, names) for a in call.args[:2])
-    kind = kinds[0] or kinds[1]
-    if to is None or of is None or kind is None or (kinds[0] is None) == (kinds[1] is None):
-        return None
-    inward = kinds[1] is not None
-    length, conditions = _length_of(call, kind)
-    if length is None or not all(fixed(a, loop.name, names) for a in (*call.args[2:], loop.bound, loop.first)):
-        return None
-    outside, inside = (of, to) if inward else (to, of)
-    size = f"static_cast<int64_t>({length})"
-    far, near = (f"static_cast<int64_t>({p.step}) * static_cast<int64_t>(sizeof({kind}))" for p in (outside, inside))
-    conditions += ["rowsAtOnce > 1", f"rowsAtOnce <= {_MOST_ROWS}", f"{far} >= {size}"]
-    conditions += [f"{near} % 32 == 0", f"{near} >= {size}"]
-    gap = f"static_cast<uint32_t>({far} - {size})"
-    blocks = f"static_cast<uint32_t>(({near} - {size}) / 32)"  # whole blocks: near is a multiple of one
-    gaps = (gap, blocks) if inward else (blocks, gap)
-    one = f"{far} == {size} && {near} == {size}"  # rows without gaps are one block
-    blocks_of = (
-        f"static_cast<uint16_t>({one} ? 1 : rowsAtOnce)",
-        f"static_cast<uint32_t>({one} ? rowsAtOnce * {size} : {size})",
-    )
-    fields = [*blocks_of, *gaps, "0"]
-    args = [
-        f"{to.tensor}[{to.start}]",
-        f"{of.tensor}[{of.start}]",
-        f"AscendC::DataCopyExtParams{{{', '.join(fields)}}}",
-    ]
-    if inward:
-        args.append(f"AscendC::DataCopyPadExtParams<{kind}>{{false, 0, 0, 0}}")
-    return " && ".join(conditions), call.spelled("DataCopyPad", *args)
-
-
-def _length_of(call: ApiCall, kind: str) -> tuple[str | None, list[str]]:
-    """(bytes of one turn's copy, what has to hold for it to be one plain block of that length)."""
-    third = call.args[2].strip()
-    if call.name == "DataCopy":
-        count = len(call.args) == 3 and not re.search(r"[pP]arams|^\{", third)
-        return (f"({third}) * sizeof({kind})" if count else None), []
-    conditions: list[str] = []
-    if len(call.args) == 4:
-        pad = call.args[3].strip()
-        if _PATH.fullmatch(pad):
-            conditions.append(f"!{pad}.isPad")
-        elif not re.search(r"\{\s*(?:false|0)\b", pad):
-            return None, []
-    if _PATH.fullmatch(third):
-        return f"{third}.blockLen", [*conditions, f"{third}.blockCount == 1"]
-    fields = re.fullmatch(r"(?:(?:AscendC::)?DataCopy(?:Ext)?Params\s*)?\{(.*)\}", third, re.DOTALL)
-    parts = listed(fields[1]) if fields else []
-    plain = len(parts) >= 4 and re.fullmatch(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1\)*", parts[0])
-    return (parts[1] if plain else None), conditions
 
 
 def listed(text: str) -> list[str]:
@@ -222,7 +134,7 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
     """
     everywhere = local_types(source.data.decode("utf-8", "replace") for source in kernel.program.files.values())
     for loop in counted_loops(kernel):
-        phases = _phases(kernel, loop) if _usable(kernel, loop, _COLUMN, "columnWidth") else None
+        phases = _phases(kernel, loop) if usable(kernel, loop, _COLUMN, "columnWidth") else None
         if phases is None or not apart(loop, phases.calls, phases.names):
             continue
         f = loop.block.function
@@ -239,7 +151,7 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
             text += f" {head} {{ {' '.join(phases.set_up)} {phases.rest}"
         else:
             text += ended(kernel, loop)
-        whole = f"{{ {_rows(loop)} if ({' && '.join(conditions)}) {{ {text} }} else {{ {whole} }} }}"
+        whole = f"{{ {rows_of(loop)} if ({' && '.join(conditions)}) {{ {text} }} else {{ {whole} }} }}"
         site = kernel.site(f, loop.node)
         instructions = ", ".join(dict.fromkeys(c.name for c in phases.calls))
         change = f"rows of {f.name} are repeats of {instructions} where their strides allow"
@@ -339,7 +251,7 @@ def apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> boo
     """Does no row read or write what another row writes? Then the order of rows and instructions may change."""
     if any(not c.args for c in calls):
         return False
-    written = {_target(c) for c in calls}
+    written = {target(c) for c in calls}
     places: dict[str, set[AffinePlace | None]] = {}
     for call in calls:
         for a in call.args:
@@ -356,7 +268,7 @@ def _repeated(
     tensors = 3 if call.name in _OF_THREE else 2
     if len(call.args) != (3 if call.name in UNARY else 4) or "," in call.template:
         return None
-    count, kind = call.args[-1], types.get(_target(call))
+    count, kind = call.args[-1], types.get(target(call))
     places = [affine(a, loop.name, loop.first, names) for a in call.args[:tensors]]
     still = [a for a, p in zip(call.args[:tensors], places, strict=True) if p is None]
     still += [*call.args[tensors:], loop.bound, loop.first]
