@@ -40,6 +40,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "loaded_or_cast": torch.sigmoid,
     "mean_of_squares": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
+    "repeated_row": lambda x, g: (x - g) * g,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
