@@ -98,12 +98,7 @@ def _spread(kernel: KernelProgram, block: Block, i: int, call: ApiCall) -> _Spre
 def _repeated(kernel: KernelProgram, block: Block, i: int) -> _Spread | None:
     """A loop that copies one row behind the other, perhaps where there is more than one."""
     node = block.steps[i].node
-    inner = node.child_by_field_name("consequence") if node.type == "if_statement" else None
-    only = inner.named_children[0] if inner is not None and inner.named_child_count == 1 else None
-    whole = node.child_by_field_name("alternative") is None
-    loop_node = node if node.type == "for_statement" else only if whole else None
-    if loop_node is None or loop_node.type != "for_statement":
-        return None
+    loop_node = _only_loop(node)
     loop = next((n for n in counted_loops(kernel) if n.node == loop_node), None)
     turn = turn_of(kernel, loop) if loop is not None and (loop.first, loop.step) == ("0", "1") else None
     if loop is None or turn is None or turn[1] or len(turn[2]) != 1 or not copies(turn[2][0]):
@@ -119,6 +114,14 @@ def _repeated(kernel: KernelProgram, block: Block, i: int) -> _Spread | None:
     starts = sorted(n.start_byte for n in walk(block.function.body) if n.type in LOOPS)
     name = f"rowsRepeated{starts.index(loop_node.start_byte) + 1}"
     return _Spread(node, place.tensor, source, users, loop.bound, width, kind, name)
+
+
+def _only_loop(node: Node) -> Node | None:
+    """A loop, or the one that is all a choice without another side has."""
+    if node.type == "if_statement" and node.child_by_field_name("alternative") is None:
+        inner = node.child_by_field_name("consequence")
+        node = inner.named_children[0] if inner is not None and inner.named_child_count == 1 else node
+    return node if node.type == "for_statement" else None
 
 
 def _bare(text: str) -> str:
