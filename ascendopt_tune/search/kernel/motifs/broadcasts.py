@@ -101,7 +101,7 @@ def _repeated(kernel: KernelProgram, block: Block, i: int) -> _Spread | None:
     loop_node = _only_loop(node)
     loop = next((n for n in counted_loops(kernel) if n.node == loop_node), None)
     turn = turn_of(kernel, loop) if loop is not None and (loop.first, loop.step) == ("0", "1") else None
-    if loop is None or turn is None or turn[1] or len(turn[2]) != 1 or not copies(turn[2][0]):
+    if loop_node is None or loop is None or turn is None or turn[1] or len(turn[2]) != 1 or not copies(turn[2][0]):
         return None
     names, _, (copy,) = turn
     place, width, source = affine(copy.args[0], loop.name, "0", names), copy.args[-1], copy.args[1]
