@@ -398,10 +398,15 @@ SPREAD = """void f(LocalTensor<{kind}>& x, LocalTensor<{kind}>& m) {{
         ({"used": "Mul(x, x, m, size); Exp(m, x, size);"}, "if (rowsInPlace1) { Brcb(m, v,"),
         ({"used": "Sub(x, m, x, size);"}, ""),  # the first operand of a difference is no value a row
         ({"used": "Mul(m, x, m, size);"}, "Brcb(work.template ReinterpretCast<float>(), v,"),  # not where it is written
-        ({"used": "if (b) { Mul(x, x, m, size); } else { Mul(y, x, m, size); }"}, "else { if (rowsInPlace1)"),
+        ({"used": "if (b) { Mul(x, x, m, size); } else { Mul(y, x, m, size); }"}, "else { if (rowsInPlace1 &&"),
         ({"used": "Help(x); Mul(x, x, m, size);"}, "Mul(x[column], x[column], m,"),
         ({"used": "Mul(x, x, m, size); if (b) { Abs(m, x, size); Add(x, x, m, size); }"}, "Mul(x[column], x[column],"),
         ({"used": "Help(v); Mul(x, x, m, size);"}, ""),  # the values may be others
+        (
+            {"used": "Mul(x, x, m, size); LocalTensor<half> h = m.ReinterpretCast<half>(); Cast(h, x, r, n);"},
+            "Brcb(m, v,",
+        ),
+        ({"used": "Mul(x, x, m, size); LocalTensor<half> h = m.ReinterpretCast<half>(); Exp(x, h, n);"}, ""),
         ({"used": "Mul(x, x, m, size); if (b) { Abs(m, x, size); } Add(x, x, m, size);"}, ""),
         ({"used": "for (;;) { Mul(x, x, m, size); }"}, ""),
         ({"used": "Mul(x, x, m, size); Exp(x, m, size);"}, ""),  # the matrix is needed
@@ -429,7 +434,7 @@ REPEATED = """void f(LocalTensor<float>& x, LocalTensor<float>& m) {{
 @pytest.mark.parametrize(
     ("holes", "found"),
     [
-        ({}, "if (rowsRepeated1) { for (int64_t column = 0; column < static_cast<int64_t>(width)"),
+        ({}, "else if (rowsRepeated1) { for (int64_t row = 0; row < static_cast<int64_t>(rows); row++) { Mul(x[row *"),
         ({}, "Mul(x[column], x[column], v[column],"),
         ({"copy": "Adds(m[at], m, 0.0f, width);"}, "Mul(x[column], x[column], m[column],"),  # its first row is the row
         ({"copy": "DataCopy(m[e * width], v, width);"}, "Mul(x[column], x[column], v[column],"),
@@ -445,6 +450,31 @@ def test_a_row_is_not_repeated(holes: dict[str, str], found: str) -> None:
     rewritten = [t for t in after("merged-rows", REPEATED.format(**{**given, **holes})) if "rowsRepeated" in t]
     assert len(rewritten) == bool(found)
     assert all(found in text for text in rewritten)
+
+
+COPIED = """void f(LocalTensor<float>& x, LocalTensor<float>& m) {{
+  SetMaskCount();
+  SetVectorMask<float, MaskMode::{mode}>(width);
+  Copy<float, false>(m, v, MASK_PLACEHOLDER, rows, {{1, {blocks}, static_cast<uint16_t>(width / 8), {repeats}}});
+  SetMaskNorm();
+  ResetMask();
+  Mul(x, x, m, width * rows);
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "blocks", "repeats", "found"),
+    [
+        ("COUNTER", "1", "0", "Mul(x[column], x[column], v[column],"),
+        ("COUNTER", "0", "1", "Mul(x[column], x[column], v, static"),
+        ("COUNTER", "1", "8", ""),  # a matrix
+        ("NORMAL", "1", "0", ""),
+    ],
+)
+def test_a_copied_row_is_not_repeated(mode: str, blocks: str, repeats: str, found: str) -> None:
+    rewritten = after("merged-rows", COPIED.format(mode=mode, blocks=blocks, repeats=repeats))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "if (!rowsCopied1)" in text for text in rewritten)
 
 
 def test_matrices_of_one_function_have_names_of_their_own() -> None:

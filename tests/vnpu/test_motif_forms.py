@@ -33,6 +33,7 @@ _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "added_then_copied": lambda a, b: a + 3 * b,
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "copied_rows": lambda x, g, s: x * g / s[:, None],
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
     "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
     "filled_constants": lambda x: torch.where(x > 1, x / 3, -1.0),
@@ -48,7 +49,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
 }
-DOMAINS = {"spread_values": "s=0.5:4"}
+DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
 
 
 @pytest.fixture(scope="module")

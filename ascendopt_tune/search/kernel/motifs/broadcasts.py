@@ -54,6 +54,8 @@ def rows_in_place(kernel: KernelProgram) -> Iterator[Change]:
             call = step.call
             if call is not None and call.name in _CALLS and step.node.type == "expression_statement":
                 found = _spread(kernel, block, i, call)
+            elif call is not None and call.name == "Copy":
+                found = _copied_rows(kernel, block, i, call)
             else:
                 found = _repeated(kernel, block, i)
             if found is None:
@@ -93,6 +95,28 @@ def _spread(kernel: KernelProgram, block: Block, i: int, call: ApiCall) -> _Spre
     starts = sorted(c.node.start_byte for c in kernel.calls_of(call.function) if c.name in _CALLS)
     name = f"rowsInPlace{starts.index(call.node.start_byte) + 1}"
     return _Spread(call.statement, matrix, source, users, rows, width, kind, name, blocks, call)
+
+
+def _copied_rows(kernel: KernelProgram, block: Block, i: int, call: ApiCall) -> _Spread | None:
+    """``Copy(m, v, MASK_PLACEHOLDER, rows, {1, 1, apart, 0})`` of as many elements as a mask of counts says, or of the
+    first element of a block a row, ``{1, 0, apart, 1}``."""
+    strides = re.fullmatch(r"(?:\w+)?\{(.*)\}", call.args[4], re.DOTALL) if len(call.args) == 5 else None
+    parts = listed(strides[1]) if strides is not None else []
+    if len(parts) != 4 or "PLACEHOLDER" not in call.args[2] or call.statement is None:
+        return None
+    if (parts[0], parts[1], parts[3]) not in (("1", "1", "0"), ("1", "0", "1")):
+        return None
+    masks = (s.call for s in reversed(block.steps[:i]) if s.call is not None and s.call.name == "SetVectorMask")
+    mask = next(masks, None)
+    width = mask.args[-1] if mask is not None and "COUNTER" in mask.template and mask.args else ""
+    users = _users(kernel, block, i, *call.args[:2]) if width else ()
+    kind = call.template.strip("<> ").partition(",")[0]
+    if not users or not kind or "int" in kind or _bare(width) not in _bare(parts[2]):
+        return None
+    starts = sorted(c.node.start_byte for c in kernel.calls_of(call.function) if c.name == "Copy")
+    name = f"rowsCopied{starts.index(call.node.start_byte) + 1}"
+    blocks = call.args[1] if parts[1] == "0" else ""
+    return _Spread(call.statement, call.args[0], call.args[1], users, call.args[3], width, kind, name, blocks)
 
 
 def _repeated(kernel: KernelProgram, block: Block, i: int) -> _Spread | None:
@@ -152,7 +176,7 @@ def _users(kernel: KernelProgram, block: Block, i: int, matrix: str, source: str
         call = step.call
         if root(matrix) not in names:
             changed = changed or _changes(kernel, block, step, root(source))
-        elif call is not None and users and _taken_anew(kernel, call, matrix):
+        elif users and _ends(kernel, block, i, step, matrix):
             return tuple(users)
         elif changed:
             return ()
@@ -170,6 +194,24 @@ def _users(kernel: KernelProgram, block: Block, i: int, matrix: str, source: str
                 return ()
             users += inside
     return tuple(users)
+
+
+def _ends(kernel: KernelProgram, block: Block, i: int, step: BlockStep, matrix: str) -> bool:
+    """Does the matrix hold something else behind the statement?"""
+    anew = step.call is not None and _taken_anew(kernel, step.call, matrix)
+    return anew or _renamed(kernel, block, i, step, matrix)
+
+
+def _renamed(kernel: KernelProgram, block: Block, i: int, view: BlockStep, matrix: str) -> bool:
+    """Is it a view of the matrix that is written anew before anything reads it, and the matrix not named behind?"""
+    path = block.function.path
+    found = re.match(r"[\w:\s<>,&]*?\b(\w+)\s*=", kernel.text(path, view.node))
+    if view.node.type != "declaration" or found is None:
+        return False
+    behind = [s for s in block.steps[i + 1 :] if s.node.start_byte > view.node.start_byte]
+    named = [s.call for s in behind if found[1] in _WORD.findall(kernel.text(path, s.node))]
+    again = any(root(matrix) in _WORD.findall(kernel.text(path, s.node)) for s in behind)
+    return bool(named) and named[0] is not None and not again and _taken_anew(kernel, named[0], found[1])
 
 
 def _changes(kernel: KernelProgram, block: Block, step: BlockStep, source: str) -> bool:
@@ -243,23 +285,57 @@ def _first(kernel: KernelProgram, block: Block, found: _Spread) -> str:
 
 
 def _second(kernel: KernelProgram, found: _Spread, used: ApiCall) -> str:
-    """The instruction a column of 256 bytes, the rows its repeats."""
-    matrix = found.matrix
-    spread = found.blocks or found.source
-    at = "" if found.blocks else "[column]"
-    apart = f"static_cast<uint8_t>(static_cast<int64_t>({found.width}) * sizeof({found.kind}) / 32)"
-    blocks, repeats = ("0", "1") if found.blocks else ("1", "0")
-    width, rows = f"static_cast<int64_t>({found.width})", f"static_cast<uint8_t>({found.rows})"
-    lanes = f"256 / static_cast<int64_t>(sizeof({found.kind}))"
-    left = f"const int64_t columnWidth = {width} - column < {lanes} ? {width} - column : {lanes};"
-    mask = "static_cast<uint64_t>(columnWidth)"
+    """The instruction a column of 256 bytes, its repeats rows, or a row, its repeats columns: as there are more."""
+    by_column, by_row = _by_column(found, used), _by_row(found, used)
+    width, lanes = f"static_cast<int64_t>({found.width})", _lanes(found)
+    rows = f"static_cast<int64_t>({found.rows})"
+    whole = f"{kernel.text(used.path, used.node)};"
+    return (
+        f"if ({found.name} && {width} <= {rows} * ({lanes})) {{ {by_column} }} "
+        f"else if ({found.name}) {{ {by_row} }} else {{ {whole} }}"
+    )
+
+
+def _lanes(found: _Spread) -> str:
+    return f"256 / static_cast<int64_t>(sizeof({found.kind}))"
+
+
+def _strided(
+    found: _Spread, used: ApiCall, at: tuple[str, str], mask: str, repeats: str, apart: tuple[str, str]
+) -> str:
+    """``at``: where operands begin, and what is spread; ``apart``: blocks from repeat to repeat of these."""
+    spread, blocks = f"{found.blocks or found.source}{at[1]}", "0" if found.blocks else "1"
     if used.name == "Axpy":
-        operands = [f"{used.args[0]}[column]", f"{spread}{at}", used.args[2]]
-        params = f"AscendC::UnaryRepeatParams(1, {blocks}, {apart}, {repeats})"
+        operands = [f"{used.args[0]}{at[0]}", spread, used.args[2]]
+        params = f"AscendC::UnaryRepeatParams(1, {blocks}, {apart[0]}, {apart[1]})"
     else:
-        other = used.args[1] if used.args[2] == matrix else used.args[2]
-        operands = [f"{used.args[0]}[column]", f"{other}[column]", f"{spread}{at}"]
-        params = f"AscendC::BinaryRepeatParams(1, 1, {blocks}, {apart}, {apart}, {repeats})"
-    one = used.spelled(used.name, *operands, mask, rows, params)
-    turn = f"for (int64_t column = 0; column < {width}; column += {lanes}) {{ {left} {one}; }}"
-    return f"if ({found.name}) {{ {turn} }} else {{ {kernel.text(used.path, used.node)}; }}"
+        other = used.args[1] if used.args[2] == found.matrix else used.args[2]
+        operands = [f"{used.args[0]}{at[0]}", f"{other}{at[0]}", spread]
+        params = f"AscendC::BinaryRepeatParams(1, 1, {blocks}, {apart[0]}, {apart[0]}, {apart[1]})"
+    counts = (f"static_cast<uint64_t>({mask})", f"static_cast<uint8_t>({repeats})")
+    return f"{used.spelled(used.name, *operands, *counts, params)};"
+
+
+def _by_column(found: _Spread, used: ApiCall) -> str:
+    width, lanes = f"static_cast<int64_t>({found.width})", _lanes(found)
+    apart = f"static_cast<uint8_t>({width} * sizeof({found.kind}) / 32)"
+    left = f"const int64_t columnWidth = {width} - column < {lanes} ? {width} - column : {lanes};"
+    at, repeats = ("[column]", "" if found.blocks else "[column]"), "1" if found.blocks else "0"
+    one = _strided(found, used, at, "columnWidth", found.rows, (apart, repeats))
+    return f"for (int64_t column = 0; column < {width}; column += {lanes}) {{ {left} {one} }}"
+
+
+def _by_row(found: _Spread, used: ApiCall) -> str:
+    width, lanes = f"static_cast<int64_t>({found.width})", f"({_lanes(found)})"
+    head = f"for (int64_t row = 0; row < static_cast<int64_t>({found.rows}); row++)"
+    if not found.blocks:
+        at = f"[row * {width}]"
+        args = [f"{used.args[0]}{at}", *(found.source if a == found.matrix else f"{a}{at}" for a in used.args[1:3])]
+        if used.name == "Axpy":
+            args = [f"{used.args[0]}{at}", found.source, used.args[2]]
+        return f"{head} {{ {used.spelled(used.name, *args, found.width)}; }}"
+    block = f"[row * (32 / static_cast<int64_t>(sizeof({found.kind})))]"
+    first = _strided(found, used, (f"[row * {width}]", block), lanes, f"{width} / {lanes}", ("8", "0"))
+    tail = (f"[row * {width} + {width} / {lanes} * {lanes}]", block)
+    rest = _strided(found, used, tail, f"{width} % {lanes}", "1", ("8", "0"))
+    return f"{head} {{ {first} if ({width} % {lanes} != 0) {{ {rest} }} }}"
