@@ -37,6 +37,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
     "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
     "filled_constants": lambda x: torch.where(x > 1, x / 3, -1.0),
+    "in_slices": lambda x: x.abs() - x * x,
     "kept_type": lambda x: 3 * torch.exp(x),
     "loaded_or_cast": torch.sigmoid,
     "mean_of_squares": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
