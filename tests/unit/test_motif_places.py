@@ -449,7 +449,18 @@ SPREAD = """void f(LocalTensor<{kind}>& x, LocalTensor<{kind}>& m) {{
         ({"source": "1, width", "axis": "0", "used": "Sub(x, x, m, size);"}, "Sub(x[column], x[column], v[column],"),
         ({"used": "Mul(x, x, m, size); Exp(m, x, size);"}, "if (rowsInPlace1) { Brcb(m, v,"),
         ({"used": "Sub(x, m, x, size);"}, ""),  # the first operand of a difference is no value a row
-        ({"used": "Mul(m, x, m, size);"}, ""),  # written over what is read
+        ({"used": "Mul(m, x, m, size);"}, "Brcb(work.template ReinterpretCast<float>(), v,"),  # not where it is written
+        ({"used": "if (b) { Mul(x, x, m, size); } else { Mul(y, x, m, size); }"}, "else { if (rowsInPlace1 &&"),
+        ({"used": "Help(x); Mul(x, x, m, size);"}, "Mul(x[column], x[column], m,"),
+        ({"used": "Mul(x, x, m, size); if (b) { Abs(m, x, size); Add(x, x, m, size); }"}, "Mul(x[column], x[column],"),
+        ({"used": "Help(v); Mul(x, x, m, size);"}, ""),  # the values may be others
+        (
+            {"used": "Mul(x, x, m, size); LocalTensor<half> h = m.ReinterpretCast<half>(); Cast(h, x, r, n);"},
+            "Brcb(m, v,",
+        ),
+        ({"used": "Mul(x, x, m, size); LocalTensor<half> h = m.ReinterpretCast<half>(); Exp(x, h, n);"}, ""),
+        ({"used": "Mul(x, x, m, size); if (b) { Abs(m, x, size); } Add(x, x, m, size);"}, ""),
+        ({"used": "for (;;) { Mul(x, x, m, size); }"}, ""),
         ({"used": "Mul(x, x, m, size); Exp(x, m, size);"}, ""),  # the matrix is needed
         ({"used": "Help(m); Mul(x, x, m, size);"}, ""),
         ({"source": "rows, width"}, ""),
@@ -464,6 +475,58 @@ def test_a_matrix_of_one_value_a_row_is_not_made(holes: dict[str, str], found: s
     for text in rewritten:
         assert found in text
         assert f"BroadCast<float, 2, {given['axis']}>(m, v, to, of, work);" in text  # where the shapes don't allow it
+
+
+REPEATED = """void f(LocalTensor<float>& x, LocalTensor<float>& m) {{
+  {guard} {{ for (int e = 0; e < rows; e++) {{ int at = e * width; PipeBarrier<PIPE_V>(); {copy} }} }}
+  {used}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "else if (rowsRepeated1) { for (int64_t row = 0; row < static_cast<int64_t>(rows); row++) { Mul(x[row *"),
+        ({}, "Mul(x[column], x[column], v[column],"),
+        ({"copy": "Adds(m[at], m, 0.0f, width);"}, "Mul(x[column], x[column], m[column],"),  # its first row is the row
+        ({"copy": "DataCopy(m[e * width], v, width);"}, "Mul(x[column], x[column], v[column],"),
+        ({"copy": "Muls(m[at], v, 2.0f, width);"}, ""),
+        ({"copy": "Muls(m[at], v, 1.0f, 64);"}, ""),  # rows with gaps
+        ({"copy": "Muls(m[at], v[at], 1.0f, width);"}, ""),  # not one row
+        ({"used": "Mul(x, x, m, size); Help(m);"}, ""),
+        ({"guard": "if (rows > 1) { Mul(x, x, m, size); }"}, ""),
+    ],
+)
+def test_a_row_is_not_repeated(holes: dict[str, str], found: str) -> None:
+    given = {"guard": "if (rows > 1)", "copy": "Muls(m[at], v, 1.0f, width);", "used": "Mul(x, x, m, size);"}
+    rewritten = [t for t in after("merged-rows", REPEATED.format(**{**given, **holes})) if "rowsRepeated" in t]
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+COPIED = """void f(LocalTensor<float>& x, LocalTensor<float>& m) {{
+  SetMaskCount();
+  SetVectorMask<float, MaskMode::{mode}>(width);
+  Copy<float, false>(m, v, MASK_PLACEHOLDER, rows, {{1, {blocks}, static_cast<uint16_t>(width / 8), {repeats}}});
+  SetMaskNorm();
+  ResetMask();
+  Mul(x, x, m, width * rows);
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "blocks", "repeats", "found"),
+    [
+        ("COUNTER", "1", "0", "Mul(x[column], x[column], v[column],"),
+        ("COUNTER", "0", "1", "Mul(x[column], x[column], v, static"),
+        ("COUNTER", "1", "8", ""),  # a matrix
+        ("NORMAL", "1", "0", ""),
+    ],
+)
+def test_a_copied_row_is_not_repeated(mode: str, blocks: str, repeats: str, found: str) -> None:
+    rewritten = after("merged-rows", COPIED.format(mode=mode, blocks=blocks, repeats=repeats))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "if (!rowsCopied1)" in text for text in rewritten)
 
 
 def test_matrices_of_one_function_have_names_of_their_own() -> None:

@@ -394,3 +394,40 @@ def test_one_value_in_front_of_a_loop() -> None:
     code = "struct K { void f(float c) { Duplicate(t, c, n); for (;;) { Exp(x, x, n); Div(y, x, t, n); } } };"
     assert ["Muls(y, x, 1 / (c), n);" in text for text in after("scalar-operand", code)] == [True]
     assert not after("scalar-operand", code.replace("Exp(x, x, n);", "c = 2 * c;"))
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+SLICES = """void f() {{
+  for (int i = 0; i < times; i++) {{
+    Mul(t, x[at], x[at], static_cast<int32_t>(length));
+    PipeBarrier<PIPE_V>();
+    {then}
+    at += {step};
+  }}
+}}"""
+_SUB = "Sub(y[at], t, x[at], (length));"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        (
+            {},
+            "x[at], (times) * (static_cast<int32_t>(length))); PipeBarrier<PIPE_V>(); Sub(y[at], y[at]",
+        ),
+        ({}, "at += (times) * (length); }"),
+        ({"then": f"Muls(t, t, s, length); {_SUB}"}, "Muls(y[at], y[at], s, (times)"),
+        ({"then": "Sub(y[at], t, x[at], 64);"}, ""),
+        ({"then": "Sub(x[at], t, x[at], length);"}, ""),  # read where the slice would be made
+        ({"then": "Axpy(y[at], t, s, length);"}, ""),
+        ({"then": f"{_SUB} Abs(z, z, length);"}, ""),  # the same slice in every turn
+        ({"then": "Add(acc, acc, t, length);"}, ""),
+        ({"then": f"{_SUB} Help();"}, ""),
+        ({"step": "64"}, ""),
+    ],
+)
+def test_slices_are_worked_on_at_once(holes: dict[str, str], found: str) -> None:
+    rewritten = after("merged-rows", SLICES.format(**{"then": _SUB, "step": "length", **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)

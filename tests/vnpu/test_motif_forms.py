@@ -35,16 +35,19 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "cleared_by_one": lambda x: x.sum(0),
     "columns_of_values": lambda g: g[None].expand(160, 48),
+    "copied_rows": lambda x, g, s: x * g / s[:, None],
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
     "factor_of_row": lambda x, s: x * s[:, None] + s[:, None],
     "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
     "filled_constants": lambda x: torch.where(x > 1, x / 3, -1.0),
+    "in_slices": lambda x: x.abs() - x * x,
     "kept_type": lambda x: 3 * torch.exp(x),
     "loaded_or_cast": torch.sigmoid,
     "lower_triangle": torch.tril,
     "mean_of_squares": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
+    "repeated_row": lambda x, g: (x - g) * g,
     "rest_by_element": lambda x: x * x,
     "row_for_all": lambda x, w: x * w,
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
@@ -58,6 +61,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "weights_a_row": lambda x, w, b: x * w + b,
 }
 DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
+DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from .broadcasts import rows_in_place
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
+from .slices import slices_at_once
 from .turns import ended, rows_as_repeats
 
 _OPERATOR = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Adds": "+", "Muls": "*"}
@@ -137,6 +138,7 @@ def _rows_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from _adjacent_rows(kernel)
     yield from (c for c in rows_as_repeats(kernel) if c.edits[0].start not in plain)
     yield from rows_in_place(kernel)
+    yield from (c for c in slices_at_once(kernel) if c.edits[0].start not in plain)
 
 
 def _adjacent_rows(kernel: KernelProgram) -> Iterator[Change]:
