@@ -377,7 +377,7 @@ def test_rows_are_found_behind_casts(index: str, found: str) -> None:
     assert all(found in text and "(static_cast<int64_t>(1)) * width" in text for text in rewritten)
 
 
-ROWS = """void f(LocalTensor<T>& to, uint32_t one) {{
+COPIED_ROWS = """void f(LocalTensor<T>& to, uint32_t one) {{
   int64_t from = first, at = 0;
   DataCopyExtParams one{{1, n * sizeof(T), 0, 0, 0}};
   DataCopyParams many{{rows, 4, 0, 0}};
@@ -424,7 +424,7 @@ GlobalTensor<T> gm;"""
     ],
 )
 def test_rows_a_turn_are_one_copy(turn: str, found: list[str]) -> None:
-    rewritten = after("strided-copy", ROWS.replace("{turn}", turn).replace("{{", "{").replace("}}", "}"))
+    rewritten = after("strided-copy", COPIED_ROWS.replace("{turn}", turn).replace("{{", "{").replace("}}", "}"))
     assert len(rewritten) == bool(found)
     assert all(part in text for text in rewritten for part in found)
 
