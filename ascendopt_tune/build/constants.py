@@ -25,19 +25,53 @@ _CODES = {
     "bool": "?", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int32_t": "i", "uint32_t": "I",
     "int64_t": "q", "uint64_t": "Q", "float": "f", "double": "d",
 }  # fmt: skip
+#: Bytes of a number of each type.
+NUMBERS = {name: struct.calcsize(code) for name, code in _CODES.items()}
+# The kernel's own structs are known by what it calls them: their bytes are read as the compiler lays them out.
 _MACROS = """\
 #undef GET_TILING_DATA_WITH_STRUCT
 #undef GET_TILING_DATA_MEMBER
-template <typename S>
-__aicore__ inline void AotTilingConstants(S& to, GM_ADDR from) {
-  AOT_LOAD_TILING(&to, from, sizeof(S));
+static constexpr unsigned char aot_tiling_bytes[] = {%(bytes)s};
+template <uint64_t N>
+struct AotBytes {
+  unsigned char at[N];
+};
+template <uint64_t N>
+constexpr AotBytes<N> AotFirstBytes() {
+  AotBytes<N> out{};
+  for (uint64_t i = 0; i < N; i++) out.at[i] = aot_tiling_bytes[i];
+  return out;
 }
-%s#define GET_TILING_DATA_WITH_STRUCT(S, name, tiling) \\
+constexpr bool AotIsAnyOf(const char*) { return false; }
+template <typename... Names>
+constexpr bool AotIsAnyOf(const char* name, const char* first, Names... others) {
+  const char* at = name;
+  while (*at != 0 && *at == *first) ++at, ++first;
+  return *at == *first || AotIsAnyOf(name, others...);
+}
+constexpr const char* AotUnqualified(const char* name) {
+  const char* found = name;
+  for (; *name != 0; ++name) {
+    if (*name == ':') found = name + 1;
+  }
+  return found;
+}
+#define AOT_IS_PLAIN(S) AotIsAnyOf(AotUnqualified(#S)%(plain)s)
+template <bool plain, typename S>
+__aicore__ inline void AotTilingConstants(S& to, GM_ADDR from) {
+  if constexpr (plain && sizeof(S) <= sizeof(aot_tiling_bytes)) {
+    constexpr S all = __builtin_bit_cast(S, AotFirstBytes<sizeof(S)>());
+    to = all;
+  } else {
+    AOT_LOAD_TILING(&to, from, sizeof(S));
+  }
+}
+%(fills)s#define GET_TILING_DATA_WITH_STRUCT(S, name, tiling) \\
   S name;                                            \\
-  AotTilingConstants(name, tiling)
-#define GET_TILING_DATA_MEMBER(S, member, name, tiling) \\
-  S aot_all_##name;                                     \\
-  AotTilingConstants(aot_all_##name, tiling);           \\
+  AotTilingConstants<AOT_IS_PLAIN(S)>(name, tiling)
+#define GET_TILING_DATA_MEMBER(S, member, name, tiling)         \\
+  S aot_all_##name;                                             \\
+  AotTilingConstants<AOT_IS_PLAIN(S)>(aot_all_##name, tiling);  \\
   auto& name = aot_all_##name.member
 """
 
@@ -47,10 +81,11 @@ def asked_for(sources: Iterable[str]) -> bool:
     return any(_ASKS.search(text) for text in sources)
 
 
-def tiling_constants(structs: Sequence[TilingStruct], data: bytes) -> str:
+def tiling_constants(structs: Sequence[TilingStruct], data: bytes, plain: Iterable[str] = ()) -> str:
     """The ``GET_TILING_DATA`` family for a kernel whose tiling data are ``data``; what has no constants is loaded.
 
-    ``structs``: those that the kernel knows by these layouts.
+    ``structs``: those that the kernel knows by these layouts. ``plain``: names of structs of its own that have nothing
+    but numbers in them (plain_structs.py).
     """
     known = {s.name: s for s in structs}
     fills = []
@@ -58,8 +93,11 @@ def tiling_constants(structs: Sequence[TilingStruct], data: bytes) -> str:
         lines = None if s.nested or s.size > len(data) else _assigned(s, known, data, 0, "to")
         if lines is not None:
             body = "".join(f"  {line}\n" for line in lines)
-            fills.append(f"__aicore__ inline void AotTilingConstants({s.name}& to, GM_ADDR) {{\n{body}}}\n")
-    return _MACROS % "".join(fills)
+            fills.append(
+                f"template <bool>\n__aicore__ inline void AotTilingConstants({s.name}& to, GM_ADDR) {{\n{body}}}\n"
+            )
+    names = "".join(f', "{name}"' for name in sorted(plain))
+    return _MACROS % {"bytes": ", ".join(map(str, data or b"\0")), "plain": names, "fills": "".join(fills)}
 
 
 def _assigned(

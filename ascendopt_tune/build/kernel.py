@@ -8,7 +8,7 @@ It defines the dtype and format macros of the column, declares the tiling data c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ..nouns.operator import Operator, Pair, Signature
 from ..sources.project import parameters_of, template_parameters
 from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
+from .plain_structs import plain_structs
 
 _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
@@ -39,6 +40,7 @@ _TYPES_OF_DTYPES = "".join(
 _LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
 _RUNTIME = re.compile(r"\baclrt[A-Z]\w*\s*\(")
 _RUNTIME_HEADER = re.compile(r"^\s*#\s*include\s*[<\"]acl/", re.MULTILINE)
+_DEFAULT = re.compile(r"\bREGISTER_TILING_DEFAULT\(\s*([\w:]+)\s*\)")
 _STRUCT = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?(\w+)\s*\{")
 _HOST_CODE = """\
 #define AOT_HOST_LAUNCH(...) ((void)0)
@@ -190,6 +192,13 @@ def _block_around(text: str, place: int) -> tuple[int, int]:
     return (start + 1, end - 1) if depth < 0 and text[start] == "{" else (place, place)
 
 
+def _plain(kernel: Mapping[str, str]) -> frozenset[str]:
+    """What the kernel calls structs of its own that may be constants: their names, and the default's, if it is one."""
+    plain = plain_structs(kernel)
+    defaults = {m[1].rpartition("::")[2] for text in kernel.values() for m in _DEFAULT.finditer(text)}
+    return plain | ({"AotTilingDefault"} if defaults and defaults <= plain else frozenset())
+
+
 def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> None:
     """Writes a pair's files below ``work_dir``; compiler messages name the user's own paths and lines."""
     real = dict(operator.shared_sources)
@@ -240,7 +249,7 @@ def kernel_unit(
     constant = tiling is not None and asked_for(pair.kernel.values()) and not by_values
     head += [TILING_MACROS, *([] if constant else [_RESERVED]), *_tiling_classes(told, key)]
     if tiling is not None and constant:
-        head += [tiling_constants(told, tiling.data), _RESERVED]
+        head += [tiling_constants(told, tiling.data, _plain(pair.kernel)), _RESERVED]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")

@@ -13,6 +13,7 @@ import pytest
 
 from ascendopt_tune.build.constants import ASKED, asked_for, tiling_constants
 from ascendopt_tune.build.host_signature import TilingField, TilingStruct
+from ascendopt_tune.build.plain_structs import plain_structs
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
@@ -132,3 +133,81 @@ def test_values_are_those_of_the_data() -> None:
 def test_what_has_no_constant_is_loaded(s: TilingStruct) -> None:
     data = struct.pack("<f", math.nan).ljust(72, b"\0")
     assert f"AotTilingConstants({s.name}& to, GM_ADDR)" not in tiling_constants([s], data)
+
+
+# -- a struct that both programs include -------------------------------------------------------------------------------
+
+OWN = """\
+#pragma once
+#include <cstdint>
+constexpr uint32_t PLACES = 2;
+namespace grown {{
+struct Ends {{ uint32_t last; }};
+struct GrowScaleTilingData {{
+  uint32_t tiles = 0;  // of all
+  uint32_t tileLength{more};
+  double factors[PLACES];
+  Ends ends;
+}};
+}}
+"""
+
+
+def shared_struct(root: Path, more: str, loads: str) -> Operator:
+    """The one-core operator with a plain struct of the kernel's for its tiling data."""
+    folder = one_core.write(root)
+    (folder / "op_kernel/data.h").write_text(OWN.format(more=more))
+    (folder / "op_host/grow_scale_tiling.h").write_text('#include "../op_kernel/data.h"\n')
+    host = (folder / "op_host/grow_scale.cpp").read_text()
+    for old, new in (
+        ("GrowScaleTilingData tiling;", "auto& tiling = *context->GetTilingData<grown::GrowScaleTilingData>();"),
+        ("tiling.set_tiles(tiles)", "tiling.tiles = tiles"),
+        ("tiling.set_tileLength(tile)", "tiling.tileLength = tile"),
+        ("tiling.set_lastLength(", "tiling.ends.last = ("),
+    ):
+        assert old in host
+        host = host.replace(old, new)
+    lines = [line for line in host.split("\n") if "SaveToBuffer" not in line and "SetDataSize" not in line]
+    (folder / "op_host/grow_scale.cpp").write_text("\n".join(lines))
+    kernel = one_core.kernel().replace(LOADED, loads).replace("data.lastLength", "data.ends.last")
+    (folder / KERNEL).write_text(f'#include "data.h"\nusing grown::GrowScaleTilingData;\n{kernel}')
+    return load_project(folder)
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        "GET_TILING_DATA_WITH_STRUCT(grown::GrowScaleTilingData, data, tiling);",
+        f"REGISTER_TILING_DEFAULT(grown::GrowScaleTilingData); {LOADED}",
+    ],
+)
+def test_a_plain_struct_of_the_kernels_own_becomes_constants(tmp_path: Path, evaluator: Evaluator, loads: str) -> None:
+    operator = shared_struct(tmp_path, "", loads)
+    base = operator.baseline
+    numbers = "8, 512, {}, {416}"  # of 4000 elements
+    by_hand = with_kernel(base, base.kernel[KERNEL].replace(loads, f"grown::GrowScaleTilingData data{{{numbers}}};"))
+    slow, ours, hand = times(evaluator, operator, [base, optimized(operator), by_hand], 4000)
+    assert ours == pytest.approx(hand, rel=1e-3)
+    assert ours < slow
+
+
+@pytest.mark.parametrize(
+    ("struct", "plain"),
+    [
+        ("struct S { uint32_t a; std::int64_t b = 3; float c[16]; };", {"S"}),
+        ("struct S { uint32_t a; float c[17]; };", set()),  # a long list
+        ("struct S { uint32_t a; float c[UNKNOWN]; };", set()),
+        ("#define FEW 4\nstruct S { uint32_t c[FEW]; };", {"S"}),
+        ("struct S { uint8_t* a; };", set()),
+        ("struct S { uint32_t a : 3; };", set()),
+        ("struct S { uint32_t a; void Set() {} };", set()),
+        ("struct S : B { uint32_t a; };", set()),
+        ("struct S { TCubeTiling a; };", set()),
+        ("struct S { I a; }; struct I { bool x; };", {"S", "I"}),
+        ("struct S { I a[2]; }; struct I { bool x; };", {"I"}),
+        ("namespace A { struct S { bool x; }; } namespace B { struct S { int8_t x; }; }", set()),  # which one?
+        ("struct S {};", set()),
+    ],
+)
+def test_which_structs_are_plain(struct: str, plain: set[str]) -> None:
+    assert plain_structs({"k.h": struct}) == plain

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 
 from ....build.constants import ASKED, LONGEST
+from ....build.plain_structs import plain_structs
 from ....sources.cpp import Edit
 from .kernel_program import KernelProgram
 from .motif import Change, Motif
 
 _LOADS = re.compile(r"\bGET_TILING_DATA(?:_WITH_STRUCT|_MEMBER)?\s*\(")
+_OWN = re.compile(r"\b(?:GET_TILING_DATA(?:_WITH_STRUCT|_MEMBER)|REGISTER_TILING_DEFAULT)\s*\(\s*([\w:]+)")
 _STRUCT = re.compile(r"\bBEGIN_TILING_DATA_DEF\s*\(\s*\w+\s*\)(.*?)\bEND_TILING_DATA_DEF\b", re.DOTALL)
 _LIST = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\(\s*(\w+)\s*,\s*(\w+)\s*,")
 _FIELD = re.compile(r"\bTILING_DATA_FIELD_DEF\w*\s*\(")
@@ -33,9 +35,10 @@ def _in_memory(kernel: KernelProgram, struct: str) -> bool:
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     structs = [found for text in kernel.tiling.values() for found in _STRUCT.findall(text) if _FIELD.search(found)]
-    if not any(not _in_memory(kernel, s) for s in structs):
-        return
     texts = kernel.files.values()
+    own = {m[1].rpartition("::")[2] for text in texts for m in _OWN.finditer(text)}
+    if all(_in_memory(kernel, s) for s in structs) and not own & plain_structs(kernel.files):
+        return
     if any(_LINE.search(text) for text in texts) or not any(_LOADS.search(text) for text in texts):
         return  # often by a macro, which the syntax tree doesn't look into
     for path, text in sorted(kernel.files.items()):
