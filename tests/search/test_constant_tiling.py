@@ -169,7 +169,7 @@ def shared_struct(root: Path, more: str, loads: str) -> Operator:
         host = host.replace(old, new)
     lines = [line for line in host.split("\n") if "SaveToBuffer" not in line and "SetDataSize" not in line]
     (folder / "op_host/grow_scale.cpp").write_text("\n".join(lines))
-    kernel = one_core.kernel().replace(LOADED, loads).replace("data.lastLength", "data.ends.last")
+    kernel = one_core.kernel().replace(LOADED, loads).replace(".lastLength", ".ends.last")
     (folder / KERNEL).write_text(f'#include "data.h"\nusing grown::GrowScaleTilingData;\n{kernel}')
     return load_project(folder)
 
