@@ -35,9 +35,14 @@ _LAUNCH = re.compile(rb"<<<[^;{}]*?>>>")  # ``kernel<<<blocks, l2, stream>>>(x)`
 _TO_MEMBER = re.compile(rb"->(\*)\w+\s*\)")  # ``(object->*method)(...)``
 # AscendC's conditions about the kind of core, which have their parentheses in the macro.
 _KIND_OF_CORE = re.compile(rb"\bif(?:[ \t]+constexpr)?\s+(?:AscendC::)?(ASCEND_IS_(?:NOT_)?AI[CV])\b")
+# ``OP_CHECK_IF(GetPlatform(context, cores) != OK, OP_LOGE(...), return FAILED)``: what it asks is done all the same.
+_ASKS = re.compile(rb"\w*(?:CHECK|_IF)\w*")
+_DEFINED = re.compile(rb"\b([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:const\s*)?\{")
+_OWN_CALL = re.compile(rb"(?<![\w.>:])([A-Za-z_]\w*)\s*\(")
 _DECLARES = re.compile(rb"\s*[A-Za-z~]")  # behind a macro on a line of its own: a template's head, where it runs
 _CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+_COMMA = re.compile(_SKIP.pattern + rb"|[(){}\[\],]", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.|\\\r?\n)*", re.MULTILINE)
 _SPACES = bytes(0x0A if byte == 0x0A else 0x20 for byte in range(256))  # each byte's place, line breaks as they are
@@ -119,6 +124,17 @@ def _closing(data: bytearray, opening: int) -> int:
     return -1
 
 
+def _asked(data: bytearray, opening: int, end: int) -> tuple[int, int] | None:
+    """The first argument of a call whose parentheses are at ``opening`` and in front of ``end``; None if it is the only
+    one."""
+    depth = 0
+    for found in _COMMA.finditer(data, opening, end):
+        depth += {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}.get(found.group(), 0)
+        if depth == 1 and found.group() == b",":
+            return opening + 1, found.start()
+    return None
+
+
 def _blank(data: bytearray, start: int, end: int) -> None:
     data[start:end] = data[start:end].translate(_SPACES)
 
@@ -134,6 +150,21 @@ def _starts_statement(data: bytearray, at: int, directive_ends: Sequence[int]) -
         or (data[solid - 1] in b")" and b"\n" in data[solid:at])
         or (last > 0 and directive_ends[last - 1] >= solid)
     )
+
+
+def _blank_macro(out: bytearray, start: int, opening: int, end: int, defined: set[bytes]) -> None:
+    """The macro call without what it does; what it asks first stays, where that calls one of the ``defined``."""
+    asked = _asked(out, opening, end) if defined else None
+    if asked is not None and defined.intersection(_OWN_CALL.findall(out, *asked)):
+        _blank(out, start, asked[0])
+        out[asked[1]] = 0x3B  # a statement of its own
+        _blank(out, asked[1] + 1, end)
+        return
+    _blank(out, start, end)
+    # A macro whose value is used (`IMPL_OP(X).Tiling(f);`) is no whole statement: the rest would be left hanging.
+    rest = _CONTINUED.match(out, end)
+    if rest:
+        _blank(out, end, rest.end())
 
 
 def _without_macros(data: bytes) -> bytes:
@@ -156,6 +187,7 @@ def _without_macros(data: bytes) -> bytes:
         out[found.start(1)], out[found.end(1) - 1] = b"()"
     directives = [m.span() for m in _DIRECTIVE.finditer(out)]
     starts, ends = [a for a, _ in directives], [b for _, b in directives]
+    defined = set(_DEFINED.findall(bytes(out))) - {b"if", b"for", b"while", b"switch"}
     for found in _MACRO.finditer(bytes(out)):
         start, opening = found.start(1), found.start(2)
         before = bisect_right(starts, start)
@@ -170,11 +202,7 @@ def _without_macros(data: bytes) -> bytes:
         end = found.end() if bare else _closing(out, opening)
         if end < 0:
             continue
-        _blank(out, start, end)
-        # A macro whose value is used (`IMPL_OP(X).Tiling(f);`) is no whole statement: the rest would be left hanging.
-        rest = _CONTINUED.match(out, end)
-        if rest:
-            _blank(out, end, rest.end())
+        _blank_macro(out, start, opening, end, defined if _ASKS.fullmatch(found.group(1)) else set())
     return bytes(out)
 
 

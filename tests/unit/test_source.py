@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.sources.cpp import breaks_syntax, parse, program_of, syntax_errors
 
 TILING = """
@@ -59,3 +60,28 @@ def test_other_numbers_break_nothing(first: int, second: int) -> None:
     changed = TILING.replace("24", str(second)).replace("196608", str(first))
     assert not breaks_syntax({"add.cpp": TILING}, {"add.cpp": changed})
     assert syntax_errors(parse("add.cpp", changed)) == 0
+
+
+CHECKED = """
+static bool Platform(gert::TilingContext* context, int64_t& cores) { cores = context->Cores(); return cores > 0; }
+static void Tiling(gert::TilingContext* context) {
+  int64_t cores = 0;
+  OP_CHECK_IF(Platform(context, cores) != true, OP_LOGE(context, "none, (at all"), return);
+  OP_CHECK_IF(cores == 0, OP_LOGE(context, "none"), return);
+  OP_LOGI(Platform(context, cores), 3);
+}
+"""
+
+
+def test_what_a_check_asks_of_the_files_own_functions_is_done() -> None:
+    source = parse("add.cpp", CHECKED)
+    assert syntax_errors(source) == 0
+    tiling = program_of({"add.cpp": CHECKED}).functions[1]
+    statements = [source.text(n) for n in tiling.body.named_children if n.named_children]
+    assert statements == ["int64_t cores = 0;", "Platform(context, cores) != true,"]  # the check's comma ends it
+
+
+def test_flow_goes_through_checks() -> None:
+    host = CHECKED.replace("OP_LOGI(Platform(context, cores), 3);", "context->SetBlockDim(cores);")
+    host = host.replace("context->Cores()", "PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAiv()")
+    assert [site.name for site in synthesize({"add.cpp": host}).of_purpose("core_count")] == ["cores"]

@@ -209,6 +209,8 @@ def _births(flow: Flow, sites: _Sites) -> None:
     text = flow.program.text
     seen: set[tuple[str, int]] = set()
     with_sinks = {flow.scope(s.function) for s in flow.sinks}
+    # What a callee may write to can't be wrapped.
+    taken = {(d.path, d.value.start_byte) for ds in flow.definitions.values() for d in ds if d.kind == "alias"}
     for key in list(flow.definitions):
         for d in flow.definitions[key]:
             reach = flow.reach.get(key, set())
@@ -228,6 +230,8 @@ def _births(flow: Flow, sites: _Sites) -> None:
                 sites.add(
                     "statement", "ub_size", d.path, d.value, _lvalue(flow, d), d.function, reach, None, after, weight
                 )
+            elif d.kind == "argument" and (d.path, d.value.start_byte) in taken:
+                continue
             elif d.kind in ("init", "assign", "argument") and tags in ({"core"}, {"ub"}) and _enters(flow, d):
                 seen.add((d.path, d.value.start_byte))
                 purpose = "core_count" if tags == {"core"} else "ub_size"
