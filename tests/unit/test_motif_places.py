@@ -555,7 +555,11 @@ ROWS = """class K {{
         ({"behind": "Axpy(work, x, s, n);"}, ""),  # adds to what was cast
         ({"behind": "for (int k = 0; k < 2; k++) { Mul(y, y, work, n); Exp(work, y, n); }"}, ""),
         ({"behind": "Help(work);"}, ""),  # nobody knows who reads it
-        ({"cast": "Duplicate(work, 1.0f, n);"}, "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); }"),
+        (
+            {"cast": "Duplicate(work, 1.0f, n);", "behind": "Div(y, work, y, n);"},
+            "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); } Div(y, keptTensor0At, y, n);",
+        ),
+        ({"cast": "Duplicate(work, 1.0f, n);"}, ""),  # Muls is better
         ({"cast": "Duplicate(work, (float)i, n);"}, ""),  # another number
         ({"cast": "if (odd) { Cast(work, scale, RoundMode::CAST_NONE, n); }"}, ""),  # who reads it without
         (
@@ -670,3 +674,56 @@ def test_a_class_whose_template_is_a_macro_is_known() -> None:
     code = KNOWN.format(first="Muls(x, x, aGm.GetValue(0), n);", second="")
     (text,) = after("known-value", f"#define OF_TYPES template <typename T>\nOF_TYPES\n{code}")
     assert text.index("class KnownValue") < text.rindex("OF_TYPES") < text.index("class K {")
+
+
+TAKEN = """class K {{
+  void Run() {{ for (int i = 0; i < rows; i++) {{ Row(i); }} }}
+  void Row(int i) {{
+    LocalTensor<float> work = workBuf.Get<float>();
+    LocalTensor<float> w = q.AllocTensor<float>();
+    {also} {load}
+    q.EnQue(w);
+    auto factors = q.DeQue<float>();
+    {use}
+    q.FreeTensor(factors);
+  }}
+  TQue<QuePosition::VECIN, 1> q;
+  TBuf<TPosition::VECCALC> workBuf;
+  GlobalTensor<float> xGm, wGm;
+  uint32_t n, rows;
+}};"""
+_ONCE = (
+    "w = q.AllocTensor<float>(); } if (keptTensor0.anew) { DataCopy(w, wGm, n); } if (keptTensor0.anew) { q.EnQue(w); }"
+)
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, _ONCE),
+        (
+            {"also": "DataCopy(work, xGm[i * n], n);"},  # which the queue's wait orders, too
+            "if (keptTensor0.anew) { DataCopy(w, wGm, n); } q.EnQue(w); auto factors = q.DeQue<float>(); "
+            "if (keptTensor0.anew) { keptTensor0.Keep(factors); }",
+        ),
+        ({"load": "DataCopy(w, wGm[i * n], n);"}, ""),
+        ({"load": "DataCopy(w, wGm, n); DataCopy(w[n], wGm, n);"}, ""),
+        ({"use": "Mul(factors, work, factors, n);"}, ""),
+        ({"use": "s = factors.GetValue(0);"}, ""),
+        ({"use": "DataCopy(yGm[i * n], factors, n);"}, ""),  # needs another wait
+        ({"use": "if (odd) { return; }"}, ""),
+    ],
+)
+def test_what_a_method_takes_from_a_queue_is_kept_where_it_is_the_same(holes: dict[str, str], found: str) -> None:
+    given = {"also": "", "load": "DataCopy(w, wGm, n);", "use": "Mul(work, work, factors, n); Exp(work, factors, n);"}
+    rewritten = [" ".join(t.split()) for t in after("done-once", TAKEN.format(**{**given, **holes}))]
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Mul(work, work, keptTensor0At, n);" in text for text in rewritten)
+
+
+def test_a_part_of_what_stays_that_moves_is_not_the_same() -> None:
+    code = ROWS.replace("Row(i, scale);", "Row(i, scale[i * n]);")
+    given = {"before": "", "again": "", "cast": "Cast(work, scale, RoundMode::CAST_NONE, n);"}
+    texts = [code, code.replace("[i * n])", "[n])")]
+    given |= {"before": "DataCopy(scale, scaleGm, n);", "behind": "Mul(y, y, work, n);"}
+    assert [len(after("done-once", text.format(**given))) for text in texts] == [0, 1]

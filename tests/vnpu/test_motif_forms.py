@@ -32,6 +32,7 @@ _HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\
 _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "bias_a_row": lambda x, b: torch.exp(x) + b,
     "factor_of_row": lambda x, s: x * s[:, None] + s[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,

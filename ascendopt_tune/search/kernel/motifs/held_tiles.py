@@ -19,7 +19,7 @@ from tree_sitter import Node
 from ....sources.cpp import Edit, Function
 from .api import root
 from .classes import Members, in_front, is_of, members, merged, title_of
-from .done_once import fills_the_same
+from .kept_tensors import fills_the_same
 from .kernel_program import ApiCall, KernelProgram, where
 from .loops import global_tensors
 from .motif import Change, Motif

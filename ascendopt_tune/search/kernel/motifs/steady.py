@@ -283,9 +283,19 @@ class Steady:
     def steady(self, turns: Turns, f: Function, name: str, at: Node) -> list[Event] | None:
         """What gives a tensor new content, if nothing does in these turns; None if something does, or isn't known."""
         events = self.events(f, name, at)
-        if not events or any(turns.hold(g, node) for g, node in events):
+        if not events or any(turns.hold(g, node) for g, node in events) or self._moves(turns, f, name, at, 0):
             return None
         return [(g, node) for g, node in events if self.kernel.repeated(g, node)]
+
+    def _moves(self, turns: Turns, f: Function, name: str, at: Node | None, depth: int) -> bool:
+        """Is a tensor another part of what it lies in, in another turn?"""
+        for g, node, value in self._sources(f, name, at) if depth < _DEPTH else ():
+            if "[" in value and turns.hold(g, node) and not self.number(turns, g, value[value.index("[") :]):
+                return True
+            of_another = root(value) != name or where(g) != where(f)
+            if of_another and not _TAKEN.search(value) and self._moves(turns, g, root(value), node, depth + 1):
+                return True
+        return False
 
     # -- global memory -------------------------------------------------------------------------------------------------
 
