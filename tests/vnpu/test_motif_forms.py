@@ -35,6 +35,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "bias_a_row": lambda x, b: torch.exp(x) + b,
     "factor_of_row": lambda x, s: x * s[:, None] + s[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
+    "cast_again": lambda x: torch.exp(x) * x + x,
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "row_for_all": lambda x, w: x * w,
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
