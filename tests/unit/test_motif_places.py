@@ -552,6 +552,7 @@ ROWS = """class K {{
         ({"cast": "Cast(work, x, RoundMode::CAST_NONE, n);"}, ""),  # another row
         ({"again": "DataCopy(scale, scaleGm[i * n], n);"}, ""),  # loaded in each turn
         ({"again": "Exp(scale, scale, n);"}, ""),
+        ({"again": "auto part = scale[8]; Exp(part, part, n);"}, ""),
         ({"behind": "Axpy(work, x, s, n);"}, ""),  # adds to what was cast
         ({"behind": "for (int k = 0; k < 2; k++) { Mul(y, y, work, n); Exp(work, y, n); }"}, ""),
         ({"behind": "Help(work);"}, ""),  # nobody knows who reads it
@@ -561,6 +562,10 @@ ROWS = """class K {{
         ),
         ({"cast": "Duplicate(work, 1.0f, n);"}, ""),  # Muls is better
         ({"cast": "Duplicate(work, (float)i, n);"}, ""),  # another number
+        ({"cast": "Muls(work, scale, factor, n);"}, "if (keptTensor0.anew) { Muls(keptTensor0At, scale, factor, n); }"),
+        ({"cast": "Muls(work, scale, (float)i, n);"}, ""),
+        ({"cast": "Mul(work, scale, x, n);"}, ""),  # another row
+        ({"cast": "Mul(work, scale, work, n);"}, ""),
         ({"cast": "if (odd) { Cast(work, scale, RoundMode::CAST_NONE, n); }"}, ""),  # who reads it without
         (
             {"cast": "DataCopy(half0, scaleGm, n); Cast(work, half0, RoundMode::CAST_NONE, n);"},
@@ -622,6 +627,8 @@ HELD = """class K {{
         ({"fill": "DataCopy(all, listGm[i * n], n);"}, ""),
         ({"fill": "DataCopy(all, yGm, n);"}, ""),  # somebody stores there
         ({"use": "Mul(all, all, x, n);"}, ""),  # written by who takes it
+        ({"use": "auto part = all[8]; Mul(part, part, x, n);"}, ""),
+        ({"fill": "auto part = all[8]; DataCopy(all, listGm, n); DataCopy(part, xGm[i * n], n);"}, ""),
         ({"use": "if (list.HasTensorInQue()) { return; }"}, ""),
         ({"use": "Help(list);"}, ""),
     ],

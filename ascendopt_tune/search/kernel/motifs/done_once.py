@@ -17,7 +17,7 @@ from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function, walk
 from . import taken_once
-from .api import is_barrier, root
+from .api import BINARY, SCALAR, UNARY, is_barrier, root
 from .classes import merged, numbered, unused
 from .kept_tensors import MEMBER, QUEUED, fills_the_same, member_of
 from .kernel_program import ApiCall, KernelProgram, Where, neighbour, where
@@ -28,7 +28,9 @@ from .steady import Event, Steady, Turns
 
 _WITH_SCALARS = ("Add", "Max", "Min", "Mul", "Sub")
 _HELD = re.compile(rf"auto ({MEMBER}\d+)At = {MEMBER}\d+\.In\((.*), [^,]*\);", re.DOTALL)
-_COUNT = {"Duplicate": 3, "Cast": 4, "CreateVecIndex": 3}  # arguments of the forms with a count
+_COMPUTED = BINARY | SCALAR | UNARY | {"Cast"}
+# Arguments of the forms with a count.
+_COUNT = {n: 3 if n in UNARY else 4 for n in _COMPUTED} | {"Duplicate": 3, "CreateVecIndex": 3}
 
 
 @dataclass
@@ -121,16 +123,24 @@ class _Finder:
     def _same(self, turns: Turns, kept: _Kept) -> bool:
         """Is what the instruction makes the same in all turns?"""
         call, f = kept.fill, kept.function
-        if call.name != "Cast":
+        if call.name not in _COMPUTED:
             return fills_the_same(self.facts, self.tensors, call)
-        source = root(call.args[1])
-        if source == root(call.args[0]) or not self.facts.number(turns, f, call.args[1].replace(source, "0", 1)):
+        if call.name in SCALAR and not self._is_fixed(call, call.args[2]):
             return False
-        remade = self.facts.steady(turns, f, source, call.node)
-        if remade is None:
-            return self._loaded(kept, source)
-        kept.remade = remade
+        for operand in call.args[1 : 3 if call.name in BINARY else 2]:
+            source = root(operand)
+            if source == root(call.args[0]) or not self.facts.number(turns, f, operand.replace(source, "0", 1)):
+                return False
+            remade = self.facts.steady(turns, f, source, call.node)
+            if remade is None:
+                return call.name == "Cast" and self._loaded(kept, source)
+            kept.remade += remade
+        kept.remade = list(dict.fromkeys(kept.remade))
         return True
+
+    def _is_fixed(self, call: ApiCall, number: str) -> bool:
+        turns = self.facts.all_turns_of(call.function, call.node)
+        return turns is not None and self.facts.number(turns, call.function, number)
 
     # -- what is loaded for it -----------------------------------------------------------------------------------------
 

@@ -80,7 +80,8 @@ def _again(kernel: KernelProgram, facts: Steady, call: ApiCall) -> ApiCall | Non
     if any(start < n.start_byte < end for w in words for n, _ in facts.made(f).get(w, ())):
         return None
     given = (c for c in kernel.calls_of(f) if c.name in ("EnQue", "FreeTensor") and source in map(root, c.args))
-    changes = [c.node.start_byte for c in (*facts.writers(f, source), *given)]
+    written = (c for n in (source, *facts.views(f, source)) for c in facts.writers(f, n))
+    changes = [c.node.start_byte for c in (*written, *given)]
     return again if not any(start < at < end for at in changes) else None
 
 

@@ -55,6 +55,7 @@ class Steady:
             self.own.setdefault(f.name, []).append(f)
         self._made: dict[Where, dict[str, list[tuple[Node, str]]]] = {}
         self._turns: dict[tuple[tuple[str, int], ...], Turns | None] = {}
+        self._parts: dict[Where, dict[str, set[str]]] = {}
         self._changes: dict[Where, list[tuple[int, str]]] = {}
 
     @cached_property
@@ -207,7 +208,7 @@ class Steady:
         """The statements that give a tensor, as a place of ``f`` sees it, its content; None where they aren't known."""
         if depth > _DEPTH:
             return None
-        found: list[Event] = [(f, c.node) for c in self.writers(f, name)]
+        found: list[Event] = [(f, c.node) for n in (name, *self.views(f, name)) for c in self.writers(f, n)]
         places = self._sources(f, name, at)
         if self._is_member(f, name, at):
             found += [(g, c.node) for g in self.kernel.functions if self._akin(f, g) for c in self.writers(g, name)]
@@ -225,6 +226,22 @@ class Steady:
                     return None
                 found += more
         return list(dict.fromkeys(found))
+
+    def views(self, f: Function, name: str) -> set[str]:
+        """Tensors of a function that are others' names for the tensor, or parts of it."""
+        if where(f) not in self._parts:
+            parts: dict[str, set[str]] = {}
+            for part, values in self.made(f).items():
+                for _, value in values:
+                    if not _READS.search(value) and not _GOT.search(value):
+                        parts.setdefault(root(value), set()).add(part)
+            self._parts[where(f)] = parts
+        out, pending = set[str](), [name]
+        while pending:
+            more = self._parts[where(f)].get(pending.pop(), set()) - out
+            out |= more
+            pending += more
+        return out - {name}
 
     def _sources(self, f: Function, name: str, at: Node | None) -> list[tuple[Function, Node, str]]:
         """(function, statement or call, value) of what makes a name of ``f`` the tensor it is."""

@@ -133,6 +133,8 @@ def _may_be_kept(facts: Steady, found: Taken, calls: list[ApiCall]) -> bool:
     made = facts.made(found.function)
     if any(n.start_byte > found.alloc.start_byte for w in words for n, _ in made.get(w, ())):
         return False
+    if facts.views(found.function, found.name):
+        return False
     between = [c for c in calls if found.taken.end_byte < c.node.start_byte < found.freed.node.start_byte]
     return _only_read(facts, found.function, between, found.name)
 
