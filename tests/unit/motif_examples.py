@@ -487,6 +487,15 @@ EXAMPLES = (
         r"xLocal\.GetValue\(0\)[^;]*xLocal\.GetValue\(0\)",
         _computing("const float first = xLocal.GetValue(0);", "Adds(yLocal, xLocal, first * first, n);"),
     ),
+    Example(
+        "needless-instruction",
+        r"(Cast\(wide, xLocal, [^;]*;)\s*(?:PipeBarrier<PIPE_V>\(\);\s*)?Cast\(wide, xLocal,",
+        _computing(
+            "LocalTensor<float> wide = workBuf.Get<float>();",
+            "Cast(wide, xLocal, RoundMode::CAST_NONE, n);",
+            "Exp(yLocal, wide, n);",
+        ),
+    ),
     Example("held-tile", r"\n +DataCopy\(xLocal, xGm, ", {"op_kernel/kernel.cpp": _HELD}),
     Example("known-value", r"xGm\.GetValue", _computing("Adds(yLocal, xLocal, knownValue0.Of(xGm, 0), n);")),
     Example("tile-length", r"% 2", kernel()),

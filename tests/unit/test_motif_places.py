@@ -813,11 +813,20 @@ ROWS = """class K {{
         ({"cast": "Cast(work, x, RoundMode::CAST_NONE, n);"}, ""),  # another row
         ({"again": "DataCopy(scale, scaleGm[i * n], n);"}, ""),  # loaded in each turn
         ({"again": "Exp(scale, scale, n);"}, ""),
+        ({"again": "auto part = scale[8]; Exp(part, part, n);"}, ""),
         ({"behind": "Axpy(work, x, s, n);"}, ""),  # adds to what was cast
         ({"behind": "for (int k = 0; k < 2; k++) { Mul(y, y, work, n); Exp(work, y, n); }"}, ""),
         ({"behind": "Help(work);"}, ""),  # nobody knows who reads it
-        ({"cast": "Duplicate(work, 1.0f, n);"}, "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); }"),
+        (
+            {"cast": "Duplicate(work, 1.0f, n);", "behind": "Div(y, work, y, n);"},
+            "if (keptTensor0.anew) { Duplicate(keptTensor0At, 1.0f, n); } Div(y, keptTensor0At, y, n);",
+        ),
+        ({"cast": "Duplicate(work, 1.0f, n);"}, ""),  # Muls is better
         ({"cast": "Duplicate(work, (float)i, n);"}, ""),  # another number
+        ({"cast": "Muls(work, scale, factor, n);"}, "if (keptTensor0.anew) { Muls(keptTensor0At, scale, factor, n); }"),
+        ({"cast": "Muls(work, scale, (float)i, n);"}, ""),
+        ({"cast": "Mul(work, scale, x, n);"}, ""),  # another row
+        ({"cast": "Mul(work, scale, work, n);"}, ""),
         ({"cast": "if (odd) { Cast(work, scale, RoundMode::CAST_NONE, n); }"}, ""),  # who reads it without
         (
             {"cast": "DataCopy(half0, scaleGm, n); Cast(work, half0, RoundMode::CAST_NONE, n);"},
@@ -879,6 +888,8 @@ HELD = """class K {{
         ({"fill": "DataCopy(all, listGm[i * n], n);"}, ""),
         ({"fill": "DataCopy(all, yGm, n);"}, ""),  # somebody stores there
         ({"use": "Mul(all, all, x, n);"}, ""),  # written by who takes it
+        ({"use": "auto part = all[8]; Mul(part, part, x, n);"}, ""),
+        ({"fill": "auto part = all[8]; DataCopy(all, listGm, n); DataCopy(part, xGm[i * n], n);"}, ""),
         ({"use": "if (list.HasTensorInQue()) { return; }"}, ""),
         ({"use": "Help(list);"}, ""),
     ],
@@ -931,6 +942,107 @@ def test_a_class_whose_template_is_a_macro_is_known() -> None:
     code = KNOWN.format(first="Muls(x, x, aGm.GetValue(0), n);", second="")
     (text,) = after("known-value", f"#define OF_TYPES template <typename T>\nOF_TYPES\n{code}")
     assert text.index("class KnownValue") < text.rindex("OF_TYPES") < text.index("class K {")
+
+
+TAKEN = """class K {{
+  void Run() {{ for (int i = 0; i < rows; i++) {{ Row(i); }} }}
+  void Row(int i) {{
+    LocalTensor<float> work = workBuf.Get<float>();
+    LocalTensor<float> w = q.AllocTensor<float>();
+    {also} {load}
+    q.EnQue(w);
+    auto factors = q.DeQue<float>();
+    {use}
+    q.FreeTensor(factors);
+  }}
+  TQue<QuePosition::VECIN, 1> q;
+  TBuf<TPosition::VECCALC> workBuf;
+  GlobalTensor<float> xGm, wGm;
+  uint32_t n, rows;
+}};"""
+_ONCE = (
+    "w = q.AllocTensor<float>(); } if (keptTensor0.anew) { DataCopy(w, wGm, n); } if (keptTensor0.anew) { q.EnQue(w); }"
+)
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, _ONCE),
+        (
+            {"also": "DataCopy(work, xGm[i * n], n);"},  # which the queue's wait orders, too
+            "if (keptTensor0.anew) { DataCopy(w, wGm, n); } q.EnQue(w); auto factors = q.DeQue<float>(); "
+            "if (keptTensor0.anew) { keptTensor0.Keep(factors); }",
+        ),
+        ({"load": "DataCopy(w, wGm[i * n], n);"}, ""),
+        ({"load": "DataCopy(w, wGm, n); DataCopy(w[n], wGm, n);"}, ""),
+        ({"use": "Mul(factors, work, factors, n);"}, ""),
+        ({"use": "s = factors.GetValue(0);"}, ""),
+        ({"use": "DataCopy(yGm[i * n], factors, n);"}, ""),  # needs another wait
+        ({"use": "if (odd) { return; }"}, ""),
+    ],
+)
+def test_what_a_method_takes_from_a_queue_is_kept_where_it_is_the_same(holes: dict[str, str], found: str) -> None:
+    given = {"also": "", "load": "DataCopy(w, wGm, n);", "use": "Mul(work, work, factors, n); Exp(work, factors, n);"}
+    rewritten = [" ".join(t.split()) for t in after("done-once", TAKEN.format(**{**given, **holes}))]
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "Mul(work, work, keptTensor0At, n);" in text for text in rewritten)
+
+
+def test_a_part_of_what_stays_that_moves_is_not_the_same() -> None:
+    code = ROWS.replace("Row(i, scale);", "Row(i, scale[i * n]);")
+    given = {"before": "", "again": "", "cast": "Cast(work, scale, RoundMode::CAST_NONE, n);"}
+    texts = [code, code.replace("[i * n])", "[n])")]
+    given |= {"before": "DataCopy(scale, scaleGm, n);", "behind": "Mul(y, y, work, n);"}
+    assert [len(after("done-once", text.format(**given))) for text in texts] == [0, 1]
+
+
+NEEDLESS = """class K {{
+  void Row(int i) {{
+    LocalTensor<half> x = q.DeQue<half>();
+    LocalTensor<float> a = aBuf.Get<float>(), b = bBuf.Get<float>();
+    {first}
+    {between}
+    {second}
+    {behind}
+    q.FreeTensor(x);
+  }}
+  TQue<QuePosition::VECIN, 1> q;
+  TBuf<TPosition::VECCALC> aBuf, bBuf;
+  int n;
+}};"""
+_CAST = "Cast(a, x, RoundMode::CAST_NONE, n);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        (
+            {},
+            "Cast(keptTensor0At, x, RoundMode::CAST_NONE, n); Exp(b, keptTensor0At, n); Exp(a, b, n); Mul(b, a, b, n);",
+        ),
+        ({"between": "Exp(b, a, n); Exp(x, x, n); Exp(a, b, n);"}, ""),  # another source
+        ({"between": "Exp(b, a, n); n = n / 2; Exp(a, b, n);"}, ""),
+        ({"between": "Exp(b, a, n); q.FreeTensor(x); x = q.DeQue<half>(); Exp(a, b, n);"}, ""),
+        ({"between": "Exp(b, a, n); Axpy(a, b, s, n);"}, ""),  # adds to what was cast
+        ({"second": "Cast(a, y, RoundMode::CAST_NONE, n);"}, ""),
+        ({"between": "", "second": "Exp(a, b, n);"}, "Exp(a, b, n); Add(b, b, a, n);"),  # nobody reads the first
+        ({"between": "", "second": "Exp(a, b, n / 2);"}, ""),  # not all of it
+        ({"between": "", "second": "Exp(a, a, n);"}, ""),
+        ({"between": "", "second": "if (odd) { Exp(a, b, n); }"}, ""),
+        (
+            {"first": "Duplicate(a, 0.0f, n);", "between": "", "second": "Exp(a, b, n);"},
+            "Exp(a, b, n); Add(b, b, a, n);",
+        ),
+        ({"first": "Duplicate(a, 0.0f, n);", "between": "", "second": "Exp(a, b, mask, 4, repeat);"}, ""),
+    ],
+)
+def test_what_nobody_reads_is_not_done_and_what_is_known_not_again(holes: dict[str, str], found: str) -> None:
+    given = {"first": _CAST, "between": "Exp(b, a, n); Exp(a, b, n); Mul(b, a, b, n);", "second": _CAST}
+    given |= {"behind": "Add(b, b, a, n);", **holes}
+    rewritten = [" ".join(t.split()) for t in after("needless-instruction", NEEDLESS.format(**given))]
+    assert len(rewritten) == bool(found)
+    assert all(found in text and given["first"] not in text for text in rewritten)
 
 
 # -- a fill that one core does for all ---------------------------------------------------------------------------------

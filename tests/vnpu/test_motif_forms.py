@@ -33,6 +33,8 @@ _Tensor = Any
 FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "added_then_copied": lambda a, b: a + 3 * b,
     "barrier_a_row": lambda x, m: torch.exp(x - m),
+    "bias_a_row": lambda x, b: torch.exp(x) + b,
+    "cast_again": lambda x: torch.exp(x) * x + x,
     "cleared_by_one": lambda x: x.sum(0),
     "columns_of_values": lambda g: g[None].expand(160, 48),
     "copied_rows": lambda x, g, s: x * g / s[:, None],

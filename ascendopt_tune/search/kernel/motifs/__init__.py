@@ -30,6 +30,7 @@ from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .meetings import NEEDLESS_MEETING
 from .motif import Motif, Rewrite
+from .needless import NEEDLESS_INSTRUCTION
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
@@ -77,6 +78,7 @@ MOTIFS: tuple[Motif, ...] = (
     EXTRA_COPY,
     FEWER_CASTS,
     UNREAD_RESULTS,
+    NEEDLESS_INSTRUCTION,
     LOOP_INVARIANT,
     DONE_ONCE,
     HELD_TILE,

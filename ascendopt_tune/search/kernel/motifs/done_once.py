@@ -16,53 +16,21 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from ....sources.cpp import Edit, Function, walk
-from .api import COPY, is_barrier, root
-from .classes import merged, numbered, unused, with_member
+from . import taken_once
+from .api import BINARY, SCALAR, UNARY, is_barrier, root
+from .classes import merged, numbered, unused
+from .kept_tensors import MEMBER, QUEUED, fills_the_same, member_of
 from .kernel_program import ApiCall, KernelProgram, Where, neighbour, where
 from .loops import global_tensors
 from .motif import Change, Motif
 from .readers import Readers, Unclear
 from .steady import Event, Steady, Turns
 
-_CLASS_NAME = "KeptTensor"
-_MEMBER = "keptTensor"
-_CLASS = f"""\
-#ifndef KEPT_TENSOR
-#define KEPT_TENSOR
-// What is done once and read from then on, in memory of its own.
-class {_CLASS_NAME} {{
- public:
-  // Room for so much, and whether it has to be filled: at first, and where more is asked for.
-  __aicore__ inline void Wants(uint64_t bytes) {{
-    if (bytes > size) {{
-      size = (bytes + 31) / 32 * 32;
-      AscendC::GetTPipePtr()->InitBuffer(memory, size);
-      held = 0;
-    }}
-    anew = bytes > held;
-    held = anew ? bytes : held;
-  }}
-  // Where `count` elements like those of a scratch tensor are kept.
-  template <typename T>
-  __aicore__ inline AscendC::LocalTensor<T> In(const AscendC::LocalTensor<T>&, uint64_t count) {{
-    Wants(count * sizeof(T));
-    return memory.template Get<T>();
-  }}
-  // What it was made of has changed.
-  __aicore__ inline void Forget() {{ held = 0; }}
-
-  bool anew = true;
-
- private:
-  AscendC::TBuf<AscendC::TPosition::VECCALC> memory;
-  uint64_t size = 0, held = 0;  // bytes
-}};
-#endif
-
-"""
-_HELD = re.compile(rf"auto ({_MEMBER}\d+)At = {_MEMBER}\d+\.In\((.*), [^,]*\);", re.DOTALL)
-_COUNT = {"Duplicate": 3, "Cast": 4, "CreateVecIndex": 3}  # arguments of the forms with a count
-_QUEUED = re.compile(r"^((?:this->)?\w+)\s*\.\s*(?:template\s+)?(?:DeQue|AllocTensor)\s*<(.*)>\s*\(\s*\)$", re.DOTALL)
+_WITH_SCALARS = ("Add", "Max", "Min", "Mul", "Sub")
+_HELD = re.compile(rf"auto ({MEMBER}\d+)At = {MEMBER}\d+\.In\((.*), [^,]*\);", re.DOTALL)
+_COMPUTED = BINARY | SCALAR | UNARY | {"Cast"}
+# Arguments of the forms with a count.
+_COUNT = {n: 3 if n in UNARY else 4 for n in _COMPUTED} | {"Duplicate": 3, "CreateVecIndex": 3}
 
 
 @dataclass
@@ -76,6 +44,23 @@ class _Kept:
     guarded: list[Node] = field(default_factory=list)
     remade: list[Event] = field(default_factory=list)  # where what it is made of gets new content
 
+    @property
+    def function(self) -> Function:
+        return self.fill.function
+
+    @property
+    def statement(self) -> Node:
+        found = self.fill.statement
+        assert found is not None
+        return found
+
+    @property
+    def title(self) -> str:
+        return self.fill.name
+
+    def edits(self, kernel: KernelProgram, member: str) -> Iterator[Edit]:
+        return _edits(kernel, self, member)
+
 
 # -- finding -----------------------------------------------------------------------------------------------------------
 
@@ -84,14 +69,16 @@ class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
         self.kernel, self.facts, self.tensors = kernel, Steady(kernel), global_tensors(kernel)
 
-    def found(self) -> Iterator[_Kept]:
+    def found(self) -> Iterator[_Kept | taken_once.Taken]:
         if any(c.name in ("Reset", "Destroy") and "ipe" in c.receiver for c in self.kernel.calls):
             return  # memory is dealt out anew
         loaded: set[int] = set()
         kept = [k for c in self.kernel.calls if (k := self._of(c)) is not None]
         for k in kept:
-            loaded |= {n.start_byte for n in k.guarded if k.fill.statement != n}
-        yield from (k for k in kept if k.fill.statement is not None and k.fill.statement.start_byte not in loaded)
+            loaded |= {n.start_byte for n in k.guarded if k.statement != n}
+        yield from (k for k in kept if k.statement.start_byte not in loaded)
+        taken = taken_once.found(self.kernel, self.facts, self.tensors)
+        yield from (t for t in taken if t.statement.start_byte not in loaded)
 
     def _of(self, call: ApiCall) -> _Kept | None:
         statement = call.statement
@@ -110,7 +97,14 @@ class _Finder:
             kept.readers = Readers(self.facts, call, call.args[0]).found
         except Unclear:
             return None
-        return kept if kept.readers else None
+        return kept if kept.readers and not self._takes_a_scalar(kept) else None
+
+    def _takes_a_scalar(self, kept: _Kept) -> bool:
+        """Is a constant read by one instruction that takes it as a scalar (``scalar-operand``)?"""
+        reader = kept.readers[0].parent.parent if kept.readers[0].parent is not None else None
+        if kept.fill.name != "Duplicate" or len(kept.readers) > 1 or reader is None:
+            return False
+        return self.kernel.call_at(kept.function, reader).name in _WITH_SCALARS
 
     def _count(self, call: ApiCall) -> str:
         """How many elements the instruction writes; empty where it is none that could be kept."""
@@ -128,30 +122,38 @@ class _Finder:
 
     def _same(self, turns: Turns, kept: _Kept) -> bool:
         """Is what the instruction makes the same in all turns?"""
-        call, f = kept.fill, kept.fill.function
-        if call.name != "Cast":
+        call, f = kept.fill, kept.function
+        if call.name not in _COMPUTED:
             return fills_the_same(self.facts, self.tensors, call)
-        source = root(call.args[1])
-        if source == root(call.args[0]) or not self.facts.number(turns, f, call.args[1].replace(source, "0", 1)):
+        if call.name in SCALAR and not self._is_fixed(call, call.args[2]):
             return False
-        remade = self.facts.steady(turns, f, source, call.node)
-        if remade is None:
-            return self._loaded(kept, source)
-        kept.remade = remade
+        for operand in call.args[1 : 3 if call.name in BINARY else 2]:
+            source = root(operand)
+            if source == root(call.args[0]) or not self.facts.number(turns, f, operand.replace(source, "0", 1)):
+                return False
+            remade = self.facts.steady(turns, f, source, call.node)
+            if remade is None:
+                return call.name == "Cast" and self._loaded(kept, source)
+            kept.remade += remade
+        kept.remade = list(dict.fromkeys(kept.remade))
         return True
+
+    def _is_fixed(self, call: ApiCall, number: str) -> bool:
+        turns = self.facts.all_turns_of(call.function, call.node)
+        return turns is not None and self.facts.number(turns, call.function, number)
 
     # -- what is loaded for it -----------------------------------------------------------------------------------------
 
     def _loaded(self, kept: _Kept, source: str) -> bool:
         """Is the source loaded or filled for this instruction only, from what stays the same? That is left out, too."""
-        f, fill = kept.fill.function, kept.fill.statement
+        f, fill = kept.function, kept.fill.statement
         assert fill is not None
         if self._loaded_before(kept, source):
             return True
         names, guarded = {source}, [fill]
         taken = [(n, v) for n, v in self.facts.made(f).get(source, ()) if "DeQue" in v]
         if taken:
-            found = _QUEUED.match(taken[0][1].strip()) if len(taken) == 1 else None
+            found = QUEUED.match(taken[0][1].strip()) if len(taken) == 1 else None
             given = [
                 root(c.args[0])
                 for c in self.kernel.calls_of(f)
@@ -179,7 +181,7 @@ class _Finder:
 
     def _loaded_before(self, kept: _Kept, source: str) -> bool:
         """Is a scratch tensor loaded right before, and nobody else reads what is loaded then?"""
-        f, fill = kept.fill.function, kept.fill.statement
+        f, fill = kept.function, kept.fill.statement
         assert fill is not None
         if any("DeQue" in value for _, value in self.facts.made(f).get(source, ())):
             return False
@@ -206,27 +208,12 @@ class _Finder:
                 return "place"
             if len(values) != 1:
                 return None
-            return "taken" if _QUEUED.match(values[0].strip()) else "place" if "GetValue" not in values[0] else None
+            return "taken" if QUEUED.match(values[0].strip()) else "place" if "GetValue" not in values[0] else None
         if call.name in ("EnQue", "FreeTensor"):
             return "free" if call.name == "FreeTensor" else "given"
         if root(call.args[0] if call.args else "") not in names or any(root(a) in names for a in call.args[1:]):
             return None
         return "fill" if fills_the_same(self.facts, self.tensors, call) else None
-
-
-def fills_the_same(facts: Steady, tensors: set[str], call: ApiCall) -> bool:
-    """Does the call fill a tensor with a constant, or a range of global memory, that no loop around it changes?"""
-    turns, f = facts.all_turns_of(call.function, call.node), call.function
-    if turns is None or len(call.args) < 2:
-        return False
-    if call.name in ("Duplicate", "CreateVecIndex"):
-        return facts.number(turns, f, call.args[1])
-    if root(call.args[1]) not in tensors or not facts.range_is_steady(turns, f, call.args[1]):
-        return False
-    said = call.args[3:] if call.name == "DataCopy" else call.args[2:]  # what isn't how much
-    if call.name not in COPY and any(facts.uses_what_changes(turns, g) for g in facts.own.get(call.name, ())):
-        return False
-    return (call.name in COPY or call.name in facts.own) and all(facts.number(turns, f, a) for a in said)
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -251,7 +238,7 @@ def _edits(kernel: KernelProgram, kept: _Kept, member: str) -> Iterator[Edit]:
         while statement.parent is not None and statement.parent.type != "compound_statement":
             statement = statement.parent
         yield kernel.after(f.path, statement, f"{member}.Forget();")
-    yield from with_member(kernel, kept.fill.function, _CLASS_NAME, _CLASS, f"{_CLASS_NAME} {member};")
+    yield from member_of(kernel, kept.function, member)
 
 
 def _common(guarded: Sequence[Node]) -> Node:
@@ -279,14 +266,14 @@ def _guarded(kernel: KernelProgram, kept: _Kept, s: Node, condition: str) -> Ite
     assert name is not None
     assert made is not None
     variable, text = kernel.text(path, name), kernel.text(path, made)
-    found = _QUEUED.match(text.strip())
+    found = QUEUED.match(text.strip())
     kind = found[2] if found is not None else ""
     yield kernel.replace(path, s, f"AscendC::LocalTensor<{kind}> {variable}; {condition} {{ {variable} = {text}; }}")
 
 
 def _barrier_behind(kernel: KernelProgram, kept: _Kept) -> Node | None:
     """The barrier behind the instruction, where one in front of it makes it needless without the instruction."""
-    statement, f = kept.fill.statement, kept.fill.function
+    statement, f = kept.fill.statement, kept.function
     assert statement is not None
     calls = [kernel.call_of(f, neighbour(statement, step)) for step in (-1, 1)]
     if not all(c is not None and is_barrier(c, "PIPE_V") for c in calls):
@@ -294,37 +281,28 @@ def _barrier_behind(kernel: KernelProgram, kept: _Kept) -> Node | None:
     return calls[1].statement if calls[1] is not None else None
 
 
-def _changes(kernel: KernelProgram, kept: Sequence[_Kept], numbers: Sequence[int]) -> tuple[Edit, ...]:
-    return merged(e for k, i in zip(kept, numbers, strict=True) for e in _edits(kernel, k, f"{_MEMBER}{i}"))
-
-
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     """All places, those of a function, and each one."""
     found = list(_Finder(kernel).found())
-    first = unused(kernel, _MEMBER)
+    first = unused(kernel, MEMBER)
     by_function: dict[Where, list[int]] = {}
     for i, k in enumerate(found):
-        by_function.setdefault(where(k.fill.function), []).append(i)
+        by_function.setdefault(where(k.function), []).append(i)
     groups = [list(range(len(found)))] if len(by_function) > 1 else []
     groups += [p for p in by_function.values() if len(p) > 1] + [[i] for p in by_function.values() for i in p]
     sites: dict[str, int] = {}
     for group in groups:
-        kept = [found[i] for i in group]
-        site, change = _named(kernel, kept, len(group) == len(found) and len(by_function) > 1)
-        yield Change(numbered(sites, site), change, _changes(kernel, kept, [first + i for i in group]))
-
-
-def _named(kernel: KernelProgram, kept: Sequence[_Kept], every: bool) -> tuple[str, str]:
-    """The site of a group of places, and what is done there."""
-    fill = kept[0].fill
-    f = fill.function
-    if every:
-        return "all", f"{len(kept)} steps that are the same in each turn done once"
-    if len(kept) > 1:
-        title = f"{kernel.class_of(f)}::{f.name}"
-        return title, f"{len(kept)} steps of {f.name} that are the same in each turn done once"
-    assert fill.statement is not None
-    return kernel.site(f, fill.statement), f"{fill.name} of {f.name} done once, into a tensor of its own"
+        f = found[group[0]].function
+        edits = merged(e for i in group for e in found[i].edits(kernel, f"{MEMBER}{first + i}"))
+        if len(group) == len(found) and len(by_function) > 1:
+            site, change = "all", f"{len(group)} steps that are the same in each turn done once"
+        elif len(group) > 1:
+            site = f"{kernel.class_of(f)}::{f.name}"
+            change = f"{len(group)} steps of {f.name} that are the same in each turn done once"
+        else:
+            site = kernel.site(f, found[group[0]].statement)
+            change = f"{found[group[0]].title} of {f.name} done once, into a tensor of its own"
+        yield Change(numbered(sites, site), change, edits)
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:

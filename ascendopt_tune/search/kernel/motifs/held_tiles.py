@@ -19,7 +19,7 @@ from tree_sitter import Node
 from ....sources.cpp import Edit, Function
 from .api import root
 from .classes import Members, in_front, is_of, members, merged, title_of
-from .done_once import fills_the_same
+from .kept_tensors import fills_the_same
 from .kernel_program import ApiCall, KernelProgram, where
 from .loops import global_tensors
 from .motif import Change, Motif
@@ -137,7 +137,8 @@ class _Finder:
         fills: list[tuple[ApiCall, ...]] = []
         for variable, values in self.facts.made(f).items():
             taken = {m[2] for _, v in values if (m := _TAKEN.match(v)) and m[1] == name}
-            found = [self._fill(f, c) for c in self.facts.writers(f, variable)] if taken else []
+            names = (variable, *self.facts.views(f, variable)) if taken else ()
+            found = [self._fill(f, c) for n in names for c in self.facts.writers(f, n)]
             if "AllocTensor" in taken and (not found or not self.kernel.repeated(f, values[0][0])):
                 return None
             if None in found or (found and "AllocTensor" not in taken):

@@ -55,6 +55,10 @@ class Steady:
             self.own.setdefault(f.name, []).append(f)
         self._made: dict[Where, dict[str, list[tuple[Node, str]]]] = {}
         self._turns: dict[tuple[tuple[str, int], ...], Turns | None] = {}
+        self._called: dict[Where, list[ApiCall]] = {}
+        self._classes: dict[Where, str] = {}
+        self._given: dict[Where, dict[str, list[ApiCall]]] = {}
+        self._parts: dict[Where, dict[str, set[str]]] = {}
         self._changes: dict[Where, list[tuple[int, str]]] = {}
 
     @cached_property
@@ -67,9 +71,16 @@ class Steady:
 
     def callers(self, f: Function) -> list[ApiCall]:
         """Calls of a function; those of its class where it has some."""
-        calls = [c for c in self._callers.get(f.name, ()) if len(c.args) <= len(f.parameters)]
-        ours = [c for c in calls if self.kernel.class_of(c.function) == self.kernel.class_of(f)]
-        return ours or calls
+        if where(f) not in self._called:
+            calls = [c for c in self._callers.get(f.name, ()) if len(c.args) <= len(f.parameters)]
+            ours = [c for c in calls if self._class_of(c.function) == self._class_of(f)]
+            self._called[where(f)] = ours or calls
+        return self._called[where(f)]
+
+    def _class_of(self, f: Function) -> str:
+        if where(f) not in self._classes:
+            self._classes[where(f)] = self.kernel.class_of(f)
+        return self._classes[where(f)]
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -179,9 +190,17 @@ class Steady:
 
     def writers(self, f: Function, name: str) -> Iterator[ApiCall]:
         """Calls in a function that write the tensor of that name."""
-        for c in self.kernel.calls_of(f):
-            if name in _touched(c) and self.written(c, name):
-                yield c
+        return (c for c in self._touching(f).get(name, ()) if self.written(c, name))
+
+    def _touching(self, f: Function) -> dict[str, list[ApiCall]]:
+        """By name, the calls in a function that are given it, or are its own."""
+        if where(f) not in self._given:
+            out: dict[str, list[ApiCall]] = {}
+            for c in self.kernel.calls_of(f):
+                for name in {root(a) for a in c.args} | ({root(c.receiver)} if c.receiver else set()):
+                    out.setdefault(name, []).append(c)
+            self._given[where(f)] = out
+        return self._given[where(f)]
 
     def written(self, c: ApiCall, name: str, depth: int = 0) -> bool:
         """Does a call write the tensor? One of the kernel's own, where it writes the parameter; others their first."""
@@ -195,7 +214,7 @@ class Steady:
             return True
         for g in self.own[c.name]:
             for p in (g.parameters[i] for i in places if i < len(g.parameters)):
-                if any(self.written(d, p, depth + 1) for d in self.kernel.calls_of(g) if p in _touched(d)):
+                if any(self.written(d, p, depth + 1) for d in self._touching(g).get(p, ())):
                     return True
         return False
 
@@ -207,7 +226,7 @@ class Steady:
         """The statements that give a tensor, as a place of ``f`` sees it, its content; None where they aren't known."""
         if depth > _DEPTH:
             return None
-        found: list[Event] = [(f, c.node) for c in self.writers(f, name)]
+        found: list[Event] = [(f, c.node) for n in (name, *self.views(f, name)) for c in self.writers(f, n)]
         places = self._sources(f, name, at)
         if self._is_member(f, name, at):
             found += [(g, c.node) for g in self.kernel.functions if self._akin(f, g) for c in self.writers(g, name)]
@@ -225,6 +244,22 @@ class Steady:
                     return None
                 found += more
         return list(dict.fromkeys(found))
+
+    def views(self, f: Function, name: str) -> set[str]:
+        """Tensors of a function that are others' names for the tensor, or parts of it."""
+        if where(f) not in self._parts:
+            parts: dict[str, set[str]] = {}
+            for part, values in self.made(f).items():
+                for _, value in values:
+                    if not _READS.search(value) and not _GOT.search(value):
+                        parts.setdefault(root(value), set()).add(part)
+            self._parts[where(f)] = parts
+        out, pending = set[str](), [name]
+        while pending:
+            more = self._parts[where(f)].get(pending.pop(), set()) - out
+            out |= more
+            pending += more
+        return out - {name}
 
     def _sources(self, f: Function, name: str, at: Node | None) -> list[tuple[Function, Node, str]]:
         """(function, statement or call, value) of what makes a name of ``f`` the tensor it is."""
@@ -247,7 +282,7 @@ class Steady:
 
     def _akin(self, f: Function, g: Function) -> bool:
         """Are two functions of one class, or of two one of which may be derived from the other?"""
-        one, two = self.kernel.class_of(f), self.kernel.class_of(g)
+        one, two = self._class_of(f), self._class_of(g)
         return one == two or one in self._heads.get(two, ()) or two in self._heads.get(one, ())
 
     @cached_property
@@ -283,9 +318,19 @@ class Steady:
     def steady(self, turns: Turns, f: Function, name: str, at: Node) -> list[Event] | None:
         """What gives a tensor new content, if nothing does in these turns; None if something does, or isn't known."""
         events = self.events(f, name, at)
-        if not events or any(turns.hold(g, node) for g, node in events):
+        if not events or any(turns.hold(g, node) for g, node in events) or self._moves(turns, f, name, at, 0):
             return None
         return [(g, node) for g, node in events if self.kernel.repeated(g, node)]
+
+    def _moves(self, turns: Turns, f: Function, name: str, at: Node | None, depth: int) -> bool:
+        """Is a tensor another part of what it lies in, in another turn?"""
+        for g, node, value in self._sources(f, name, at) if depth < _DEPTH else ():
+            if "[" in value and turns.hold(g, node) and not self.number(turns, g, value[value.index("[") :]):
+                return True
+            of_another = root(value) != name or where(g) != where(f)
+            if of_another and not _TAKEN.search(value) and self._moves(turns, g, root(value), node, depth + 1):
+                return True
+        return False
 
     # -- global memory -------------------------------------------------------------------------------------------------
 
@@ -321,7 +366,3 @@ def _sees(at: Node, declaration: Node) -> bool:
     block = declaration.parent
     whole = block is not None and block.start_byte <= at.start_byte < block.end_byte
     return whole and declaration.start_byte <= at.start_byte
-
-
-def _touched(c: ApiCall) -> set[str]:
-    return {root(a) for a in c.args} | ({root(c.receiver)} if c.receiver else set())

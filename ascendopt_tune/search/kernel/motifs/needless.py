@@ -1,0 +1,141 @@
+"""Instructions whose result nobody needs: written over before it is read, or there already.
+
+1. A fill or a cast into a tensor that the next instruction which names it writes as a whole.
+2. The same instruction twice in one block, its source the same, because its result was written over for want of room:
+   the first one's result goes into memory of its own, and who read either reads that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ....sources.cpp import Edit
+from .api import ACCUMULATING, ELEMENTWISE, UNARY, is_barrier, reads, root
+from .classes import merged, unused
+from .kept_tensors import MEMBER, member_of
+from .kernel_program import ApiCall, KernelProgram, flat, neighbour, siblings
+from .motif import Change, Motif
+from .readers import Readers, Unclear
+from .room import room
+from .steady import Steady
+
+_COUNTED = {"Cast": 4, "Duplicate": 3}  # arguments of the form with a count
+_ROOM = 32768  # bytes: a tile of float
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _faster(kernel: KernelProgram) -> Iterator[Change]:
+    facts = Steady(kernel)
+    first = unused(kernel, MEMBER)
+    for call in kernel.named(*_COUNTED):
+        statement = call.statement
+        if statement is None or len(call.args) != _COUNTED[call.name]:
+            continue
+        site = kernel.site(call.function, statement)
+        if _written_over(kernel, call):
+            change = f"{call.name} in {call.function.name}, which nobody reads, taken out"
+            yield Change(site, change, (kernel.delete(call.path, statement),))
+            continue
+        again = _again(kernel, facts, call)
+        if again is not None:
+            change = f"{call.name} in {call.function.name} done once instead of twice"
+            edits = _in_own_memory(kernel, facts, call, again, f"{MEMBER}{first}")
+            yield Change(f"{site}/twice", change, edits)
+            shorter = tuple(room(kernel, _ROOM))
+            if edits and shorter:
+                yield Change(f"{site}/twice/room", f"{change}, tiles shorter by the room", edits, shorter)
+
+
+def _written_over(kernel: KernelProgram, call: ApiCall) -> bool:
+    """Does the next instruction of the block that names the tensor write as many elements of it, and read none?"""
+    assert call.statement is not None
+    name = re.compile(rf"\b{re.escape(root(call.args[0]))}\b")
+    for s in siblings(call.statement):
+        if s.start_byte <= call.statement.start_byte or not name.search(kernel.text(call.path, s)):
+            continue
+        other = kernel.call_of(call.function, s)
+        if other is None or other.name not in ELEMENTWISE - ACCUMULATING:
+            return False
+        counted = len(other.args) == _COUNTED.get(other.name, 3 if other.name in UNARY else 4)
+        whole = (flat(other.args[0]), flat(other.args[-1])) == (flat(call.args[0]), flat(call.args[-1]))
+        return counted and whole and root(call.args[0]) not in reads(other)
+    return False
+
+
+def _again(kernel: KernelProgram, facts: Steady, call: ApiCall) -> ApiCall | None:
+    """The same cast later in the block, of a source that is the same, into a tensor that was written over."""
+    assert call.statement is not None
+    if call.name != "Cast" or len(call.args) != 4 or kernel.class_node(call.function) is None:
+        return None
+    text, f = flat(kernel.text(call.path, call.statement)), call.function
+    later = [s for s in siblings(call.statement) if s.start_byte > call.statement.start_byte]
+    second = next((s for s in later if flat(kernel.text(call.path, s)) == text), None)
+    again = kernel.call_of(f, second)
+    source = root(call.args[1])
+    if second is None or again is None or source == root(call.args[0]):
+        return None
+    start, end = call.statement.end_byte, second.start_byte
+    words = set(_WORD.findall(f"{call.args[1]}, {call.args[3]}"))
+    if any(start < n.start_byte < end for w in words for n, _ in facts.made(f).get(w, ())):
+        return None
+    given = (c for c in kernel.calls_of(f) if c.name in ("EnQue", "FreeTensor") and source in map(root, c.args))
+    written = (c for n in (source, *facts.views(f, source)) for c in facts.writers(f, n))
+    changes = [c.node.start_byte for c in (*written, *given)]
+    return again if not any(start < at < end for at in changes) else None
+
+
+def _in_own_memory(
+    kernel: KernelProgram, facts: Steady, call: ApiCall, again: ApiCall, member: str
+) -> tuple[Edit, ...]:
+    """The first one's result in memory of its own, the second one taken out; nothing where readers aren't known."""
+    assert call.statement is not None
+    assert again.statement is not None
+    try:
+        readers = [n for c in (call, again) for n in Readers(facts, c, c.args[0]).found]
+    except Unclear:
+        return ()
+    place = f"{member}At"
+    indent = kernel.indent(call.path, call.statement)
+    made = f"auto {place} = {member}.In({call.args[0]}, {call.args[3]});\n{indent}"
+    edits = [
+        Edit(call.path, call.statement.start_byte, call.statement.start_byte, made),
+        kernel.replace(call.path, call.arguments[0], place),
+        *(kernel.replace(call.path, n, place) for n in readers),
+        kernel.delete(call.path, again.statement),
+    ]
+    behind = kernel.call_of(call.function, neighbour(again.statement, 1))
+    before = kernel.call_of(call.function, neighbour(again.statement, -1))
+    if behind and before and is_barrier(behind, "PIPE_V") and is_barrier(before, "PIPE_V") and behind.statement:
+        edits.append(kernel.delete(call.path, behind.statement))
+    return merged([*edits, *member_of(kernel, call.function, member)])
+
+
+def _slower(kernel: KernelProgram) -> Iterator[Change]:
+    """A cast that is done twice, for nothing."""
+    for call in kernel.named("Cast"):
+        statement = call.statement
+        if statement is None or len(call.args) != 4 or not kernel.repeated(call.function, call.node):
+            continue
+        if statement.parent is None or statement.parent.type != "compound_statement":
+            continue
+        if root(call.args[0]) in map(root, call.args[1:]):
+            continue
+        text = kernel.text(call.path, statement)
+        barrier = "" if kernel.auto_sync else " PipeBarrier<PIPE_V>();"
+        edit = kernel.before(call.path, statement, f"{text}{barrier}")
+        yield Change(kernel.site(call.function, statement), f"Cast in {call.function.name} done twice", (edit,))
+
+
+NEEDLESS_INSTRUCTION = Motif(
+    name="needless-instruction",
+    title="Nothing that nobody needs",
+    description="A fill or a cast that the next instruction writes over before anybody reads it costs a pass over the "
+    "tile for nothing. A cast that is done again because its result was written over is done once, into memory of its "
+    "own.",
+    bottlenecks=("vector", "vector barriers", "short vector instructions"),
+    preconditions="What is written over is as long as what was written; for the second, UB has room for the result.",
+    faster=_faster,
+    slower=_slower,
+    together="no",
+)
