@@ -715,3 +715,54 @@ def test_an_element_that_each_turn_sets_is_kept_over_the_loop(turn: str, found: 
     rewritten = [text for text in after("kept-value", KEPT.format(turn=turn)) if "keptElement" in text]
     assert len(rewritten) == bool(found)
     assert all(found in text for text in rewritten)
+
+
+# -- elements of the Unified Buffer set to a value ---------------------------------------------------------------------
+
+FILLED = """void f(LocalTensor<float>& x, LocalTensor<T>& y, GlobalTensor<float>& out) {{
+  int k = 0;
+  {loop}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "found"),
+    [
+        ("for (int i = 0; i < n; i++) { x.SetValue(i, 1.0f); }", "Duplicate(x, 1.0f, n);"),  # from the beginning
+        ("for (int i = n; i < m; i++) { x.SetValue(i, s); }", "SetElements::Of(x, i, turnsAtOnce, s);"),
+        (
+            "for (int i = 0; i < n; i++) { x.SetValue(m - i - 1, s); }",
+            "Of(x, m - i - 1 - (turnsAtOnce - 1), turnsAtOnce",
+        ),
+        ("while (k < n) { x.SetValue(k, s); k++; }", "k += turnsAtOnce;"),
+        ("for (int i = 0; i < n; i++) { x.SetValue(i, 0); y.SetValue(i + m, 1); }", "Of(y, i + m, turnsAtOnce, 1);"),
+        (
+            "for (int i = n; i < m; i++) { if constexpr (B16) { y.SetValue(i, 1); } else { y.SetValue(i, 2); } }",
+            "if constexpr (!(B16)) { SetElements::Of(y, i, turnsAtOnce, 2); }",
+        ),
+        ("for (int i = n; i < m; i++) { x.SetValue(2 * i, s); }", ""),  # every other one
+        ("for (int i = n; i < m; i++) { x.SetValue(i, i); }", ""),
+        ("for (int i = n; i < m; i++) { if (i < k) { x.SetValue(i, s); } }", ""),  # from somewhere to somewhere
+        ("for (int i = n; i < m; i++) { out.SetValue(i, s); }", ""),  # in global memory
+        ("for (int i = n; i < m; i++) { if (Odd(i)) { x.SetValue(i, s); } }", ""),
+    ],
+)
+def test_elements_are_set_to_a_value_at_once(loop: str, found: str) -> None:
+    rewritten = after("scalar-loop", FILLED.format(loop=loop))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "waits"),
+    [
+        ("DataCopy(x, out, m);", "q.EnQue(x);", ["MTE2_V"]),
+        ("", "DataCopy(out, x, m);", ["V_MTE3"]),
+        ("", "q.EnQue(x); x = q.DeQue<float>(); DataCopy(out, x, m);", []),  # the queue's flag
+        ("DataCopy(y, out, m);", "DataCopy(out, y, m);", []),
+    ],
+)
+def test_copies_of_elements_that_are_set_at_once_are_waited_for(before: str, behind: str, waits: list[str]) -> None:
+    loop = f"{before} for (int i = n; i < m; i++) {{ x.SetValue(i, s); }} {behind}"
+    (rewritten,) = after("scalar-loop", FILLED.format(loop=loop), auto_sync=True)
+    assert re.findall(r"SetElements::Wait<AscendC::HardEvent::(\w+)>\(\);", rewritten) == waits
