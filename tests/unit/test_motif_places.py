@@ -766,3 +766,48 @@ def test_copies_of_elements_that_are_set_at_once_are_waited_for(before: str, beh
     loop = f"{before} for (int i = n; i < m; i++) {{ x.SetValue(i, s); }} {behind}"
     (rewritten,) = after("scalar-loop", FILLED.format(loop=loop), auto_sync=True)
     assert re.findall(r"SetElements::Wait<AscendC::HardEvent::(\w+)>\(\);", rewritten) == waits
+
+
+# -- single values that are stored -------------------------------------------------------------------------------------
+
+STORED = """class K {{
+  void Run() {{
+    LocalTensor<int32_t> one = q.AllocTensor<int32_t>();
+    DataCopyExtParams params{{{params}}};
+    for (int i = 0; i < n; i++) {{ {turn} }}
+    q.FreeTensor(one);
+  }}
+  template <HardEvent event> void SetWait(HardEvent evt) {{
+    event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(evt)); SetFlag<event>(id); WaitFlag<event>(id);
+  }}
+  GlobalTensor<int32_t> outGm;
+}};"""
+SINGLE = "1, static_cast<uint32_t>(sizeof(int32_t)), 0, 0, 0"
+PUT = "storesOfValues.Put(outGm[to[i]], i * n);"
+
+
+@pytest.mark.parametrize(
+    ("params", "turn", "found"),
+    [
+        (SINGLE, "one.SetValue(0, i * n); DataCopyPad(outGm[to[i]], one, params);", PUT),
+        (
+            SINGLE,
+            "one.SetValue(0, i * n); SetWait<HardEvent::S_MTE3>(HardEvent::S_MTE3); "
+            "DataCopyPad(outGm[to[i]], one, params); SetWait<HardEvent::MTE3_S>(HardEvent::MTE3_S);",
+            PUT,
+        ),
+        (SINGLE, "one.SetValue(0, i * n); SetAtomicAdd<int>(); DataCopyPad(outGm[to[i]], one, params);", PUT),
+        ("2, sizeof(int32_t), 0, 0, 0", "one.SetValue(0, i); DataCopyPad(outGm[to[i]], one, params);", ""),
+        (SINGLE, "one.SetValue(1, i); DataCopyPad(outGm[to[i]], one, params);", ""),  # another element
+        (SINGLE, "one.SetValue(0, i); DataCopyPad(outGm[i], one, params); Adds(x, one, 1, 8);", ""),  # needed again
+        (SINGLE, "one.SetValue(0, i); Help(i); DataCopyPad(outGm[i], one, params);", ""),  # whatever that does
+        (SINGLE, "one.SetValue(0, i); if (i > n) { DataCopyPad(outGm[i], one, params); }", ""),  # not in each turn
+    ],
+)
+def test_single_values_are_stored_from_slots(params: str, turn: str, found: str) -> None:
+    rewritten = after("single-store", STORED.format(params=params, turn=turn))
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert "StoresOfValues storesOfValues;" in text
+        assert "SetWait<HardEvent::" not in text

@@ -40,6 +40,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "rest_by_element": lambda x: x * x,
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
+    "scattered_values": lambda x, order: torch.empty_like(x).index_copy(0, order.long(), x + x),
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
@@ -48,7 +49,11 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "waits_in_functions": lambda x: x * x,
 }
-DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
+DOMAINS = {
+    "fetched_rows": "order=0:255",
+    "scattered_values": f"order={[(5 * i + 3) % 512 for i in range(512)]}",
+    "spread_values": "s=0.5:4",
+}
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ from .motif import Motif, Rewrite
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
+from .single_stores import SINGLE_STORE
 from .single_values import SINGLE_VALUE
 from .tiles_first import TILES_FIRST
 from .unit_flags import UNIT_FLAG
@@ -49,6 +50,7 @@ MOTIFS: tuple[Motif, ...] = (
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
     SINGLE_VALUE,
+    SINGLE_STORE,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,
