@@ -719,7 +719,7 @@ def test_an_element_that_each_turn_sets_is_kept_over_the_loop(turn: str, found: 
 
 # -- elements of the Unified Buffer set to a value ---------------------------------------------------------------------
 
-FILLED = """void f(LocalTensor<float>& x, LocalTensor<T>& y, GlobalTensor<float>& out) {{
+FILLED = """void f(LocalTensor<float>& x, LocalTensor<T>& y, LocalTensor<uint32_t>& z, GlobalTensor<float>& out) {{
   int k = 0;
   {loop}
 }}"""
@@ -741,7 +741,10 @@ FILLED = """void f(LocalTensor<float>& x, LocalTensor<T>& y, GlobalTensor<float>
             "if constexpr (!(B16)) { SetElements::Of(y, i, turnsAtOnce, 2); }",
         ),
         ("for (int i = n; i < m; i++) { x.SetValue(2 * i, s); }", ""),  # every other one
-        ("for (int i = n; i < m; i++) { x.SetValue(i, i); }", ""),
+        ("for (int i = n; i < m; i++) { x.SetValue(i, i); }", "Rising(x, i, turnsAtOnce, static_cast<int64_t>(i), "),
+        ("for (int i = 0; i < m; i++) { z.SetValue(i, (n + i) * 4); }", "static_cast<int64_t>((n + i) * 4), "),
+        ("for (int i = n; i < m; i++) { x.SetValue(i, 0.5f + i); }", ""),  # no integers
+        ("for (int i = n; i < m; i++) { x.SetValue(i, i * i); }", ""),
         ("for (int i = n; i < m; i++) { if (i < k) { x.SetValue(i, s); } }", ""),  # from somewhere to somewhere
         ("for (int i = n; i < m; i++) { out.SetValue(i, s); }", ""),  # in global memory
         ("for (int i = n; i < m; i++) { if (Odd(i)) { x.SetValue(i, s); } }", ""),

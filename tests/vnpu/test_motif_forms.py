@@ -36,6 +36,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "kept_type": lambda x: 3 * torch.exp(x),
     "lower_triangle": torch.tril,
+    "offsets_by_hand": lambda x: x[:, 8:],
     "padded_rows": lambda x: torch.cat([torch.exp(x), x.new_ones(256, 25), x.new_full((256, 3), 2)], 1),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "rest_by_element": lambda x: x * x,

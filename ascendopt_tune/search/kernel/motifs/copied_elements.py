@@ -147,7 +147,7 @@ class Tensors:
     def suits(self, loop: ElementLoop, element: Element) -> bool:
         """Is the element moved as it is, from another tensor?"""
         target = self.kinds(loop, element.target)
-        if element.grows == BACK:
+        if element.grows == BACK or element.rises != "0":
             return False
         if len(target) != 1 or not element.source:
             return len(target) == 1

@@ -33,7 +33,8 @@ class Element:
     """``target.SetValue(index, value)`` in turns ``first`` to ``last`` (expressions; empty: all from or up to there).
 
     ``source``, ``read``: the tensor and the index that the value is read from; ``kinds``: types that it is cast to.
-    ``when``: the condition around it, ``if (...)``, which is the same in each turn.
+    ``when``: the condition around it, ``if (...)``, which is the same in each turn; ``rises``: what the value grows by
+    where it is read nowhere.
     """
 
     call: ApiCall
@@ -47,6 +48,7 @@ class Element:
     first: str = ""
     last: str = ""
     when: str = ""
+    rises: str = "0"
 
 
 @dataclass
@@ -313,12 +315,12 @@ def _sets(
         if growth(read, loop.steps) != grows or not _stays(loop, names, found[1]):
             return False
         element = Element(call, call.receiver, index, grows, value, found[1], read, kinds, first, last)
-    elif "GetValue" in value or growth(value, loop.steps) != "0":
-        return False
     else:
-        element = Element(
-            call, call.receiver, index, grows, flat(resolved(call.args[1], names)), first=first, last=last
-        )
+        value = flat(resolved(call.args[1], names))
+        rises = growth(value, loop.steps)
+        if "GetValue" in value or rises is None:
+            return False
+        element = Element(call, call.receiver, index, grows, value, first=first, last=last, rises=rises)
     loop.elements.append(element)
     return True
 

@@ -1,11 +1,13 @@
-"""Elements of the Unified Buffer that a loop of the scalar unit sets to one value: Duplicate, wherever they begin.
+"""Elements of the Unified Buffer that a loop of the scalar unit sets to one value, or to numbers that rise by a step.
 
 A vector instruction begins at a block of 32 bytes. What lies in the first block is set through a mask, the rest by
-count; types of one and of eight bytes stay with the scalar unit.
+count; types of one and of eight bytes stay with the scalar unit. Numbers that rise are those of CreateVecIndex, times a
+step, where they begin at a block.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .api import COPY, root
@@ -44,6 +46,34 @@ class {_NAME} {{
       if (left > 0) {{
         AscendC::Duplicate(tensor[begin], static_cast<T>(value), static_cast<int32_t>(left));
       }}
+    }}
+  }}
+  // Sets them to `start`, `start + step`, and so on.
+  template <typename T>
+  __aicore__ static inline void Rising(const AscendC::LocalTensor<T>& of, int64_t first, int64_t count, int64_t start,
+                                       int64_t step) {{
+    AscendC::LocalTensor<T> tensor = of;
+    if (sizeof(T) != 4 || first % 8 != 0) {{
+      for (int64_t i = 0; i < count; i++) {{
+        tensor.SetValue(first + i, static_cast<T>(start + i * step));
+      }}
+      return;
+    }}
+    if constexpr (AscendC::IsSameType<T, uint32_t>::value) {{
+      Numbers(tensor[first].template ReinterpretCast<int32_t>(), count, start, step);
+    }} else {{
+      Numbers(tensor[first], count, start, step);
+    }}
+  }}
+  template <typename T>
+  __aicore__ static inline void Numbers(AscendC::LocalTensor<T> to, int64_t count, int64_t start, int64_t step) {{
+    const int32_t length = static_cast<int32_t>(count);
+    AscendC::CreateVecIndex(to, static_cast<T>(step == 1 ? start : 0), static_cast<uint32_t>(count));
+    if (step != 1) {{
+      AscendC::PipeBarrier<PIPE_V>();
+      AscendC::Muls(to, to, static_cast<T>(step), length);
+      AscendC::PipeBarrier<PIPE_V>();
+      AscendC::Adds(to, to, static_cast<T>(start), length);
     }}
   }}
   template <AscendC::HardEvent event>
@@ -104,10 +134,23 @@ def _is_filled(tensors: Tensors, loop: ElementLoop, element: Element) -> bool:
     """Is it set to one value in the Unified Buffer, next to the one before, in all turns?"""
     known = tensors.kinds(loop, element.target)
     plain = not element.source and not element.first and not element.last and element.grows in ("1", BACK)
+    if element.rises != "0" and (element.grows == BACK or not _are_numbers(element, known)):
+        return False
     return plain and len(known) == 1 and not tensors.is_global(element.target)
 
 
+def _are_numbers(element: Element, kinds: set[str]) -> bool:
+    """Are they integers, also of a type that has others?"""
+    written = f"{element.value} {element.rises}"
+    integers = not re.search(r"\d\.|\.\d|/|\bfloat\b|\bhalf\b|[sS]cale", written)
+    return kinds <= {"int32_t", "uint32_t", "int"} or (kinds == {"float"} and integers)
+
+
 def _call(element: Element) -> str:
+    if element.rises != "0":
+        start, step = (f"static_cast<int64_t>({text})" for text in (element.value, element.rises))
+        call = f"{_NAME}::Rising({element.target}, {element.index}, {TURNS}, {start}, {step});"
+        return f"{element.when} {{ {call} }}" if element.when else call
     back = f" - ({TURNS} - 1)" if element.grows == BACK else ""
     call = f"{_NAME}::Of({element.target}, {element.index}{back}, {TURNS}, {element.value});"
     return f"{element.when} {{ {call} }}" if element.when else call
