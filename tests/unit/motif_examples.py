@@ -403,6 +403,11 @@ EXAMPLES = (
             copy_in="xLocal.SetValue(0, xGm.GetValue(offset));",
         ),
     ),
+    Example(
+        "single-store",
+        r"MTE3_S>\(EVENT_ID0\)",
+        kernel(process="    for (; offset < total; offset++) { storesOfValues.Put(yGm[offset], xGm.GetValue(0)); }"),
+    ),
     Example("copy-without-pad", r"DataCopyPad\(xLocal", kernel()),
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),

@@ -253,7 +253,49 @@ ROW_A_TURN = {
 }
 
 
-STORED = "DataCopyExtParams p{1, (uint32_t)(width * sizeof(T)), 0, 0, 0}; DataCopyPad(yGm[progress * width], y, p);"
+# -- single values that are stored -------------------------------------------------------------------------------------
+
+STORED = """class K {{
+  void Run() {{
+    LocalTensor<int32_t> one = q.AllocTensor<int32_t>();
+    DataCopyExtParams params{{{params}}};
+    for (int i = 0; i < n; i++) {{ {turn} }}
+    q.FreeTensor(one);
+  }}
+  template <HardEvent event> void SetWait(HardEvent evt) {{
+    event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(evt)); SetFlag<event>(id); WaitFlag<event>(id);
+  }}
+  GlobalTensor<int32_t> outGm;
+}};"""
+SINGLE = "1, static_cast<uint32_t>(sizeof(int32_t)), 0, 0, 0"
+PUT = "storesOfValues.Put(outGm[to[i]], i * n);"
+
+
+@pytest.mark.parametrize(
+    ("params", "turn", "found"),
+    [
+        (SINGLE, "one.SetValue(0, i * n); DataCopyPad(outGm[to[i]], one, params);", PUT),
+        (
+            SINGLE,
+            "one.SetValue(0, i * n); SetWait<HardEvent::S_MTE3>(HardEvent::S_MTE3); "
+            "DataCopyPad(outGm[to[i]], one, params); SetWait<HardEvent::MTE3_S>(HardEvent::MTE3_S);",
+            PUT,
+        ),
+        (SINGLE, "one.SetValue(0, i * n); SetAtomicAdd<int>(); DataCopyPad(outGm[to[i]], one, params);", PUT),
+        ("2, sizeof(int32_t), 0, 0, 0", "one.SetValue(0, i); DataCopyPad(outGm[to[i]], one, params);", ""),
+        (SINGLE, "one.SetValue(1, i); DataCopyPad(outGm[to[i]], one, params);", ""),  # another element
+        (SINGLE, "one.SetValue(0, i); DataCopyPad(outGm[i], one, params); Adds(x, one, 1, 8);", ""),  # needed again
+        (SINGLE, "one.SetValue(0, i); Help(i); DataCopyPad(outGm[i], one, params);", ""),  # whatever that does
+        (SINGLE, "one.SetValue(0, i); if (i > n) { DataCopyPad(outGm[i], one, params); }", ""),  # not in each turn
+    ],
+)
+def test_single_values_are_stored_from_slots(params: str, turn: str, found: str) -> None:
+    rewritten = after("single-store", STORED.format(params=params, turn=turn))
+    assert len(rewritten) == bool(found)
+    for text in rewritten:
+        assert found in text
+        assert "StoresOfValues storesOfValues;" in text
+        assert "SetWait<HardEvent::" not in text
 
 
 @pytest.mark.parametrize(
@@ -778,6 +820,60 @@ def test_an_element_that_each_turn_sets_is_kept_over_the_loop(turn: str, found: 
     rewritten = [text for text in after("kept-value", KEPT.format(turn=turn)) if "keptElement" in text]
     assert len(rewritten) == bool(found)
     assert all(found in text for text in rewritten)
+
+
+# -- elements of the Unified Buffer set to a value ---------------------------------------------------------------------
+
+FILLED = """void f(LocalTensor<float>& x, LocalTensor<T>& y, LocalTensor<uint32_t>& z, GlobalTensor<float>& out) {{
+  int k = 0;
+  {loop}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "found"),
+    [
+        ("for (int i = 0; i < n; i++) { x.SetValue(i, 1.0f); }", "Duplicate(x, 1.0f, n);"),  # from the beginning
+        ("for (int i = n; i < m; i++) { x.SetValue(i, s); }", "SetElements::Of(x, i, turnsAtOnce, s);"),
+        (
+            "for (int i = 0; i < n; i++) { x.SetValue(m - i - 1, s); }",
+            "Of(x, m - i - 1 - (turnsAtOnce - 1), turnsAtOnce",
+        ),
+        ("while (k < n) { x.SetValue(k, s); k++; }", "k += turnsAtOnce;"),
+        ("for (int i = 0; i < n; i++) { x.SetValue(i, 0); y.SetValue(i + m, 1); }", "Of(y, i + m, turnsAtOnce, 1);"),
+        (
+            "for (int i = n; i < m; i++) { if constexpr (B16) { y.SetValue(i, 1); } else { y.SetValue(i, 2); } }",
+            "if constexpr (!(B16)) { SetElements::Of(y, i, turnsAtOnce, 2); }",
+        ),
+        ("for (int i = n; i < m; i++) { x.SetValue(2 * i, s); }", ""),  # every other one
+        ("for (int i = n; i < m; i++) { x.SetValue(i, i); }", "Rising(x, i, turnsAtOnce, static_cast<int64_t>(i), "),
+        ("for (int i = 0; i < m; i++) { z.SetValue(i, (n + i) * 4); }", "static_cast<int64_t>((n + i) * 4), "),
+        ("for (int i = n; i < m; i++) { x.SetValue(i, 0.5f + i); }", ""),  # no integers
+        ("for (int i = n; i < m; i++) { x.SetValue(i, i * i); }", ""),
+        ("for (int i = n; i < m; i++) { if (i < k) { x.SetValue(i, s); } }", ""),  # from somewhere to somewhere
+        ("for (int i = n; i < m; i++) { out.SetValue(i, s); }", ""),  # in global memory
+        ("for (int i = n; i < m; i++) { if (Odd(i)) { x.SetValue(i, s); } }", ""),
+    ],
+)
+def test_elements_are_set_to_a_value_at_once(loop: str, found: str) -> None:
+    rewritten = after("scalar-loop", FILLED.format(loop=loop))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "waits"),
+    [
+        ("DataCopy(x, out, m);", "q.EnQue(x);", ["MTE2_V"]),
+        ("", "DataCopy(out, x, m);", ["V_MTE3"]),
+        ("", "q.EnQue(x); x = q.DeQue<float>(); DataCopy(out, x, m);", []),  # the queue's flag
+        ("DataCopy(y, out, m);", "DataCopy(out, y, m);", []),
+    ],
+)
+def test_copies_of_elements_that_are_set_at_once_are_waited_for(before: str, behind: str, waits: list[str]) -> None:
+    loop = f"{before} for (int i = n; i < m; i++) {{ x.SetValue(i, s); }} {behind}"
+    (rewritten,) = after("scalar-loop", FILLED.format(loop=loop), auto_sync=True)
+    assert re.findall(r"SetElements::Wait<AscendC::HardEvent::(\w+)>\(\);", rewritten) == waits
 
 
 # -- what is the same in each turn -------------------------------------------------------------------------------------

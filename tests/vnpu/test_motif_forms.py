@@ -48,12 +48,15 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "loaded_or_cast": torch.sigmoid,
     "lower_triangle": torch.tril,
     "mean_of_squares": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
+    "offsets_by_hand": lambda x: x[:, 8:],
+    "padded_rows": lambda x: torch.cat([torch.exp(x), x.new_ones(256, 25), x.new_full((256, 3), 2)], 1),
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "repeated_row": lambda x, g: (x - g) * g,
     "rest_by_element": lambda x: x * x,
     "row_for_all": lambda x, w: x * w,
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
+    "scattered_values": lambda x, order: torch.empty_like(x).index_copy(0, order.long(), x + x),
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
     "spread_row": lambda x, g: (x - g) * g,
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
@@ -64,6 +67,11 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
 }
 DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
 DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
+DOMAINS = {
+    "fetched_rows": "order=0:255",
+    "scattered_values": f"order={[(5 * i + 3) % 512 for i in range(512)]}",
+    "spread_values": "s=0.5:4",
+}
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
 from .scalar_operands import SCALAR_OPERAND
+from .single_stores import SINGLE_STORE
 from .single_values import SINGLE_VALUE
 from .sums import SCALE_BEHIND_SUM
 from .tiles_first import TILES_FIRST
@@ -59,6 +60,7 @@ MOTIFS: tuple[Motif, ...] = (
     STRIDED_COPY,
     COPY_WITHOUT_PAD,
     SINGLE_VALUE,
+    SINGLE_STORE,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,

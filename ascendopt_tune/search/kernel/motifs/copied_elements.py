@@ -16,12 +16,12 @@ from .affine import indexed
 from .api import root
 from .classes import merged, with_member
 from .copies import element_types
-from .element_loops import Element, ElementLoop, element_loops
+from .element_loops import BACK, Element, ElementLoop, element_loops
 from .kernel_program import KernelProgram
 from .motif import Change, Motif
 from .turns import local_kinds
 
-_PIECES, _MEMBER, _TURNS = "ElementsInPieces", "elementsInPieces", "turnsAtOnce"
+_PIECES, _MEMBER, TURNS = "ElementsInPieces", "elementsInPieces", "turnsAtOnce"
 _CLASS = f"""\
 #ifndef ELEMENTS_IN_PIECES
 #define ELEMENTS_IN_PIECES
@@ -127,7 +127,7 @@ class {_PIECES} {{
 """
 
 
-class _Tensors:
+class Tensors:
     """Element types of a kernel's tensors, and what its classes do with values of global ones."""
 
     def __init__(self, kernel: KernelProgram) -> None:
@@ -147,6 +147,8 @@ class _Tensors:
     def suits(self, loop: ElementLoop, element: Element) -> bool:
         """Is the element moved as it is, from another tensor?"""
         target = self.kinds(loop, element.target)
+        if element.grows == BACK or element.rises != "0":
+            return False
         if len(target) != 1 or not element.source:
             return len(target) == 1
         return self.kinds(loop, element.source) == target and element.kinds <= target and element.grows == "1"
@@ -160,7 +162,7 @@ def _calls(kernel: KernelProgram, of: str, name: str) -> set[str]:
 # -- between global memory and the Unified Buffer ----------------------------------------------------------------------
 
 
-def _one_copy(tensors: _Tensors, loop: ElementLoop, element: Element) -> tuple[str, str]:
+def _one_copy(tensors: Tensors, loop: ElementLoop, element: Element) -> tuple[str, str]:
     """(what has to hold, the copy) for all turns of an element that is moved in or out; first empty where nothing."""
     inward = tensors.is_global(element.source)
     kind = next(iter(tensors.kinds(loop, element.target)))
@@ -168,7 +170,7 @@ def _one_copy(tensors: _Tensors, loop: ElementLoop, element: Element) -> tuple[s
     _, start = indexed(element.target if inward else element.source)
     inside = f"({start}) + {inside}" if start is not None else inside
     aligned = f"(static_cast<int64_t>({inside}) * sizeof({kind})) % 32 == 0"
-    params = f"AscendC::DataCopyExtParams{{1, static_cast<uint32_t>({_TURNS} * sizeof({kind})), 0, 0, 0}}"
+    params = f"AscendC::DataCopyExtParams{{1, static_cast<uint32_t>({TURNS} * sizeof({kind})), 0, 0, 0}}"
     args = [f"{element.target}[{element.index}]", f"{element.source}[{element.read}]", params]
     if inward:
         args.append(f"AscendC::DataCopyPadExtParams<{kind}>{{false, 0, 0, 0}}")
@@ -181,13 +183,13 @@ def _starts(loop: ElementLoop, index: str) -> bool:
     return bool(head) and head.endswith(f"{index}=0") and index.isidentifier()
 
 
-def _may_move(kernel: KernelProgram, tensors: _Tensors, loop: ElementLoop) -> bool:
+def _may_move(kernel: KernelProgram, tensors: Tensors, loop: ElementLoop) -> bool:
     """Is each element moved in or out as it is, and does the scalar unit leave the tensor in global memory alone?"""
     of = kernel.class_of(loop.function)
     set_, read = _calls(kernel, of, "SetValue"), _calls(kernel, of, "GetValue")
     for e in loop.elements:
         sides = tensors.is_global(e.target), bool(e.source) and tensors.is_global(e.source)
-        if not e.source or sides[0] == sides[1] or e.first or e.last or not tensors.suits(loop, e):
+        if not e.source or sides[0] == sides[1] or e.first or e.last or e.when or not tensors.suits(loop, e):
             return False
         outside = root((e.target if sides[0] else e.source).removeprefix("this->"))
         if outside in (read if sides[0] else set_):
@@ -195,18 +197,18 @@ def _may_move(kernel: KernelProgram, tensors: _Tensors, loop: ElementLoop) -> bo
     return loop.left is None and not {e.target for e in loop.elements} & {e.source for e in loop.elements}
 
 
-def _moved(kernel: KernelProgram, tensors: _Tensors, loop: ElementLoop) -> Change:
+def _moved(kernel: KernelProgram, tensors: Tensors, loop: ElementLoop) -> Change:
     """The loop as copies between global memory and the Unified Buffer."""
     elements = loop.elements
     path, space = loop.function.path, kernel.indent(loop.function.path, loop.node)
     found = [_one_copy(tensors, loop, e) for e in elements]
-    conditions = [f"{_TURNS} > 0", *dict.fromkeys(c for c, _ in found if c)]
+    conditions = [f"{TURNS} > 0", *dict.fromkeys(c for c, _ in found if c)]
     barrier = [] if kernel.auto_sync else ["PipeBarrier<PIPE_ALL>();"]
-    steps = [*barrier, *(copy for _, copy in found), *barrier, *_gone_on(loop)]
+    steps = [*barrier, *(copy for _, copy in found), *barrier, *gone_on(loop)]
     lines = [
         "{",
         *([f"  {loop.head}"] if loop.head else []),
-        *(f"  {line}" for line in _least(_TURNS, loop.turns)),
+        *(f"  {line}" for line in least(TURNS, loop.turns)),
         f"  if ({' && '.join(conditions)}) {{",
         *(f"    {step}" for step in steps),
     ]
@@ -218,13 +220,13 @@ def _moved(kernel: KernelProgram, tensors: _Tensors, loop: ElementLoop) -> Chang
     return Change(kernel.site(loop.function, loop.node), change, (kernel.replace(path, loop.node, text),))
 
 
-def _least(name: str, bounds: Sequence[str]) -> list[str]:
+def least(name: str, bounds: Sequence[str]) -> list[str]:
     """The declaration of a number: the least of them."""
     lines = [f"int64_t {name} = {bounds[0]};"]
     return lines + [f"{name} = {bound} < {name} ? {bound} : {name};" for bound in bounds[1:]]
 
 
-def _gone_on(loop: ElementLoop, turns: str = _TURNS) -> list[str]:
+def gone_on(loop: ElementLoop, turns: str = TURNS) -> list[str]:
     return [f"{name} += {turns}{'' if step == '1' else f' * ({step})'};" for name, step in loop.steps.items()]
 
 
@@ -234,30 +236,30 @@ def _gone_on(loop: ElementLoop, turns: str = _TURNS) -> list[str]:
 def _in_pieces(kernel: KernelProgram, loop: ElementLoop) -> Edit:
     """The loop as calls of ``ElementsInPieces``."""
     path, space = loop.function.path, kernel.indent(loop.function.path, loop.node)
-    lines = ["{", *([f"  {loop.head}"] if loop.head else []), *(f"  {line}" for line in _least(_TURNS, loop.turns))]
+    lines = ["{", *([f"  {loop.head}"] if loop.head else []), *(f"  {line}" for line in least(TURNS, loop.turns))]
     if loop.left is not None:
         left = loop.left[0]
-        lines += [f"  const int64_t allTurns = {_TURNS};", f"  {_TURNS} = {left} < {_TURNS} ? {left} : {_TURNS};"]
-    lines.append(f"  if ({_TURNS} > 0) {{")
+        lines += [f"  const int64_t allTurns = {TURNS};", f"  {TURNS} = {left} < {TURNS} ? {left} : {TURNS};"]
+    lines.append(f"  if ({TURNS} > 0) {{")
     lines += [f"    {line}" for element in loop.elements for line in _piece(element)]
-    lines += [f"    {line}" for line in _gone_on(loop)]
+    lines += [f"    {line}" for line in gone_on(loop)]
     lines.append("  }")
     if loop.left is not None and loop.left[1] == "return;":
-        lines.append(f"  if ({_TURNS} < allTurns) {{ return; }}")
+        lines.append(f"  if ({TURNS} < allTurns) {{ return; }}")
     return kernel.replace(path, loop.node, f"\n{space}".join([*lines, "}"]))
 
 
 def _piece(element: Element) -> list[str]:
     """The call for one element, in the turns that set it."""
-    lines, skipped, count = list[str](), "", _TURNS
+    lines, skipped, count = list[str](), "", TURNS
     bound = element.first or element.last
     if bound:
         lines = [
             "{",
-            *(f"  {line}" for line in _least("turned", [bound, _TURNS])),
+            *(f"  {line}" for line in least("turned", [bound, TURNS])),
             "  turned = turned < 0 ? 0 : turned;",
         ]
-        count = f"{_TURNS} - turned" if element.first else "turned"
+        count = f"{TURNS} - turned" if element.first else "turned"
         skipped = f" + turned * ({element.grows})" if element.first else ""
     place = f"{element.target}[{element.index}{skipped}]"
     if element.source:
@@ -265,10 +267,11 @@ def _piece(element: Element) -> list[str]:
     else:
         step = "" if element.grows == "1" else f", {element.grows}"
         call = f"{_MEMBER}.Fill({place}, {element.value}, {count}{step});"
+    call = f"{element.when} {{ {call} }}" if element.when else call
     return [*lines, f"  {call}", "}"] if bound else [call]
 
 
-def _of_one_class(kernel: KernelProgram, tensors: _Tensors, loops: Sequence[ElementLoop]) -> list[ElementLoop]:
+def _of_one_class(kernel: KernelProgram, tensors: Tensors, loops: Sequence[ElementLoop]) -> list[ElementLoop]:
     """Those of a class whose targets no other code of it sets, and that read no tensor that it sets."""
     of = kernel.class_of(loops[0].function)
     read, kept = _calls(kernel, of, "GetValue"), list(loops)
@@ -295,7 +298,7 @@ def _of_one_class(kernel: KernelProgram, tensors: _Tensors, loops: Sequence[Elem
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
-    tensors = _Tensors(kernel)
+    tensors = Tensors(kernel)
     by_class: dict[str, list[ElementLoop]] = {}
     for loop in element_loops(kernel):
         if _may_move(kernel, tensors, loop):
@@ -316,7 +319,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
         yield Change(f"{names}/{targets}", f"elements of {targets} in {names} set a piece at a time", merged(edits))
 
 
-def _between(tensors: _Tensors, loop: ElementLoop, element: Element) -> bool:
+def _between(tensors: Tensors, loop: ElementLoop, element: Element) -> bool:
     """Is the element set in global memory, to a value or to what is elsewhere there?"""
     sides = [element.target, *([element.source] if element.source else [])]
     return all(map(tensors.is_global, sides)) and tensors.suits(loop, element)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
@@ -24,6 +24,7 @@ _TENSOR = re.compile(r"(?:this->)?[A-Za-z_]\w*(?:\[[^\[\]]*\])?")
 _READ = re.compile(rf"({_TENSOR.pattern})\s*\.\s*GetValue\(")
 _UNTIL = {"<": ("<", False), "<=": ("<=", False), ">": ("<", True), ">=": ("<=", True)}  # swapped: a > b is b < a
 _OTHERWISE = {"<": "<=", "<=": "<"}  # not a < b is b <= a
+BACK = "-(1)"  # what an index grows by that goes back
 _CLEAN = "DataCacheCleanAndInvalid"
 
 
@@ -32,6 +33,8 @@ class Element:
     """``target.SetValue(index, value)`` in turns ``first`` to ``last`` (expressions; empty: all from or up to there).
 
     ``source``, ``read``: the tensor and the index that the value is read from; ``kinds``: types that it is cast to.
+    ``when``: the condition around it, ``if (...)``, which is the same in each turn; ``rises``: what the value grows by
+    where it is read nowhere.
     """
 
     call: ApiCall
@@ -44,6 +47,8 @@ class Element:
     kinds: frozenset[str] = frozenset()
     first: str = ""
     last: str = ""
+    when: str = ""
+    rises: str = "0"
 
 
 @dataclass
@@ -258,19 +263,36 @@ def _chosen(kernel: KernelProgram, loop: ElementLoop, node: Node, names: dict[st
     """Elements set one way before a condition turns, and another way, or not, behind that."""
     compared = _asked(kernel, loop, node, names)
     branches = [_branch(node.child_by_field_name(name)) for name in ("consequence", "alternative")]
-    if compared is None:
-        return False
-    low, sign, high = compared
-    bound = _until(low, sign, high, loop.steps)
+    bound = None
+    if compared is not None:
+        low, sign, high = compared
+        bound = _until(low, sign, high, loop.steps)
+        if bound is None:
+            bound, branches = _until(high, _OTHERWISE[sign], low, loop.steps), branches[::-1]
     if bound is None:
-        bound, branches = _until(high, _OTHERWISE[sign], low, loop.steps), branches[::-1]
-    if bound is None:
-        return False
+        return _by_case(kernel, loop, node, names)
     before, behind = branches
     inside = dict(names), dict(names)
     return all(_does(kernel, loop, n, inside[0], "", bound) for n in before) and all(
         _does(kernel, loop, n, inside[1], bound, "") for n in behind
     )
+
+
+def _by_case(kernel: KernelProgram, loop: ElementLoop, node: Node, names: dict[str, str]) -> bool:
+    """Elements set one way or another by a condition that is the same in each turn, as of a type."""
+    condition = node.child_by_field_name("condition")
+    text = kernel.text(loop.function.path, condition).strip() if condition is not None else ""
+    head = kernel.text(loop.function.path, node).partition("(")[0].strip()
+    if set(re.findall(r"\w+", text)) & {*loop.steps, *names} or not (head == "if constexpr" or "(" not in text[1:]):
+        return False
+    for branch, when in (("consequence", f"{head} {text}"), ("alternative", f"{head} (!{text})")):
+        known = len(loop.elements)
+        inside = dict(names)
+        for n in _branch(node.child_by_field_name(branch)):
+            if not (_chosen if n.type == "if_statement" else _does)(kernel, loop, n, inside):
+                return False
+        loop.elements[known:] = [replace(e, when=f"{when} {e.when}".strip()) for e in loop.elements[known:]]
+    return True
 
 
 def _sets(
@@ -284,7 +306,7 @@ def _sets(
         return False
     index = flat(resolved(call.args[0], names))
     grows = growth(index, loop.steps)
-    if grows is None or grows == "0" or grows.startswith("-"):
+    if grows is None or grows == "0" or (grows.startswith("-") and grows != BACK):
         return False
     value, kinds = _uncast(flat(resolved(call.args[1], names)))
     found = _READ.match(value)
@@ -293,12 +315,12 @@ def _sets(
         if growth(read, loop.steps) != grows or not _stays(loop, names, found[1]):
             return False
         element = Element(call, call.receiver, index, grows, value, found[1], read, kinds, first, last)
-    elif "GetValue" in value or growth(value, loop.steps) != "0":
-        return False
     else:
-        element = Element(
-            call, call.receiver, index, grows, flat(resolved(call.args[1], names)), first=first, last=last
-        )
+        value = flat(resolved(call.args[1], names))
+        rises = growth(value, loop.steps)
+        if "GetValue" in value or rises is None:
+            return False
+        element = Element(call, call.receiver, index, grows, value, first=first, last=last, rises=rises)
     loop.elements.append(element)
     return True
 

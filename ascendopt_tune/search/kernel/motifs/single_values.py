@@ -66,7 +66,7 @@ def _fields(kernel: KernelProgram, call: ApiCall) -> Iterator[list[str]]:
         yield split_arguments(inline[1])
         return
     name = re.escape(third.removeprefix("this->"))
-    braces = re.compile(rf"(?<![\w.]){name}\s*=?\s*(?:[\w:]+\s*)?(?:\{{([^{{}};]*)\}}|\(([^{{}};]*)\))\s*;")
+    braces = re.compile(rf"(?<![\w.]){name}\b\s*=?\s*(?:[\w:]+\s*)?(?:\{{([^{{}};]*)\}}|\(([^{{}};]*)\))\s*;")
     for text in (kernel.text(call.path, call.function.node), kernel.files[call.path]):
         found = [split_arguments(m[1] or m[2] or "") for m in braces.finditer(text)]
         count, length = (re.findall(rf"\b{name}\.{field}\s*=\s*([^;]+);", text) for field in ("blockCount", "blockLen"))
@@ -75,7 +75,7 @@ def _fields(kernel: KernelProgram, call: ApiCall) -> Iterator[list[str]]:
             return
 
 
-def _of_one(kernel: KernelProgram, call: ApiCall) -> bool:
+def of_one(kernel: KernelProgram, call: ApiCall) -> bool:
     """Does the copy move one element?"""
     if call.name != "DataCopyPad" or len(call.args) < 3:
         return False
@@ -162,7 +162,7 @@ def _fetched(kernel: KernelProgram) -> Iterator[_Fetched]:
     """Copies of one element from a tensor that the kernel doesn't store to, to one of which only element 0 is read."""
     types, tensors, written = element_types(kernel), global_tensors(kernel), _written(kernel)
     for call in kernel.named("DataCopyPad"):
-        if call.statement is None or not kernel.repeated(call.function, call.node) or not _of_one(kernel, call):
+        if call.statement is None or not kernel.repeated(call.function, call.node) or not of_one(kernel, call):
             continue
         source, index = indexed(call.args[1])
         name, of = root(source.removeprefix("this->")), kernel.class_of(call.function)

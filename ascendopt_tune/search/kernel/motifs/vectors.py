@@ -10,6 +10,7 @@ from tree_sitter import Node
 from ....sources.cpp import walk
 from .api import ELEMENTWISE, UNARY, VECTOR, is_barrier, reads, root, writes
 from .broadcasts import rows_in_place
+from .filled_ranges import filled_ranges
 from .kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
@@ -64,6 +65,7 @@ def _scalar_slower(kernel: KernelProgram) -> Iterator[Change]:
 
 
 def _scalar_faster(kernel: KernelProgram) -> Iterator[Change]:
+    plain: set[int] = set()
     for loop in counted_loops(kernel):
         if loop.step != "1" or loop.first != "0" or len(loop.block.steps) != 1:
             continue
@@ -76,7 +78,9 @@ def _scalar_faster(kernel: KernelProgram) -> Iterator[Change]:
         path = loop.block.function.path
         site = kernel.site(loop.block.function, loop.node)
         change = f"scalar loop of {loop.block.function.name} made {text.partition('(')[0]}"
+        plain.add(loop.node.start_byte)
         yield Change(site, change, (kernel.replace(path, loop.node, f"{text};"),))
+    yield from (c for c in filled_ranges(kernel) if not plain & {e.start for e in c.edits})
 
 
 def _as_vector(target: str, value: str, loop: CountedLoop) -> str | None:
