@@ -35,6 +35,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "copied_rows": lambda x, g, s: x * g / s[:, None],
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
+    "factor_a_row": lambda x, s: x * s[:, None],
     "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
     "filled_constants": lambda x: torch.where(x > 1, x / 3, -1.0),
     "in_slices": lambda x: x.abs() - x * x,
