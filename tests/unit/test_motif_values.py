@@ -475,3 +475,44 @@ def test_columns_with_masks_stay() -> None:
     code = f"void f(LocalTensor<float>& y) {{ for (int i = 0; i < k; i++) {{ {one} }} }}"
     assert after("merged-rows", code) == []
     assert len(after("merged-rows", code.replace("i * 64", "i * n"))) == 1
+
+
+# -- the first term ----------------------------------------------------------------------------------------------------
+
+TERMS = """void f(LocalTensor<float>& a, LocalTensor<{kind}>& x, LocalTensor<{kind}>& y) {{
+  {begin}
+  PipeBarrier<PIPE_V>();
+  for (int i = 1; i < k; i++) {{ {inner} {{ {term} }} {more} }}
+}}"""
+_COPIED = "DataCopy(a, x, n);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "if (!(1 < k)) { Duplicate(a, 0.0f, n); } PipeBarrier<PIPE_V>(); for"),
+        ({}, "if (i == 1) { Muls(a, y, s, n); } else { Axpy(a, y, s, n); }"),
+        ({"term": "MulAddDst(a, x, y[i * n], n);"}, "{ Mul(a, x, y[i * n], n); } else"),
+        ({"term": "Add(a, x, a, n);"}, "{ Adds(a, x, static_cast<float>(0), n); } else"),
+        ({"begin": _COPIED, "term": "Max(a, a, y[i * n], n);"}, "{ Max(a, x, y[i * n], n); } else"),
+        ({"inner": "for (int j = 0; j < m; j++)"}, "if (i == 1 && j == 0) { Muls("),
+        ({"begin": "Duplicate(a, 1.0f, n);"}, ""),
+        ({"term": "Max(a, a, y, n);"}, ""),  # zeros are a term, too
+        ({"term": "Axpy(a, y, s, m);"}, ""),  # fewer, perhaps
+        ({"inner": "if (b)"}, ""),  # not in every turn
+        ({"inner": "for (int j = 0; j < i; j++)"}, ""),  # the first turn may have none
+        ({"more": "if (b) { break; }"}, ""),
+        ({"more": "Exp(z, a, n);"}, ""),
+        ({"kind": "half"}, ""),  # Axpy casts, Muls doesn't
+        ({"begin": _COPIED, "term": "Max(a, a, y, n);", "more": "Exp(x, x, n);"}, ""),
+    ],
+)
+def test_a_sum_begins_with_its_first_term(holes: dict[str, str], found: str) -> None:
+    given = {"begin": "Duplicate(a, 0.0f, n);", "inner": "", "term": "Axpy(a, y, s, n);", "more": "", "kind": "float"}
+    given |= holes
+    code = TERMS.format(**given)
+    if not given["inner"]:
+        code = code.replace(f"{{ {given['term']} }}", given["term"])
+    rewritten = after("first-term", code)
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)

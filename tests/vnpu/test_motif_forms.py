@@ -49,6 +49,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "spread_row": lambda x, g: (x - g) * g,
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
+    "three_terms": lambda x, w: x[:64] * w[0] + x[64:128] * w[1] + x[128:] * w[2],
     "waits_in_functions": lambda x: x * x,
 }
 DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}

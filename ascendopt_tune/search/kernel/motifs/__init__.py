@@ -14,6 +14,7 @@ from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .core_flags import CROSS_CORE_FLAGS
 from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
+from .first_terms import FIRST_TERM
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
@@ -58,6 +59,7 @@ MOTIFS: tuple[Motif, ...] = (
     SCALAR_LOOP,
     ADD_TREE,
     SCALE_BEHIND_SUM,
+    FIRST_TERM,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
