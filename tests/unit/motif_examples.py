@@ -452,6 +452,16 @@ EXAMPLES = (
     Example("chained-instructions", r"Muls\([^;]*;\s*Muls", _computing("Muls(yLocal, xLocal, 3.0f, n);")),
     Example("scalar-operand", r"Duplicate\(", _computing("Adds(yLocal, xLocal, 1.0f, n);")),
     Example("extra-copy", r"DataCopy\(yLocal, xLocal, n\)", kernel()),
+    Example(
+        "first-term",
+        r"Duplicate\(yLocal, 0.0f, n\);\s*for",
+        _computing(
+            "if (!(0 < terms)) { Duplicate(yLocal, 0.0f, n); }",
+            "for (uint32_t term = 0; term < terms; term++) {",
+            "  if (term == 0) { Muls(yLocal, xLocal, factor, n); } else { Axpy(yLocal, xLocal, factor, n); }",
+            "}",
+        ),
+    ),
     Example("unread-results", r"Exp\(yLocal, xLocal, n\);\s*Exp\(yLocal, xLocal, n\);", kernel()),
     Example(
         "fewer-casts",

@@ -431,3 +431,88 @@ def test_slices_are_worked_on_at_once(holes: dict[str, str], found: str) -> None
     rewritten = after("merged-rows", SLICES.format(**{"then": _SUB, "step": "length", **holes}))
     assert len(rewritten) == bool(found)
     assert all(found in text for text in rewritten)
+
+
+# -- rows with masks ---------------------------------------------------------------------------------------------------
+
+MASKED = """void f(LocalTensor<float>& x, LocalTensor<float>& y, LocalTensor<float>& v) {{
+  BinaryRepeatParams p;
+  {fields}
+  for (uint32_t i = 0; i < rows; i++) {{
+    if (whole > 0) {{ Mul(y[i * n], x[i * n], v[i * 8], 64, whole, {params}); }}
+    PipeBarrier<PIPE_V>();
+    {tail}
+  }}
+}}"""
+_FIELDS = "p.dstBlkStride = 1; p.src0BlkStride = 1; p.src1BlkStride = 0; p.dstRepStride = 8; p.src0RepStride = 8;"
+_TAIL = "Mul(y[i * n + whole * 64], x[i * n + whole * 64], v[i * 8], rest, 1, {1, 1, 0, 8, 8, 0});"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        (
+            {},
+            "static_cast<uint8_t>(rowsAtOnce), AscendC::BinaryRepeatParams(1, 1, 0, static_cast<uint8_t>((n) * sizeof",
+        ),
+        ({"params": "p", "fields": f"{_FIELDS} p.src1RepStride = 0;"}, "static_cast<int64_t>(whole) <= rowsAtOnce"),
+        ({"params": "p", "fields": _FIELDS}, ""),  # of one field nobody says what it is
+        ({"params": "p", "fields": f"{_FIELDS} p.src1RepStride = 0; p.src1RepStride = 1;"}, ""),
+        ({"tail": _TAIL}, "for (int64_t column = 0; column < static_cast<int64_t>(1); column++)"),
+        ({"tail": "Add(y[i * 64], x[i * n], v[i * 8], rest, 1, {1, 1, 0, 8, 8, 0});"}, ""),  # other rows
+        ({"tail": "Muls(y, y, s, 64, 1, {1, 1, 8, 8});"}, ""),
+    ],
+)
+def test_rows_with_masks_are_repeats(holes: dict[str, str], found: str) -> None:
+    given = {"fields": "", "params": "{1, 1, 0, 8, 8, 0}", "tail": "", **holes}
+    rewritten = after("merged-rows", MASKED.format(**given))
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)
+
+
+def test_columns_with_masks_stay() -> None:
+    one = "Muls(y[i * 64], y[i * 64], s, 64, rows, {1, 1, a, a});"
+    code = f"void f(LocalTensor<float>& y) {{ for (int i = 0; i < k; i++) {{ {one} }} }}"
+    assert after("merged-rows", code) == []
+    assert len(after("merged-rows", code.replace("i * 64", "i * n"))) == 1
+
+
+# -- the first term ----------------------------------------------------------------------------------------------------
+
+TERMS = """void f(LocalTensor<float>& a, LocalTensor<{kind}>& x, LocalTensor<{kind}>& y) {{
+  {begin}
+  PipeBarrier<PIPE_V>();
+  for (int i = 1; i < k; i++) {{ {inner} {{ {term} }} {more} }}
+}}"""
+_COPIED = "DataCopy(a, x, n);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "if (!(1 < k)) { Duplicate(a, 0.0f, n); } PipeBarrier<PIPE_V>(); for"),
+        ({}, "if (i == 1) { Muls(a, y, s, n); } else { Axpy(a, y, s, n); }"),
+        ({"term": "MulAddDst(a, x, y[i * n], n);"}, "{ Mul(a, x, y[i * n], n); } else"),
+        ({"term": "Add(a, x, a, n);"}, "{ Adds(a, x, static_cast<float>(0), n); } else"),
+        ({"begin": _COPIED, "term": "Max(a, a, y[i * n], n);"}, "{ Max(a, x, y[i * n], n); } else"),
+        ({"inner": "for (int j = 0; j < m; j++)"}, "if (i == 1 && j == 0) { Muls("),
+        ({"begin": "Duplicate(a, 1.0f, n);"}, ""),
+        ({"term": "Max(a, a, y, n);"}, ""),  # zeros are a term, too
+        ({"term": "Axpy(a, y, s, m);"}, ""),  # fewer, perhaps
+        ({"inner": "if (b)"}, ""),  # not in every turn
+        ({"inner": "for (int j = 0; j < i; j++)"}, ""),  # the first turn may have none
+        ({"more": "if (b) { break; }"}, ""),
+        ({"more": "Exp(z, a, n);"}, ""),
+        ({"kind": "half"}, ""),  # Axpy casts, Muls doesn't
+        ({"begin": _COPIED, "term": "Max(a, a, y, n);", "more": "Exp(x, x, n);"}, ""),
+    ],
+)
+def test_a_sum_begins_with_its_first_term(holes: dict[str, str], found: str) -> None:
+    given = {"begin": "Duplicate(a, 0.0f, n);", "inner": "", "term": "Axpy(a, y, s, n);", "more": "", "kind": "float"}
+    given |= holes
+    code = TERMS.format(**given)
+    if not given["inner"]:
+        code = code.replace(f"{{ {given['term']} }}", given["term"])
+    rewritten = after("first-term", code)
+    assert len(rewritten) == bool(found)
+    assert all(found in text for text in rewritten)

@@ -39,6 +39,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "columns_of_values": lambda g: g[None].expand(160, 48),
     "copied_rows": lambda x, g, s: x * g / s[:, None],
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
+    "factor_a_row": lambda x, s: x * s[:, None],
     "factor_of_row": lambda x, s: x * s[:, None] + s[:, None],
     "fetched_rows": lambda x, order, scale: x[order.long()] * scale[:, None],
     "filled_by_difference": lambda x: x * x * (torch.arange(256) < 128)[:, None],
@@ -62,6 +63,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "spread_values": lambda x, s: (x - 2 * s[:, None]) / s[:, None],
     "sums_in_place": lambda x: x.sum(1),
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
+    "three_terms": lambda x, w: x[:64] * w[0] + x[64:128] * w[1] + x[128:] * w[2],
     "waits_in_functions": lambda x: x * x,
     "weights_a_row": lambda x, w, b: x * w + b,
 }

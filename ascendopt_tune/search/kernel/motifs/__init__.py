@@ -17,6 +17,7 @@ from .cube_loads import MERGED_LOADS
 from .deferral import DEFERRED_WAIT
 from .done_once import DONE_ONCE
 from .fills import SHARED_FILL
+from .first_terms import FIRST_TERM
 from .flags import FLAG_PAIR
 from .fused_scalars import FUSED_SCALARS
 from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
@@ -70,6 +71,7 @@ MOTIFS: tuple[Motif, ...] = (
     COPIED_ELEMENTS,
     ADD_TREE,
     SCALE_BEHIND_SUM,
+    FIRST_TERM,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,

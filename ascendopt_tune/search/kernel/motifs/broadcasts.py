@@ -8,7 +8,7 @@ allow that, which is asked when the kernel runs, the matrix is made as before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -18,7 +18,7 @@ from .affine import affine, fixed
 from .api import ACCUMULATING, BINARY, VECTOR, root, writes
 from .choices import copies
 from .kernel_program import LOOPS, ApiCall, Block, BlockStep, KernelProgram
-from .loops import counted_loops
+from .loops import CountedLoop, counted_loops
 from .motif import Change
 from .turns import listed, local_types, turn_of
 
@@ -49,6 +49,7 @@ class _Spread:
 
 def rows_in_place(kernel: KernelProgram) -> Iterator[Change]:
     """Each matrix of one value a row, or of one row, not made."""
+    loops = {(loop.block.function.path, loop.node.start_byte): loop for loop in counted_loops(kernel)}
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
             call = step.call
@@ -57,7 +58,7 @@ def rows_in_place(kernel: KernelProgram) -> Iterator[Change]:
             elif call is not None and call.name == "Copy":
                 found = _copied_rows(kernel, block, i, call)
             else:
-                found = _repeated(kernel, block, i)
+                found = _repeated(kernel, block, i, loops)
             if found is None:
                 continue
             path, site = block.function.path, kernel.site(block.function, step.node)
@@ -119,11 +120,13 @@ def _copied_rows(kernel: KernelProgram, block: Block, i: int, call: ApiCall) -> 
     return _Spread(call.statement, call.args[0], call.args[1], users, call.args[3], width, kind, name, blocks)
 
 
-def _repeated(kernel: KernelProgram, block: Block, i: int) -> _Spread | None:
+def _repeated(
+    kernel: KernelProgram, block: Block, i: int, loops: Mapping[tuple[str, int], CountedLoop]
+) -> _Spread | None:
     """A loop that copies one row behind the other, perhaps where there is more than one."""
     node = block.steps[i].node
     loop_node = _only_loop(node)
-    loop = next((n for n in counted_loops(kernel) if n.node == loop_node), None)
+    loop = loops.get((block.function.path, loop_node.start_byte)) if loop_node is not None else None
     turn = turn_of(kernel, loop) if loop is not None and (loop.first, loop.step) == ("0", "1") else None
     if loop_node is None or loop is None or turn is None or turn[1] or len(turn[2]) != 1 or not copies(turn[2][0]):
         return None

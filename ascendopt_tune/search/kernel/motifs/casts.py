@@ -35,18 +35,13 @@ class _Chain:
     idle: tuple[Node, ...]  # barriers between the first two, which nothing else needs
 
 
-def _kind(kernel: KernelProgram, f_kinds: dict[str, set[str]], operand: str) -> str:
+def _kind(kinds: dict[str, set[str]], operand: str) -> str:
     """The element type of an operand where it is known; empty otherwise."""
     seen = _REINTERPRETED.search(operand)
     if seen is not None:
         return seen[1]
-    known = f_kinds.get(root(operand), set()) if "ReinterpretCast" not in operand else set()
+    known = kinds.get(root(operand), set()) if "ReinterpretCast" not in operand else set()
     return next(iter(known)) if len(known) == 1 else ""
-
-
-def _kinds(kernel: KernelProgram, call: ApiCall) -> dict[str, set[str]]:
-    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
-    return {**everywhere, **local_kinds([kernel.text(call.path, call.function.node)])}
 
 
 def _casts(kernel: KernelProgram) -> Iterator[ApiCall]:
@@ -54,20 +49,23 @@ def _casts(kernel: KernelProgram) -> Iterator[ApiCall]:
 
 
 def _chains(kernel: KernelProgram) -> Iterator[_Chain]:
+    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
     for first in _casts(kernel):
-        kinds = _kinds(kernel, first)
         whole, source, mode, count = first.args
-        kind = _kind(kernel, kinds, source)
-        if _MODE.fullmatch(mode) is None or _kind(kernel, kinds, whole) != "int32_t" or kind not in ("float", "half"):
+        if _MODE.fullmatch(mode) is None:
+            continue
+        kinds = {**everywhere, **local_kinds([kernel.text(first.path, first.function.node)])}
+        kind = _kind(kinds, source)
+        if _kind(kinds, whole) != "int32_t" or kind not in ("float", "half"):
             continue
         found = _narrowed(kernel, first)
-        if found is None or found[0].args[3] != count or _kind(kernel, kinds, found[0].args[0]) != "half":
+        if found is None or found[0].args[3] != count or _kind(kinds, found[0].args[0]) != "half":
             continue
         second, idle = found
         if kind == "half" and second.args[0] != source:
             continue
         last = _taken(kernel, second, whole)
-        if last and not any(_kind(kernel, kinds, c.args[0]) in _OTHERS for c in last):
+        if last and not any(_kind(kinds, c.args[0]) in _OTHERS for c in last):
             yield _Chain(first, second, last, kind, idle)
 
 

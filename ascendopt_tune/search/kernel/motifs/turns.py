@@ -17,6 +17,7 @@ from .affine import AffinePlace, affine, fixed, resolved
 from .api import BINARY, SCALAR, UNARY, is_barrier, root
 from .kernel_program import ApiCall, KernelProgram, neighbour
 from .loops import CountedLoop, counted_loops
+from .masked_rows import is_masked, masked_row
 from .motif import Change
 
 _ROWS = "rowsAtOnce"
@@ -136,10 +137,19 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
     for loop in counted_loops(kernel):
         phases = _phases(kernel, loop) if usable(kernel, loop, _COLUMN, "columnWidth") else None
         if phases is None or not apart(loop, phases.calls, phases.names):
+        phases = _phases(kernel, loop) if _usable(kernel, loop, _COLUMN, "columnWidth") else None
+        if phases is None or not apart(loop, phases.calls, phases.names, any(map(is_masked, phases.calls))):
             continue
         f = loop.block.function
         types = {**everywhere, **local_types([kernel.text(f.path, f.node)])}
-        done = [_repeated(loop, call, phases.names, types) for call in phases.calls]
+        done = [
+            (
+                masked_row(kernel, loop, c, phases.names, types)
+                if is_masked(c)
+                else _repeated(loop, c, phases.names, types)
+            )
+            for c in phases.calls
+        ]
         if None in done:
             continue
         texts = {call.node.start_byte: d[1] for call, d in zip(phases.calls, done, strict=True) if d is not None}
@@ -247,8 +257,11 @@ def _side(
     return out
 
 
-def apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> bool:
-    """Does no row read or write what another row writes? Then the order of rows and instructions may change."""
+def apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str], parts: bool = False) -> bool:
+    """Does no row read or write what another row writes? Then the order of rows and instructions may change.
+
+    ``parts``: instructions may be of different parts of the row, where they move alike.
+    """
     if any(not c.args for c in calls):
         return False
     written = {target(c) for c in calls}
@@ -258,7 +271,8 @@ def apart(loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> boo
             name = root(a.removeprefix("this->"))
             if name in written:
                 places.setdefault(name, set()).add(affine(a, loop.name, loop.first, names))
-    return all(len(found) == 1 and None not in found for found in places.values())
+    alike = (({p.step for p in found if p is not None} if parts else found, found) for found in places.values())
+    return all(len(one) == 1 and None not in found for one, found in alike)
 
 
 def _repeated(
