@@ -255,7 +255,7 @@ ROW_A_TURN = {
 
 # -- single values that are stored -------------------------------------------------------------------------------------
 
-STORED = """class K {{
+SLOTS = """class K {{
   void Run() {{
     LocalTensor<int32_t> one = q.AllocTensor<int32_t>();
     DataCopyExtParams params{{{params}}};
@@ -290,7 +290,7 @@ PUT = "storesOfValues.Put(outGm[to[i]], i * n);"
     ],
 )
 def test_single_values_are_stored_from_slots(params: str, turn: str, found: str) -> None:
-    rewritten = after("single-store", STORED.format(params=params, turn=turn))
+    rewritten = after("single-store", SLOTS.format(params=params, turn=turn))
     assert len(rewritten) == bool(found)
     for text in rewritten:
         assert found in text

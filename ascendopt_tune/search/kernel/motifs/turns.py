@@ -136,8 +136,6 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
     everywhere = local_types(source.data.decode("utf-8", "replace") for source in kernel.program.files.values())
     for loop in counted_loops(kernel):
         phases = _phases(kernel, loop) if usable(kernel, loop, _COLUMN, "columnWidth") else None
-        if phases is None or not apart(loop, phases.calls, phases.names):
-        phases = _phases(kernel, loop) if _usable(kernel, loop, _COLUMN, "columnWidth") else None
         if phases is None or not apart(loop, phases.calls, phases.names, any(map(is_masked, phases.calls))):
             continue
         f = loop.block.function
