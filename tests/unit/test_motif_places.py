@@ -298,6 +298,9 @@ def test_single_values_are_stored_from_slots(params: str, turn: str, found: str)
         assert "SetWait<HardEvent::" not in text
 
 
+STORED = "DataCopyExtParams p{1, (uint32_t)(width * sizeof(T)), 0, 0, 0}; DataCopyPad(yGm[progress * width], y, p);"
+
+
 @pytest.mark.parametrize(
     ("holes", "found"),
     [
