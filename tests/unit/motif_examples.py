@@ -503,7 +503,7 @@ EXAMPLES = (
         _computing("const float first = xLocal.GetValue(0);", "Adds(yLocal, xLocal, first * first, n);"),
     ),
     Example(
-        "needless-instruction",
+        "cast-once",
         r"(Cast\(wide, xLocal, [^;]*;)\s*(?:PipeBarrier<PIPE_V>\(\);\s*)?Cast\(wide, xLocal,",
         _computing(
             "LocalTensor<float> wide = workBuf.Get<float>();",

@@ -8,6 +8,7 @@ from .banks import BANK_GROUPS
 from .barriers import FULL_BARRIER, VECTOR_BARRIER
 from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .caching import CACHE_HINT
+from .cast_once import CAST_ONCE
 from .casts import FEWER_CASTS
 from .constants import CONSTANT_TILING
 from .copied_elements import COPIED_ELEMENTS
@@ -31,7 +32,6 @@ from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .matmul_schedule import LARGE_PACKETS
 from .meetings import NEEDLESS_MEETING
 from .motif import Motif, Rewrite
-from .needless import NEEDLESS_INSTRUCTION
 from .queues import RINGS_FOR_QUEUES
 from .reductions import ADD_TREE
 from .rows_per_turn import ROWS_PER_TURN
@@ -82,7 +82,7 @@ MOTIFS: tuple[Motif, ...] = (
     EXTRA_COPY,
     FEWER_CASTS,
     UNREAD_RESULTS,
-    NEEDLESS_INSTRUCTION,
+    CAST_ONCE,
     LOOP_INVARIANT,
     DONE_ONCE,
     HELD_TILE,

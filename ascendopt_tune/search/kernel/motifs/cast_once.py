@@ -1,8 +1,5 @@
-"""Instructions whose result nobody needs: written over before it is read, or there already.
-
-1. A fill or a cast into a tensor that the next instruction which names it writes as a whole.
-2. The same instruction twice in one block, its source the same, because its result was written over for want of room:
-   the first one's result goes into memory of its own, and who read either reads that.
+"""The same cast twice in one block, its source the same, because the first result was written over for want of room:
+it goes into memory of its own, and who read either reads that.
 """
 
 from __future__ import annotations
@@ -11,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ....sources.cpp import Edit
-from .api import ACCUMULATING, ELEMENTWISE, UNARY, is_barrier, reads, root
+from .api import is_barrier, root
 from .classes import merged, unused
 from .kept_tensors import MEMBER, member_of
 from .kernel_program import ApiCall, KernelProgram, flat, neighbour, siblings
@@ -20,7 +17,6 @@ from .readers import Readers, Unclear
 from .room import room
 from .steady import Steady
 
-_COUNTED = {"Cast": 4, "Duplicate": 3}  # arguments of the form with a count
 _ROOM = 32768  # bytes: a tile of float
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -28,45 +24,22 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     facts = Steady(kernel)
     first = unused(kernel, MEMBER)
-    for call in kernel.named(*_COUNTED):
-        statement = call.statement
-        if statement is None or len(call.args) != _COUNTED[call.name]:
-            continue
-        site = kernel.site(call.function, statement)
-        if _written_over(kernel, call):
-            change = f"{call.name} in {call.function.name}, which nobody reads, taken out"
-            yield Change(site, change, (kernel.delete(call.path, statement),))
-            continue
-        again = _again(kernel, facts, call)
-        if again is not None:
-            change = f"{call.name} in {call.function.name} done once instead of twice"
+    for call in kernel.named("Cast"):
+        again = _again(kernel, facts, call) if call.statement is not None else None
+        if again is not None and call.statement is not None:
+            site = kernel.site(call.function, call.statement)
+            change = f"Cast in {call.function.name} done once instead of twice"
             edits = _in_own_memory(kernel, facts, call, again, f"{MEMBER}{first}")
-            yield Change(f"{site}/twice", change, edits)
+            yield Change(site, change, edits)
             shorter = tuple(room(kernel, _ROOM))
             if edits and shorter:
-                yield Change(f"{site}/twice/room", f"{change}, tiles shorter by the room", edits, shorter)
-
-
-def _written_over(kernel: KernelProgram, call: ApiCall) -> bool:
-    """Does the next instruction of the block that names the tensor write as many elements of it, and read none?"""
-    assert call.statement is not None
-    name = re.compile(rf"\b{re.escape(root(call.args[0]))}\b")
-    for s in siblings(call.statement):
-        if s.start_byte <= call.statement.start_byte or not name.search(kernel.text(call.path, s)):
-            continue
-        other = kernel.call_of(call.function, s)
-        if other is None or other.name not in ELEMENTWISE - ACCUMULATING:
-            return False
-        counted = len(other.args) == _COUNTED.get(other.name, 3 if other.name in UNARY else 4)
-        whole = (flat(other.args[0]), flat(other.args[-1])) == (flat(call.args[0]), flat(call.args[-1]))
-        return counted and whole and root(call.args[0]) not in reads(other)
-    return False
+                yield Change(f"{site}/room", f"{change}, tiles shorter by the room", edits, shorter)
 
 
 def _again(kernel: KernelProgram, facts: Steady, call: ApiCall) -> ApiCall | None:
     """The same cast later in the block, of a source that is the same, into a tensor that was written over."""
     assert call.statement is not None
-    if call.name != "Cast" or len(call.args) != 4 or kernel.class_node(call.function) is None:
+    if len(call.args) != 4 or kernel.class_node(call.function) is None:
         return None
     text, f = flat(kernel.text(call.path, call.statement)), call.function
     later = [s for s in siblings(call.statement) if s.start_byte > call.statement.start_byte]
@@ -127,14 +100,13 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
         yield Change(kernel.site(call.function, statement), f"Cast in {call.function.name} done twice", (edit,))
 
 
-NEEDLESS_INSTRUCTION = Motif(
-    name="needless-instruction",
-    title="Nothing that nobody needs",
-    description="A fill or a cast that the next instruction writes over before anybody reads it costs a pass over the "
-    "tile for nothing. A cast that is done again because its result was written over is done once, into memory of its "
-    "own.",
+CAST_ONCE = Motif(
+    name="cast-once",
+    title="Cast once",
+    description="A cast that is done again because its result was written over costs a pass over the tile. With memory "
+    "of its own the first result is read wherever either was.",
     bottlenecks=("vector", "vector barriers", "short vector instructions"),
-    preconditions="What is written over is as long as what was written; for the second, UB has room for the result.",
+    preconditions="The source is the same both times; UB has room for the result.",
     faster=_faster,
     slower=_slower,
     together="no",
