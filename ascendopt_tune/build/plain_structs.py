@@ -14,6 +14,11 @@ from tree_sitter import Node
 from ..sources.cpp import SourceProgram, program_of, walk
 from .constants import LONGEST, NUMBERS
 
+# Bytes of numbers as host and device both have them.
+_NUMBERS = NUMBERS | {
+    "char": 1, "short": 2, "int": 4, "unsigned": 4, "unsigned int": 4, "long": 8, "unsigned long": 8, "long long": 8,
+    "unsigned long long": 8, "size_t": 8,
+}  # fmt: skip
 _NAMED = re.compile(r"\b(?:constexpr|const)\b[^;={}()]*?\b(\w+)\s*=\s*(\d+)[uUlL]*\s*;|#\s*define\s+(\w+)\s+\(?(\d+)")
 
 
@@ -64,7 +69,7 @@ def _is_number(program: SourceProgram, path: str, field: Node, counts: Mapping[s
     if kind is None or any(child.type == "bitfield_clause" for child in field.children):
         return False
     type_ = program.text(path, kind).removeprefix("std::")
-    bytes_ = NUMBERS.get(type_, 0)
+    bytes_ = _NUMBERS.get(type_, 0)
     if not bytes_ and type_ not in plain:
         return False
     for declared in field.children_by_field_name("declarator"):

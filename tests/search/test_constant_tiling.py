@@ -195,6 +195,7 @@ def test_a_plain_struct_of_the_kernels_own_becomes_constants(tmp_path: Path, eva
     ("struct", "plain"),
     [
         ("struct S { uint32_t a; std::int64_t b = 3; float c[16]; };", {"S"}),
+        ("struct S { int a; unsigned long long b; std::size_t c; };", {"S"}),
         ("struct S { uint32_t a; float c[17]; };", set()),  # a long list
         ("struct S { uint32_t a; float c[UNKNOWN]; };", set()),
         ("#define FEW 4\nstruct S { uint32_t c[FEW]; };", {"S"}),
