@@ -206,42 +206,43 @@ def _rounding(flow: Flow, path: str, node: Node) -> Iterator[tuple[Node, Node]]:
 
 def _births(flow: Flow, sites: _Sites) -> None:
     """Where the core count and the UB size come in; those of a helper that only prepares them (no sink) rank lower."""
-    text = flow.program.text
     seen: set[tuple[str, int]] = set()
     with_sinks = {flow.scope(s.function) for s in flow.sinks}
     # What a callee may write to can't be wrapped.
     taken = {(d.path, d.value.start_byte) for ds in flow.definitions.values() for d in ds if d.kind == "alias"}
     for key in list(flow.definitions):
         for d in flow.definitions[key]:
-            reach = flow.reach.get(key, set())
-            if not reach or d.function is None or (d.path, d.value.start_byte) in seen:
+            place = (d.path, d.value.start_byte)
+            if not flow.reach.get(key) or d.function is None or place in seen:
                 continue
-            tags, weight = (
-                flow.expression_tags(d.path, d.value, d.function),
-                1.0 if flow.scope(d.function) in with_sinks else 0.3,
-            )
-            statement = statement_of(d.statement)
-            after = statement.end_byte if statement is not None else None
-            constant = statement is not None and re.match(
-                r"\s*(static\s+)?(const|constexpr)\b", text(d.path, statement)
-            )
-            if d.kind == "filled" and "ub" in flow._facts(d.path, d.value) and after is not None:
-                seen.add((d.path, d.value.start_byte))
-                sites.add(
-                    "statement", "ub_size", d.path, d.value, _lvalue(flow, d), d.function, reach, None, after, weight
-                )
-            elif d.kind == "argument" and (d.path, d.value.start_byte) in taken:
+            if d.kind == "argument" and place in taken:
                 continue
-            elif d.kind in ("init", "assign", "argument") and tags in ({"core"}, {"ub"}) and _enters(flow, d):
-                seen.add((d.path, d.value.start_byte))
-                purpose = "core_count" if tags == {"core"} else "ub_size"
-                insert = after if d.kind != "argument" and not constant else None
-                sites.add("expression", purpose, d.path, d.value, key[1], d.function, reach, None, insert, weight)
+            if _birth(flow, sites, key, d, 1.0 if flow.scope(d.function) in with_sinks else 0.3):
+                seen.add(place)
 
     for sink in flow.sinks:
         tags = flow.expression_tags(sink.path, sink.value, sink.function)
         if sink.kind == "block_dim" and tags == {"core"} and _access(sink.value) and flow._facts(sink.path, sink.value):
             sites.add("expression", "core_count", sink.path, sink.value, sink.name, sink.function, {"block_dim"})
+
+
+def _birth(flow: Flow, sites: _Sites, key: Key, d: Definition, weight: float) -> bool:
+    """Adds the site of a definition that asks for the core count or the UB size; False if it asks for neither."""
+    reach = flow.reach.get(key, set())
+    statement = statement_of(d.statement)
+    after = statement.end_byte if statement is not None else None
+    if d.kind == "filled" and "ub" in flow._facts(d.path, d.value) and after is not None:
+        sites.add("statement", "ub_size", d.path, d.value, _lvalue(flow, d), d.function, reach, None, after, weight)
+        return True
+    tags = flow.expression_tags(d.path, d.value, d.function)
+    if d.kind not in ("init", "assign", "argument") or tags not in ({"core"}, {"ub"}) or not _enters(flow, d):
+        return False
+    text = flow.program.text(d.path, statement) if statement is not None else ""
+    constant = re.match(r"\s*(static\s+)?(const|constexpr)\b", text)
+    insert = after if d.kind != "argument" and not constant else None
+    purpose = "core_count" if tags == {"core"} else "ub_size"
+    sites.add("expression", purpose, d.path, d.value, key[1], d.function, reach, None, insert, weight)
+    return True
 
 
 def _enters(flow: Flow, d: Definition) -> bool:
