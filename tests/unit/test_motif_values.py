@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import motif_rewrites
 import pytest
-
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
 
 
 def after(motif: str, code: str) -> list[str]:
     """The kernel, in one line, with each of the motif's rewrites."""
-    before = KernelProgram({"k.cpp": code}, {}, None, False)
-    return [" ".join(r.kernel(before)["k.cpp"].split()) for r in find(motif).optimize(before)]
+    return [" ".join(text.split()) for text in motif_rewrites.after(motif, code)]
 
 
 # -- casts to 8 bits ---------------------------------------------------------------------------------------------------
