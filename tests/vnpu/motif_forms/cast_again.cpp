@@ -1,6 +1,6 @@
 // y = exp(x) x + x, x cast once for nothing, and again for want of room
 // case: x=float16[512,1024] -> y=float16[512,1024], 8 blocks
-// motif: cast-once, 2 alternatives
+// motif: cast-once, 1 places
 #include "kernel_operator.h"
 constexpr uint32_t PIECE = 2048, PIECES = 32;
 
