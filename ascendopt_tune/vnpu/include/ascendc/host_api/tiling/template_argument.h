@@ -2,10 +2,10 @@
 // the tiling key is made of their values, and the kernel is instantiated for the key (build/kernel.py).
 //
 // Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
-// declared values, for booleans the value. A dtype that is an input's or an output's (ASCENDC_TPL_INPUT) is what the case
-// has there, whatever the key says: the tiling function may say nothing of it.
-// ASCENDC_TPL_SEL, which says what combinations are built beforehand, says nothing here: each is built when it is asked
-// for. A template parameter that is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
+// declared values, for booleans the value. A dtype that is an input's or an output's (ASCENDC_TPL_INPUT) is what the
+// case has there, whatever the key says: the tiling function may say nothing of it. ASCENDC_TPL_SEL, which says what
+// combinations are built beforehand, says nothing here: each is built when it is asked for. A template parameter that
+// is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
 #pragma once
 #include <cstddef>
 #include <cstdint>
