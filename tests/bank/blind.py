@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -115,11 +115,16 @@ def places(folder: Path) -> tuple[tuple[str, str, int, int], ...]:
 
 def motifs_at(finding: Finding, folder: Path) -> frozenset[str]:
     """Motifs with an edit at the finding's lines."""
+    return edits_at(folder / finding.op, {Path(finding.file).name}, finding.spans)
+
+
+def edits_at(folder: Path, files: Collection[str], spans: Iterable[tuple[int, int]]) -> frozenset[str]:
+    """Motifs with an edit at some lines of files of an operator's kernel. ``spans``: first and last line."""
+    lines = tuple(spans)
     return frozenset(
         motif
-        for motif, path, first, last in places(folder / finding.op)
-        if Path(path).name == Path(finding.file).name
-        and any(first <= end + _NEAR and last >= start - _NEAR for start, end in finding.spans)
+        for motif, path, first, last in places(folder)
+        if Path(path).name in files and any(first <= end + _NEAR and last >= start - _NEAR for start, end in lines)
     )
 
 

@@ -20,7 +20,6 @@ import outside
 
 _COLUMNS = ("op", "file", "lines", "class", "effect", "size", "met")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
-_NEAR = 2  # lines
 _ELSEWHERE = frozenset(["double-buffer"])  # its edit is where buffers get their number, not at the loop that has one
 _TOGETHER = re.compile(r"Together \d+ of \d+, and \d+ of \d+ of those expected to matter most\.")
 _ROW = re.compile(r"^(\| `([\w:]+)` \| \d+ \| \d+ \|)(?: [^|]*\|)? (.*) \|$", re.MULTILINE)
@@ -47,19 +46,10 @@ class Found:
     def met_in(self, operators: Path) -> frozenset[str]:
         """The motifs of its class with an edit at its lines."""
         of_class = outside.met_by().get(self.kind, (frozenset[str](), ""))[0]
-        spans = [(int(m[1]), int(m[2] or m[1])) for m in _SPAN.finditer(self.row["lines"])]
-        return frozenset(
-            motif
-            for motif, path, first, last in blind.places(operators / self.row["op"])
-            if motif in of_class
-            and (
-                motif in _ELSEWHERE
-                or (
-                    Path(path).name in self.files
-                    and any(first <= end + _NEAR and last >= start - _NEAR for start, end in spans)
-                )
-            )
-        )
+        folder = operators / self.row["op"]
+        spans = ((int(m[1]), int(m[2] or m[1])) for m in _SPAN.finditer(self.row["lines"]))
+        anywhere = _ELSEWHERE.intersection(motif for motif, *_ in blind.places(folder))
+        return of_class & (blind.edits_at(folder, self.files, spans) | anywhere)
 
 
 def rows() -> list[dict[str, str]]:
