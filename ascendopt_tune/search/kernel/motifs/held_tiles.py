@@ -23,7 +23,7 @@ from .kept_tensors import fills_the_same
 from .kernel_program import ApiCall, KernelProgram, where
 from .loops import global_tensors
 from .motif import Change, Motif
-from .queues import RING
+from .queues import MAKE, RING
 from .steady import Steady
 
 HELD = "HeldTile"  # their class
@@ -72,16 +72,7 @@ class {HELD} {{
   __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{ used = true; }}
 
  private:
-  template <typename ROUND>
-  __aicore__ static inline auto Make(ROUND& made, uint32_t count, uint32_t bytes, int)
-      -> decltype(made.Begin(count, bytes)) {{
-    made.Begin(count, bytes);
-  }}
-  template <typename PLAIN>
-  __aicore__ static inline void Make(PLAIN& made, uint32_t count, uint32_t bytes, long) {{
-    AscendC::GetTPipePtr()->InitBuffer(made, count, bytes);
-  }}
-
+{MAKE}
   QUEUED queue;
   AscendC::LocalTensor<uint8_t> whole;
   bool taken = false, given = false, used = false, longer = false, anew[FILLS] = {{}};

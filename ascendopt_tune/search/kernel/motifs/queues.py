@@ -24,6 +24,18 @@ from .kernel_program import CLASSES, ApiCall, KernelProgram
 from .motif import Change, Motif
 
 RING = "FlaggedQueue"  # their class
+# For classes that hold a queue or a ring: makes its buffers, whichever it is.
+MAKE = """\
+  template <typename RING>
+  __aicore__ static inline auto Make(RING& made, uint32_t count, uint32_t bytes, int)
+      -> decltype(made.Begin(count, bytes)) {
+    made.Begin(count, bytes);
+  }
+  template <typename PLAIN>
+  __aicore__ static inline void Make(PLAIN& made, uint32_t count, uint32_t bytes, long) {
+    AscendC::GetTPipePtr()->InitBuffer(made, count, bytes);
+  }
+"""
 _PIPES = {  # position -> who fills such a buffer, who uses it
     "VECIN": ("MTE2", "V"),
     "VECOUT": ("V", "MTE3"),

@@ -20,7 +20,7 @@ from .classes import Members, in_front, members
 from .kernel_program import ApiCall, KernelProgram, flat
 from .loops import CountedLoop, counted_loops
 from .motif import Change, Motif
-from .queues import RING
+from .queues import MAKE, RING
 
 QUEUE = "QueueOfRows"  # their class
 _ROWS, _ROW = "rowsOfTurn", "rowInTurn"
@@ -93,16 +93,7 @@ class {QUEUE} {{
   }}
 
  private:
-  template <typename RING>
-  __aicore__ static inline auto Make(RING& made, uint32_t count, uint32_t bytes, int)
-      -> decltype(made.Begin(count, bytes)) {{
-    made.Begin(count, bytes);
-  }}
-  template <typename PLAIN>
-  __aicore__ static inline void Make(PLAIN& made, uint32_t count, uint32_t bytes, long) {{
-    AscendC::GetTPipePtr()->InitBuffer(made, count, bytes);
-  }}
-
+{MAKE}
   QUEUED queue;
   AscendC::LocalTensor<uint8_t> whole;
   uint32_t rows = 1, row = 0, length = 0;
