@@ -10,9 +10,8 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from ..search.kernel.motifs import KernelProgram
-from ..search.kernel.motifs.api import BINARY, COPY, SCALAR, VECTOR, depend, reads, root, writes
-from ..search.kernel.motifs.kernel_program import ApiCall, flat, loops_around, neighbour
+from ..search.kernel.reading.api import BINARY, COPY, SCALAR, VECTOR, depend, reads, root, writes
+from ..search.kernel.reading.kernel_program import ApiCall, KernelProgram, flat, loops_around, neighbour
 from ..sources.cpp import walk
 
 _QUEUE = re.compile(r"\bTQue\w*\s*<")

@@ -12,7 +12,8 @@ from ..nouns.chip import Chip
 from ..nouns.operator import Operator, Pair
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
-from ..search.kernel.motifs import KernelProgram, find
+from ..search.kernel.motifs import find
+from ..search.kernel.reading.kernel_program import KernelProgram
 from .experience import Experience, ExperienceProvenance
 from .rewind import RewindStep
 from .symptoms import symptoms

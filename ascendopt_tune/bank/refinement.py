@@ -17,7 +17,8 @@ from ..nouns.history import History
 from ..nouns.operator import Operator
 from ..nouns.outcome import Timed
 from ..nouns.trial import Trial
-from ..search.kernel.motifs import MOTIFS, KernelProgram
+from ..search.kernel.motifs import MOTIFS
+from ..search.kernel.reading.kernel_program import KernelProgram
 from .bank import Bank, Records
 from .distill import Evidence, distill, regime
 from .experience import Experience, ExperienceProvenance, Use

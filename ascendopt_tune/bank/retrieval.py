@@ -57,7 +57,7 @@ class Retrieval:
             self._leave_out(error)
 
     def _asked(self, state: SearchState) -> tuple[Experience, ...]:
-        from ..search.kernel.motifs import KernelProgram
+        from ..search.kernel.reading.kernel_program import KernelProgram
         from ..search.kernel.rules import rewrites_of
         from .bank import Bank  # faiss: only for runs that come to Stage II
         from .symptoms import symptoms

@@ -12,7 +12,7 @@ from ..evaluate.cores import cores_used
 from ..evaluate.diagnosis import diagnose
 from ..nouns.chip import Chip
 from ..nouns.profile import Profile
-from ..search.kernel.motifs import KernelProgram
+from ..search.kernel.reading.kernel_program import KernelProgram
 from .code_facts import code_facts
 from .embedding import PART
 

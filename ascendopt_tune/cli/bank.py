@@ -24,7 +24,7 @@ from ..nouns.chip import load_chip
 from ..nouns.outcome import Timed
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from ..search.kernel.motifs import KernelProgram
+from ..search.kernel.reading.kernel_program import KernelProgram
 from . import bank_build, bank_survey, examples, options
 from .bank_build import Cases, To, open_bank
 from .flags import Only, grouped

@@ -31,7 +31,8 @@ from ..nouns.trial import Trial
 from ..search.budget import Budget
 from ..search.journal import Journal
 from ..search.keep import package_version
-from ..search.kernel.motifs import MOTIFS, KernelProgram, Motif, Rewrite
+from ..search.kernel.motifs import MOTIFS, Motif, Rewrite
+from ..search.kernel.reading.kernel_program import KernelProgram
 from ..store.entry import canonical, sha256
 from ..tuner import tune_case
 

@@ -31,7 +31,8 @@ from ..nouns.outcome import (
     WrongResult,
 )
 from ..nouns.trial import Move, Proposal, Trial
-from ..search.kernel.motifs import MOTIFS, KernelProgram, is_in
+from ..search.kernel.motifs import MOTIFS, is_in
+from ..search.kernel.reading.kernel_program import KernelProgram
 from ..search.proposer import JOINT, SearchState
 from ..search.tiling.marked import move_of_marks, on_template, start_of
 from ..search.tiling.slice import synthesize

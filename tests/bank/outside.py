@@ -43,7 +43,8 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Operator
 from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.nouns.trial import key_in
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.search.kernel.rules import rewrites_of
 from ascendopt_tune.settings import settings
 

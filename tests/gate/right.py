@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascendopt_tune.nouns.operator import Operator, Pair
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
 # Operator -> constants of its tiling program and other values they may have.
 RETILED: dict[str, dict[str, tuple[str, ...]]] = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ascendopt_tune.nouns.operator import Operator, Pair
-from ascendopt_tune.search.kernel.motifs.kernel_program import KernelProgram
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.sources.cpp import Edit, apply_edits, breaks_syntax, program_of, tiling_functions, walk
 
 Found = tuple[str, int, int, str]  # kind, first byte, byte behind the last, new text

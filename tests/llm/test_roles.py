@@ -20,7 +20,8 @@ from ascendopt_tune.nouns.chip import load_chip
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import Outcome, Timed
 from ascendopt_tune.nouns.profile import Profile
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.sources.registry import load_operator
 

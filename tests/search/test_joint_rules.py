@@ -21,7 +21,7 @@ from ascendopt_tune.nouns.trial import Proposal, Trial
 from ascendopt_tune.search.engine import Search, SearchOptions, SearchResult, one_by_one
 from ascendopt_tune.search.joint.deal import dealt
 from ascendopt_tune.search.joint.rules import JointRules
-from ascendopt_tune.search.kernel.motifs import KernelProgram
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.search.kernel.rules import KernelRules
 from ascendopt_tune.search.proposer import JOINT, SearchState
 from ascendopt_tune.search.tiling.rules import TilingRules

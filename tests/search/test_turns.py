@@ -13,8 +13,9 @@ from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import KernelProgram, Rewrite, find
-from ascendopt_tune.search.kernel.motifs.affine import AffinePlace, affine
+from ascendopt_tune.search.kernel.motifs import Rewrite, find
+from ascendopt_tune.search.kernel.reading.affine import AffinePlace, affine
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
 from ascendopt_tune.sources.project import load_project
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
 _KERNEL = """
 template <typename T>

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
 
 def after(motif: str, code: str, auto_sync: bool = False) -> list[str]:

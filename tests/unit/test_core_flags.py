@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.sources.cpp import parse, syntax_errors
 
 KERNEL = """

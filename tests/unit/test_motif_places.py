@@ -7,7 +7,8 @@ import re
 import pytest
 from motif_rewrites import after
 
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
 _PAIR = """event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(HardEvent::{0}));
     SetFlag<HardEvent::{0}>(id); WaitFlag<HardEvent::{0}>(id);"""

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kernel_kinds import vector_operators
 from motif_examples import EXAMPLES, Example, kernel
 
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram, Motif, Rewrite, find
+from ascendopt_tune.search.kernel.motifs import MOTIFS, Motif, Rewrite, find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.sources.cpp import breaks_syntax
 from ascendopt_tune.sources.registry import load_operator, operator_names
 

@@ -26,7 +26,8 @@ from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.project import load_project
 

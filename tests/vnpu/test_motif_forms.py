@@ -21,7 +21,8 @@ from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case
 from ascendopt_tune.nouns.operator import Pair
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import KernelProgram, find
+from ascendopt_tune.search.kernel.motifs import find
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.search.kernel.rules import applied, rewrites_of
 from ascendopt_tune.sources.arguments import direct_signature, parse_domain, parse_tensor
 from ascendopt_tune.sources.project import load_direct

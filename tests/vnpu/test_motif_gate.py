@@ -15,7 +15,8 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.operator import Operator, Pair
 from ascendopt_tune.nouns.outcome import Timed
-from ascendopt_tune.search.kernel.motifs import MOTIFS, KernelProgram
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 from ascendopt_tune.search.kernel.rules import applied, grouped, rewrites_of
 from ascendopt_tune.sources.arguments import build_case, parse_tensor
 from ascendopt_tune.sources.registry import load_operator

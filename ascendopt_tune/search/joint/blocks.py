@@ -16,7 +16,8 @@ from ...evaluate.diagnosis import more_cores
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move
 from ...sources.cpp import Edit, apply_edits
-from ..kernel.motifs import KernelProgram, Rewrite, find
+from ..kernel.motifs import Rewrite, find
+from ..kernel.reading.kernel_program import KernelProgram
 from ..mutation import Mutation
 from ..tiling.slice import Template
 from .deal import dealt

@@ -9,7 +9,8 @@ from ...evaluate.diagnosis import diagnose
 from ...nouns.outcome import Timed
 from ...nouns.trial import Move
 from ...sources.cpp import Edit
-from ..kernel.motifs import KernelProgram, find
+from ..kernel.motifs import find
+from ..kernel.reading.kernel_program import KernelProgram
 from ..tiling.purposes import BUFFER_COUNT
 from .blocks import shorter_tiles
 from .move import JointMove, Material

@@ -25,8 +25,8 @@ from functools import cached_property
 from tree_sitter import Node
 
 from ...sources.cpp import Edit, Function
-from ..kernel.motifs.api import COPY, root
-from ..kernel.motifs.kernel_program import LOOPS, ApiCall, Block, KernelProgram, where
+from ..kernel.reading.api import COPY, root
+from ..kernel.reading.kernel_program import LOOPS, ApiCall, Block, KernelProgram, where
 from .runs import ACQUIRES, BY_NUMBER, WORD, Runs
 
 _ASKED = ("GetBlockIdx", "get_block_idx", "GetBlockNum", "get_block_num")

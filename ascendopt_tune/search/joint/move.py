@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ...nouns.trial import Move
 from ...sources.cpp import Edit
-from ..kernel.motifs import KernelProgram
+from ..kernel.reading.kernel_program import KernelProgram
 from ..mutation import Mutation
 from ..proposer import SearchState
 from ..tiling.context import Context

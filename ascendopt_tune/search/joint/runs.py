@@ -13,8 +13,8 @@ from functools import cached_property
 from tree_sitter import Node
 
 from ...sources.cpp import Function, walk
-from ..kernel.motifs.api import root
-from ..kernel.motifs.kernel_program import LOOPS, ApiCall, Block, KernelProgram
+from ..kernel.reading.api import root
+from ..kernel.reading.kernel_program import LOOPS, ApiCall, Block, KernelProgram
 
 BY_NUMBER = frozenset(["IBSet", "IBWait", "CrossCoreSetFlag", "CrossCoreWaitFlag"])  # meetings of certain cores
 _MEETING = BY_NUMBER | {"SyncAll"}

@@ -26,7 +26,8 @@ from ...nouns.trial import Move, Proposal, Trial
 from ...sources.cpp import Edit, apply_edits, breaks_syntax
 from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..proposer import SearchState
-from .motifs import MOTIFS, KernelProgram, Rewrite
+from .motifs import MOTIFS, Rewrite
+from .reading.kernel_program import KernelProgram
 
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .banks import BANK_GROUPS
-from .barriers import FULL_BARRIER, VECTOR_BARRIER
-from .buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
-from .caching import CACHE_HINT
-from .cast_once import CAST_ONCE
-from .casts import FEWER_CASTS
-from .constants import CONSTANT_TILING
-from .copied_elements import COPIED_ELEMENTS
-from .copies import COPY_WITHOUT_PAD, STRIDED_COPY
-from .core_flags import CROSS_CORE_FLAGS
-from .cube_loads import MERGED_LOADS
-from .deferral import DEFERRED_WAIT
-from .done_once import DONE_ONCE
-from .fills import SHARED_FILL
-from .first_terms import FIRST_TERM
-from .flags import FLAG_PAIR
-from .fused_scalars import FUSED_SCALARS
-from .fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
-from .groups import GROUPS_FIRST
-from .handover import DEFERRED_ANSWER
-from .held_tiles import HELD_TILE
-from .kernel_program import KernelProgram
-from .known_values import KNOWN_VALUE
-from .layout import ALIGNMENT_512
-from .loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
-from .matmul_schedule import LARGE_PACKETS
-from .meetings import NEEDLESS_MEETING
+from ..reading.kernel_program import KernelProgram
+from .buffers.banks import BANK_GROUPS
+from .buffers.buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
+from .buffers.queues import RINGS_FOR_QUEUES
+from .buffers.rows_per_turn import ROWS_PER_TURN
+from .copies.caching import CACHE_HINT
+from .copies.copied_elements import COPIED_ELEMENTS
+from .copies.copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .copies.single_stores import SINGLE_STORE
+from .copies.single_values import SINGLE_VALUE
+from .cores.constants import CONSTANT_TILING
+from .cores.core_flags import CROSS_CORE_FLAGS
+from .cores.fills import SHARED_FILL
+from .cores.groups import GROUPS_FIRST
+from .cores.handover import DEFERRED_ANSWER
+from .cores.layout import ALIGNMENT_512
+from .cores.meetings import NEEDLESS_MEETING
+from .cube.cube_loads import MERGED_LOADS
+from .cube.matmul_schedule import LARGE_PACKETS
+from .cube.tiles_first import TILES_FIRST
+from .cube.unit_flags import UNIT_FLAG
 from .motif import Motif, Rewrite
-from .queues import RINGS_FOR_QUEUES
-from .reductions import ADD_TREE
-from .rows_per_turn import ROWS_PER_TURN
-from .scalar_operands import SCALAR_OPERAND
-from .single_stores import SINGLE_STORE
-from .single_values import SINGLE_VALUE
-from .sums import SCALE_BEHIND_SUM
-from .tiles_first import TILES_FIRST
-from .unit_flags import UNIT_FLAG
-from .unread import UNREAD_RESULTS
-from .vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
+from .repeated.cast_once import CAST_ONCE
+from .repeated.done_once import DONE_ONCE
+from .repeated.held_tiles import HELD_TILE
+from .repeated.known_values import KNOWN_VALUE
+from .repeated.loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
+from .vectors.casts import FEWER_CASTS
+from .vectors.first_terms import FIRST_TERM
+from .vectors.fused_scalars import FUSED_SCALARS
+from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
+from .vectors.reductions import ADD_TREE
+from .vectors.scalar_operands import SCALAR_OPERAND
+from .vectors.sums import SCALE_BEHIND_SUM
+from .vectors.unread import UNREAD_RESULTS
+from .vectors.vectors import INDEPENDENT_NEIGHBOURS, MERGED_ROWS, SCALAR_LOOP
+from .waiting.barriers import FULL_BARRIER, VECTOR_BARRIER
+from .waiting.deferral import DEFERRED_WAIT
+from .waiting.flags import FLAG_PAIR
 
 MOTIFS: tuple[Motif, ...] = (
     CONSTANT_TILING,
@@ -122,4 +122,4 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-__all__ = ["MOTIFS", "KernelProgram", "Motif", "Rewrite", "find", "is_in", "table"]
+__all__ = ["MOTIFS", "Motif", "Rewrite", "find", "is_in", "table"]

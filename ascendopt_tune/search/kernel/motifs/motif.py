@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ....sources.cpp import Edit, apply_edits, breaks_syntax
-from .kernel_program import KernelProgram
+from ..reading.kernel_program import KernelProgram
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Buffers of the Unified Buffer: how many, how long held, where they lie, and copies within it."""

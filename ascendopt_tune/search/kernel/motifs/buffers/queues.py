@@ -1,0 +1,264 @@
+"""Queues made rings of buffers with flags of their own: what TQue keeps account of, the scalar unit pays for.
+
+AllocTensor, EnQue, DeQue and FreeTensor look for a buffer, take an event and give it back. Where buffers go round in
+one order, the same handshake is a flag for each buffer, set and waited for in turn, with events that are taken once.
+
+1. A queue is a ring where it is made in one place of each way to begin, with a number of buffers, and nobody in its
+   class, or in those derived from it, asks it for anything but those four.
+2. Its pipes follow from its position: who fills it, who uses it.
+3. Flags that nobody has waited for are waited for where the ring ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from .....sources.cpp import Edit
+from ...reading.classes import in_front, members
+from ...reading.kernel_program import CLASSES, ApiCall, KernelProgram
+from ..motif import Change, Motif
+
+RING = "FlaggedQueue"  # their class
+# For classes that hold a queue or a ring: makes its buffers, whichever it is.
+MAKE = """\
+  template <typename RING>
+  __aicore__ static inline auto Make(RING& made, uint32_t count, uint32_t bytes, int)
+      -> decltype(made.Begin(count, bytes)) {
+    made.Begin(count, bytes);
+  }
+  template <typename PLAIN>
+  __aicore__ static inline void Make(PLAIN& made, uint32_t count, uint32_t bytes, long) {
+    AscendC::GetTPipePtr()->InitBuffer(made, count, bytes);
+  }
+"""
+_PIPES = {  # position -> who fills such a buffer, who uses it
+    "VECIN": ("MTE2", "V"),
+    "VECOUT": ("V", "MTE3"),
+    "A1": ("MTE2", "MTE1"),
+    "B1": ("MTE2", "MTE1"),
+    "C1": ("MTE2", "MTE1"),
+    "A2": ("MTE1", "M"),
+    "B2": ("MTE1", "M"),
+    "C2": ("MTE1", "M"),
+    "CO1": ("M", "FIX"),
+}
+_ASKED = {"AllocTensor": 0, "EnQue": 1, "DeQue": 0, "FreeTensor": 1}  # call -> arguments
+_BUFFERS = 8  # of a queue at most, one for each event
+_DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*>")
+_RINGS = re.compile(rf"{RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CLASS = f"""\
+#ifndef FLAGGED_QUEUE
+#define FLAGGED_QUEUE
+// A queue whose buffers go round: a flag for each of them, of events that are taken once.
+template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
+class {RING} {{
+ public:
+  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
+    buffers = count;
+    length = (bytes + 31) / 32 * 32;
+    AscendC::GetTPipePtr()->InitBuffer(memory, buffers * length);
+    for (uint32_t i = 0; i < buffers; i++) {{
+      full[i] = AscendC::GetTPipePtr()->AllocEventID<FULL>();
+      free[i] = AscendC::GetTPipePtr()->AllocEventID<FREE>();
+    }}
+  }}
+  __aicore__ inline ~{RING}() {{
+    for (uint32_t i = 0; i < buffers; i++) {{
+      if (given[i]) {{
+        AscendC::WaitFlag<FREE>(free[i]);
+      }}
+    }}
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> AllocTensor() {{
+    const uint32_t i = Next(taken);
+    if (given[i]) {{
+      AscendC::WaitFlag<FREE>(free[i]);
+    }}
+    given[i] = false;
+    return At<T>(i);
+  }}
+  template <typename T>
+  __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
+    AscendC::SetFlag<FULL>(full[Next(told)]);
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
+    const uint32_t i = Next(heard);
+    AscendC::WaitFlag<FULL>(full[i]);
+    return At<T>(i);
+  }}
+  template <typename T>
+  __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{
+    const uint32_t i = Next(freed);
+    AscendC::SetFlag<FREE>(free[i]);
+    given[i] = true;
+  }}
+
+ private:
+  __aicore__ inline uint32_t Next(uint32_t& place) {{
+    const uint32_t now = place;
+    place = now + 1 == buffers ? 0 : now + 1;
+    return now;
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> At(uint32_t i) {{
+    return memory.template Get<T>()[i * (length / sizeof(T))];
+  }}
+
+  AscendC::TBuf<POSITION> memory;
+  uint32_t buffers = 0, length = 0, taken = 0, told = 0, heard = 0, freed = 0;
+  AscendC::TEventID full[{_BUFFERS}], free[{_BUFFERS}];
+  bool given[{_BUFFERS}] = {{}};
+}};
+#endif
+
+"""
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """Queues that are declared in one line: where its type stands, and who makes each of them."""
+
+    path: str
+    kind: Node  # the type
+    position: str  # as written
+    names: tuple[str, ...]
+    made: tuple[ApiCall, ...]  # InitBuffer of each, one in every way to begin
+
+
+def _name(expression: str) -> str:
+    return expression.removeprefix("this->")
+
+
+def _declared(kernel: KernelProgram) -> Iterator[tuple[str, Node, str, tuple[str, ...]]]:
+    """(path, type, position, names) of each member that is a TQue; a list of queues has no names."""
+    for queue in members(kernel, _DECLARED):
+        if queue.found[2] in _PIPES:
+            yield queue.path, queue.type, queue.found[1] + queue.found[2], queue.names
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """What methods of a class, and of those derived from it, do with names; branches of other tiling keys included,
+    because they are compiled as well."""
+
+    made: dict[str, list[ApiCall]]  # InitBuffer, by queue
+    asked: Counter[str]
+    words: Counter[str]
+
+    def ring(self, name: str) -> bool:
+        """Is the queue made where nothing else is asked of it, and asked for those four things only?"""
+        made = self.made.get(name, [])
+        places = {(c.path, c.function.node.start_byte) for c in made}
+        askers = {(c.path, c.function.node.start_byte) for c in self.calls if _name(c.receiver) == name}
+        whole = self.words[name] == self.asked[name] + len(made) and self.asked[name] >= len(_ASKED)
+        return bool(made) and len(places) == len(made) and not places & askers and whole
+
+    calls: tuple[ApiCall, ...]
+
+
+def _uses(kernel: KernelProgram, classes: frozenset[str]) -> _Uses:
+    calls = tuple(c for f in kernel.program.functions if kernel.class_of(f) in classes for c in kernel.calls_in(f))
+    made: dict[str, list[ApiCall]] = {}
+    for call in calls:
+        if call.name == "InitBuffer" and len(call.args) == 3 and call.statement is not None:
+            made.setdefault(_name(call.args[0]), []).append(call)
+    asks = tuple(c for c in calls if _ASKED.get(c.name) == len(c.args))
+    texts = (kernel.text(f.path, f.node) for f in kernel.program.functions if kernel.class_of(f) in classes)
+    words = Counter(w for text in texts for w in _WORD.findall(text))
+    return _Uses(made, Counter(_name(c.receiver) for c in asks), words, asks)
+
+
+def _class_around(kernel: KernelProgram, path: str, node: Node) -> str:
+    while node.parent is not None and node.type not in CLASSES:
+        node = node.parent
+    return kernel.title(path, node)
+
+
+def _families(kernel: KernelProgram) -> dict[str, frozenset[str]]:
+    """Class -> itself and all that are derived from it."""
+    bases: dict[str, set[str]] = {}
+    for path, node in kernel.class_nodes:
+        clause = next((c for c in node.children if c.type == "base_class_clause"), None)
+        text = kernel.text(path, clause) if clause is not None else ""
+        bases.setdefault(kernel.title(path, node), set()).update(_WORD.findall(text))
+    out = {name: {name} for name in bases}
+    for _ in bases:  # as deep as classes are derived
+        grown = {n: {d for d, of in bases.items() if d in found or of & found} for n, found in out.items()}
+        if grown == out:
+            break
+        out = grown
+    return {name: frozenset(found) for name, found in out.items()}
+
+
+def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
+    families = _families(kernel)
+    live = {kernel.class_of(f) for f in kernel.functions}
+    declared = [(_class_around(kernel, row[0], row[1]), *row) for row in _declared(kernel)]
+    uses = {owner: _uses(kernel, families.get(owner, frozenset())) for owner, *_ in declared}
+    for owner, path, kind, position, names in declared:
+        family = families.get(owner, frozenset())
+        often = Counter(name for other, *_, theirs in declared if other in family for name in theirs)
+        if names and family & live and all(often[n] == 1 and uses[owner].ring(n) for n in names):
+            yield _Queue(path, kind, position, names, tuple(c for n in names for c in uses[owner].made[n]))
+
+
+def _edits(kernel: KernelProgram, queue: _Queue) -> tuple[Edit, ...]:
+    fills, uses = _PIPES[queue.position.rpartition(":")[2]]
+    event = "AscendC::HardEvent::{}_{}".format
+    ring = f"{RING}<{queue.position}, {event(fills, uses)}, {event(uses, fills)}>"
+    edits = [kernel.replace(queue.path, queue.kind, ring)]
+    for call in queue.made:
+        queued, count, length = call.args
+        edits.append(kernel.replace(call.path, call.node, f"{queued}.Begin({count}, {length})"))
+    return tuple(edits)
+
+
+def _faster(kernel: KernelProgram) -> Iterator[Change]:
+    found = list(_queues(kernel))
+    first: dict[str, Edit | None] = {}
+    for q in found:
+        first.setdefault(q.path, in_front(kernel, q.path, q.kind, RING, _CLASS))
+    if len(found) > 1:
+        every = tuple(e for q in found for e in _edits(kernel, q))
+        count = sum(len(q.names) for q in found)
+        written = [e for e in first.values() if e is not None]
+        yield Change("all", f"{count} queues made rings with flags of their own", (*written, *every))
+    for q in found:
+        names, own = ", ".join(q.names), first[q.path]
+        edits = (*([own] if own is not None else ()), *_edits(kernel, q))
+        yield Change(f"{names}/ring", f"{names} made a ring with flags of its own", edits)
+
+
+def _slower(kernel: KernelProgram) -> Iterator[Change]:
+    """Rings of this motif made queues again; their class stays."""
+    for ring in members(kernel, _RINGS):
+        edits = [kernel.replace(ring.path, ring.type, f"TQue<{ring.found[1]}, 1>")]
+        for call in kernel.named("Begin"):
+            if _name(call.receiver) in ring.names and len(call.args) == 2:
+                made = f"GetTPipePtr()->InitBuffer({call.receiver}, {', '.join(call.args)})"
+                edits.append(kernel.replace(call.path, call.node, made))
+        names = ", ".join(ring.names)
+        yield Change(f"{names}/queue", f"{names} made a queue", tuple(edits))
+
+
+RINGS_FOR_QUEUES = Motif(
+    name="rings-for-queues",
+    title="Flags for each buffer instead of a queue",
+    description="AllocTensor, EnQue, DeQue and FreeTensor look for a buffer and take and give back an event each time. "
+    "Where buffers go round in one order, a flag for each of them, of events that are taken once, does the same for a "
+    "fraction of the scalar unit's time, which short steps wait for.",
+    bottlenecks=("scalar", "waits between pipes", "matrix unit", "no overlap", "copies"),
+    preconditions="Buffers are taken, queued, taken out and given back in one order; events of all queues between two "
+    "pipes are at most 8.",
+    faster=_faster,
+    slower=_slower,
+    together="no",
+)

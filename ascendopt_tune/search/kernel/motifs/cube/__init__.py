@@ -1,0 +1,1 @@
+"""Cube cores: loads, tiles, packets and flags of products."""

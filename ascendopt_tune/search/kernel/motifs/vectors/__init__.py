@@ -1,0 +1,1 @@
+"""Vector instructions: fewer, longer and fused ones."""

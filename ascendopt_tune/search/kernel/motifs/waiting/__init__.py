@@ -1,0 +1,1 @@
+"""Waiting on one core: barriers and flags between its pipes."""

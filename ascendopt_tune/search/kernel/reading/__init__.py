@@ -1,0 +1,1 @@
+"""What is read from a kernel before anything is rewritten: syntax trees, calls, loops, names. Changes nothing."""

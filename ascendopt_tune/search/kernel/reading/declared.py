@@ -1,0 +1,53 @@
+"""What declarations say of tensors, GlobalTensors and LocalTensors: names and element types, as written; and lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .kernel_program import KernelProgram
+
+_GLOBAL = re.compile(r"\bGlobalTensor\s*<\s*([^;{}()]*?)\s*>\s*&?\s*([\w\s,]+)[;,)]")
+_LOCAL = re.compile(r"\bLocalTensor\s*<\s*([^<>;]+?)\s*>\s*&?\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*(?=\s*[,;=]))*)")
+_GOT = re.compile(r"\bauto\s+([A-Za-z_]\w*)\s*=[^;]*?\b(?:Get|AllocTensor|DeQue)\s*<\s*([\w:]+)\s*>")
+
+
+def element_types(kernel: KernelProgram) -> dict[str, str]:
+    """Name of a GlobalTensor -> its element type, as written."""
+    return {
+        name.strip(): kind
+        for source in kernel.program.files.values()
+        for kind, names in _GLOBAL.findall(source.data.decode("utf-8", "replace"))
+        for name in names.split(",")
+    }
+
+
+def global_tensors(kernel: KernelProgram) -> set[str]:
+    """Names of GlobalTensors."""
+    return set(element_types(kernel))
+
+
+def local_types(texts: Iterable[str]) -> dict[str, str]:
+    """Name of a LocalTensor -> its element type as written, where all of that name have the same."""
+    return {name: next(iter(kinds)) for name, kinds in local_kinds(texts).items() if len(kinds) == 1}
+
+
+def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:
+    """Name of a LocalTensor -> the element types, as written, of all that have that name."""
+    found: dict[str, set[str]] = {}
+    for text in texts:
+        for kind, names in (*_LOCAL.findall(text), *((k, n) for n, k in _GOT.findall(text))):
+            for name in names.split(","):
+                found.setdefault(name.strip(), set()).add(kind.strip())
+    return found
+
+
+def listed(text: str) -> list[str]:
+    """What stands between the commas of a list, those within brackets left aside."""
+    out, depth, start = [], 0, 0
+    for k, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            out.append(text[start:k].strip())
+            start = k + 1
+    return [*out, text[start:].strip()]
