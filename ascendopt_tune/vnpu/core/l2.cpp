@@ -45,9 +45,11 @@ L2State::Touched L2State::touch(const Transfer& t, const Chip& chip) {
   uint64_t found = 0, requests = 0;
   const uint64_t line = chip.l2_line_bytes;
   const auto per_request = static_cast<uint32_t>(chip.gm_request_bytes / chip.l2_line_bytes);
-  for (uint32_t b = 0; b < t.bursts; b++) {
+  const bool joined = t.burst_stride == t.burst_bytes && !t.rearranged;  // one stretch, asked for as such
+  const uint64_t length = joined ? uint64_t{t.bursts} * t.burst_bytes : t.burst_bytes;
+  for (uint32_t b = 0; b < (joined ? std::min(1u, t.bursts) : t.bursts); b++) {
     uint64_t first = (t.gm_addr + b * t.burst_stride) / line;
-    uint64_t last = (t.gm_addr + b * t.burst_stride + std::max(1u, t.burst_bytes) - 1) / line;
+    uint64_t last = (t.gm_addr + b * t.burst_stride + std::max<uint64_t>(1, length) - 1) / line;
     while (first <= last) {
       uint64_t number = first / 64, begin = first % 64, end = std::min<uint64_t>(63, begin + last - first);
       uint64_t mask = (~0ull >> (63 - end)) & (~0ull << begin);

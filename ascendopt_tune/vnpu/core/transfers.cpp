@@ -40,7 +40,11 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   uint64_t requests = 0, bytes = 0;
   const uint64_t line = chip.l2_line_bytes, cut = chip.gm_cut_bytes;
   t.pieces = s.bursts;
-  if (!write && s.burst_bytes < kBlockBytes && stride == s.burst_bytes)  // merged (counters of Concat's L2 requests)
+  const bool stretch = stride == s.burst_bytes;
+  // Pieces of one stretch of GM that the copy sets apart in UB are read line by line: shorter than a block (counters of
+  // Concat's L2 requests), or set apart by its gap (concat_tasks, whole rows).
+  const bool apart = s.burst_bytes < kBlockBytes || (s.burst_bytes % kBlockBytes == 0 && s.dst_stride > s.burst_bytes);
+  if (!write && stretch && apart)
     t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
   else if (stride < line || s.burst_bytes >= stride)
     for (uint32_t b = 1; b < s.bursts; b++) {
@@ -48,9 +52,11 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
       t.same_line += begin / line == before / line;
       t.same_block += begin == before + 1 && begin % kBlockBytes != 0;
     }
-  bool alike = stride % window == 0;  // every piece lies in its windows as the first does
-  for (uint32_t b = 0; b < (alike ? 1 : s.bursts); b++) {
-    uint64_t begin = canonical + b * stride, end = begin + s.burst_bytes;
+  const bool alike = stride % window == 0;  // every piece lies in its windows as the first does
+  const bool joined = stretch && !alike && (write ? s.src_stride : s.dst_stride) != 0;  // one stretch behind L2
+  const uint64_t length = joined ? s.bursts * s.burst_bytes : s.burst_bytes;
+  for (uint32_t b = 0; b < (alike || joined ? 1 : s.bursts); b++) {
+    uint64_t begin = canonical + b * stride, end = begin + length;
     uint64_t first = begin / window, last = (end - 1) / window;
     requests += last - first + 1;
     if (first == last) {
