@@ -73,6 +73,8 @@ constexpr Binding kLaterNumbers[] = {
     {"mte3.same_line_bytes", &Chip::mte3_same_line_bytes, 1},
     {"memory.l2_lost_share", &Chip::l2_lost_share, 1},
     {"flushed.dirty_share", &Chip::flushed_dirty_share, 1},
+    {"flushed.page_us", &Chip::flushed_page_us, 1},
+    {"memory.page_bytes", &Chip::page_bytes, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},
     {"mixed.start_us", &Chip::mixed_start_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},

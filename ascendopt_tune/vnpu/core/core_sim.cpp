@@ -201,7 +201,7 @@ inline bool CoreSim::step_instruction(Pipe pipe, double now, const Record& r, Ar
   now = std::max(now, p.free);
   p.moving = true;
   p.start = now;
-  arrivals.push({now + issue_cycles(pipe), index_, pipe, r.epoch, static_cast<size_t>(r.transfer)});
+  arrivals.push({now + issue_cycles(pipe), index_, pipe, r.epoch, static_cast<size_t>(r.transfer), false});
   return false;
 }
 

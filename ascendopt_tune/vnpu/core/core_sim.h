@@ -22,8 +22,9 @@ struct Arrival {
   double time;
   int core;
   Pipe pipe;
-  uint32_t number;  // of the instruction on its pipe, from 1
-  size_t transfer;  // of the core's trace
+  uint32_t number;          // of the instruction on its pipe, from 1
+  size_t transfer;          // of the core's trace
+  bool translated = false;  // the addresses of its pages are known
   bool operator<(const Arrival& o) const {
     return time != o.time ? time > o.time : core != o.core ? core > o.core : pipe > o.pipe;
   }

@@ -94,7 +94,7 @@ class Simulation {
  public:
   Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
       : chip_(chip),
-        traffic_(task.traces, chip, l2),
+        traffic_(task.traces, chip, l2, state == State::Flushed ? chip.flushed_page_us * chip.clock_mhz : 0),
         groups_(task.groups),
         cross_(groups_),
         fronts_{Front(task, chip, state), Front(task, chip, state)},

@@ -29,6 +29,10 @@ Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chi
 
 void Traffic::arrive(const Arrival& a) {
   const Transfer& t = traces_[static_cast<size_t>(a.core)]->transfers[a.transfer];
+  if (page_cycles_ > 0 && !a.translated) {
+    const double known = translated(a, t);
+    if (known > a.time) return arrivals_.push({known, a.core, a.pipe, a.number, a.transfer, true});
+  }
   const L2State::Touched touched = l2_.touch(t, chip_);
   hits_ += touched.resident * t.bytes;
   misses_ += (1 - touched.resident) * t.bytes;
@@ -37,6 +41,22 @@ void Traffic::arrive(const Arrival& a) {
   if (!t.write && m.written_back > 0)
     bandwidth_.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
   bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
+}
+
+// The first page of a core is looked up beside its first instructions, and is part of what they take; the page behind
+// one that is known is known in time (two cores of concat_tasks that copy 9 MB).
+double Traffic::translated(const Arrival& a, const Transfer& t) {
+  const auto size = static_cast<uint64_t>(chip_.page_bytes);
+  std::unordered_map<uint64_t, double>& known = pages_[static_cast<size_t>(a.core)];
+  double until = a.time;
+  const uint64_t length = (std::max(t.bursts, 1u) - 1) * t.burst_stride + std::max(t.burst_bytes, 1u);
+  for (uint64_t page = t.gm_addr / size; page <= (t.gm_addr + length - 1) / size; page++) {
+    const bool ahead = known.empty() || known.count(page - 1);
+    const auto [at, fresh] = known.emplace(page, 0);
+    if (fresh) at->second = until + (ahead ? 0 : page_cycles_);
+    until = std::max(until, at->second);
+  }
+  return until;
 }
 
 double Traffic::next() const {

@@ -1,5 +1,6 @@
 // Transfers of the cores of a task on their way through L2 and HBM, in the order of time.
 #pragma once
+#include <unordered_map>
 #include <vector>
 
 #include "bandwidth.h"
@@ -10,8 +11,15 @@ namespace vnpu {
 
 class Traffic {
  public:
-  Traffic(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2)
-      : traces_(traces), chip_(chip), l2_(l2), bandwidth_(chip), moving_(traces.size() * kPipes) {}
+  // `page_cycles`: what the address of a page takes that a core hasn't touched before; 0 where addresses are known.
+  Traffic(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, double page_cycles)
+      : traces_(traces),
+        chip_(chip),
+        l2_(l2),
+        bandwidth_(chip),
+        page_cycles_(page_cycles),
+        pages_(traces.size()),
+        moving_(traces.size() * kPipes) {}
 
   const Bandwidth& bandwidth() const { return bandwidth_; }
   Arrivals& arrivals() { return arrivals_; }
@@ -30,13 +38,16 @@ class Traffic {
   };
   UnderWay& moving(int core, Pipe pipe) { return moving_[static_cast<size_t>(core * kPipes + static_cast<int>(pipe))]; }
   void arrive(const Arrival& a);
+  double translated(const Arrival& a, const Transfer& t);  // when the addresses of all its pages are known
 
   const std::vector<const Trace*>& traces_;
   const Chip& chip_;
   L2State& l2_;
   Bandwidth bandwidth_;
   Arrivals arrivals_;
-  std::vector<UnderWay> moving_;  // the transfer of each pipe of each core
+  const double page_cycles_;
+  std::vector<std::unordered_map<uint64_t, double>> pages_;  // of each core: when the page's address was known
+  std::vector<UnderWay> moving_;                             // the transfer of each pipe of each core
   double hits_ = 0, misses_ = 0;
 };
 
