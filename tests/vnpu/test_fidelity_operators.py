@@ -74,7 +74,17 @@ def test_errors_are_summed_up_by_operator() -> None:
     assert "| dynamic_quant/1 | none |" in page
 
 
-@pytest.mark.parametrize("name", ["swi_glu/11", "group_norm/16", "dequant_swiglu_quant/5", "rms_norm/17"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "swi_glu/11",
+        "group_norm/16",
+        "dequant_swiglu_quant/5",
+        "rms_norm/17",
+        "moe_re_routing/20",
+        "moe_finalize_routing/14",
+    ],
+)
 def test_a_row_is_what_the_page_says(name: str) -> None:
     (one,) = run(name)
     line = next(text for text in PAGE.read_text().splitlines() if text.startswith(f"| {name} |"))
