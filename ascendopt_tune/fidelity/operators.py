@@ -121,24 +121,25 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
     Raises:
         SettingsError: a repository of these rows has no checkout.
     """
-    checkouts = {name: _checkout(name) for name in dict.fromkeys(row.repository for row in rows)}
+    folders = {name: _checkout(name) for name in dict.fromkeys(row.repository for row in rows)}
     for row in rows:
         with Evaluator(virtual(), chip or row.chip, workers=1) as evaluator:
             try:
-                yield _one(row, checkouts[row.repository] / row.operator, evaluator)
+                yield _one(row, folders[row.repository] / row.operator, evaluator)
             except AscendOptError as error:
                 yield ModelledOperator(row, {}, reason=error.message)
 
 
-def setting(repository: str) -> str:
-    """The field of the settings that names a checkout of it."""
-    return repository.replace("-", "_")
+def checkouts() -> dict[str, Path | None]:
+    """By repository, what the settings say of where a checkout is."""
+    found = settings()
+    return {"ops-nn": found.ops_nn, "ops-transformer": found.ops_transformer}
 
 
 def _checkout(repository: str) -> Path:
-    checkout: Path | None = getattr(settings(), setting(repository))
+    checkout = checkouts()[repository]
     if checkout is None or not checkout.is_dir():
-        name = variable(setting(repository)).name
+        name = variable(repository.replace("-", "_")).name
         raise SettingsError("published operators need their sources.", f"Set {name} to a checkout of {repository}.")
     return checkout
 

@@ -16,7 +16,7 @@ from ascendopt_tune.fidelity import operators
 from ascendopt_tune.fidelity.operators import ModelledOperator, PublishedOperator
 from ascendopt_tune.nouns.chip import FLUSHED, WARM
 from ascendopt_tune.nouns.profile import Profile
-from ascendopt_tune.settings import override, settings
+from ascendopt_tune.settings import override
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity_operators.md"
 
@@ -35,7 +35,7 @@ def test_every_row_of_the_table_can_be_read_and_has_one_name() -> None:
         assert row.case.inputs, row.id
         assert row.case.outputs, row.id
         assert all(row.case.inputs[position] for position in row.domain), row.id
-        assert hasattr(settings(), operators.setting(row.repository)), row.id
+        assert row.repository in operators.checkouts(), row.id
 
 
 def test_rows_are_chosen_by_name_and_by_family() -> None:
@@ -103,6 +103,6 @@ def test_a_kernel_that_writes_past_its_buffer_has_no_time() -> None:
 def run(name: str) -> list[ModelledOperator]:
     rows = operators.chosen([name], operators.read())
     for row in rows:
-        if getattr(settings(), operators.setting(row.repository)) is None:
+        if operators.checkouts()[row.repository] is None:
             pytest.skip(f"there is no checkout of {row.repository}")
     return list(operators.run(rows))
