@@ -70,6 +70,7 @@ class Settings:
     embedding_url: str | None = None
     cann_ops: Path | None = None
     ops_nn: Path | None = None
+    ops_transformer: Path | None = None
     mkb: Path | None = None
     asc_devkit: Path | None = None
     catlass: Path | None = None
@@ -333,8 +334,12 @@ VARIABLES: tuple[Variable, ...] = (
         "A checkout of cann-ops: the operators of `bench search`, the baselines of `bench mkb`.",
         "its tests are skipped",
     ),
+    Variable("ops_nn", _path, "A checkout of ops-nn: operators of `fidelity --operators`.", "its tests are skipped"),
     Variable(
-        "ops_nn", _path, "A checkout of ops-nn: the operators of `fidelity --operators`.", "its tests are skipped"
+        "ops_transformer",
+        _path,
+        "A checkout of ops-transformer: operators of `fidelity --operators`.",
+        "its tests are skipped",
     ),
     Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),
     Variable("asc_devkit", _path, "A checkout of asc-devkit.", "its tests are skipped", tests_only=True),

@@ -47,8 +47,8 @@ def fidelity(
         bool,
         typer.Option(
             "--operators",
-            help="Instead of own kernels, unmodified operators of ops-nn (ASCENDOPT_OPS_NN) at shapes whose times "
-            "cann-bench publishes.",
+            help="Instead of own kernels, unmodified operators of CANN (checkouts of ops-nn and ops-transformer: "
+            "ASCENDOPT_OPS_NN, ASCENDOPT_OPS_TRANSFORMER) at shapes whose times cann-bench publishes.",
         ),
     ] = False,
     measurements: Annotated[

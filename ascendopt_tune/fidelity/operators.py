@@ -1,10 +1,10 @@
-"""Unmodified operators of ops-nn at shapes whose times on silicon are published: ``operators.csv``.
+"""Unmodified operators of CANN at shapes whose times on silicon are published: ``operators.csv``.
 
 The times are cann-bench's (hicann/cann-bench@d59d44c: ``tasks/metadata/910b2.json``, cases beside the operators
 there), task durations of CANN's own kernels on a 910B2, each launch behind a kernel that reads as many bytes as L2
-holds (``src/kernel_eval/eval/perf_eval.py`` there). Taken were all cases that CANN answers by one kernel of ops-nn and
-whose time is not the cap of ten times the hardware's bound that the table publishes instead of slower ones; up to 50
-million elements. None of them had a part in the clock.
+holds (``src/kernel_eval/eval/perf_eval.py`` there). Taken were all cases that CANN answers by one kernel of its open
+repositories and whose time is not the cap of ten times the hardware's bound that the table publishes instead of slower
+ones; up to 50 million elements of inputs. None of them had a part in the clock.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..build.toolkit import virtual
 from ..errors import AscendOptError, SettingsError
@@ -26,7 +27,7 @@ from ..nouns.chip import FLUSHED, WARM, load_chip
 from ..nouns.clocks import interval, plausible
 from ..nouns.outcome import Timed
 from ..nouns.profile import Profile
-from ..settings import settings
+from ..settings import settings, variable
 from ..sources.project import load_project
 
 PUBLISHED = Path(__file__).with_name("operators.csv")
@@ -36,14 +37,15 @@ STATES = (FLUSHED, WARM)
 
 @dataclass(frozen=True)
 class PublishedOperator:
-    """A published time. ``operator``: its folder in a checkout of ops-nn; ``values``: what an input holds, by its
-    position; ``task_duration_us``: on silicon."""
+    """A published time. ``operator``: its folder in a checkout of ``repository``; ``domain``: what an input may hold,
+    by its position, as op.toml says it; ``task_duration_us``: on silicon."""
 
     id: str
     chip: str
+    repository: str
     operator: str
     case: Case
-    values: Mapping[int, Sequence[float]]
+    domain: Mapping[int, Mapping[str, Any]]
     task_duration_us: float
 
     @property
@@ -93,9 +95,9 @@ def read(path: Path = PUBLISHED) -> tuple[PublishedOperator, ...]:
     with path.open(encoding="utf-8", newline="") as file:
         return tuple(
             PublishedOperator(
-                *(line["id"], line["chip"], line["operator"]),
+                *(line["id"], line["chip"], line["repository"], line["operator"]),
                 Case.from_json(json.loads(line["case"])),
-                {int(i): values for i, values in json.loads(line["values"] or "{}").items()},
+                {int(i): domain for i, domain in json.loads(line["domain"] or "{}").items()},
                 float(line["task_duration_us"]),
             )
             for line in csv.DictReader(file)
@@ -117,23 +119,35 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
     """Launches each operator as it is written, once in every state, on its part or on ``chip``.
 
     Raises:
-        SettingsError: ``ASCENDOPT_OPS_NN`` names no checkout.
+        SettingsError: a repository of these rows has no checkout.
     """
-    checkout = settings().ops_nn
-    if checkout is None or not checkout.is_dir():
-        raise SettingsError("published operators need their sources.", "Set ASCENDOPT_OPS_NN to a checkout of ops-nn.")
+    folders = {name: _checkout(name) for name in dict.fromkeys(row.repository for row in rows)}
     for row in rows:
         with Evaluator(virtual(), chip or row.chip, workers=1) as evaluator:
             try:
-                yield _one(row, checkout / row.operator, evaluator)
+                yield _one(row, folders[row.repository] / row.operator, evaluator)
             except AscendOptError as error:
                 yield ModelledOperator(row, {}, reason=error.message)
+
+
+def checkouts() -> dict[str, Path | None]:
+    """By repository, what the settings say of where a checkout is."""
+    found = settings()
+    return {"ops-nn": found.ops_nn, "ops-transformer": found.ops_transformer}
+
+
+def _checkout(repository: str) -> Path:
+    checkout = checkouts()[repository]
+    if checkout is None or not checkout.is_dir():
+        name = variable(repository.replace("-", "_")).name
+        raise SettingsError("published operators need their sources.", f"Set {name} to a checkout of {repository}.")
+    return checkout
 
 
 def _one(row: PublishedOperator, folder: Path, evaluator: Evaluator) -> ModelledOperator:
     operator = load_project(folder)
     signature = evaluator.describe(operator).signature
-    domain = {signature.inputs[i].name: {"values": list(values)} for i, values in row.values.items()}
+    domain = {signature.inputs[i].name: dict(values) for i, values in row.domain.items()}
     operator = replace(operator, settings={**operator.settings, "domain": domain})
     clocks = plausible(load_chip(evaluator.chip))
     profiles: dict[str, Profile] = {}

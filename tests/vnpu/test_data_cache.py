@@ -81,3 +81,19 @@ def test_cores_that_store_to_one_line_overwrite_each_other(stride: int, how: int
 @pytest.mark.parametrize("how", range(4))
 def test_a_line_that_was_loaded_stays_as_old_as_it_is(how: int, before: int) -> None:
     assert bool(hazards("kept", how, before, cores=2)) == (before == 1 and how in (0, 3))
+
+
+@pytest.mark.parametrize(("what", "told"), [(0, False), (1, True), (2, True), (3, False)])
+def test_a_reference_is_a_load_or_a_store_by_what_is_done_with_it(what: int, told: bool) -> None:
+    """asc-devkit: operator() gives a reference to the element. Two cores that load one do nothing to each other."""
+    found = hazards("referred", what, 64, cores=2)
+    assert bool(found) == told
+    assert all("GlobalTensor::operator()" in str(h) for h in found)
+
+
+@pytest.mark.parametrize(("what", "waits"), [(0, False), (1, True), (2, True)])
+@pytest.mark.parametrize("fenced", [0, 1])
+def test_a_reference_into_local_memory_waits_for_what_it_meets(what: int, waits: bool, fenced: int) -> None:
+    """A load of what a vector instruction reads needs no flag; a store there, and a load of what it writes, do."""
+    first = hazards("referred_locally", what, fenced)
+    assert bool(first) == (waits and not fenced)

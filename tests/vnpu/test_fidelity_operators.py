@@ -1,6 +1,7 @@
 """Unmodified operators beside published times: the table, and what is summed up of it.
 
-With a checkout of ops-nn (``ASCENDOPT_OPS_NN``) a few rows run, against what docs/fidelity_operators.md says.
+With checkouts of CANN's repositories (``ASCENDOPT_OPS_NN``, ``ASCENDOPT_OPS_TRANSFORMER``) a few rows run, against
+what docs/fidelity_operators.md says.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ascendopt_tune.fidelity import operators
 from ascendopt_tune.fidelity.operators import ModelledOperator, PublishedOperator
 from ascendopt_tune.nouns.chip import FLUSHED, WARM
 from ascendopt_tune.nouns.profile import Profile
-from ascendopt_tune.settings import override, settings
+from ascendopt_tune.settings import override
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity_operators.md"
 
@@ -28,12 +29,13 @@ def modelled(row: PublishedOperator, us: float) -> ModelledOperator:
 
 def test_every_row_of_the_table_can_be_read_and_has_one_name() -> None:
     rows = operators.read()
-    assert len({r.id for r in rows}) == len(rows) == 89
+    assert len({r.id for r in rows}) == len(rows) == 128
     for row in rows:
         assert row.task_duration_us > 0, row.id
         assert row.case.inputs, row.id
         assert row.case.outputs, row.id
-        assert all(position < len(row.case.inputs) for position in row.values), row.id
+        assert all(row.case.inputs[position] for position in row.domain), row.id
+        assert row.repository in operators.checkouts(), row.id
 
 
 def test_rows_are_chosen_by_name_and_by_family() -> None:
@@ -44,9 +46,14 @@ def test_rows_are_chosen_by_name_and_by_family() -> None:
         operators.chosen(["swiglu"], rows)
 
 
-def test_without_sources_it_is_said_what_is_missing() -> None:
-    with override(ops_nn=None), pytest.raises(SettingsError, match="need their sources"):
-        next(operators.run(operators.read()[:1]))
+@pytest.mark.parametrize(
+    ("name", "missing"), [("swi_glu/11", "ASCENDOPT_OPS_NN"), ("moe_re_routing/20", "ASCENDOPT_OPS_TRANSFORMER")]
+)
+def test_without_sources_it_is_said_what_is_missing(name: str, missing: str) -> None:
+    with override(ops_nn=None, ops_transformer=None), pytest.raises(SettingsError) as told:
+        next(operators.run(operators.chosen([name], operators.read())))
+    assert "need their sources" in str(told.value)
+    assert missing in str(told.value)
 
 
 def test_errors_are_summed_up_by_operator() -> None:
@@ -67,7 +74,17 @@ def test_errors_are_summed_up_by_operator() -> None:
     assert "| dynamic_quant/1 | none |" in page
 
 
-@pytest.mark.parametrize("name", ["swi_glu/11", "group_norm/16", "dequant_swiglu_quant/5", "rms_norm/17"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "swi_glu/11",
+        "group_norm/16",
+        "dequant_swiglu_quant/5",
+        "rms_norm/17",
+        "moe_re_routing/20",
+        "moe_finalize_routing/14",
+    ],
+)
 def test_a_row_is_what_the_page_says(name: str) -> None:
     (one,) = run(name)
     line = next(text for text in PAGE.read_text().splitlines() if text.startswith(f"| {name} |"))
@@ -84,6 +101,8 @@ def test_a_kernel_that_writes_past_its_buffer_has_no_time() -> None:
 
 
 def run(name: str) -> list[ModelledOperator]:
-    if settings().ops_nn is None:
-        pytest.skip("ASCENDOPT_OPS_NN is not set")
-    return list(operators.run(operators.chosen([name], operators.read())))
+    rows = operators.chosen([name], operators.read())
+    for row in rows:
+        if operators.checkouts()[row.repository] is None:
+            pytest.skip(f"there is no checkout of {row.repository}")
+    return list(operators.run(rows))

@@ -92,6 +92,9 @@ void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, b
   core().scalar_access(p, bytes, write, api, VNPU_PC, cached);
   guard_announce(p);
 }
+void scalar_reference(const void* p, uint32_t bytes, const char* api) {
+  if (!guard_refer(p, api)) core().scalar_access(p, bytes, true, api, VNPU_PC);
+}
 void clean_cache(const void* p, bool all) { core().clean_cache(p, all); }
 
 void set_mask(uint64_t high, uint64_t low) {

@@ -147,13 +147,14 @@ void Fiber::resume(const Task& task) {
   Turn here{*this, task};
   turn = &here;
   set_current_core(core.get());
-  if (task.guarded) guard_enter({reinterpret_cast<uintptr_t>(seat->stack), kStackBytes}, task.code);
+  if (task.guarded)
+    guard_enter({reinterpret_cast<uintptr_t>(seat->stack), kStackBytes}, task.code, task.kernel.guarded);
   divisions_of(task.code, task.options.stack);
   void* kept = nullptr;
   leave_stack(&kept, seat->stack, kStackBytes);
   swapcontext(&here.scheduler, &context);
   enter_stack(kept, nullptr, nullptr);
-  guard_enter({}, {});
+  guard_enter({}, {}, false);
   divisions_of({}, 0);
   set_current_core(nullptr);
   turn = nullptr;

@@ -32,6 +32,14 @@ constexpr size_t kKeptBytes = 4096;
 
 constexpr char kStore[] = "a store through a pointer", kLoad[] = "a load through a pointer";
 
+// The element that AscendC's own function gave a reference to last, and what that function is called.
+struct Referred {
+  uintptr_t at = 0;
+  const char* api = nullptr;
+};
+thread_local Referred referred;
+thread_local bool seen = false;
+
 // Kernel code can't be unwound from here (its compiler takes the checks for functions that throw nothing), so the core
 // is left where it stands.
 [[gnu::noinline]] void settle_or_abandon() {
@@ -79,7 +87,7 @@ bool holds_return_address(uintptr_t p, size_t bytes, const void* frame) {
   const auto within = [&](const void* member) { return p - reinterpret_cast<uintptr_t>(member) < sizeof(void*); };
   if (within(&c.user_pipe) || within(&c.system_workspace)) return;
   const uintptr_t end = p + bytes;
-  const char* api = write ? kStore : kLoad;
+  const char* api = p == referred.at ? referred.api : write ? kStore : kLoad;
   const size_t all = bytes;
   const uintptr_t begin = p;
   try {
@@ -127,10 +135,13 @@ void touch_block(const void* p, size_t bytes, bool write, const void* pc, const 
 
 }  // namespace
 
-void guard_enter(const Reach& stack, const Reach& image) {
+void guard_enter(const Reach& stack, const Reach& image, bool checked) {
   stack_reach = stack;
   image_reach = image;
   announced = 0;
+  referred = {};
+  static const bool answers = guard_answers();
+  seen = checked && answers;
   loaded.clear();
   loaded_bytes.clear();
   set_unsettled(false);
@@ -161,6 +172,12 @@ void guard_own(void* p, size_t bytes, const void* pc) {
 }
 
 void guard_announce(const void* p) { announced = reinterpret_cast<uintptr_t>(p); }
+
+bool guard_refer(const void* p, const char* api) {
+  if (!seen) return false;
+  referred = {reinterpret_cast<uintptr_t>(p), api};
+  return true;
+}
 
 bool guard_answers() {
   const void* answering = dlsym(RTLD_DEFAULT, "__asan_store4_noabort");  // none: only kernels see what is here

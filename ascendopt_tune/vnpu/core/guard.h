@@ -18,14 +18,18 @@ struct Reach {
   bool holds(uintptr_t p) const { return p - begin < bytes; }
 };
 
-// From now on this thread runs kernel code on `stack`, from the binary that `code` lies in.
-void guard_enter(const Reach& stack, const Reach& image);
+// From now on this thread runs kernel code on `stack`, from the binary that `code` lies in. `checked`: with the
+// compiler's checks in it.
+void guard_enter(const Reach& stack, const Reach& image, bool checked);
 // Whether the compiler's checks end up here; a sanitizer of the process (LD_PRELOAD) answers them instead.
 bool guard_answers();
 // The segments of the loaded binary that holds `code`.
 Reach image_of(const void* code);
 // The access that AscendC's own function has just reported, and makes next.
 void guard_announce(const void* p);
+// A reference that AscendC's own function `api` gives: its loads and stores are reported when they come. False: nobody
+// would see them.
+bool guard_refer(const void* p, const char* api);
 // Stores that were not announced because a load from the same place was: reports them. core() does that by itself.
 void guard_settle();
 // That `bytes` at `p` are the kernel's own memory (its stack, its binary). Throws KernelError otherwise.

@@ -104,3 +104,40 @@ extern "C" __global__ __aicore__ void kept(GM_ADDR x, GM_ADDR y, uint32_t how, u
   clean(y, how);
   global(y).GetValue(0);
 }
+
+// Every core does this to one element through a reference; core 1 stores an element of its own, `stride` further on.
+extern "C" __global__ __aicore__ void referred(GM_ADDR x, GM_ADDR y, uint32_t what, uint32_t stride) {
+  GlobalTensor<float> in = global(x), out = global(y);
+  float sum = 0;
+  switch (what) {
+    case 0:  // loads it
+      sum = in(0) + in(1);
+      break;
+    case 1:  // stores it
+      in(0) = 1.0f;
+      break;
+    case 2:  // both
+      in(0) += 2.0f;
+      break;
+    case 3: {  // loads it late, through a reference that is kept
+      const float& kept = in(3);
+      SyncAll();
+      sum = kept;
+      break;
+    }
+  }
+  if (GetBlockIdx() == 1) out(stride) = sum + 5.0f;
+}
+
+// The same in local memory: of what a vector instruction reads (a) and writes (b).
+extern "C" __global__ __aicore__ void referred_locally(GM_ADDR x, GM_ADDR y, uint32_t what, uint32_t fenced) {
+  LocalTensor<float> a(TPosition::VECCALC, 0, kLine), b(TPosition::VECCALC, 64, kLine);
+  DataCopy(a, global(x), kLine);
+  fence<HardEvent::MTE2_V>();
+  fence<HardEvent::MTE2_S>();
+  Adds(b, a, 1.0f, kLine);
+  if (fenced) fence<HardEvent::V_S>();
+  if (what == 0) global(y)(1) = a(2);
+  if (what == 1) global(y)(1) = b(2);
+  if (what == 2) a(2) = 7.0f;
+}

@@ -76,7 +76,7 @@ class LocalTensor {
   }
   ASCENDC_INLINE T& operator()(uint32_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(pointer() + index, sizeof(T), true, "LocalTensor::operator()");
+    vnpu::scalar_reference(pointer() + index, sizeof(T), "LocalTensor::operator()");
     return pointer()[index];
   }
   LocalTensor operator[](uint32_t offset) const {
@@ -189,7 +189,7 @@ class GlobalTensor {
   }
   ASCENDC_INLINE T& operator()(uint64_t index) const {
     detail::needs_address<T>();
-    vnpu::scalar_access(address_ + index, sizeof(T), true, "GlobalTensor::operator()");
+    vnpu::scalar_reference(address_ + index, sizeof(T), "GlobalTensor::operator()");
     return address_[index];
   }
   GlobalTensor operator[](uint64_t offset) const {

@@ -53,6 +53,8 @@ void print(const char* format, ...);
 // ---- scalar access through GetValue / SetValue; call before the load or store ----
 // `cached`: through the data cache.
 void scalar_access(const void* p, uint32_t bytes, bool write, const char* api, bool cached = true);
+// Before a reference is given: what the kernel does with it is an access when it does it.
+void scalar_reference(const void* p, uint32_t bytes, const char* api);
 // The data cache writes the line at `p` back, or all lines, and forgets them.
 void clean_cache(const void* p, bool all);
 
