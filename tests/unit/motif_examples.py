@@ -425,6 +425,26 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
     Example("copied-elements", r"xLocal\.SetValue", kernel()),
+    Example(
+        "result-in-place",
+        r"yLocal\.SetValue\(at, w\.GetValue\(0\)\)",
+        _computing("LocalTensor<T> w = workBuf.Get<T>();", "ReduceSum(yLocal[at], xLocal, w, n);"),
+    ),
+    *(
+        Example(
+            "one-element",
+            weak,
+            _computing(
+                *("LocalTensor<float> w = workBuf.Get<float>();", "ReduceSum(w, xLocal, yLocal, n);"),
+                f"Muls(yLocal, xLocal, {value}, n);",
+            ),
+        )
+        for weak, value in [
+            (r"Adds\(w, w, epsilon, 1\);", "1.0f / sqrt(w.GetValue(0) + epsilon)"),
+            (r"Muls\(w, w, share, 1\);", "w.GetValue(0) * share"),
+            (r"Sqrt\(w, w, 1\);", "1.0f / sqrt(w.GetValue(0))"),
+        ]
+    ),
     Example("merged-rows", r"for \(uint32_t part", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("merged-rows", r"for \(uint32_t part", _computing("Cast(yLocal, xLocal, RoundMode::CAST_NONE, n);")),
     Example(

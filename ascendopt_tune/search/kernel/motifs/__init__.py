@@ -35,7 +35,9 @@ from .vectors.casts import FEWER_CASTS
 from .vectors.first_terms import FIRST_TERM
 from .vectors.fused_scalars import FUSED_SCALARS
 from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
+from .vectors.one_element import ONE_ELEMENT
 from .vectors.reductions import ADD_TREE
+from .vectors.result_in_place import RESULT_IN_PLACE
 from .vectors.scalar_operands import SCALAR_OPERAND
 from .vectors.sums import SCALE_BEHIND_SUM
 from .vectors.unread import UNREAD_RESULTS
@@ -72,6 +74,8 @@ MOTIFS: tuple[Motif, ...] = (
     ADD_TREE,
     SCALE_BEHIND_SUM,
     FIRST_TERM,
+    ONE_ELEMENT,
+    RESULT_IN_PLACE,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
