@@ -426,6 +426,17 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
     Example("copied-elements", r"xLocal\.SetValue", kernel()),
     Example(
+        "row-stages",
+        r"row0First \+= 1\)|stage0First \+= 1\)",
+        _computing(
+            "for (uint32_t stage0First = 0; stage0First < rows; stage0First += ResultsOfRows::ROWS) {",
+            "const uint32_t stage0Behind =",
+            "stage0First + ResultsOfRows::ROWS < rows ? stage0First + ResultsOfRows::ROWS : rows;",
+            "rowResults0.Reduce<true>(xLocal[stage0First * n], 0, stage0Behind - stage0First, n, n);",
+            "}",
+        ),
+    ),
+    Example(
         "result-in-place",
         r"yLocal\.SetValue\(at, w\.GetValue\(0\)\)",
         _computing("LocalTensor<T> w = workBuf.Get<T>();", "ReduceSum(yLocal[at], xLocal, w, n);"),

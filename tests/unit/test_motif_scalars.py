@@ -47,7 +47,10 @@ WHOLE = f"{START} {WAIT} float v = ONE / sqrt(t.GetValue(0) + e);"
     ("holes", "found"),
     [
         ({}, WHOLE),
-        ({"value": "2 * t.GetValue(0)"}, f"{START} {WAIT} float v = 2 * (ONE / sqrt(t.GetValue(0) + e));"),
+        (
+            {"value": "2 * t.GetValue(0)"},
+            f"{START} {WAIT} float v = 2 * static_cast<float>(ONE / sqrt(t.GetValue(0) + e));",
+        ),
         ({"between": "Cast(w, x, RoundMode::CAST_NONE, n);"}, f"{START} Cast(w, x, RoundMode::CAST_NONE, n);"),
         (
             {"behind": "float again = t.GetValue(0);"},
@@ -74,7 +77,7 @@ def test_one_element_is_computed_by_the_scalar_unit(holes: dict[str, str], found
 
 # -- results where they are wanted -------------------------------------------------------------------------------------
 
-SUM = """struct P {{
+SUM_SET = """struct P {{
   void Sum(LocalTensor<float>& y, LocalTensor<float>& x, LocalTensor<float>& w, int n) {{ {own}; }} }};
 struct A {{ P& p;
   void Sum(LocalTensor<float>& y, LocalTensor<float>& x, LocalTensor<float>& w, int n) {{ p.Sum(y, x, w, n); }} }};
@@ -122,6 +125,98 @@ IN_PLACE = "ReduceSum(sums[r], w, w, n); PipeBarrier<PIPE_V>(); }"
     ],
 )
 def test_reductions_write_where_their_result_is_wanted(holes: dict[str, str], found: str) -> None:
-    rewritten = after("result-in-place", SUM.format(**{**SUMMED, **holes}))
+    rewritten = after("result-in-place", SUM_SET.format(**{**SUMMED, **holes}))
     assert len(rewritten) == bool(found)
     assert all(found in text and "SetFlag" not in text and "SetValue(r" not in text for text in rewritten)
+
+
+# -- rows in stages ----------------------------------------------------------------------------------------------------
+
+ROWS = """class K {{
+  float OwnReduceSum(const LocalTensor<float>& x, int n) {{ return 0; }}
+  void InPlaceReduceMax(const LocalTensor<float>& x, int n) {{ }}
+  void TakeReduceMax(const LocalTensor<float>& x, int n, float& v) {{ }}
+  void Scale(const LocalTensor<float>& x, float by) {{ Muls(x, x, by, n); }}
+  void f(LocalTensor<float>& y, LocalTensor<float>& r, LocalTensor<float>& w, int rows) {{
+    LocalTensor<float> x = buf.Get<float>();
+    LocalTensor<{kind}> s = other.Get<{kind}>();
+    {above}
+    for (int i = 0; i < rows; i++) {{
+      int at = i * n;
+      {before}
+      {reduction}
+      {behind}
+    }}
+    {below}
+  }}
+}};"""
+EVENT = "SetFlag<HardEvent::V_S>(e); WaitFlag<HardEvent::V_S>(e);"
+STAGED = {
+    "kind": "float",
+    "above": "",
+    "below": "",
+    "before": "Abs(s[at], x[at], n); PipeBarrier<PIPE_V>();",
+    "reduction": f"ReduceMax(r, s[at], w, n); {EVENT} float v = r.GetValue(0);",
+    "behind": "Muls(y[at], x[at], v, n); PipeBarrier<PIPE_V>();",
+}
+FIRST = "for (int i = stage0First; i < stage0Behind; i++) { int at = i * n; "
+RESULT = "rowResults0.Of(static_cast<uint32_t>(i - stage0First))"
+SECOND = f"rowResults0.Wait(); {FIRST}"
+TOGETHER = "} rowResults0.Reduce<false>(s[stage0First * (n)], 0, stage0Behind - stage0First, n, n); " + SECOND
+RETURNED = f"{TOGETHER}float v = {RESULT};".replace("false", "true")
+SUM = "const float v = 1 / sqrt(OwnReduceSum(s[at], n) + e);"
+IN_SCRATCH = f"rowResults0.Reduce<true>(s, i - stage0First, 1, n, 0); }} {SECOND}float v = {RESULT};"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, f"{FIRST}{STAGED['before']} {TOGETHER}float v = {RESULT}; {STAGED['behind']} }} }}"),
+        ({"reduction": "float v = OwnReduceSum(s[at], n);"}, RETURNED),
+        ({"reduction": SUM}, f"const float v = 1 / sqrt({RESULT} + e);"),
+        ({"reduction": "float v = 0; TakeReduceMax(s[at], n, v);"}, f"{TOGETHER}float v = 0; v = {RESULT};"),
+        ({"reduction": f"InPlaceReduceMax(s[at], n); {EVENT} float v = s[at].GetValue(0);"}, f"float v = {RESULT};"),
+        ({"before": "Mul(s, x[at], x[at], n);", "reduction": "float v = OwnReduceSum(s, n);"}, IN_SCRATCH),
+        ({"behind": "Exp(s, x[at], n); Muls(y[at], s, v, n);"}, TOGETHER),  # it is scratch behind the reduction, too
+        ({"behind": "if (b) { Exp(w, x[at], n); } else { Abs(w, x[at], n); } Muls(y[at], w, v, n);"}, TOGETHER),
+        ({"behind": "if (b) { Exp(w, x[at], n); } Muls(y[at], w, v, n);"}, ""),
+        ({"behind": "auto part = y[at]; Scale(part, v);"}, TOGETHER),
+        ({"behind": "sums.SetValue(i, v); total += v;"}, f"float v = {RESULT}; sums.SetValue(i, v); total += v;"),
+        (
+            {
+                "reduction": f"ReduceMax(r[i], s[at], w, n); {EVENT} float v = r.GetValue(i) / 127;",
+                "behind": "r.SetValue(i, v);",
+            },
+            f"float v = {RESULT} / 127; r.SetValue(i, v);",
+        ),
+        ({"reduction": f"ReduceMax(r[i], s[at], w, n); {EVENT} float v = r.GetValue(i);"}, ""),  # and kept
+        ({"below": "Exp(s, x, n);"}, TOGETHER),
+        ({"below": "Exp(x, s, n);"}, ""),  # AscendC's reduction leaves the elements as they are
+        ({"below": "Exp(x, r, n);"}, ""),
+        ({"reduction": "float v = 0; TakeReduceMax(s[at], n, w);"}, ""),  # w is a tensor
+        ({"reduction": "float v = 0; TakeReduceMax(s[at], n, v);", "behind": ""}, ""),
+        ({"kind": "half"}, ""),
+        ({"behind": "Muls(y[at], s[at], v, n);"}, ""),  # the reduction here leaves nothing of it
+        ({"before": "Abs(w, x[at], n); Abs(s[at], w, n);", "behind": "Muls(y[at], w, v, n);"}, ""),  # a row's scratch
+        ({"before": "Add(y, y, x[at], n); Abs(s[at], y, n);", "behind": "Muls(y, y, v, n);"}, ""),  # goes on with it
+        ({"before": "LocalTensor<float> z = q.DeQue<float>(); Abs(s[at], z, n);"}, ""),
+        ({"before": "count += n; Abs(s[at], x[at], n);"}, ""),
+        ({"before": "if (i == 3) { break; }"}, ""),
+        ({"before": "float k = x.GetValue(i);", "behind": "Muls(y[at], x[at], v * k, n);"}, ""),
+        ({"reduction": f"ReduceMax(r, s[at], w, n, true); {EVENT} float v = r.GetValue(0);"}, ""),
+        ({"reduction": f"ReduceMax(r, s[at], w, n); {EVENT} float v = r.GetValue(1);"}, ""),
+        ({"reduction": "float v = Unknown(s[at], n);"}, ""),
+    ],
+)
+def test_rows_are_reduced_before_the_first_is_read(holes: dict[str, str], found: str) -> None:
+    rewritten = after("row-stages", ROWS.format(**{**STAGED, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(found in text and "ResultsOfRows rowResults0;" in text for text in rewritten)
+
+
+def test_rows_with_two_reductions_go_through_three_stages() -> None:
+    holes = STAGED | {"behind": f"Muls(s[at], x[at], v, n); {SUM.replace('v =', 'u =')} Muls(y[at], x[at], u, n);"}
+    once = motif_rewrites.after("row-stages", ROWS.format(**holes))
+    twice = after("row-stages", once[0])
+    assert any("for (int stage1First = stage0First; stage1First < stage0Behind;" in text for text in twice)
+    assert all(text.count("class ResultsOfRows") == 1 for text in twice)

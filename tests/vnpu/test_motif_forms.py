@@ -57,6 +57,8 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "rest_by_element": lambda x: x * x,
     "root_of_one": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
     "row_for_all": lambda x, w: x * w,
+    "rows_normalized": lambda x: (x - x.mean(1)[:, None]) / torch.sqrt(x.var(1, correction=0) + 1)[:, None] + 9,
+    "rows_scaled": lambda x: (x + 1) * 100 / (x + 1).abs().max(1).values[:, None],
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "scattered_values": lambda x, order: torch.empty_like(x).index_copy(0, order.long(), x + x),

@@ -38,6 +38,7 @@ from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
 from .vectors.one_element import ONE_ELEMENT
 from .vectors.reductions import ADD_TREE
 from .vectors.result_in_place import RESULT_IN_PLACE
+from .vectors.row_stages import ROW_STAGES
 from .vectors.scalar_operands import SCALAR_OPERAND
 from .vectors.sums import SCALE_BEHIND_SUM
 from .vectors.unread import UNREAD_RESULTS
@@ -76,6 +77,7 @@ MOTIFS: tuple[Motif, ...] = (
     FIRST_TERM,
     ONE_ELEMENT,
     RESULT_IN_PLACE,
+    ROW_STAGES,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,

@@ -49,7 +49,7 @@ class _Chain:
     value: str
 
 
-def _element(call: ApiCall) -> str:
+def read_by(call: ApiCall) -> str:
     """The operand that a GetValue reads one element of, as an instruction spells it."""
     tensor, at = call.receiver, flat(call.args[0])
     return flat(tensor) if at in ("0", "0u") else f"{flat(tensor)}[{at}]"
@@ -63,7 +63,7 @@ def _read(element: str) -> str:
 def _values(kernel: KernelProgram, block: Block, node: Node) -> list[tuple[str, Node]]:
     """(element, place) of what is read by GetValue below a node."""
     calls = (kernel.call_at(block.function, n) for n in walk(node) if n.type == "call_expression")
-    return [(_element(c), c.node) for c in calls if c.name == "GetValue" and c.receiver and len(c.args) == 1]
+    return [(read_by(c), c.node) for c in calls if c.name == "GetValue" and c.receiver and len(c.args) == 1]
 
 
 def _operands(call: ApiCall) -> tuple[str, ...]:
@@ -201,14 +201,22 @@ def _edits(kernel: KernelProgram, chain: _Chain) -> Iterator[Edit]:
                 step.call is None or step.call.name not in _ASIDE
             )
     if len(chain.places) == 1:
-        place = chain.places[0]
-        alone = place.parent is not None and place.parent.type in ("init_declarator", "argument_list")
-        yield kernel.replace(path, place, chain.value if alone else _factor(chain.value))
+        yield kernel.replace(path, chain.places[0], _in_place(kernel, path, chain))
         return
     taken = set(_WORD.findall(kernel.text(path, block.function.node)))
     name = next(n for n in (f"{_NAME}{k}" for k in range(len(taken) + 1)) if n not in taken)
     yield kernel.before(path, block.steps[chain.read].node, f"const float {name} = {chain.value};")
     yield from (kernel.replace(path, place, name) for place in chain.places)
+
+
+def _in_place(kernel: KernelProgram, path: str, chain: _Chain) -> str:
+    """The value where it was read; of the type it had there, as a root may be a double."""
+    held = chain.places[0].parent
+    declaration = held.parent if held is not None and held.type == "init_declarator" else None
+    kind = declaration.child_by_field_name("type") if declaration is not None else None
+    if kind is not None and kernel.text(path, kind) == "float":
+        return chain.value
+    return f"static_cast<float>({chain.value})" if "sqrt(" in chain.value else _factor(chain.value)
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
