@@ -426,6 +426,14 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
     Example("copied-elements", r"xLocal\.SetValue", kernel()),
     Example(
+        "comparison",
+        r"Mins\(w, w, 1\.1754",
+        _computing(
+            "LocalTensor<float> w = workBuf.Get<float>();",
+            "comparisons0.Choose<AscendC::CMPMODE::LE>(w, xLocal, zLocal, n);",
+        ),
+    ),
+    Example(
         "row-stages",
         r"row0First \+= 1\)|stage0First \+= 1\)",
         _computing(

@@ -220,3 +220,59 @@ def test_rows_with_two_reductions_go_through_three_stages() -> None:
     twice = after("row-stages", once[0])
     assert any("for (int stage1First = stage0First; stage1First < stage0Behind;" in text for text in twice)
     assert all(text.count("class ResultsOfRows") == 1 for text in twice)
+
+
+# -- comparisons -------------------------------------------------------------------------------------------------------
+
+COMPUTED = """constexpr float TINY = {tiny};
+constexpr float LARGE = 1125899906842624;
+class K {{
+  void f(LocalTensor<{kind}>& y, LocalTensor<{kind}>& a, LocalTensor<{kind}>& b, LocalTensor<{kind}>& w) {{
+    {first}
+    {apart}
+    Mins(y, y, static_cast<float>(TINY), n);
+    PipeBarrier<PIPE_V>();
+    {second}
+    Muls(y, y, (float)LARGE, n);
+    Muls(y, y, (float)LARGE, n);
+    Muls(y, y, 67108864.0f, {count});
+    {behind}
+  }}
+}};"""
+PARTS = {
+    "tiny": "1.1754943508222875e-38F",
+    "kind": "float",
+    "first": "Max(y, a, b, n); Sub(y, a, y, n);",
+    "apart": "Abs(y, y, n);",
+    "second": "",
+    "count": "n",
+    "behind": "",
+}
+OPPOSITE = "Adds(y, y, -1.0f, n); Abs(y, y, n);"
+
+
+@pytest.mark.parametrize(
+    ("holes", "found"),
+    [
+        ({}, "LT>(y, a, b, n);"),
+        ({"behind": OPPOSITE}, "GE>(y, a, b, n);"),
+        ({"behind": "Duplicate(w, 1.0f, n); Sub(y, w, y, n);"}, "GE>(y, a, b, n);"),
+        ({"first": "Max(y, b, a, n); Sub(y, b, y, n);", "behind": OPPOSITE}, "GE>(y, b, a, n);"),
+        ({"first": "Min(y, a, b, n); Sub(y, a, y, n);", "apart": ""}, "GT>(y, a, b, n);"),
+        ({"first": "Max(y, a, b, n); Sub(y, y, a, n);", "apart": ""}, "LT>(y, a, b, n);"),
+        ({"first": "Sub(y, a, b, n);"}, "NE>(y, a, b, n);"),
+        ({"first": "Sub(y, a, b, n);", "behind": OPPOSITE}, "EQ>(y, a, b, n);"),
+        ({"first": "Sub(y, a, b, n);", "apart": "", "second": "Maxs(y, y, 0.0f, n);"}, "GT>(y, a, b, n);"),
+        ({"first": "Sub(y, a, b, n);", "apart": ""}, ""),  # negative where a is smaller
+        ({"apart": ""}, ""),  # the larger one taken from a
+        ({"tiny": "0.5"}, ""),
+        ({"tiny": "1.1754943508222875e-37F"}, ""),  # ten, not one
+        ({"kind": "int32_t"}, ""),
+        ({"count": "m"}, ""),
+        ({"second": "Add(w, y, y, n);"}, ""),  # somebody needs it on the way
+    ],
+)
+def test_computed_comparisons_are_compared(holes: dict[str, str], found: str) -> None:
+    rewritten = after("comparison", COMPUTED.format(**{**PARTS, **holes}))
+    assert len(rewritten) == bool(found)
+    assert all(f"comparisons0.Choose<AscendC::CMPMODE::{found}" in t and "Muls(" not in t for t in rewritten)

@@ -38,6 +38,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "cast_again": lambda x: torch.exp(x) * x + x,
     "cleared_by_one": lambda x: x.sum(0),
     "columns_of_values": lambda g: g[None].expand(160, 48),
+    "computed_comparison": lambda x, g: x <= g,
     "copied_rows": lambda x, g, s: x * g / s[:, None],
     "eight_bits": lambda x: torch.round(20 * x).clamp(-128, 127),
     "factor_a_row": lambda x, s: x * s[:, None],

@@ -32,6 +32,7 @@ from .repeated.held_tiles import HELD_TILE
 from .repeated.known_values import KNOWN_VALUE
 from .repeated.loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .vectors.casts import FEWER_CASTS
+from .vectors.comparisons import COMPARISON
 from .vectors.first_terms import FIRST_TERM
 from .vectors.fused_scalars import FUSED_SCALARS
 from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
@@ -85,6 +86,7 @@ MOTIFS: tuple[Motif, ...] = (
     FUSED_SCALARS,
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
+    COMPARISON,
     EXTRA_COPY,
     FEWER_CASTS,
     UNREAD_RESULTS,
