@@ -425,6 +425,45 @@ EXAMPLES = (
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Muls(yLocal, xLocal, 2.0f, n);")),
     Example("scalar-loop", r"yLocal\.SetValue", _computing("Duplicate(yLocal, 1.0f, n);")),
     Example("copied-elements", r"xLocal\.SetValue", kernel()),
+    Example(
+        "comparison",
+        r"Mins\(w, w, 1\.1754",
+        _computing(
+            "LocalTensor<float> w = workBuf.Get<float>();",
+            "comparisons0.Choose<AscendC::CMPMODE::LE>(w, xLocal, zLocal, n);",
+        ),
+    ),
+    Example(
+        "row-stages",
+        r"row0First \+= 1\)|stage0First \+= 1\)",
+        _computing(
+            "for (uint32_t stage0First = 0; stage0First < rows; stage0First += ResultsOfRows::ROWS) {",
+            "const uint32_t stage0Behind =",
+            "stage0First + ResultsOfRows::ROWS < rows ? stage0First + ResultsOfRows::ROWS : rows;",
+            "rowResults0.Reduce<true>(xLocal[stage0First * n], 0, stage0Behind - stage0First, n, n);",
+            "}",
+        ),
+    ),
+    Example(
+        "result-in-place",
+        r"yLocal\.SetValue\(at, w\.GetValue\(0\)\)",
+        _computing("LocalTensor<T> w = workBuf.Get<T>();", "ReduceSum(yLocal[at], xLocal, w, n);"),
+    ),
+    *(
+        Example(
+            "one-element",
+            weak,
+            _computing(
+                *("LocalTensor<float> w = workBuf.Get<float>();", "ReduceSum(w, xLocal, yLocal, n);"),
+                f"Muls(yLocal, xLocal, {value}, n);",
+            ),
+        )
+        for weak, value in [
+            (r"Adds\(w, w, epsilon, 1\);", "1.0f / sqrt(w.GetValue(0) + epsilon)"),
+            (r"Muls\(w, w, share, 1\);", "w.GetValue(0) * share"),
+            (r"Sqrt\(w, w, 1\);", "1.0f / sqrt(w.GetValue(0))"),
+        ]
+    ),
     Example("merged-rows", r"for \(uint32_t part", _computing("Add(yLocal, xLocal, xLocal, n);")),
     Example("merged-rows", r"for \(uint32_t part", _computing("Cast(yLocal, xLocal, RoundMode::CAST_NONE, n);")),
     Example(

@@ -32,10 +32,14 @@ from .repeated.held_tiles import HELD_TILE
 from .repeated.known_values import KNOWN_VALUE
 from .repeated.loops import EARLY_FETCH, KEPT_VALUE, LOOP_INVARIANT, TILE_LENGTH
 from .vectors.casts import FEWER_CASTS
+from .vectors.comparisons import COMPARISON
 from .vectors.first_terms import FIRST_TERM
 from .vectors.fused_scalars import FUSED_SCALARS
 from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
+from .vectors.one_element import ONE_ELEMENT
 from .vectors.reductions import ADD_TREE
+from .vectors.result_in_place import RESULT_IN_PLACE
+from .vectors.row_stages import ROW_STAGES
 from .vectors.scalar_operands import SCALAR_OPERAND
 from .vectors.sums import SCALE_BEHIND_SUM
 from .vectors.unread import UNREAD_RESULTS
@@ -72,6 +76,9 @@ MOTIFS: tuple[Motif, ...] = (
     ADD_TREE,
     SCALE_BEHIND_SUM,
     FIRST_TERM,
+    ONE_ELEMENT,
+    RESULT_IN_PLACE,
+    ROW_STAGES,
     MERGED_ROWS,
     ROWS_PER_TURN,
     INDEPENDENT_NEIGHBOURS,
@@ -79,6 +86,7 @@ MOTIFS: tuple[Motif, ...] = (
     FUSED_SCALARS,
     CHAINED_INSTRUCTIONS,
     SCALAR_OPERAND,
+    COMPARISON,
     EXTRA_COPY,
     FEWER_CASTS,
     UNREAD_RESULTS,
