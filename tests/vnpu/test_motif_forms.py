@@ -57,6 +57,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "rest_by_element": lambda x: x * x,
     "row_for_all": lambda x, w: x * w,
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
+    "rows_to_places": lambda x, place: torch.empty_like(x).index_copy(0, place.long(), 3 * x),
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "scattered_values": lambda x, order: torch.empty_like(x).index_copy(0, order.long(), x + x),
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
@@ -72,6 +73,7 @@ DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
 DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
 DOMAINS = {
     "fetched_rows": "order=0:255",
+    "rows_to_places": f"place={[(5 * i + 3) % 512 for i in range(512)]}",
     "scattered_values": f"order={[(5 * i + 3) % 512 for i in range(512)]}",
     "spread_values": "s=0.5:4",
 }
