@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -19,7 +19,7 @@ from .api import COPY, root
 from .counted import CountedLoop, counted_loops
 from .declared import element_types
 from .kernel_program import ApiCall, KernelProgram, loops_around
-from .steady import Steady
+from .steady import Steady, Turns
 
 _ON = re.compile(r"(\w+)\s*\+=\s*([^;]+);", re.DOTALL)
 _CALLS = re.compile(r"\b(?!static_cast\b|sizeof\b|u?int\d*(?:_t)?\b)[A-Za-z_]\w*(?:<[\w:]+>)?\s*\(")
@@ -44,17 +44,44 @@ class GoingOn:
         self.kernel, self.facts, self.types = kernel, facts, element_types(kernel)
         self.loops = {(n.block.function.path, n.node.start_byte): n for n in counted_loops(kernel)}
 
-    def turn(self, f: Function, statement: Node, node: Node, index: str) -> EvenTurn | None:
-        """The turn of a loop that asks for a place that goes on evenly; None where it doesn't."""
-        loop = self.loops.get((f.path, node.start_byte))
-        turns = self.facts.turns_of(f, statement)
-        if loop is None or turns is None or loop.step != "1":
+    def turn(self, f: Function, statement: Node, index: str) -> EvenTurn | None:
+        """The innermost loop that asks for a place that goes on evenly; None where it doesn't.
+
+        Where that loop has one turn only, when the kernel runs, it is the loop around it, if the place goes on there.
+        """
+        around = [self.loops.get((f.path, n.start_byte)) for n in loops_around(statement, f)[:2]]
+        inner = around[0] if around else None
+        if inner is None:
+            return None
+        turn = self._turn(f, statement, inner, index, {}, self.facts.turns_of(f, statement))
+        outer = around[1] if len(around) > 1 and inner.first.isalnum() else None
+        all_turns, first = self.facts.all_turns_of(f, statement), {inner.name: inner.first}
+        whole = self._turn(f, statement, outer, index, first, all_turns) if outer is not None else None
+        if whole is None or outer is None or inner.name in _WORD.findall(f"{whole.step} {outer.bound}"):
+            return turn
+        left, step = (turn.left, turn.step) if turn is not None else ("1", whole.step)
+        one = f"static_cast<int64_t>({inner.bound}) == {inner.first} + 1"
+        step = whole.step if step == whole.step else f"{one} ? {whole.step} : {step}"
+        return replace(whole, left=f"{one} ? {whole.left} : {left}", step=step)
+
+    def _turn(
+        self,
+        f: Function,
+        statement: Node,
+        loop: CountedLoop,
+        index: str,
+        first: Mapping[str, str],
+        turns: Turns | None,
+    ) -> EvenTurn | None:
+        """The turn of one loop; ``first``: the counter of one inside of it, and where that begins."""
+        if turns is None or loop.step != "1":
             return None
         names = self.values(f, loop.block.node, statement)
         on = self._goes_on(loop)
         if any(v is None and k not in on and k in _WORD.findall(index) for k, v in names.items()):
             return None
-        text = resolved(index, {k: v for k, v in _known(names).items() if k not in on})
+        text = resolved(index, {k: v for k, v in known(names).items() if k not in on})
+        text = resolved(text, first)
         step = self._step(loop, text, on)
         if step is None or step == "0" or any(n in turns.assigned for n in _WORD.findall(step)):
             return None
@@ -62,7 +89,7 @@ class GoingOn:
         if unknown or self._stored_alike(loop, step, on):
             return None
         left = f"static_cast<int64_t>({loop.bound}) - static_cast<int64_t>({loop.name})"
-        return EvenTurn(f, node, statement, left, step)
+        return EvenTurn(f, loop.node, statement, left, step)
 
     def _goes_on(self, loop: CountedLoop) -> dict[str, str]:
         """Variables that the loop moves on by the same in each turn, and by how much."""
@@ -83,9 +110,9 @@ class GoingOn:
         for g, inside in self.bodies(f, loop.node):
             for c, index in self.stores(g, inside):
                 names = self.values(g, inside, c.node)
-                text = resolved(index, _known(names))
+                text = resolved(index, known(names))
                 inner = [
-                    resolved(resolved(text, dict(zip(g.parameters, called.args, strict=False))), _known(outer))
+                    resolved(resolved(text, dict(zip(g.parameters, called.args, strict=False))), known(outer))
                     for called in (self.facts.callers(g) if g != f else ())
                     if body.start_byte <= called.node.start_byte < body.end_byte
                     for outer in [self.values(f, body, called.node)]
@@ -127,11 +154,12 @@ class GoingOn:
                         names[name] = None
                     else:
                         lost = any(v is None and k in _WORD.findall(value) for k, v in names.items())
-                        names[name] = None if lost else resolved(value, _known(names))
+                        names[name] = None if lost else resolved(value, known(names))
             inner = next((n for n in block.named_children if n.start_byte <= place.start_byte < n.end_byte), None)
             if inner is None or inner == place:
                 return names
-            block = inner
+            body = inner.child_by_field_name("body")
+            block = body if body is not None and body.start_byte <= place.start_byte < body.end_byte else inner
 
     def _sets(self, f: Function, statement: Node) -> Iterator[tuple[str, str | None]]:
         """Names that a statement sets and the block knows, and to what; None where it does so under a condition."""
@@ -159,7 +187,8 @@ class GoingOn:
                 yield from ((w, None) for w in _WORD.findall(self.kernel.text(f.path, n)))
 
 
-def _known(names: Mapping[str, str | None]) -> dict[str, str]:
+def known(names: Mapping[str, str | None]) -> dict[str, str]:
+    """Those of the names whose values are known."""
     return {name: value for name, value in names.items() if value is not None}
 
 

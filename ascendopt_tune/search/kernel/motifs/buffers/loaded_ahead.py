@@ -21,9 +21,9 @@ from tree_sitter import Node
 
 from .....sources.cpp import Edit, walk
 from ...reading.affine import at, indexed, resolved
-from ...reading.api import COPY, root
+from ...reading.api import root
 from ...reading.classes import Members, in_front, is_of, members, merged, title_of
-from ...reading.declared import listed
+from ...reading.copied import bytes_of, is_copy
 from ...reading.going_on import EvenTurn, GoingOn, bare
 from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_around
 from ...reading.steady import Steady
@@ -35,8 +35,6 @@ _ASKED = ("AllocTensor", "EnQue", "DeQue", "FreeTensor")
 _QUEUES = re.compile(rf"(?:(?:AscendC::)?TQue(?:Bind)?|{RING})\s*<\s*(?:\w+::)*VECIN\s*,[^;<>]*>")
 _OURS = re.compile(rf"{AHEAD}\s*<(.*)>", re.DOTALL)
 _TAKEN = re.compile(r"^(?:this->)?(\w+)\s*\.\s*(?:template\s+)?AllocTensor\b")
-_INLINE = re.compile(r"(?:(?:AscendC::)?DataCopy\w*Params\s*)?[{(](.*)[})]", re.DOTALL)
-_ONE = re.compile(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1U?\)*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
 #ifndef LOADED_AHEAD
@@ -125,7 +123,7 @@ class {AHEAD} {{
   }}
 
  private:
-  static constexpr uint32_t PIECE = 8192;  // bytes
+  static constexpr uint32_t PIECE = 16384;  // bytes
 {MAKE}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> Part() {{
@@ -238,52 +236,15 @@ class _Finder:
             for n in walk(f.body)
             if n.type == "identifier" and n.start_byte >= holder.end_byte and self.kernel.text(f.path, n) == name
         ]
-        calls = [c for c in self.kernel.calls_of(f) if c.args[:1] == (name,) and self._copies(c)]
+        calls = [c for c in self.kernel.calls_of(f) if c.args[:1] == (name,) and is_copy(self.facts, c)]
         first = next((c for c in calls if mentions and c.arguments[0] == mentions[0]), None)
         block = holder.parent.parent
         if first is None or first.statement is None or block is None or first.statement.parent != block:
             return None
         kind, size = self.types.get(root(first.args[1].removeprefix("this->"))), None
         if kind is not None and root(first.args[1].removeprefix("this->")) not in self.facts.stored:
-            size = self._size(first, kind)
+            size = bytes_of(self.kernel, first, kind)
         return _Load(first, first.statement, taken, name, size) if size is not None else None
-
-    def _copies(self, call: ApiCall) -> bool:
-        """Is it a copy, or a function that is given where to, where from and how many elements, and copies them?"""
-        if call.name in COPY:
-            return True
-        of = [g for g in self.facts.own.get(call.name, ()) if len(g.parameters) == len(call.args) == 3]
-        return bool(of) and all(
-            any(
-                c.name in COPY and [root(a) for a in c.args[:2]] == list(g.parameters[:2])
-                for c in self.kernel.calls_of(g)
-            )
-            for g in of
-        )
-
-    def _size(self, call: ApiCall, kind: str) -> str | None:
-        """Bytes of a load of one block; None for others."""
-        if len(call.args) < 3:
-            return None
-        third, text = call.args[2].strip(), self.kernel.text(call.path, call.function.node)
-        files = self.kernel.files[call.path]
-        if call.name not in COPY:
-            return f"({third}) * sizeof({kind})"
-        if call.name == "DataCopy":
-            structure = re.search(r"Params|^\{", third) or re.search(rf"Params\s+{re.escape(third)}\b", files)
-            return f"({third}) * sizeof({kind})" if len(call.args) == 3 and not structure else None
-        inline = _INLINE.fullmatch(third)
-        if inline is not None:
-            fields = listed(inline[1])
-            return fields[1] if len(fields) > 3 and _ONE.fullmatch(fields[0]) else None
-        name = re.escape(third.removeprefix("this->"))
-        given = re.compile(
-            rf"(?<![\w.]){name}\b\s*=?\s*(?:[\w:]+\s*)?[{{(]([^;{{}}]*)[)}}]\s*;|{name}\.blockCount\s*=([^;]*);"
-        )
-        counts = [listed(m[1])[0] if m[1] else m[2] for m in given.finditer(text) or ()]
-        counts = counts or [listed(m[1])[0] if m[1] else m[2] for m in given.finditer(files)]
-        plain = counts and all(_ONE.fullmatch(c.strip()) for c in counts)
-        return f"{third}.blockLen" if plain else None
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -293,7 +254,7 @@ class _Finder:
             return
         around = loops_around(load.statement, f)
         if around:
-            turn = self.going.turn(f, load.statement, around[0], index)
+            turn = self.going.turn(f, load.statement, index)
             if turn is not None:
                 yield turn
             return
@@ -301,7 +262,7 @@ class _Finder:
         index = resolved(index, {k: v for k, v in local.items() if v is not None})
         if any(v is None and k in _WORD.findall(index) for k, v in local.items()):
             return
-        for c in self.facts.callers(f):
+        for c in self.kernel.named(f.name):
             around = loops_around(c.node, c.function)
             if c.statement is None or not around or not self.facts.akin(c.function, f):
                 continue
@@ -312,7 +273,7 @@ class _Finder:
                 text = at(text, parameter, f"given__{i}")
             for i, given in enumerate(c.args):
                 text = at(text, f"given__{i}", given)
-            turn = self.going.turn(c.function, c.statement, around[0], text)
+            turn = self.going.turn(c.function, c.statement, text)
             if turn is not None:
                 yield turn
 
@@ -385,7 +346,7 @@ LOADED_AHEAD = Motif(
     title="Several rows in one load",
     description="Rows that are scattered, added up or stored several times each take a load of their own, whose issue "
     "and latency cost more than a short row. They lie evenly in global memory: one load brings as many as the queue's "
-    "tensor has room for, 8 KB at least, and each turn takes its row from there.",
+    "tensor has room for, 16 KB at least, and each turn takes its row from there.",
     bottlenecks=("small copies", "copies", "no overlap", "scalar"),
     preconditions="Nobody writes what is loaded; rows are used one after the other; the Unified Buffer has room.",
     faster=_faster,
