@@ -83,3 +83,46 @@ def test_rows_that_are_scattered_are_loaded_several_at_a_time(turn: str, step: s
 )
 def test_what_does_not_go_on_evenly_is_loaded_by_itself(turn: str, changes: list[tuple[str, str]]) -> None:
     assert not _found(turn, *changes)
+
+
+_LOAD = "DataCopy(a, xGm[at * pitch + skipped], n);"
+
+
+def test_a_load_into_the_upper_part_of_a_tensor_leaves_room_for_the_lower_one() -> None:
+    branches = f"if constexpr (WIDE) {{ {_LOAD} }} else {{ {_LOAD.replace('(a,', '(a[half_],')} }}"
+    (text,) = _found("CopyIn(i, pitch); CopyOut(place);", (_LOAD, branches))
+    assert "Wants(a, xGm, at * pitch + skipped, (n) * sizeof(half)))" in text
+    assert "Wants(a, xGm, at * pitch + skipped, (n) * sizeof(half), half_))" in text
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        f"if (n > 0) {{ {_LOAD} }}",  # what is there else?
+        f"{_LOAD} {_LOAD.replace('(a,', '(a[half_],')}",  # two rows in one tensor
+        _LOAD.replace("(a,", "(a[half_],") + " Adds(a, a, one, n); " + _LOAD,
+    ],
+)
+def test_tensors_that_are_not_filled_by_one_load_are_left_alone(loads: str) -> None:
+    assert not _found("CopyIn(i, pitch); CopyOut(place);", (_LOAD, loads))
+
+
+def test_a_row_of_one_piece_is_a_turn_of_the_loop_over_rows() -> None:
+    pieces = "for (int32_t k = 0; k < pieces; k++) { CopyIn(i + k * skip, pitch); CopyOut(place + k); }"
+    (text,) = _found(pieces)
+    assert "this->queue.Ahead(static_cast<int64_t>(pieces) == 0 + 1 ? static_cast<int64_t>(end)" in text
+
+
+def test_rows_of_a_class_that_is_derived_from_the_queues() -> None:
+    begin, end = (_SCATTERED.index(f"  __aicore__ inline void {name}") for name in ("Process", "CopyIn"))
+    process = _SCATTERED[begin:end]
+    derived = f"class Sorted : public Rows {{\n public:\n{process}}};\n"
+    turn = "CopyIn(i, pitch); CopyOut(place);"
+    in_base = process.replace("TURN", turn)
+    moved = [
+        (in_base, ""),
+        ('extern "C"', derived.replace("TURN", turn) + 'extern "C"'),
+        ("  Rows op;", "  Sorted op;"),
+    ]
+    (text,) = _found(turn, *moved)
+    assert text.count("this->queue.Ahead(") == 1

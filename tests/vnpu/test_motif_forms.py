@@ -67,6 +67,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "three_terms": lambda x, w: x[:64] * w[0] + x[64:128] * w[1] + x[128:] * w[2],
     "waits_in_functions": lambda x: x * x,
+    "window_sums": lambda x: torch.stack([x[8 * i : 8 * i + 16].sum(0) for i in range(64)]),
     "weights_a_row": lambda x, w, b: x * w + b,
 }
 DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}

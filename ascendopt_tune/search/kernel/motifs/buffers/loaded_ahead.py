@@ -44,7 +44,8 @@ template <typename QUEUED>
 class {AHEAD} {{
  public:
   __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
-    room = bytes > PIECE ? (bytes + 31) / 32 * 32 : PIECE;
+    own = (bytes + 31) / 32 * 32;
+    room = own > PIECE ? own : PIECE;
     Make(queue, count, room, 0);
   }}
   // So many rows are left, from the next one that is loaded; so many elements from one to the next.
@@ -55,10 +56,10 @@ class {AHEAD} {{
   // The tensor of an element type, until its row is known.
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> Row() {{ return AscendC::LocalTensor<T>(); }}
-  // Gives a tensor the row at `offset`. Is it still to be loaded?
+  // Gives a tensor the row at `offset`, behind `skipped` elements of its. Is it still to be loaded?
   template <typename T>
   __aicore__ inline bool Wants(AscendC::LocalTensor<T>& row, const AscendC::GlobalTensor<T>& from, int64_t offset,
-                               int64_t bytes) {{
+                               int64_t bytes, uint32_t skipped = 0) {{
     const int64_t rows = left;
     left = 1;
     while (number + 1 < count && length == bytes && next <= offset) {{
@@ -71,7 +72,8 @@ class {AHEAD} {{
     }}
     Anew<T>();
     row = whole.template ReinterpretCast<T>();
-    stride = (bytes + 31) / 32 * 32;
+    const int64_t blocks = (bytes + 31) / 32 * 32;
+    stride = skipped > 0 ? own : blocks;
     length = bytes;
     if (rows < 2 || bytes <= 0 || 2 * stride > room || apart * static_cast<int64_t>(sizeof(T)) < bytes) {{
       return true;
@@ -81,12 +83,13 @@ class {AHEAD} {{
     step = apart;
     next = offset + step;
     const int64_t gap = step * static_cast<int64_t>(sizeof(T)) - bytes;
-    if (gap == 0 && stride == bytes) {{
+    if (gap == 0 && stride == bytes && skipped == 0) {{
       AscendC::DataCopy(row, from[offset], static_cast<uint32_t>(count * bytes / sizeof(T)));
     }} else {{
       const AscendC::DataCopyExtParams several{{static_cast<uint16_t>(count), static_cast<uint32_t>(bytes),
-                                               static_cast<uint32_t>(gap), 0, 0}};
-      AscendC::DataCopyPad(row, from[offset], several, AscendC::DataCopyPadExtParams<T>{{false, 0, 0, 0}});
+                                               static_cast<uint32_t>(gap),
+                                               static_cast<uint32_t>((stride - blocks) / 32), 0}};
+      AscendC::DataCopyPad(row[skipped], from[offset], several, AscendC::DataCopyPadExtParams<T>{{false, 0, 0, 0}});
     }}
     return false;
   }}
@@ -148,7 +151,7 @@ class {AHEAD} {{
 
   QUEUED queue;
   AscendC::LocalTensor<uint8_t> whole;
-  uint32_t room = 0;
+  uint32_t room = 0, own = 0;
   bool held = false, given = false, taken = false;
   int64_t left = 1, apart = 0, number = 0, count = 1, next = 0, step = 0, stride = 0, length = 0;
 }};
@@ -159,13 +162,14 @@ class {AHEAD} {{
 
 @dataclass(frozen=True)
 class _Load:
-    """A load into the tensor ``name`` that ``taken`` takes from the queue; ``size``: its bytes."""
+    """A load into the tensor ``name`` that ``taken`` takes from the queue, behind ``skipped`` elements of it."""
 
     call: ApiCall
     statement: Node
     taken: ApiCall
     name: str
     size: str
+    skipped: str
 
 
 @dataclass(frozen=True)
@@ -205,11 +209,11 @@ class _Finder:
             return None
         loads, turns = list[_Load](), list[EvenTurn]()
         for taken in (c for c in asked if c.name == "AllocTensor"):
-            load = self._load(taken, name)
-            found = [t for t in self._turns(load) if not self._of_tile(made, t)] if load is not None else []
-            if load is not None and found:
-                loads.append(load)
-                turns += found
+            fills = self._loads(taken, name)
+            found = [[t for t in self._turns(load) if not self._of_tile(made, t)] for load in fills]
+            if any(found):
+                loads += fills
+                turns += [t for each in found for t in each]
         return _Rows(line, name, made, tuple(loads), tuple(dict.fromkeys(turns))) if loads else None
 
     def _of_tile(self, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
@@ -222,29 +226,42 @@ class _Finder:
 
     # -- loads ---------------------------------------------------------------------------------------------------------
 
-    def _load(self, taken: ApiCall, queue: str) -> _Load | None:
-        """The load that fills a tensor of the queue, before anything else asks for the tensor."""
+    def _loads(self, taken: ApiCall, queue: str) -> list[_Load]:
+        """The load that fills a tensor of the queue, or one of each branch, before anything else asks for it."""
         f, holder = taken.function, taken.node.parent
         if holder is None or holder.type not in ("init_declarator", "assignment_expression"):
-            return None
+            return []
         match = _TAKEN.match(self.kernel.text(f.path, taken.node))
         name = self.kernel.text(f.path, holder.named_children[0]).removeprefix("this->")
-        if match is None or match[1] != queue or not name.isidentifier() or holder.parent is None:
+        block = holder.parent.parent if holder.parent is not None else None
+        if match is None or match[1] != queue or not name.isidentifier() or block is None:
+            return []
+        calls = {c.arguments[0].start_byte: c for c in self.kernel.calls_of(f) if c.args and is_copy(self.facts, c)}
+        loads, used = list[_Load](), False
+        for n in walk(block):
+            if n.type != "identifier" or n.start_byte < holder.end_byte or self.kernel.text(f.path, n) != name:
+                continue
+            if n.parent is not None and "AllocTensor" in self.kernel.text(f.path, n.parent):
+                break  # the next one
+            load = self._load(taken, name, calls.get(n.start_byte))
+            if load is not None and used:
+                return []
+            used = used or load is None
+            loads += [load] if load is not None else []
+        alone = len(loads) == 1 and loads[0].statement.parent == block
+        return loads if loads and (alone or all(_in_branch(load.statement, block) for load in loads)) else []
+
+    def _load(self, taken: ApiCall, name: str, call: ApiCall | None) -> _Load | None:
+        """The load that a call is, into the tensor or a part of it."""
+        if call is None or call.statement is None or len(call.args) < 3:
             return None
-        mentions = [
-            n
-            for n in walk(f.body)
-            if n.type == "identifier" and n.start_byte >= holder.end_byte and self.kernel.text(f.path, n) == name
-        ]
-        calls = [c for c in self.kernel.calls_of(f) if c.args[:1] == (name,) and is_copy(self.facts, c)]
-        first = next((c for c in calls if mentions and c.arguments[0] == mentions[0]), None)
-        block = holder.parent.parent
-        if first is None or first.statement is None or block is None or first.statement.parent != block:
+        tensor, skipped = indexed(call.args[0])
+        source = root(call.args[1].removeprefix("this->"))
+        kind = self.types.get(source)
+        if kind is None or tensor != name or source in self.facts.stored:
             return None
-        kind, size = self.types.get(root(first.args[1].removeprefix("this->"))), None
-        if kind is not None and root(first.args[1].removeprefix("this->")) not in self.facts.stored:
-            size = bytes_of(self.kernel, first, kind)
-        return _Load(first, first.statement, taken, name, size) if size is not None else None
+        size = bytes_of(self.kernel, call, kind)
+        return _Load(call, call.statement, taken, name, size, skipped or "") if size is not None else None
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -278,6 +295,19 @@ class _Finder:
                 yield turn
 
 
+def _in_branch(statement: Node, block: Node) -> bool:
+    """Is it the only statement of its name in a branch of those, of a block, one of which is taken?"""
+    node, chosen = statement, False
+    while node.parent is not None and node != block:
+        if node.type == "if_statement" and node.child_by_field_name("alternative") is None:
+            return False
+        chosen = chosen or node.type == "if_statement" or node.type.startswith("preproc")
+        if node.type in LOOPS:
+            return False
+        node = node.parent
+    return node == block and chosen
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -299,7 +329,8 @@ def _edits(kernel: KernelProgram, rows: _Rows) -> Iterator[Edit]:
         call = load.call
         tensor, index = indexed(call.args[1])
         yield kernel.replace(call.path, load.taken.node, f"{rows.name}.template Row{load.taken.template}()")
-        wants = f"if ({rows.name}.Wants({load.name}, {tensor}, {index}, {load.size})) {{ "
+        skipped = f", {load.skipped}" if load.skipped else ""
+        wants = f"if ({rows.name}.Wants({load.name}, {tensor}, {index}, {load.size}{skipped})) {{ "
         yield Edit(call.path, load.statement.start_byte, load.statement.start_byte, wants)
         yield Edit(call.path, load.statement.end_byte, load.statement.end_byte, " }")
 
