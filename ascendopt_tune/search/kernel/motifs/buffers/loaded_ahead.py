@@ -236,10 +236,16 @@ class _Finder:
         block = holder.parent.parent if holder.parent is not None else None
         if match is None or match[1] != queue or not name.isidentifier() or block is None:
             return []
+        loads = self._filling(taken, name, block, holder.end_byte)
+        alone = len(loads) == 1 and loads[0].statement.parent == block
+        return loads if alone or all(_in_branch(load.statement, block) for load in loads) else []
+
+    def _filling(self, taken: ApiCall, name: str, block: Node, start: int) -> list[_Load]:
+        """Loads into the tensor, before anything else asks for it; none where there are some behind that."""
+        f, loads, used = taken.function, list[_Load](), False
         calls = {c.arguments[0].start_byte: c for c in self.kernel.calls_of(f) if c.args and is_copy(self.facts, c)}
-        loads, used = list[_Load](), False
         for n in walk(block):
-            if n.type != "identifier" or n.start_byte < holder.end_byte or self.kernel.text(f.path, n) != name:
+            if n.type != "identifier" or n.start_byte < start or self.kernel.text(f.path, n) != name:
                 continue
             if n.parent is not None and "AllocTensor" in self.kernel.text(f.path, n.parent):
                 break  # the next one
@@ -248,8 +254,7 @@ class _Finder:
                 return []
             used = used or load is None
             loads += [load] if load is not None else []
-        alone = len(loads) == 1 and loads[0].statement.parent == block
-        return loads if loads and (alone or all(_in_branch(load.statement, block) for load in loads)) else []
+        return loads
 
     def _load(self, taken: ApiCall, name: str, call: ApiCall | None) -> _Load | None:
         """The load that a call is, into the tensor or a part of it."""
