@@ -126,3 +126,10 @@ def test_rows_of_a_class_that_is_derived_from_the_queues() -> None:
     ]
     (text,) = _found(turn, *moved)
     assert text.count("this->queue.Ahead(") == 1
+
+
+def test_tiles_whose_last_one_is_handled_behind_the_loop_are_no_rows() -> None:
+    rows = "for (int64_t k = 0; k < tiles; k++) { CopyIn(k, pitch); Sum(); }"
+    summed = ("  TQueBind", "  __aicore__ inline void Sum() { Add(sum, sum, queue.DeQue<half>(), n); }\n  TQueBind")
+    assert len(_found(rows, summed)) == 1
+    assert not _found(rows.replace("k < tiles", "k < tiles - 1"), summed)

@@ -34,6 +34,7 @@ AHEAD = "LoadedAhead"  # their class
 _ASKED = ("AllocTensor", "EnQue", "DeQue", "FreeTensor")
 _QUEUES = re.compile(rf"(?:(?:AscendC::)?TQue(?:Bind)?|{RING})\s*<\s*(?:\w+::)*VECIN\s*,[^;<>]*>")
 _OURS = re.compile(rf"{AHEAD}\s*<(.*)>", re.DOTALL)
+_LAST_APART = re.compile(r"^static_cast<int64_t>\(.*[^-]-\s*1\)+ - static_cast<int64_t>\(\w+\)$")
 _TAKEN = re.compile(r"^(?:this->)?(\w+)\s*\.\s*(?:template\s+)?AllocTensor\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
@@ -217,11 +218,15 @@ class _Finder:
         return _Rows(line, name, made, tuple(loads), tuple(dict.fromkeys(turns))) if loads else None
 
     def _of_tile(self, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
-        """Is it a tile: as long as the queue's tensors, by words that say so, with a loop over it, or not stored?"""
+        """Is it a tile, with a loop over it, or none that is stored?
+
+        Tiles are as long as the queue's tensors, by words that say so, or the last one is handled behind the loop.
+        """
         step = re.escape(bare(turn.step))
         long = any(re.search(rf"(?<!\w){step}(?!\w)", bare(c.args[-1])) for c in made)
         bodies = list(self.going.bodies(turn.function, turn.loop))
         loops = any(n.type in LOOPS for _, body in bodies for n in walk(body))
+        long = long or _LAST_APART.search(turn.left) is not None
         return long and (loops or not any(True for f, body in bodies for _ in self.going.stores(f, body)))
 
     # -- loads ---------------------------------------------------------------------------------------------------------
