@@ -331,6 +331,14 @@ def _rows_a_turn() -> dict[str, str]:
     return first.kernel(row)
 
 
+def _loaded_ahead() -> dict[str, str]:
+    """Rows that are stored where a list says, several of them loaded at once."""
+    turn = "for (uint32_t i = 0; i < total; i++) { CopyIn(i); Compute(tileLength); CopyOut(xGm.GetValue(i)); }"
+    copy_in = "DataCopy(xLocal, xGm[offset * tileLength], tileLength);"
+    first, *_ = find("loaded-ahead").optimize(KernelProgram(kernel(process=turn, copy_in=copy_in)))
+    return first.kernel(KernelProgram(kernel(process=turn, copy_in=copy_in)))
+
+
 _TILES, _WORKSPACE = _tiled()
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 _HANDED_OVER = """
@@ -417,6 +425,7 @@ EXAMPLES = (
     ),
     Example("shared-fill", r"GetBlockIdx\(\) == 0", kernel(process=f"{_FILLED}\n    SyncAll();\n{_PROCESS}")),
     Example("rows-per-turn", r"i < total; i\+\+", _rows_a_turn()),
+    Example("loaded-ahead", r"\n +DataCopy\(xLocal, xGm\[", _loaded_ahead()),
     Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
     Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),
     Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),

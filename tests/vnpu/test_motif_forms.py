@@ -61,6 +61,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "rows_normalized": lambda x: (x - x.mean(1)[:, None]) / torch.sqrt(x.var(1, correction=0) + 1)[:, None] + 9,
     "rows_scaled": lambda x: (x + 1) * 100 / (x + 1).abs().max(1).values[:, None],
     "rows_going_on": lambda x: torch.exp(x[:, :24]),
+    "rows_to_places": lambda x, place: torch.empty_like(x).index_copy(0, place.long(), 3 * x),
     "scaled_sum": lambda a, b, c: a + 3 * b + 5 * c,
     "scattered_values": lambda x, order: torch.empty_like(x).index_copy(0, order.long(), x + x),
     "short_rows": lambda x, g: x * x.max(1).values[:, None] * g,
@@ -71,12 +72,14 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "sums_of_rows": lambda x: x.max(1).values + x.sum(1),
     "three_terms": lambda x, w: x[:64] * w[0] + x[64:128] * w[1] + x[128:] * w[2],
     "waits_in_functions": lambda x: x * x,
+    "window_sums": lambda x: torch.stack([x[8 * i : 8 * i + 16].sum(0) for i in range(64)]),
     "weights_a_row": lambda x, w, b: x * w + b,
 }
 DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
 DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
 DOMAINS = {
     "fetched_rows": "order=0:255",
+    "rows_to_places": f"place={[(5 * i + 3) % 512 for i in range(512)]}",
     "scattered_values": f"order={[(5 * i + 3) % 512 for i in range(512)]}",
     "spread_values": "s=0.5:4",
 }

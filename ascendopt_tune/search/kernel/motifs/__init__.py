@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..reading.kernel_program import KernelProgram
 from .buffers.banks import BANK_GROUPS
 from .buffers.buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
+from .buffers.loaded_ahead import LOADED_AHEAD
 from .buffers.queues import RINGS_FOR_QUEUES
 from .buffers.rows_per_turn import ROWS_PER_TURN
 from .copies.caching import CACHE_HINT
@@ -66,6 +67,7 @@ MOTIFS: tuple[Motif, ...] = (
     COPY_WITHOUT_PAD,
     SINGLE_VALUE,
     SINGLE_STORE,
+    LOADED_AHEAD,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,

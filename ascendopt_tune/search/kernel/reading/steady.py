@@ -280,6 +280,10 @@ class Steady:
         declared = re.search(rf"LocalTensor\s*<[^;=()]*>\s*{name}\s*;", self.kernel.text(f.path, f.body))
         return all(n.type != "declaration" for n, _ in sources) and declared is None
 
+    def akin(self, f: Function, g: Function) -> bool:
+        """May one of two functions use the other's members?"""
+        return self._akin(f, g)
+
     def _akin(self, f: Function, g: Function) -> bool:
         """Are two functions of one class, or of two one of which may be derived from the other?"""
         one, two = self._class_of(f), self._class_of(g)

@@ -1,0 +1,395 @@
+"""Rows that are loaded one a turn and used each for itself: as many in one load as the queue's tensor has room for.
+
+Rows of updates that are scattered, terms of a sum, rows that are stored several times: what is loaded goes on evenly,
+what is done with it doesn't, so that the turns can't be one (``rows-per-turn``, ``strided-copy``).
+
+1. The place of a load is affine in the counter of the innermost loop around it, or around the call of its function; no
+   store of the turn goes on by the same step.
+2. The loop says how many turns are left and how far rows are apart (``Ahead``). A load asks for its place (``Wants``):
+   the tensor is the row's part of what was loaded, or the first one of the next rows. Where rows don't fit, or are
+   none of equal length, the load is done as it was.
+3. Places are compared when the kernel runs, so that turns may skip rows, and loads of other loops are done alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from .....sources.cpp import Edit, walk
+from ...reading.affine import at, indexed, resolved
+from ...reading.api import root
+from ...reading.classes import Members, in_front, is_of, members, merged, title_of
+from ...reading.copied import bytes_of, is_copy
+from ...reading.going_on import EvenTurn, GoingOn, bare
+from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_around
+from ...reading.steady import Steady
+from ..motif import Change, Motif
+from .queues import MAKE, RING
+
+AHEAD = "LoadedAhead"  # their class
+_ASKED = ("AllocTensor", "EnQue", "DeQue", "FreeTensor")
+_QUEUES = re.compile(rf"(?:(?:AscendC::)?TQue(?:Bind)?|{RING})\s*<\s*(?:\w+::)*VECIN\s*,[^;<>]*>")
+_OURS = re.compile(rf"{AHEAD}\s*<(.*)>", re.DOTALL)
+_LAST_APART = re.compile(r"^static_cast<int64_t>\(.*[^-]-\s*1\)+ - static_cast<int64_t>\(\w+\)$")
+_TAKEN = re.compile(r"^(?:this->)?(\w+)\s*\.\s*(?:template\s+)?AllocTensor\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CLASS = f"""\
+#ifndef LOADED_AHEAD
+#define LOADED_AHEAD
+// A queue whose tensors hold several rows: loaded at once when the first is wanted, and handed out one by one.
+template <typename QUEUED>
+class {AHEAD} {{
+ public:
+  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
+    own = (bytes + 31) / 32 * 32;
+    room = own > PIECE ? own : PIECE;
+    Make(queue, count, room, 0);
+  }}
+  // So many rows are left, from the next one that is loaded; so many elements from one to the next.
+  __aicore__ inline void Ahead(int64_t rows, int64_t elements) {{
+    left = rows;
+    apart = elements;
+  }}
+  // The tensor of an element type, until its row is known.
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> Row() {{ return AscendC::LocalTensor<T>(); }}
+  // Gives a tensor the row at `offset`, behind `skipped` elements of its. Is it still to be loaded?
+  template <typename T>
+  __aicore__ inline bool Wants(AscendC::LocalTensor<T>& row, const AscendC::GlobalTensor<T>& from, int64_t offset,
+                               int64_t bytes, uint32_t skipped = 0) {{
+    const int64_t rows = left;
+    left = 1;
+    while (number + 1 < count && length == bytes && next <= offset) {{
+      number++;
+      next += step;
+      if (next - step == offset) {{
+        row = Part<T>();
+        return false;
+      }}
+    }}
+    Anew<T>();
+    row = whole.template ReinterpretCast<T>();
+    const int64_t blocks = (bytes + 31) / 32 * 32;
+    stride = skipped > 0 ? own : blocks;
+    length = bytes;
+    if (rows < 2 || bytes <= 0 || 2 * stride > room || apart * static_cast<int64_t>(sizeof(T)) < bytes) {{
+      return true;
+    }}
+    const int64_t most = room / stride < 4095 ? room / stride : 4095;
+    count = rows < most ? rows : most;
+    step = apart;
+    next = offset + step;
+    const int64_t gap = step * static_cast<int64_t>(sizeof(T)) - bytes;
+    if (gap == 0 && stride == bytes && skipped == 0) {{
+      AscendC::DataCopy(row, from[offset], static_cast<uint32_t>(count * bytes / sizeof(T)));
+    }} else {{
+      const AscendC::DataCopyExtParams several{{static_cast<uint16_t>(count), static_cast<uint32_t>(bytes),
+                                               static_cast<uint32_t>(gap),
+                                               static_cast<uint32_t>((stride - blocks) / 32), 0}};
+      AscendC::DataCopyPad(row[skipped], from[offset], several, AscendC::DataCopyPadExtParams<T>{{false, 0, 0, 0}});
+    }}
+    return false;
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> AllocTensor() {{
+    Anew<T>();
+    return whole.template ReinterpretCast<T>();
+  }}
+  template <typename T>
+  __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
+    if (!given) queue.EnQue(whole.template ReinterpretCast<T>());
+    given = true;
+  }}
+  template <AscendC::TPosition FROM, AscendC::TPosition TO, typename T>
+  __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
+    if (!given) queue.template EnQue<FROM, TO, T>(whole.template ReinterpretCast<T>());
+    given = true;
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
+    if (!taken) whole = queue.template DeQue<T>().template ReinterpretCast<uint8_t>();
+    taken = true;
+    return Part<T>();
+  }}
+  template <AscendC::TPosition FROM, AscendC::TPosition TO, typename T>
+  __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
+    if (!taken) whole = queue.template DeQue<FROM, TO, T>().template ReinterpretCast<uint8_t>();
+    taken = true;
+    return Part<T>();
+  }}
+  template <typename T>
+  __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{
+    if (number + 1 >= count) Free<T>();
+  }}
+
+ private:
+  static constexpr uint32_t PIECE = 16384;  // bytes
+{MAKE}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> Part() {{
+    return whole[static_cast<uint32_t>(number * stride)].template ReinterpretCast<T>();
+  }}
+  template <typename T>
+  __aicore__ inline void Free() {{
+    auto all = whole.template ReinterpretCast<T>();
+    if (held) queue.FreeTensor(all);
+    held = false;
+    count = 1;
+    number = 0;
+  }}
+  template <typename T>
+  __aicore__ inline void Anew() {{
+    Free<T>();
+    whole = queue.template AllocTensor<T>().template ReinterpretCast<uint8_t>();
+    held = true;
+    given = false;
+    taken = false;
+  }}
+
+  QUEUED queue;
+  AscendC::LocalTensor<uint8_t> whole;
+  uint32_t room = 0, own = 0;
+  bool held = false, given = false, taken = false;
+  int64_t left = 1, apart = 0, number = 0, count = 1, next = 0, step = 0, stride = 0, length = 0;
+}};
+#endif
+
+"""
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load into the tensor ``name`` that ``taken`` takes from the queue, behind ``skipped`` elements of it."""
+
+    call: ApiCall
+    statement: Node
+    taken: ApiCall
+    name: str
+    size: str
+    skipped: str
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A queue, where it is made, its loads, and the turns of those."""
+
+    line: Members
+    name: str
+    made: tuple[ApiCall, ...]
+    loads: tuple[_Load, ...]
+    turns: tuple[EvenTurn, ...]
+
+
+class _Finder:
+    def __init__(self, kernel: KernelProgram) -> None:
+        self.kernel, self.facts = kernel, Steady(kernel)
+        self.going = GoingOn(kernel, self.facts)
+        self.types = self.going.types
+        self.named: dict[str, list[ApiCall]] = {}
+        for c in kernel.calls:
+            for name in {c.receiver.removeprefix("this->"), *(a.removeprefix("this->") for a in c.args)}:
+                self.named.setdefault(name, []).append(c)
+
+    def found(self) -> Iterator[_Rows]:
+        for line in members(self.kernel, _QUEUES):
+            for name in line.names:
+                rows = self._rows(line, name)
+                if rows is not None:
+                    yield rows
+
+    def _rows(self, line: Members, name: str) -> _Rows | None:
+        ours = [c for c in self.named.get(name, ()) if is_of(self.kernel, line, c.function)]
+        asked = [c for c in ours if c.name in _ASKED]
+        made = tuple(c for c in ours if c.name in ("InitBuffer", "Begin") and c.statement is not None)
+        sizes = [len(c.args) - (c.name == "InitBuffer") for c in made]
+        if not made or set(sizes) != {2} or len(asked) + len(made) < len(ours):
+            return None
+        loads, turns = list[_Load](), list[EvenTurn]()
+        for taken in (c for c in asked if c.name == "AllocTensor"):
+            fills = self._loads(taken, name)
+            found = [[t for t in self._turns(load) if not self._of_tile(made, t)] for load in fills]
+            if any(found):
+                loads += fills
+                turns += [t for each in found for t in each]
+        return _Rows(line, name, made, tuple(loads), tuple(dict.fromkeys(turns))) if loads else None
+
+    def _of_tile(self, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
+        """Is it a tile, with a loop over it, or none that is stored?
+
+        Tiles are as long as the queue's tensors, by words that say so, or the last one is handled behind the loop.
+        """
+        step = re.escape(bare(turn.step))
+        long = any(re.search(rf"(?<!\w){step}(?!\w)", bare(c.args[-1])) for c in made)
+        bodies = list(self.going.bodies(turn.function, turn.loop))
+        loops = any(n.type in LOOPS for _, body in bodies for n in walk(body))
+        long = long or _LAST_APART.search(turn.left) is not None
+        return long and (loops or not any(True for f, body in bodies for _ in self.going.stores(f, body)))
+
+    # -- loads ---------------------------------------------------------------------------------------------------------
+
+    def _loads(self, taken: ApiCall, queue: str) -> list[_Load]:
+        """The load that fills a tensor of the queue, or one of each branch, before anything else asks for it."""
+        f, holder = taken.function, taken.node.parent
+        if holder is None or holder.type not in ("init_declarator", "assignment_expression"):
+            return []
+        match = _TAKEN.match(self.kernel.text(f.path, taken.node))
+        name = self.kernel.text(f.path, holder.named_children[0]).removeprefix("this->")
+        block = holder.parent.parent if holder.parent is not None else None
+        if match is None or match[1] != queue or not name.isidentifier() or block is None:
+            return []
+        loads = self._filling(taken, name, block, holder.end_byte)
+        alone = len(loads) == 1 and loads[0].statement.parent == block
+        return loads if alone or all(_in_branch(load.statement, block) for load in loads) else []
+
+    def _filling(self, taken: ApiCall, name: str, block: Node, start: int) -> list[_Load]:
+        """Loads into the tensor, before anything else asks for it; none where there are some behind that."""
+        f, loads, used = taken.function, list[_Load](), False
+        calls = {c.arguments[0].start_byte: c for c in self.kernel.calls_of(f) if c.args and is_copy(self.facts, c)}
+        for n in walk(block):
+            if n.type != "identifier" or n.start_byte < start or self.kernel.text(f.path, n) != name:
+                continue
+            if n.parent is not None and "AllocTensor" in self.kernel.text(f.path, n.parent):
+                break  # the next one
+            load = self._load(taken, name, calls.get(n.start_byte))
+            if load is not None and used:
+                return []
+            used = used or load is None
+            loads += [load] if load is not None else []
+        return loads
+
+    def _load(self, taken: ApiCall, name: str, call: ApiCall | None) -> _Load | None:
+        """The load that a call is, into the tensor or a part of it."""
+        if call is None or call.statement is None or len(call.args) < 3:
+            return None
+        tensor, skipped = indexed(call.args[0])
+        source = root(call.args[1].removeprefix("this->"))
+        kind = self.types.get(source)
+        if kind is None or tensor != name or source in self.facts.stored:
+            return None
+        size = bytes_of(self.kernel, call, kind)
+        return _Load(call, call.statement, taken, name, size, skipped or "") if size is not None else None
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
+
+    def _turns(self, load: _Load) -> Iterator[EvenTurn]:
+        f, (_, index) = load.call.function, indexed(load.call.args[1])
+        if index is None:
+            return
+        around = loops_around(load.statement, f)
+        if around:
+            turn = self.going.turn(f, load.statement, index)
+            if turn is not None:
+                yield turn
+            return
+        local = self.going.values(f, f.body, load.statement)
+        index = resolved(index, {k: v for k, v in local.items() if v is not None})
+        if any(v is None and k in _WORD.findall(index) for k, v in local.items()):
+            return
+        for c in self.kernel.named(f.name):
+            around = loops_around(c.node, c.function)
+            if c.statement is None or not around or not self.facts.akin(c.function, f):
+                continue
+            if f.parameters and set(f.parameters[len(c.args) :]) & set(_WORD.findall(index)):
+                continue
+            text = index
+            for i, parameter in enumerate(f.parameters[: len(c.args)]):
+                text = at(text, parameter, f"given__{i}")
+            for i, given in enumerate(c.args):
+                text = at(text, f"given__{i}", given)
+            turn = self.going.turn(c.function, c.statement, text)
+            if turn is not None:
+                yield turn
+
+
+def _in_branch(statement: Node, block: Node) -> bool:
+    """Is it the only statement of its name in a branch of those, of a block, one of which is taken?"""
+    node, chosen = statement, False
+    while node.parent is not None and node != block:
+        if node.type == "if_statement" and node.child_by_field_name("alternative") is None:
+            return False
+        chosen = chosen or node.type == "if_statement" or node.type.startswith("preproc")
+        if node.type in LOOPS:
+            return False
+        node = node.parent
+    return node == block and chosen
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+def _edits(kernel: KernelProgram, rows: _Rows) -> Iterator[Edit]:
+    line = rows.line
+    path, kind = line.path, kernel.text(line.path, line.type)
+    written = in_front(kernel, path, line.type, AHEAD, _CLASS)
+    if written is not None:
+        yield written
+    others = ", ".join(n for n in line.names if n != rows.name)
+    rest = f"{kind} {others};\n{kernel.indent(path, line.node)}" if others else ""
+    yield kernel.replace(path, line.node, f"{rest}{AHEAD}<{kind}> {rows.name};")
+    for call in rows.made:
+        if call.name == "InitBuffer":
+            yield kernel.replace(call.path, call.node, f"{rows.name}.Begin({', '.join(call.args[1:])})")
+    for turn in rows.turns:
+        yield kernel.before(turn.function.path, turn.statement, f"this->{rows.name}.Ahead({turn.left}, {turn.step});")
+    for load in rows.loads:
+        call = load.call
+        tensor, index = indexed(call.args[1])
+        yield kernel.replace(call.path, load.taken.node, f"{rows.name}.template Row{load.taken.template}()")
+        skipped = f", {load.skipped}" if load.skipped else ""
+        wants = f"if ({rows.name}.Wants({load.name}, {tensor}, {index}, {load.size}{skipped})) {{ "
+        yield Edit(call.path, load.statement.start_byte, load.statement.start_byte, wants)
+        yield Edit(call.path, load.statement.end_byte, load.statement.end_byte, " }")
+
+
+def _faster(kernel: KernelProgram) -> Iterator[Change]:
+    for rows in _Finder(kernel).found():
+        names = ", ".join(dict.fromkeys(root(load.call.args[1].removeprefix("this->")) for load in rows.loads))
+        change = f"rows of {names} loaded several at a time"
+        yield Change(f"{title_of(kernel, rows.line)}::{rows.name}", change, merged(_edits(kernel, rows)))
+
+
+def _slower(kernel: KernelProgram) -> Iterator[Change]:
+    """Each row loaded by itself."""
+    for line in members(kernel, _OURS):
+        for name in line.names if len(line.names) == 1 else ():
+            edits = [kernel.replace(line.path, line.type, line.found[1])]
+            for c in kernel.calls:
+                if c.receiver.removeprefix("this->") != name or not is_of(kernel, line, c.function):
+                    continue
+                if c.name == "Begin":
+                    made = f"AscendC::GetTPipePtr()->InitBuffer({c.receiver}, {', '.join(c.args)})"
+                    edits.append(kernel.replace(c.path, c.node, made))
+                elif c.name == "Row":
+                    edits.append(kernel.replace(c.path, c.node, f"{c.receiver}.AllocTensor{c.template}()"))
+                elif c.name == "Ahead" and c.statement is not None:
+                    edits.append(kernel.delete(c.path, c.statement))
+                elif c.name == "Wants":
+                    edits += _unguarded(c)
+            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled a row at a time", tuple(edits))
+
+
+def _unguarded(call: ApiCall) -> Iterator[Edit]:
+    branch: Node | None = call.node
+    while branch is not None and branch.type != "if_statement":
+        branch = branch.parent
+    inner = branch.child_by_field_name("consequence") if branch is not None else None
+    if branch is not None and inner is not None and inner.named_children:
+        yield Edit(call.path, branch.start_byte, inner.named_children[0].start_byte, "")
+        yield Edit(call.path, inner.named_children[-1].end_byte, branch.end_byte, "")
+
+
+LOADED_AHEAD = Motif(
+    name="loaded-ahead",
+    title="Several rows in one load",
+    description="Rows that are scattered, added up or stored several times each take a load of their own, whose issue "
+    "and latency cost more than a short row. They lie evenly in global memory: one load brings as many as the queue's "
+    "tensor has room for, 16 KB at least, and each turn takes its row from there.",
+    bottlenecks=("small copies", "copies", "no overlap", "scalar"),
+    preconditions="Nobody writes what is loaded; rows are used one after the other; the Unified Buffer has room.",
+    faster=_faster,
+    slower=_slower,
+)
