@@ -37,25 +37,32 @@ void Traffic::arrive(const Arrival& a) {
   hits_ += touched.resident * t.bytes;
   misses_ += (1 - touched.resident) * t.bytes;
   const Move m = move_of(t, touched, chip_);
-  moving(a.core, a.pipe) = {t.write ? m.written_back : 0, touched.resident};
+  UnderWay& under_way = moving(a.core, a.pipe);
+  under_way.back = t.write ? m.written_back : 0;
+  under_way.resident = touched.resident;
   if (!t.write && m.written_back > 0)
     bandwidth_.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
   bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
 }
 
-// The first page of a core is looked up beside its first instructions, and is part of what they take; the page behind
-// one that is known is known in time (two cores of concat_tasks that copy 9 MB).
+// The first page of a core is looked up beside its first instructions, and is part of what they take; where a copy goes
+// on from the one before of its pipe, the next page is known in time (two cores of concat_tasks that copy 9 MB).
 double Traffic::translated(const Arrival& a, const Transfer& t) {
   const auto size = static_cast<uint64_t>(chip_.page_bytes);
   std::unordered_map<uint64_t, double>& known = pages_[static_cast<size_t>(a.core)];
-  double until = a.time;
+  uint64_t& end = moving(a.core, a.pipe).end;
+  const uint64_t begin = t.gm_addr;
   const uint64_t length = (std::max(t.bursts, 1u) - 1) * t.burst_stride + std::max(t.burst_bytes, 1u);
-  for (uint64_t page = t.gm_addr / size; page <= (t.gm_addr + length - 1) / size; page++) {
-    const bool ahead = known.empty() || known.count(page - 1);
+  const bool dense = t.bursts <= 1 || t.burst_stride <= t.burst_bytes;
+  double until = a.time;
+  bool ahead = known.empty() || begin == end;
+  for (uint64_t page = begin / size; page <= (begin + length - 1) / size; page++) {
     const auto [at, fresh] = known.emplace(page, 0);
     if (fresh) at->second = until + (ahead ? 0 : page_cycles_);
     until = std::max(until, at->second);
+    ahead = dense;
   }
+  end = begin + length;
   return until;
 }
 

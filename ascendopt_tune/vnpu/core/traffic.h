@@ -35,6 +35,7 @@ class Traffic {
  private:
   struct UnderWay {
     double back = 0, resident = 0;  // bytes that will be written back; the part that was in L2
+    uint64_t end = 0;               // where the last transfer whose pages were looked up ends
   };
   UnderWay& moving(int core, Pipe pipe) { return moving_[static_cast<size_t>(core * kPipes + static_cast<int>(pipe))]; }
   void arrive(const Arrival& a);

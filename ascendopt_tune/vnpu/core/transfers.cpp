@@ -25,6 +25,49 @@ void apply_atomic(Atomic op, void* dst, const void* src, uint64_t bytes) {
   }
 }
 
+// The pieces that a core asks for one by one, and those that wait for the one before. Pieces of one stretch of GM that
+// a copy sets apart in UB are read line by line: shorter than a block (counters of Concat's L2 requests), or set apart
+// by its gap (concat_tasks, whole rows).
+void cut_into_pieces(Transfer& t, const CopyShape& s, const Chip& chip) {
+  const uint64_t line = chip.l2_line_bytes;
+  const bool apart = s.burst_bytes < kBlockBytes || (s.burst_bytes % kBlockBytes == 0 && s.dst_stride > s.burst_bytes);
+  t.pieces = s.bursts;
+  if (!t.write && t.burst_stride == s.burst_bytes && apart) {
+    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
+  } else if (t.burst_stride < line || s.burst_bytes >= t.burst_stride) {
+    for (uint32_t b = 1; b < s.bursts; b++) {
+      const uint64_t begin = t.gm_addr + b * t.burst_stride, before = begin - t.burst_stride + s.burst_bytes - 1;
+      t.same_line += begin / line == before / line;
+      t.same_block += begin == before + 1 && begin % kBlockBytes != 0;
+    }
+  }
+}
+
+// The windows that are asked for behind L2. Pieces of one stretch of GM are one there; matrices (without a stride in
+// local memory) are asked for row by row.
+void cut_into_windows(Transfer& t, const CopyShape& s, const Chip& chip) {
+  const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
+  const uint64_t cut = chip.gm_cut_bytes, local_stride = t.write ? s.src_stride : s.dst_stride;
+  const bool alike = t.burst_stride % window == 0;  // every piece lies in its windows as the first does
+  const bool joined = t.burst_stride == s.burst_bytes && local_stride != 0;
+  const uint64_t length = joined ? s.bursts * s.burst_bytes : s.burst_bytes;
+  const uint64_t times = alike && !joined ? s.bursts : 1;
+  uint64_t requests = 0, bytes = 0;
+  for (uint32_t b = 0; b < (alike || joined ? 1 : s.bursts); b++) {
+    const uint64_t begin = t.gm_addr + b * t.burst_stride, end = begin + length;
+    const uint64_t first = begin / window, last = (end - 1) / window;
+    requests += last - first + 1;
+    if (first == last) {
+      bytes += occupied(begin, end, window, cut);
+    } else {
+      bytes += occupied(begin, (first + 1) * window, window, cut) + occupied(last * window, end, window, cut) +
+               (last - first - 1) * window;
+    }
+  }
+  t.requests = static_cast<uint32_t>(requests * times);
+  t.gm_bytes = static_cast<uint32_t>(bytes * times);
+}
+
 }  // namespace
 
 Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bool write, const Chip& chip) {
@@ -36,38 +79,8 @@ Transfer transfer_of(uint64_t canonical, const CopyShape& s, uint64_t stride, bo
   t.bytes = round_up(s.burst_bytes, kBlockBytes) * s.bursts;
   t.write = write;
   t.cached = s.cached;
-  const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
-  uint64_t requests = 0, bytes = 0;
-  const uint64_t line = chip.l2_line_bytes, cut = chip.gm_cut_bytes;
-  t.pieces = s.bursts;
-  const bool stretch = stride == s.burst_bytes;
-  // Pieces of one stretch of GM that the copy sets apart in UB are read line by line: shorter than a block (counters of
-  // Concat's L2 requests), or set apart by its gap (concat_tasks, whole rows).
-  const bool apart = s.burst_bytes < kBlockBytes || (s.burst_bytes % kBlockBytes == 0 && s.dst_stride > s.burst_bytes);
-  if (!write && stretch && apart)
-    t.pieces = static_cast<uint32_t>((s.bursts * s.burst_bytes + line - 1) / line);
-  else if (stride < line || s.burst_bytes >= stride)
-    for (uint32_t b = 1; b < s.bursts; b++) {
-      const uint64_t begin = canonical + b * stride, before = begin - stride + s.burst_bytes - 1;
-      t.same_line += begin / line == before / line;
-      t.same_block += begin == before + 1 && begin % kBlockBytes != 0;
-    }
-  const bool alike = stride % window == 0;  // every piece lies in its windows as the first does
-  const bool joined = stretch && !alike && (write ? s.src_stride : s.dst_stride) != 0;  // one stretch behind L2
-  const uint64_t length = joined ? s.bursts * s.burst_bytes : s.burst_bytes;
-  for (uint32_t b = 0; b < (alike || joined ? 1 : s.bursts); b++) {
-    uint64_t begin = canonical + b * stride, end = begin + length;
-    uint64_t first = begin / window, last = (end - 1) / window;
-    requests += last - first + 1;
-    if (first == last) {
-      bytes += occupied(begin, end, window, cut);
-    } else {
-      bytes += occupied(begin, (first + 1) * window, window, cut) + occupied(last * window, end, window, cut) +
-               (last - first - 1) * window;
-    }
-  }
-  t.requests = static_cast<uint32_t>(alike ? requests * s.bursts : requests);
-  t.gm_bytes = static_cast<uint32_t>(alike ? bytes * s.bursts : bytes);
+  cut_into_pieces(t, s, chip);
+  cut_into_windows(t, s, chip);
   return t;
 }
 
