@@ -54,7 +54,7 @@ TILING_MACROS = """\
 #else
 #define AOT_LOAD_TILING(dst, src, bytes)                                                       \\
   for (uint32_t aot_i = 0; aot_i < (bytes) / 4; aot_i++)                                       \\
-    reinterpret_cast<uint32_t*>(dst)[aot_i] = reinterpret_cast<__gm__ uint32_t*>(src)[aot_i]
+    reinterpret_cast<uint32_t*>(dst)[aot_i] = reinterpret_cast<__gm__ const uint32_t*>(src)[aot_i]
 #endif
 #define GET_TILING_DATA_WITH_STRUCT(S, name, tiling) \\
   S name;                                            \\
@@ -62,6 +62,18 @@ TILING_MACROS = """\
 #define GET_TILING_DATA_MEMBER(S, member, name, tiling) \\
   decltype(S::member) name;                             \\
   AOT_LOAD_TILING(&name, tiling + offsetof(S, member), sizeof(S::member))
+#define __tiling_data_ptr__ __gm__ const
+#define GET_TILING_DATA_PTR_WITH_STRUCT(S, name, tiling) \\
+  __tiling_data_ptr__ S* name = reinterpret_cast<__tiling_data_ptr__ S*>(tiling)
+#define COPY_TILING_WITH_STRUCT(S, from, name)           \\
+  S aot_copy_##name;                                     \\
+  AOT_LOAD_TILING(&aot_copy_##name, from, sizeof(S));    \\
+  const S* name = &aot_copy_##name
+#define COPY_TILING_WITH_ARRAY(T, count, from, name)                  \\
+  T aot_copy_##name[count];                                           \\
+  AOT_LOAD_TILING(&aot_copy_##name, from, sizeof(T) * (count));       \\
+  const T(*name)[count] = &aot_copy_##name
+#define REGISTER_NONE_TILING
 #define REGISTER_TILING_DEFAULT(S) using AotTilingDefault = S;
 #define REGISTER_TILING_FOR_TILINGKEY(expression, S)
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)

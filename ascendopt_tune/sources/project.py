@@ -195,7 +195,7 @@ def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, s
 
 def _read(file: Path) -> str:
     try:
-        return read_plain(file, SOURCE_LIMIT).decode(errors="replace")
+        return read_plain(file, SOURCE_LIMIT).decode("utf-8-sig", errors="replace")  # its mark is none of C++'s
     except OSError as e:
         raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
 
@@ -254,7 +254,9 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     sources = [p for p in host if Path(p).suffix in _SOURCES]
     if not own:
         own = sources
-    shared += [p for p in (*_siblings(root, host), *_bodies(root, host)) if p not in shared]
+    others = (_read(p) for files in _dependency_sources(rules.dependencies) for p in files)
+    bodies = _bodies(root, [*host.values(), *others])
+    shared += [p for p in (*_siblings(root, host), *bodies) if p not in shared]
     for registration in (_DEFINITION, _TILING):
         texts = [*(host[p] for p in own), *map(_read, shared)]
         if not any(registration.search(t) for t in texts):
@@ -374,12 +376,12 @@ def _dependency_kernels(folders: Sequence[Path]) -> tuple[tuple[str, Path], ...]
     )
 
 
-def _bodies(root: Path, host: dict[str, str]) -> list[Path]:
-    """Sources of the repository's own library with functions that the host files call: what ``include/a/b.h`` of the
+def _bodies(root: Path, texts: Sequence[str]) -> list[Path]:
+    """Sources of the repository's own library with functions that these texts call: what ``include/a/b.h`` of the
     repository declares has its body in ``src/a/b.cpp`` beside that folder."""
     folders = [folder for folder in shared_include_dirs(root) if (folder.parent / "src").is_dir()]
-    pending = [name for text in host.values() for name in _ANY_INCLUDE.findall(text)]
-    words = {word for text in host.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    pending = [name for text in texts for name in _ANY_INCLUDE.findall(text)]
+    words = {word for text in texts for word in re.findall(r"\b(\w+)\s*\(", text)}
     seen: set[str] = set()
     found: dict[Path, None] = {}
     while pending:

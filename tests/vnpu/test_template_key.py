@@ -90,12 +90,19 @@ def reference(x):
 """
 
 
-@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)"])
+# Who says the type; or a header of keys that has no guard and that the kernel includes twice.
+@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)", "twice"])
 def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Operator:
     root = tmp_path_factory.mktemp("made") / "grow"
     texts = {"op_host/grow.cpp": _HOST, "op_kernel/grow.cpp": _KERNEL, "op_kernel/grow_keys.h": _KEYS}
     texts["reference.py"] = _REFERENCE
-    if request.param:  # the case says the type; the tiling function always names the first one
+    if request.param == "twice":
+        texts["op_kernel/grow_keys.h"] = _KEYS.replace("#pragma once\n", "").partition("struct")[0]
+        struct = f"struct{_KEYS.partition('struct')[2]}"
+        again = f'#include "grow_keys.h"\n#include "grow_keys.h"\n{struct}'
+        texts["op_kernel/grow.cpp"] = _KERNEL.replace('#include "grow_keys.h"\n', again)
+        texts["op_host/grow.cpp"] = _HOST.replace("namespace optiling {", f"{struct}namespace optiling {{", 1)
+    elif request.param:  # the case says the type; the tiling function always names the first one
         texts["op_kernel/grow_keys.h"] = _KEYS.replace("C_DT_INT32),", f"C_DT_INT32, {request.param}),")
         texts["op_host/grow.cpp"] = _HOST.replace("context->GetInputDesc(0)->GetDataType()", "C_DT_FLOAT16")
     for name, text in texts.items():
