@@ -1,7 +1,8 @@
-"""Tiling data where they lie: read through a pointer, parts of them copied, and two keys asked for at once."""
+"""Macros of an operator's build: tiling data where they lie, two keys asked for at once, the mode it is built in."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,9 @@ _KERNEL = """\
 #include "op_kernel/math_util.h"
 #include "op_kernel/platform_util.h"
 #include "parts_data.h"
+#if defined(HIGH_PERFORMANCE) == defined(HIGH_PRECISION)
+#error "an operator is built in one of two modes"
+#endif
 using namespace AscendC;
 __aicore__ inline uint32_t LengthOf(__tiling_data_ptr__ PartsTiling* data) { return data->length; }
 extern "C" __global__ __aicore__ void parts(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
@@ -93,8 +97,11 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Operator:
     return load_folder(root)
 
 
-@pytest.mark.parametrize("length", [64, 100])
-def test_parts_of_the_tiling_data_are_read_where_they_lie(operator: Operator, length: int) -> None:
+@pytest.mark.parametrize(("length", "options"), [(64, ()), (100, ()), (64, ("-DHIGH_PRECISION=1",))])
+def test_parts_of_the_tiling_data_are_read_where_they_lie(
+    operator: Operator, length: int, options: tuple[str, ...]
+) -> None:
+    operator = dataclasses.replace(operator, kernel_options=(*operator.kernel_options, *options))
     spec = TensorSpec("int32", (length,))
     with Evaluator(virtual(), "ascend910b2", workers=1) as evaluator:
         signature = evaluator.describe(operator).signature

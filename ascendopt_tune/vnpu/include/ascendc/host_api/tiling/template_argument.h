@@ -84,6 +84,17 @@ constexpr uint64_t key_of(const Param (&params)[N], Values... given) {
   return key;
 }
 
+// Is the key made of declared values? What the case says, whatever the key does, may be anything.
+template <size_t N>
+constexpr bool declares(const Param (&params)[N], uint64_t key) {
+  for (const Param& param : params) {
+    const uint64_t code = key & ((uint64_t{1} << param.bits) - 1);
+    if (param.bound == 0 && param.count > 0 && code >= param.count) return false;
+    key >>= param.bits;
+  }
+  return key == 0;
+}
+
 // The value that argument `number` has in a key; `inputs` and `outputs`: the case's dtypes, in the definition's order.
 template <size_t N, size_t I, size_t O>
 constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t key, const uint64_t (&inputs)[I],
