@@ -82,7 +82,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
         library_sources=rules.library_sources + library,
-        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above])),
+        host_include_dirs=tuple(
+            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *_neighbours(root, host)])
+        ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies)),
@@ -336,6 +338,25 @@ def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequen
     if beside is not None and (beside[1].parent / name).is_file():
         return str(PurePosixPath(beside[0]).parent / name), beside[1].parent / name
     return f"{SHARED}/{name}", next((d / name for d in include_dirs if (d / name).is_file()), None)
+
+
+def _neighbours(root: Path, host: dict[str, str]) -> list[Path]:
+    """Folders of the repository, outside of ``root``, that host files include headers from by a path from where they
+    are, and so on from there: what a compiler has to be let read."""
+    top = repository(root)[-1:]
+    found: dict[Path, None] = {}
+    seen: set[Path] = set()
+    pending = [((root / path).parent, text) for path, text in host.items()]
+    while pending:
+        folder, text = pending.pop()
+        for included in _INCLUDE.findall(text):
+            header = (folder / included).resolve()
+            outside = top and header.is_relative_to(top[0]) and not header.is_relative_to(root)
+            if outside and header not in seen and header.is_file():
+                seen.add(header)
+                found[header.parent] = None
+                pending.append((header.parent, _read(header)))
+    return list(found)
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

@@ -136,6 +136,24 @@ def test_what_another_operator_takes_of_the_repositorys_library_is_built_too(tmp
     assert "shared/rows_shared.cpp" in load_project(root).host_sources
 
 
+def test_a_compiler_may_read_what_host_sources_include_of_a_neighbour(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    beside, further = tmp_path / "math" / "beside" / "op_host", tmp_path / "math" / "further"
+    for folder, name, text in (
+        (beside, "rows.h", '#pragma once\n#include "../../further/more.h"\n'),
+        (further, "more.h", "#pragma once\n"),
+    ):
+        folder.mkdir(parents=True)
+        (folder / name).write_text(text)
+    (tmp_path.parent / "elsewhere.h").write_text("")
+    key = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    includes = '#include "../../../beside/op_host/rows.h"\n#include "../../../../../elsewhere.h"\n'
+    key.write_text(f"{includes}{key.read_text()}")
+    folders = load_project(root).host_include_dirs
+    assert folders[-2:] == (beside.resolve(), further.resolve())
+    assert tmp_path.parent.resolve() not in folders
+
+
 def test_a_mark_of_byte_order_is_no_part_of_a_source(tmp_path: Path) -> None:
     root = write_repository(tmp_path)
     kernel = root / "op_kernel" / "scale_rows.cpp"
