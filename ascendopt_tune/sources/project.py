@@ -15,6 +15,7 @@ from ..files import read_plain, resolved
 from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .architectures import functions_elsewhere, is_elsewhere
 from .cmake_lists import BuildRules, read_build_rules, repository, shared_include_dirs
+from .conditions import unused_branches
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -64,8 +65,10 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     common = tuple((f"{SHARED}/{p.name}", p) for p in (*shared, *tilings))
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
-    searched = _searched(root, rules, {**host, **kernel})
-    above = _above(root, rules, host, bool(searched))
+    beside = _neighbours(root, host)
+    named = {**host, **{str(header): text for header, text in beside.items()}}
+    searched = _searched(root, rules, {**named, **kernel})
+    above = _above(root, rules, named, bool(searched))
     # So is the header that says what their tiling data are, and what leads to it.
     definitions = _shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: _read(path) for key, path in definitions}
@@ -83,7 +86,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         shared_sources=common + definitions + headers,
         library_sources=rules.library_sources + library,
         host_include_dirs=tuple(
-            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *_neighbours(root, host)])
+            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *(p.parent for p in beside)])
         ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
         kernel_options=options,
@@ -159,9 +162,17 @@ def kernels_in(kernel_file: Path) -> dict[str, int | None]:
 
 
 def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
-    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others."""
-    head = rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{re.escape(entry)}\s*\("
-    found = re.search(head, _COMMENT.sub(" ", text))
+    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others.
+
+    A kernel of that name with C's linkage is the one that is launched, whatever templates there are beside it.
+    """
+    compiled = bytearray(_COMMENT.sub(" ", text).encode())
+    for start, end in unused_branches(bytes(compiled)):
+        compiled[start:end] = b" " * (end - start)
+    text = compiled.decode()
+    entry = re.escape(entry)
+    plain = re.search(rf'\bextern\s*"C"[^;{{}}()]*\bvoid\s+{entry}\s*\(', text)
+    found = re.search(rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{entry}\s*\(", text) if plain is None else None
     parts = [part.partition("=")[0].split() for part in found[1].split(",")] if found else []
     return [(" ".join(words[:-1]), words[-1]) for words in parts]
 
@@ -340,23 +351,21 @@ def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequen
     return f"{SHARED}/{name}", next((d / name for d in include_dirs if (d / name).is_file()), None)
 
 
-def _neighbours(root: Path, host: dict[str, str]) -> list[Path]:
-    """Folders of the repository, outside of ``root``, that host files include headers from by a path from where they
-    are, and so on from there: what a compiler has to be let read."""
+def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
+    """Headers of the repository, outside of ``root``, that host files include by a path from where they are, and so on
+    from there, with their texts: a compiler has to be let read them, and what they include is searched for as well."""
     top = repository(root)[-1:]
-    found: dict[Path, None] = {}
-    seen: set[Path] = set()
+    found: dict[Path, str] = {}
     pending = [((root / path).parent, text) for path, text in host.items()]
     while pending:
         folder, text = pending.pop()
         for included in _INCLUDE.findall(text):
             header = (folder / included).resolve()
             outside = top and header.is_relative_to(top[0]) and not header.is_relative_to(root)
-            if outside and header not in seen and header.is_file():
-                seen.add(header)
-                found[header.parent] = None
-                pending.append((header.parent, _read(header)))
-    return list(found)
+            if outside and header not in found and header.is_file():
+                found[header] = _read(header)
+                pending.append((header.parent, found[header]))
+    return found
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

@@ -141,7 +141,8 @@ def test_a_compiler_may_read_what_host_sources_include_of_a_neighbour(tmp_path: 
     beside, further = tmp_path / "math" / "beside" / "op_host", tmp_path / "math" / "further"
     for folder, name, text in (
         (beside, "rows.h", '#pragma once\n#include "../../further/more.h"\n'),
-        (further, "more.h", "#pragma once\n"),
+        (further, "more.h", '#pragma once\n#include "op_host/of_all.h"\n'),
+        (tmp_path / "common" / "inc" / "op_host", "of_all.h", "#pragma once\n"),
     ):
         folder.mkdir(parents=True)
         (folder / name).write_text(text)
@@ -151,6 +152,7 @@ def test_a_compiler_may_read_what_host_sources_include_of_a_neighbour(tmp_path: 
     key.write_text(f"{includes}{key.read_text()}")
     folders = load_project(root).host_include_dirs
     assert folders[-2:] == (beside.resolve(), further.resolve())
+    assert tmp_path / "common" / "inc" in folders  # which the neighbour's header names
     assert tmp_path.parent.resolve() not in folders
 
 

@@ -4,6 +4,9 @@
 #pragma once
 #include <cstdint>
 
+#include "exe_graph/runtime/tiling_context.h"
+#include "exe_graph/runtime/tiling_parse_context.h"
+#include "log/log.h"  // sources that include nothing else of the package use its checks
 #include "tiling/platform/platform_ascendc.h"
 
 namespace Ops {
