@@ -70,6 +70,16 @@ def test_half_on_the_host_is_16_bits(tmp_path: Path) -> None:
     assert answers(tmp_path, includes, "half.val", "brain.value", "C_DT_DOUBLE", before=before) == [0x3E00, 0x3F80, 11]
 
 
+def test_an_input_of_another_type_has_no_whole_number(tmp_path: Path) -> None:
+    before = "int64_t value = 7; gert::Shape shape({8});"
+    asked = ("GetConstInt(context, 0, value)", "value", "GetConstIntToShape(context, 0, shape)", "shape.GetDim(0)")
+    assert answers(tmp_path, ("op_host/util/const_util.h",), *asked, before=before) == [0, 7, 0, 8]
+
+
+def test_formats_have_names(tmp_path: Path) -> None:
+    assert answers(tmp_path, ("util/shape_util.h",), "ge::GetFormatName(ge::FORMAT_NHWC)[1]") == [ord("H")]
+
+
 _CLASS = """
 struct Parts : Ops::Base::TilingBaseClass {
   using TilingBaseClass::TilingBaseClass;
