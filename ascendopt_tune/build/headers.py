@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 
 def forwarding_headers(listed: Path) -> dict[str, str]:
     """Texts by the header's path in the toolkit's include folder, made from ``vnpu/forwarding.toml``."""
     entries = tomllib.loads(listed.read_text())["forward"]
     return {
-        name: f'#pragma once\n// {entry["why"]}.\n#include "{entry["to"]}"\n'
+        str(PurePosixPath(folder, name)): f'#pragma once\n// {entry["why"]}.\n#include "{entry["to"]}"\n'
         for entry in entries
+        for folder in entry.get("folders", [""])
         for name in entry["names"]
     }
 

@@ -54,7 +54,7 @@ TILING_MACROS = """\
 #else
 #define AOT_LOAD_TILING(dst, src, bytes)                                                       \\
   for (uint32_t aot_i = 0; aot_i < (bytes) / 4; aot_i++)                                       \\
-    reinterpret_cast<uint32_t*>(dst)[aot_i] = reinterpret_cast<__gm__ uint32_t*>(src)[aot_i]
+    reinterpret_cast<uint32_t*>(dst)[aot_i] = reinterpret_cast<__gm__ const uint32_t*>(src)[aot_i]
 #endif
 #define GET_TILING_DATA_WITH_STRUCT(S, name, tiling) \\
   S name;                                            \\
@@ -62,6 +62,18 @@ TILING_MACROS = """\
 #define GET_TILING_DATA_MEMBER(S, member, name, tiling) \\
   decltype(S::member) name;                             \\
   AOT_LOAD_TILING(&name, tiling + offsetof(S, member), sizeof(S::member))
+#define __tiling_data_ptr__ __gm__ const
+#define GET_TILING_DATA_PTR_WITH_STRUCT(S, name, tiling) \\
+  __tiling_data_ptr__ S* name = reinterpret_cast<__tiling_data_ptr__ S*>(tiling)
+#define COPY_TILING_WITH_STRUCT(S, from, name)           \\
+  S aot_copy_##name;                                     \\
+  AOT_LOAD_TILING(&aot_copy_##name, from, sizeof(S));    \\
+  const S* name = &aot_copy_##name
+#define COPY_TILING_WITH_ARRAY(T, count, from, name)                  \\
+  T aot_copy_##name[count];                                           \\
+  AOT_LOAD_TILING(&aot_copy_##name, from, sizeof(T) * (count));       \\
+  const T(*name)[count] = &aot_copy_##name
+#define REGISTER_NONE_TILING
 #define REGISTER_TILING_DEFAULT(S) using AotTilingDefault = S;
 #define REGISTER_TILING_FOR_TILINGKEY(expression, S)
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
@@ -95,8 +107,11 @@ class KernelUnit:
     entry: str
 
 
-def _macros(signature: Signature, column: int) -> list[str]:
+def _macros(signature: Signature, column: int, options: Sequence[str]) -> list[str]:
+    """What CANN's build of an operator defines: its modes and the dtypes and formats of the column."""
     lines = ["#define DETERMINISTIC_MODE 0"]
+    if not any(option.startswith("-DHIGH_") for option in options):
+        lines.append("#define HIGH_PERFORMANCE 1")  # asc_opc --impl_mode=high_performance,optional
     inputs = {p.name for p in signature.inputs}
     for i, param in enumerate((*signature.inputs, *signature.outputs)):
         name = param.name.upper()
@@ -243,13 +258,13 @@ def kernel_unit(
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
-        head += _macros(signature, dtype_column(signature, case.inputs, case.outputs))
-    told = _without_own(structs, pair.kernel.values())
+        head += _macros(signature, dtype_column(signature, case.inputs, case.outputs), operator.kernel_options)
+    known = _without_own(structs, pair.kernel.values())
     by_values = signature is not None and any(p.value_depend for p in signature.inputs)
     constant = tiling is not None and asked_for(pair.kernel.values()) and not by_values
-    head += [TILING_MACROS, *([] if constant else [_RESERVED]), *_tiling_classes(told, key)]
+    head += [TILING_MACROS, *([] if constant else [_RESERVED]), *_tiling_classes(known, key)]
     if tiling is not None and constant:
-        head += [tiling_constants(told, tiling.data, _plain(pair.kernel)), _RESERVED]
+        head += [tiling_constants(known, tiling.data, _plain(pair.kernel)), _RESERVED]
     # As the operator compiler does: the entry gets a name of its own, so that kernels may be called abs or cos.
     head += [f"#define {operator.entry} {entry}", f'#include "{main}"', ""]
     options.append(f"-DTILING_KEY_VAR={key}UL")
@@ -260,6 +275,8 @@ def kernel_unit(
             for i, (kind, _) in enumerate(template)
         ]
         head.append(_case_dtypes(signature, case))
+        told = f"tiling key {key} is none of the declared template arguments (ASCENDC_TPL_ARGS_DECL)"
+        head.append(f'static_assert(ascendc_tpl::declares(ascendc_tpl_params, {key}UL), "{told}");')
         if _TYPE_PARAMETERS.intersection(kind for kind, _ in template):
             head.append(_TYPES_OF_DTYPES)
         taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)

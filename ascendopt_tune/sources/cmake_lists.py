@@ -17,7 +17,7 @@ from ..files import read_plain
 _FILE_BYTES = 4 << 20
 # Libraries of the host side whose sources we want; ``opapi`` (hand-written aclnn interfaces) is not among them.
 _HOST_TARGETS = ("optiling", "opsproto", "op_host_aclnn", "op_host_aclnnInner", "op_host_aclnnExc")
-# What ``add_modules_sources`` takes of the folder it stands in.
+# What ``add_modules_sources`` takes of the folder of host sources.
 _HOST_MODULES = ("*_def*.cpp", "*_infershape*.cpp", "*_tiling*.cpp", "op_tiling/**/*.cpp")
 _UNIT = "ascend910b"  # how the repositories call the architecture of all chips here
 _STATEMENT = re.compile(r"(?P<name>\w+)\s*\((?P<body>[^()]*)\)")
@@ -99,18 +99,29 @@ class _Reading:
             self.options += [_resolve(w, self.variables) for w in words[words.index("OPTIONS") + 1 :]]
 
     def add_modules_sources(self, words: list[str]) -> None:
-        """The macro with which CANN's own repositories add what they know by its name.
+        """The macro with which CANN's own repositories add what they know by its name."""
+        self._modules(words, self.folder)
 
-        ``TILING_DIR`` has a folder of tiling sources for each ``COMPUTE_UNIT``; ``DEPENDENCIES`` are other operators.
-        """
+    def add_all_modules_sources(self, words: list[str]) -> None:
+        """Its newer form, for all folders of an operator at once: what is the host's is in ``op_host/``."""
+        self._modules(words, self.folder / "op_host")
+
+    def add_dependent_ops(self, words: list[str]) -> None:
+        self._depends(_resolve(w, self.variables) for w in words)
+
+    def _modules(self, words: list[str], host: Path) -> None:
+        """``TILING_DIR`` has a folder of tilings for each ``COMPUTE_UNIT``; ``DEPENDENCIES`` are other operators."""
         given = _by_keyword([_resolve(w, self.variables) for w in words])
         units = [u for text in given.get("COMPUTE_UNIT", []) for u in text.split(";")]
         folders = [f for text in given.get("TILING_DIR", []) for f in text.split(";")]
         ours = {f for unit, f in zip(units, folders, strict=False) if unit == _UNIT}
         patterns = [*_HOST_MODULES, *(f"{f}/*.cpp" for f in sorted(ours))]
-        found = (f for pattern in patterns for f in sorted(self.folder.glob(pattern)))
+        found = (f for pattern in patterns for f in sorted(host.glob(pattern)))
         self.sources.update(dict.fromkeys(found))
-        for name in given.get("DEPENDENCIES", []):
+        self._depends(given.get("DEPENDENCIES", []))
+
+    def _depends(self, words: Iterable[str]) -> None:
+        for name in (n for word in words for n in word.split(";") if n):
             self.dependencies.update(dict.fromkeys(_named(name, self.folder)))
 
     def _of_host(self, words: list[str]) -> Iterable[Path]:
@@ -123,6 +134,8 @@ _READ = {
     "target_sources": _Reading.target_sources,
     "target_include_directories": _Reading.target_include_directories,
     "add_modules_sources": _Reading.add_modules_sources,
+    "add_all_modules_sources": _Reading.add_all_modules_sources,
+    "add_dependent_ops": _Reading.add_dependent_ops,
     "add_ops_compile_options": _Reading.add_ops_compile_options,
 }
 

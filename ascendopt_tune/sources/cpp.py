@@ -27,7 +27,7 @@ LANGUAGE = Language(tree_sitter_cpp.language())
 _MACRO = re.compile(rb"\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)[ \t]*(\(|;|(?=\r?\n))")
 _QUALIFIER = re.compile(
     rb"\b(?:__(?:host_)?aicore__|__global__|__gm__|__ubuf__|__c[abc]?(?:buf)?__|__local_mem__|__BLOCK_LOCAL__|__inline__"
-    rb"|__force_inline__|__restrict(?:__)?|__simd_\w+__|__(?:in|out|inout)_pipe__\([A-Z0-9]*\))(?!\w)"
+    rb"|__tiling_data_ptr__|__force_inline__|__restrict(?:__)?|__simd_\w+__|__(?:in|out|inout)_pipe__\([A-Z0-9]*\))(?!\w)"
 )
 # ``q.template FreeTensor(x)``: a call that deduces its arguments, for which the grammar wants them written.
 _DEDUCED = re.compile(rb"(?:\.|->)\s*(template)\s+\w+\s*\(")
@@ -40,7 +40,7 @@ _ASKS = re.compile(rb"\w*(?:CHECK|_IF)\w*")
 _DEFINED = re.compile(rb"\b([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:const\s*)?\{")
 _OWN_CALL = re.compile(rb"(?<![\w.>:])([A-Za-z_]\w*)\s*\(")
 _DECLARES = re.compile(rb"\s*[A-Za-z~]")  # behind a macro on a line of its own: a template's head, where it runs
-_CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)[^;{}]*;")
+_CONTINUED = re.compile(rb"[ \t\r\n]*(?:[.&|+\-*/<>=,?]|->)(?:[^;{}]|\{[^;{}]*\})*;")
 _SKIP = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _COMMA = re.compile(_SKIP.pattern + rb"|[(){}\[\],]", re.DOTALL)
 _SKIP_OR_BRACKET = re.compile(_SKIP.pattern + rb"|[()]", re.DOTALL)

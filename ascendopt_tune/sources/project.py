@@ -15,6 +15,7 @@ from ..files import read_plain, resolved
 from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .architectures import functions_elsewhere, is_elsewhere
 from .cmake_lists import BuildRules, read_build_rules, repository, shared_include_dirs
+from .conditions import unused_branches
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -64,8 +65,10 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     common = tuple((f"{SHARED}/{p.name}", p) for p in (*shared, *tilings))
     host |= {key: _read(path) for key, path in common}
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
-    searched = _searched(root, rules, {**host, **kernel})
-    above = _above(root, rules, host, bool(searched))
+    beside = _neighbours(root, host)
+    named = {**host, **{str(header): text for header, text in beside.items()}}
+    searched = _searched(root, rules, {**named, **kernel})
+    above = _above(root, rules, named, bool(searched))
     # So is the header that says what their tiling data are, and what leads to it.
     definitions = _shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: _read(path) for key, path in definitions}
@@ -82,7 +85,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
         library_sources=rules.library_sources + library,
-        host_include_dirs=tuple(dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above])),
+        host_include_dirs=tuple(
+            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *(p.parent for p in beside)])
+        ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies)),
@@ -157,9 +162,17 @@ def kernels_in(kernel_file: Path) -> dict[str, int | None]:
 
 
 def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
-    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others."""
-    head = rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{re.escape(entry)}\s*\("
-    found = re.search(head, _COMMENT.sub(" ", text))
+    """(kind, name) of a kernel's template parameters: ``("typename", "T")``, ``("int", "N")``; empty for others.
+
+    A kernel of that name with C's linkage is the one that is launched, whatever templates there are beside it.
+    """
+    compiled = bytearray(_COMMENT.sub(" ", text).encode())
+    for start, end in unused_branches(bytes(compiled)):
+        compiled[start:end] = b" " * (end - start)
+    text = compiled.decode()
+    entry = re.escape(entry)
+    plain = re.search(rf'\bextern\s*"C"[^;{{}}()]*\bvoid\s+{entry}\s*\(', text)
+    found = re.search(rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{entry}\s*\(", text) if plain is None else None
     parts = [part.partition("=")[0].split() for part in found[1].split(",")] if found else []
     return [(" ".join(words[:-1]), words[-1]) for words in parts]
 
@@ -195,7 +208,7 @@ def _read_files(root: Path, part: str, suffixes: tuple[str, ...]) -> dict[str, s
 
 def _read(file: Path) -> str:
     try:
-        return read_plain(file, SOURCE_LIMIT).decode(errors="replace")
+        return read_plain(file, SOURCE_LIMIT).decode("utf-8-sig", errors="replace")  # its mark is none of C++'s
     except OSError as e:
         raise OperatorError(f"{file} can't be read: {e.strerror}.") from e
 
@@ -254,7 +267,9 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     sources = [p for p in host if Path(p).suffix in _SOURCES]
     if not own:
         own = sources
-    shared += [p for p in (*_siblings(root, host), *_bodies(root, host)) if p not in shared]
+    others = (_read(p) for files in _dependency_sources(rules.dependencies) for p in files)
+    bodies = _bodies(root, [*host.values(), *others])
+    shared += [p for p in (*_siblings(root, host), *bodies) if p not in shared]
     for registration in (_DEFINITION, _TILING):
         texts = [*(host[p] for p in own), *map(_read, shared)]
         if not any(registration.search(t) for t in texts):
@@ -336,6 +351,23 @@ def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequen
     return f"{SHARED}/{name}", next((d / name for d in include_dirs if (d / name).is_file()), None)
 
 
+def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
+    """Headers of the repository, outside of ``root``, that host files include by a path from where they are, and so on
+    from there, with their texts: a compiler has to be let read them, and what they include is searched for as well."""
+    top = repository(root)[-1:]
+    found: dict[Path, str] = {}
+    pending = [((root / path).parent, text) for path, text in host.items()]
+    while pending:
+        folder, text = pending.pop()
+        for included in _INCLUDE.findall(text):
+            header = (folder / included).resolve()
+            outside = top and header.is_relative_to(top[0]) and not header.is_relative_to(root)
+            if outside and header not in found and header.is_file():
+                found[header] = _read(header)
+                pending.append((header.parent, found[header]))
+    return found
+
+
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
     """Sources of neighbouring operators whose headers the host files include by a path that leads out of ``root``.
 
@@ -374,12 +406,12 @@ def _dependency_kernels(folders: Sequence[Path]) -> tuple[tuple[str, Path], ...]
     )
 
 
-def _bodies(root: Path, host: dict[str, str]) -> list[Path]:
-    """Sources of the repository's own library with functions that the host files call: what ``include/a/b.h`` of the
+def _bodies(root: Path, texts: Sequence[str]) -> list[Path]:
+    """Sources of the repository's own library with functions that these texts call: what ``include/a/b.h`` of the
     repository declares has its body in ``src/a/b.cpp`` beside that folder."""
     folders = [folder for folder in shared_include_dirs(root) if (folder.parent / "src").is_dir()]
-    pending = [name for text in host.values() for name in _ANY_INCLUDE.findall(text)]
-    words = {word for text in host.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    pending = [name for text in texts for name in _ANY_INCLUDE.findall(text)]
+    words = {word for text in texts for word in re.findall(r"\b(\w+)\s*\(", text)}
     seen: set[str] = set()
     found: dict[Path, None] = {}
     while pending:

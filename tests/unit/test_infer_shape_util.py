@@ -76,7 +76,38 @@ def test_broadcasting_is_numpys(
         assert inferred(broadcast, a, b, c)[0] == expected
 
 
-def test_elementwise_outputs_are_as_the_first_input(tmp_path: Path) -> None:
+def test_the_first_elementwise_output_is_as_the_first_input(tmp_path: Path) -> None:
     header, called = "op_common/op_host/infershape_elewise_util.h", "InferShape4Elewise(context)"
     for program in compiled(tmp_path / "both", header, called):
-        assert inferred(program, (4, 5), (7,), (1,)) == ((4, 5), (4, 5))
+        assert inferred(program, (4, 5), (7,), (1,)) == ((4, 5), ())
+
+
+@pytest.mark.parametrize(
+    ("keep", "axes", "expected"),
+    [
+        ("With", "0, -1", (1, 5, 1)),
+        ("Without", "0, -1", (5,)),
+        ("Without", "-2", (4, 6)),
+        ("Without", "1, 1", (4, 6)),
+        ("With", "3", None),
+    ],
+)
+def test_reduced_axes_are_counted_from_either_end(
+    tmp_path: Path, keep: str, axes: str, expected: tuple[int, ...] | None
+) -> None:
+    count = axes.count(",") + 1
+    named = f"std::vector<int64_t>{{{axes}}}.data(), {count}, context->GetOutputShape(0)"
+    called = f"ReduceDims{keep}KeepDims(context->GetInputShape(0), {named})"
+    for program in compiled(tmp_path / "both", "op_host/infershape_reduce_util.h", called):
+        if expected is None:
+            with pytest.raises(AscendOptError, match="refuses"):
+                inferred(program, (4, 5, 6), (7,), (1,))
+        else:
+            assert inferred(program, (4, 5, 6), (7,), (1,))[0] == expected
+
+
+def test_several_shapes_are_broadcast_at_once(tmp_path: Path) -> None:
+    shapes = ", ".join(f"context->GetInputShape({i})" for i in range(3))
+    called = f"BroadcastShape({{{shapes}}}, context->GetOutputShape(0)) ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED"
+    for program in compiled(tmp_path / "both", "infershape_broadcast_util.h", called):
+        assert inferred(program, (4, 1), (7,), (1,))[0] == (4, 7)

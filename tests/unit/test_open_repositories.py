@@ -106,6 +106,64 @@ def test_the_operators_own_sources_are_those_for_this_architecture(operator: Ope
     assert "RowsOf" not in operator.elsewhere
 
 
+def test_an_operator_may_list_its_sources_above_op_host(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    (root / "op_host" / "CMakeLists.txt").unlink()
+    lists = LISTS.replace("add_modules_sources(DIR ${CMAKE_CURRENT_SOURCE_DIR} ", "add_all_modules_sources(")
+    (root / "CMakeLists.txt").write_text(f"{lists}\nadd_subdirectory(tests)\n")
+    assert load_project(root).host_sources == load_project(write_repository(tmp_path / "other")).host_sources
+
+
+def test_an_operator_may_say_elsewhere_what_it_depends_on(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    (root / "op_host" / "CMakeLists.txt").write_text(LISTS.replace("DEPENDENCIES row_utils", ""))
+    (root / "CMakeLists.txt").write_text("add_dependent_ops(row_utils)\nadd_subdirectory(op_host)\n")
+    assert "shared/row_utils_tiling.cpp" in load_project(root).host_sources
+
+
+def test_what_another_operator_takes_of_the_repositorys_library_is_built_too(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    files = {
+        "common/inc/op_host/rows_shared.h": "#pragma once\nint HalfOf(int rows);\n",
+        "common/src/op_host/rows_shared.cpp": '#include "op_host/rows_shared.h"\n'
+        "int HalfOf(int rows) { return rows / 2; }\n",
+        "math/row_utils/op_host/row_utils_tiling.cpp": '#include "op_host/rows_shared.h"\n'
+        "namespace optiling { int RowsOf(int rows) { return HalfOf(rows); } }\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert "shared/rows_shared.cpp" in load_project(root).host_sources
+
+
+def test_a_compiler_may_read_what_host_sources_include_of_a_neighbour(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    beside, further = tmp_path / "math" / "beside" / "op_host", tmp_path / "math" / "further"
+    for folder, name, text in (
+        (beside, "rows.h", '#pragma once\n#include "../../further/more.h"\n'),
+        (further, "more.h", '#pragma once\n#include "op_host/of_all.h"\n'),
+        (tmp_path / "common" / "inc" / "op_host", "of_all.h", "#pragma once\n"),
+    ):
+        folder.mkdir(parents=True)
+        (folder / name).write_text(text)
+    (tmp_path.parent / "elsewhere.h").write_text("")
+    key = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    includes = '#include "../../../beside/op_host/rows.h"\n#include "../../../../../elsewhere.h"\n'
+    key.write_text(f"{includes}{key.read_text()}")
+    folders = load_project(root).host_include_dirs
+    assert folders[-2:] == (beside.resolve(), further.resolve())
+    assert tmp_path / "common" / "inc" in folders  # which the neighbour's header names
+    assert tmp_path.parent.resolve() not in folders
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_source(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    kernel = root / "op_kernel" / "scale_rows.cpp"
+    text = kernel.read_text()
+    kernel.write_text(text, encoding="utf-8-sig")
+    assert load_project(root).baseline.kernel["op_kernel/scale_rows.cpp"] == text
+
+
 def test_functions_that_are_elsewhere_are_missed_by_nobody_who_does_not_call_them(operator: Operator) -> None:
     x = TensorSpec("float32", (4, 8))
     case = Case((x, None, (x, x)), (x,), (("axes", (5, 6)),))

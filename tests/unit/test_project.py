@@ -9,7 +9,7 @@ import pytest
 from host_examples import write_operator, write_shared_tiling
 
 from ascendopt_tune.errors import OperatorError
-from ascendopt_tune.sources.project import load_direct, load_project
+from ascendopt_tune.sources.project import load_direct, load_project, template_parameters
 from ascendopt_tune.sources.registry import LazyReference, load_folder, load_operator, operator_names
 
 
@@ -264,3 +264,20 @@ def test_an_operator_in_a_folder_that_no_build_file_lists(tmp_path: Path) -> Non
     (alone / "op_host/scale.cpp").write_text("OP_ADD(Scale);\nIMPL_OP_OPTILING(Scale)")
     (alone / "op_kernel/scale.cpp").write_text('extern "C" __global__ __aicore__ void scale(GM_ADDR x) {}')
     assert load_project(alone).host_include_dirs == (alone / "op_host",)
+
+
+_TEMPLATE = "template <uint32_t mode, typename T>\n__global__ __aicore__ void roll(GM_ADDR x) {}\n"
+_PLAIN = 'extern "C" __global__ __aicore__ void roll(GM_ADDR x) {}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (_TEMPLATE, [("uint32_t", "mode"), ("typename", "T")]),
+        (f"{_TEMPLATE}{_PLAIN}", []),
+        (f"#ifdef __CCE_KT_TEST__\n{_PLAIN}#else\n{_TEMPLATE}#endif\n", [("uint32_t", "mode"), ("typename", "T")]),
+        (f"#ifdef __CCE_KT_TEST__\n{_TEMPLATE}#else\n{_PLAIN}#endif\n", []),
+    ],
+)
+def test_the_kernel_that_is_launched_says_whether_it_is_a_template(text: str, expected: list[tuple[str, str]]) -> None:
+    assert template_parameters(text, "roll") == expected

@@ -40,6 +40,17 @@ def test_statement_macros_and_comments_are_blanked_in_place() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "IMPL_OP_OPTILING(Add)\n    .TilingInputsDataDependency({1, 2})\n    .Tiling(Tiling);",
+        "static void Init(GM_ADDR x, __tiling_data_ptr__ AddTiling* tiling) {}",
+    ],
+)
+def test_what_todays_sources_say_more_is_read_as_well(line: str) -> None:
+    assert syntax_errors(parse("add.cpp", f"{TILING}\n{line}\nint after = 0;\n")) == 0
+
+
+@pytest.mark.parametrize(
     ("old", "new", "broken"),
     [
         ("196608", "4", False),

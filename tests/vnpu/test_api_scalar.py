@@ -55,6 +55,7 @@ def test_casts(kernel: ApiKernel, value: float) -> None:
     top = int(x.view(np.uint32)) >> 16
     assert got[7] in (top, top + 1)
     assert got.view(np.float32)[8] == np.array([got[7] << 16], np.uint32).view(np.float32)[0]
+    assert got[9] == got[8]
 
 
 @FEW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Operator
-from ascendopt_tune.nouns.outcome import Timed
+from ascendopt_tune.nouns.outcome import CompileFailed, Timed
 from ascendopt_tune.sources.registry import load_folder
 
 _KEYS = """\
@@ -90,12 +91,19 @@ def reference(x):
 """
 
 
-@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)"])
+# Who says the type; or a header of keys that has no guard and that the kernel includes twice.
+@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)", "twice"])
 def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Operator:
     root = tmp_path_factory.mktemp("made") / "grow"
     texts = {"op_host/grow.cpp": _HOST, "op_kernel/grow.cpp": _KERNEL, "op_kernel/grow_keys.h": _KEYS}
     texts["reference.py"] = _REFERENCE
-    if request.param:  # the case says the type; the tiling function always names the first one
+    if request.param == "twice":
+        texts["op_kernel/grow_keys.h"] = _KEYS.replace("#pragma once\n", "").partition("struct")[0]
+        struct = f"struct{_KEYS.partition('struct')[2]}"
+        again = f'#include "grow_keys.h"\n#include "grow_keys.h"\n{struct}'
+        texts["op_kernel/grow.cpp"] = _KERNEL.replace('#include "grow_keys.h"\n', again)
+        texts["op_host/grow.cpp"] = _HOST.replace("namespace optiling {", f"{struct}namespace optiling {{", 1)
+    elif request.param:  # the case says the type; the tiling function always names the first one
         texts["op_kernel/grow_keys.h"] = _KEYS.replace("C_DT_INT32),", f"C_DT_INT32, {request.param}),")
         texts["op_host/grow.cpp"] = _HOST.replace("context->GetInputDesc(0)->GetDataType()", "C_DT_FLOAT16")
     for name, text in texts.items():
@@ -118,3 +126,20 @@ def test_the_key_says_type_and_numbers(operator: Operator, evaluator: Evaluator,
     gate = Gate(operator, Case((spec,), (spec,)), evaluator, signature=signature)
     ((_, checked),) = gate.evaluate_many({0: operator.baseline})
     assert isinstance(checked.outcome, Timed), checked.outcome
+
+
+def test_a_key_that_nobody_declared_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "grow"
+    asked = "ASCENDC_TPL_SEL_PARAM(context, type, data->length > 64 ? 5u : 3u, data->length % 2);"
+    host = _HOST.replace(asked, "context->SetTilingKey((1 << 17) + type);")
+    texts = {"op_host/grow.cpp": host, "op_kernel/grow.cpp": _KERNEL, "op_kernel/grow_keys.h": _KEYS}
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    spec = TensorSpec("float16", (64,))
+    with Evaluator(virtual(), "ascend910b2", workers=1) as evaluator:
+        operator = load_folder(root)
+        signature = evaluator.describe(operator).signature
+        built = Gate(operator, Case((spec,), (spec,)), evaluator, signature=signature).build(operator.baseline)
+    assert isinstance(built.outcome, CompileFailed)
+    assert "tiling key 131073 is none of the declared template arguments" in built.outcome.reason

@@ -15,6 +15,7 @@
 // The compiler driver always defines VNPU_AUTO_SYNC (0 or 1, from --cce-auto-sync) and TILING_KEY_VAR (the key this
 // translation unit is compiled for). They have no default here: testing them would tie the precompiled header to them.
 #define TILING_KEY_IS(k) (TILING_KEY_VAR == (k))
+#define TILING_KEY_LIST(k, other) (TILING_KEY_VAR == (k) || TILING_KEY_VAR == (other))
 // The run-time compiler sees the mark, and makes the pass for the kind of core that it names.
 #define VNPU_TASK_TYPE_MARK(key, type)
 #define VNPU_TASK_TYPE(key, type) \

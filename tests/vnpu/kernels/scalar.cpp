@@ -18,6 +18,7 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
         d.SetValue(6, static_cast<int32_t>(GetScalarBitcodeValue(ScalarCast<float, half, RoundMode::CAST_ODD>(x))));
         d.SetValue(7, static_cast<int32_t>(GetScalarBitcodeValue(ToBfloat16(x))));
         f.SetValue(8, ToFloat(ToBfloat16(x)));
+        f.SetValue(9, Cast(Cast(x)));  // to bfloat16_t and back, by their newer names
         return;
       case 1:
         d.SetValue(0, static_cast<int32_t>(ScalarGetCountOfValue<1>(u)));

@@ -125,12 +125,13 @@ DataType TypeUtils::SerialStringToDataType(const std::string& name) {
   }
   return DT_UNDEFINED;
 }
-std::string TypeUtils::FormatToSerialString(Format format) {
+const char* GetFormatName(Format format) {
   for (const NamedFormat& f : kFormats) {
     if (f.format == format) return f.name;
   }
   return "RESERVED";
 }
+std::string TypeUtils::FormatToSerialString(Format format) { return GetFormatName(format); }
 AscendString TypeUtils::FormatToAscendString(const Format& format) {
   return AscendString(FormatToSerialString(format).c_str());
 }

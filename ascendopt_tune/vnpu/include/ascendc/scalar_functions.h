@@ -104,6 +104,9 @@ template <typename T, typename U, RoundMode roundMode>
 ASCENDC_INLINE U Cast(T valueIn) {
   return ScalarCast<T, U, roundMode>(valueIn);
 }
+// The newer names of ToFloat and ToBfloat16.
+ASCENDC_INLINE float Cast(const bfloat16_t& bVal) { return ToFloat(bVal); }
+ASCENDC_INLINE bfloat16_t Cast(const float& fVal) { return ToBfloat16(fVal); }
 
 // The value's bits, zero extended (padding values of DataCopyPad).
 template <typename T>

@@ -146,6 +146,9 @@ int GetSizeByDataType(DataType data_type);
 // Bytes that hold `element_count` elements (rounded up for types of less than a byte), -1 when unknown.
 int64_t GetSizeInBytes(int64_t element_count, DataType data_type);
 
+// "NCHW"; "RESERVED" for what is none.
+const char* GetFormatName(Format format);
+
 // A format number packs the primary format in its low byte and a sub-format (a group count) above it.
 inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xff; }
 inline int32_t GetSubFormat(int32_t format) { return (format >> 8) & 0xffff; }

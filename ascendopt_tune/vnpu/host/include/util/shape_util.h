@@ -1,4 +1,4 @@
-// Helpers for shapes of CANN's open operator repositories (their package header util/shape_util.h).
+// Helpers for shapes of CANN's open operator repositories (opbase, op_common/op_host/util/shape_util.h).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -32,6 +32,13 @@ inline bool IsUnknownShape(const gert::Shape& shape) {
 inline void SetUnknownShape(int64_t rank, gert::Shape& shape) {
   shape.SetDimNum(static_cast<size_t>(rank));
   for (int64_t i = 0; i < rank; ++i) shape.SetDim(static_cast<size_t>(i), kUnknownDim);
+}
+
+// Is it an axis of so many, counted from either end? A scalar counts as one axis.
+template <typename Count, typename Axis>
+bool CheckAxisBounds(Count count, Axis axis) {
+  const auto axes = static_cast<int64_t>(count), asked = static_cast<int64_t>(axis);
+  return axes == 0 ? asked == 0 : asked >= -axes && asked < axes;
 }
 
 inline std::string ToString(const gert::Shape& shape) {

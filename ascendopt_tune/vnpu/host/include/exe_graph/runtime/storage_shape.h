@@ -12,6 +12,8 @@ class StorageShape {
   StorageShape(std::initializer_list<int64_t> origin, std::initializer_list<int64_t> storage)
       : origin_(origin), storage_(storage) {}
   StorageShape(const Shape& origin, const Shape& storage) : origin_(origin), storage_(storage) {}
+  // The shape that a call sees; views, whose storage is another tensor's, are not covered.
+  const Shape& GetShape() const { return origin_; }
   const Shape& GetOriginShape() const { return origin_; }
   const Shape& GetStorageShape() const { return storage_; }
   Shape& MutableOriginShape() { return origin_; }

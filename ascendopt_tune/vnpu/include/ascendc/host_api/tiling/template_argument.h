@@ -84,6 +84,17 @@ constexpr uint64_t key_of(const Param (&params)[N], Values... given) {
   return key;
 }
 
+// Is the key made of declared values? What the case says, whatever the key does, may be anything.
+template <size_t N>
+constexpr bool declares(const Param (&params)[N], uint64_t key) {
+  for (const Param& param : params) {
+    const uint64_t code = key & ((uint64_t{1} << param.bits) - 1);
+    if (param.bound == 0 && param.count > 0 && code >= param.count) return false;
+    key >>= param.bits;
+  }
+  return key == 0;
+}
+
 // The value that argument `number` has in a key; `inputs` and `outputs`: the case's dtypes, in the definition's order.
 template <size_t N, size_t I, size_t O>
 constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t key, const uint64_t (&inputs)[I],
@@ -94,6 +105,25 @@ constexpr uint64_t value_of(const Param (&params)[N], size_t number, uint64_t ke
   for (size_t i = 0; i < number; ++i) key >>= params[i].bits;
   const uint64_t code = key & ((uint64_t{1} << params[number].bits) - 1);
   return params[number].count > 0 ? params[number].values[code] : code;
+}
+
+// Where in a file something is declared, by __COUNTER__: what is asked for at one place finds what was declared last
+// before it, as the nearest of its bases.
+template <int place>
+struct Place : Place<place - 1> {};
+template <>
+struct Place<0> {};
+
+template <size_t N>
+struct Declared {
+  Param params[N] = {};
+};
+
+template <size_t N>
+constexpr Declared<N> declared(const Param (&given)[N]) {
+  Declared<N> out;
+  for (size_t i = 0; i < N; ++i) out.params[i] = given[i];
+  return out;
 }
 
 // The kernel's type of a dtype, by its number; specialized where a kernel asks for it.
@@ -114,6 +144,7 @@ enum : uint32_t {
   C_DT_UINT32 = 8,
   C_DT_INT64 = 9,
   C_DT_UINT64 = 10,
+  C_DT_DOUBLE = 11,
   C_DT_BOOL = 12,
   C_DT_BF16 = 27,
 };
@@ -132,8 +163,14 @@ enum : uint32_t {
 #define ASCENDC_TPL_INPUT(index) (ascendc_tpl::kInput + (index))
 #define ASCENDC_TPL_OUTPUT(index) (ascendc_tpl::kOutput + (index))
 #define ASCENDC_TPL_FORMAT_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
-#define ASCENDC_TPL_ARGS_DECL(op, ...) \
-  [[maybe_unused]] static constexpr ascendc_tpl::Param ascendc_tpl_params[] = {__VA_ARGS__}
+// A kernel may see the declaration twice (a header without a guard): for CANN it is nothing there that compiles.
+#define ASCENDC_TPL_ARGS_DECL(op, ...) VNPU_TPL_DECLARED(__COUNTER__, __VA_ARGS__)
+#define VNPU_TPL_DECLARED(place, ...)                                                      \
+  [[maybe_unused]] static constexpr auto ascendc_tpl_declared(ascendc_tpl::Place<place>) { \
+    return ascendc_tpl::declared({__VA_ARGS__});                                           \
+  }                                                                                        \
+  static_assert(true, "")
+#define ascendc_tpl_params ascendc_tpl_declared(ascendc_tpl::Place<__COUNTER__>{}).params
 #define ASCENDC_TPL_SEL(...)
 #define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, __VA_ARGS__)
 #define ASCENDC_TPL_SEL_PARAM(context, ...) (context)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))
