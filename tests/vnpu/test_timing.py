@@ -227,6 +227,42 @@ def test_pieces_of_one_stretch_that_are_set_apart_are_read_line_by_line() -> Non
         acl.free(x)
 
 
+STEPS = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void steps(GM_ADDR x, uint32_t step) {
+  constexpr uint32_t kPiece = 32768, kCopies = 64;
+  GlobalTensor<uint8_t> from;
+  from.SetGlobalBuffer((__gm__ uint8_t*)x);
+  LocalTensor<uint8_t> to(TPosition::VECIN, 0, kPiece);
+  for (uint32_t i = 0; i < kCopies; i++) DataCopy(to, from[i * step], kPiece);
+  PipeBarrier<PIPE_ALL>();
+}
+"""
+
+
+def test_a_core_waits_for_the_address_of_each_page_that_it_comes_to() -> None:
+    """64 copies over 8 MiB: behind another kernel each page takes its time, unless a copy goes on into it."""
+    acl = device()
+    function = acl.load(acl.compile(STEPS, "steps.cpp", ["--cce-auto-sync=off"])).function("steps")
+    x = acl.malloc(64 * 131072)
+    page_us = load_chip("ascend910b2").values["flushed.page_us"]
+
+    def reading(step: int, state: str) -> float:
+        acl.launch(function, 1, [x, ctypes.c_uint32(step)], options=LaunchOptions(hazards=False, state=state))
+        acl.synchronize()
+        free, charged = acl.replay([{"flushed.page_us": 0}, {"flushed.page_us": page_us}])
+        return float(charged - free)
+
+    try:
+        pages = reading(131072, "flushed") / page_us  # 8 MiB, which begin anywhere in a page
+        assert 2.9 < pages < 4.1
+        assert reading(32768, "flushed") == pytest.approx(0, abs=1e-6)  # one stretch
+        assert reading(131072, "warm") == pytest.approx(0, abs=1e-6)
+    finally:
+        acl.free(x)
+
+
 def test_what_l2_keeps_for_itself_counts_where_a_launch_needs_nearly_all_of_it() -> None:
     """Two thirds of L2 are confirmed: a launch of less is as fast whatever the rest is, one of more isn't."""
     acl = device()
