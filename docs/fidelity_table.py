@@ -25,7 +25,7 @@ of `<<<>>>`), hazard checks on, and the steady state of repeated launches. Some 
 repeated so: with another kernel before every launch that touches more than L2 holds (`flushed`: a contest's test
 program multiplies matrices of 64 MiB element by element before it launches the operator), or at a first launch
 (`ascendopt-tune fidelity --cold`; a table of its own). What the model is made of:
-[fidelity_model.md](fidelity_model.md). Unmodified operators of others, beside times that had no part in the clock:
+[fidelity_model.md](fidelity_model.md). Unmodified operators of others, beside published times:
 [fidelity_operators.md](fidelity_operators.md).
 """
 
