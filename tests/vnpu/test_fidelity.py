@@ -60,12 +60,12 @@ def test_the_page_misses_no_more_than_it_did() -> None:
     page = DOCS.read_text()
     held = re.search(r"\*\*(\d+) of (\d+) rows with a limit are within it", page)
     assert held is not None
-    assert int(held[1]) >= 419
-    assert int(held[2]) >= 487
+    assert int(held[1]) >= 460
+    assert int(held[2]) >= 534
     assert " was measured faster than " not in page
     gains = page[page.index("| published gain |") : page.index("| family | pairs |")]
-    assert gains.count("| missed |") <= 8
-    assert gains.count("| held |") >= 45
+    assert gains.count("| missed |") <= 11  # three of the nineteen of concat_tasks
+    assert gains.count("| held |") >= 61
 
 
 def test_published_gains_have_their_size() -> None:
