@@ -23,7 +23,7 @@ _ASIDE = (
 _LEAVING = ("return_statement", "break_statement", "continue_statement", "goto_statement")
 
 
-class Unclear(Exception):
+class Entangled(Exception):
     """The parts do something that isn't understood, or need each other's order."""
 
 
@@ -77,7 +77,7 @@ class Accesses:
         return name
 
     def of(self, nodes: Sequence[Node], skip: Sequence[Node] = ()) -> Part:
-        """What statements do to tensors. Raises Unclear for queues, copies and jumps."""
+        """What statements do to tensors. Raises Entangled for queues, copies and jumps."""
         part = Part()
         self._statements(part, nodes, {n.start_byte for n in skip})
         return part
@@ -93,7 +93,7 @@ class Accesses:
             sure = statement.type in ("expression_statement", "declaration")
             for n in walk(statement):
                 if n.type in _LEAVING:
-                    raise Unclear
+                    raise Entangled
                 if n.type == "call_expression" and n.start_byte not in left_out:
                     self._call(part, self.kernel.call_at(self.loop.block.function, n), sure)
 
@@ -120,7 +120,7 @@ class Accesses:
 
     def _call(self, part: Part, call: ApiCall, sure: bool) -> None:
         if call.name in _REFUSED:
-            raise Unclear
+            raise Entangled
         if call.name in ("GetValue", "SetValue") and call.args:
             self._touch(
                 part, f"{call.receiver}[{call.args[0]}]", call.name == "GetValue", call.name == "SetValue", sure
@@ -150,7 +150,7 @@ class Accesses:
             part.shared_writes |= place is None
 
     def check(self, before: Part, behind: Part, data: str, place: AffinePlace | None, results: Sequence[str]) -> None:
-        """Raises Unclear where a row of the second part needs what another row of the first one writes, or the other
+        """Raises Entangled where a row of the second part needs what another row of the first one writes, or the other
         way round. ``data`` is reduced between them, and written over; so are ``results``.
         """
         reduced = self.canonical(data)
@@ -159,11 +159,11 @@ class Accesses:
             rows = before.rows.get(name, set()) | behind.rows.get(name, set())
             apart = None not in rows and len({p.step for p in rows if p is not None}) == 1 and name not in own
             if not apart and name in behind.first and not behind.first[name]:
-                raise Unclear
+                raise Entangled
         if reduced in behind.first and not behind.first[reduced]:
-            raise Unclear
+            raise Entangled
         for name in behind.writes:
             if name in before.first and not before.first[name] and not before.by_row(name):
-                raise Unclear
+                raise Entangled
             if name == reduced and place is None and name not in before.writes:
-                raise Unclear
+                raise Entangled

@@ -25,7 +25,7 @@ from ...reading.kernel_program import ApiCall, BlockStep, KernelProgram, flat
 from ..motif import Change, Motif
 from .one_element import read_by, unread
 from .results_of_rows import CLASS, CLASS_NAME
-from .row_accesses import Accesses, Part, Unclear
+from .row_accesses import Accesses, Entangled, Part
 
 _MEMBER = "rowResults"
 _SUM = re.compile(r"Reduce_?Sum|Sum_?Reduce|ReduceAdd", re.IGNORECASE)
@@ -148,24 +148,24 @@ def _stages(kernel: KernelProgram) -> Iterator[_Stages]:
             continue
         try:
             yield _apart(kernel, loop, found, set(kinds))
-        except Unclear:
+        except Entangled:
             continue
 
 
 def _apart(kernel: KernelProgram, loop: CountedLoop, found: _Reduction, tensors: set[str]) -> _Stages:
-    """The stages of a loop. Raises Unclear where they aren't apart."""
+    """The stages of a loop. Raises Entangled where they aren't apart."""
     steps = loop.block.steps
     if found.then >= len(steps) or found.sets in tensors:
-        raise Unclear
+        raise Entangled
     facts = Accesses(kernel, loop, tensors)
     before = facts.of([s.node for s in steps[: found.first]])
     behind = facts.of([s.node for s in steps[found.then :]], skip=(found.call.node, *found.read))
     place = affine(facts.written_out(found.data), loop.name, "0", facts.names)
     if place is None and loop.name in _WORD.findall(facts.written_out(found.data)):
-        raise Unclear
+        raise Entangled
     varies = not fixed(resolved(found.count, facts.names), loop.name, {})
     if _left_to_others(kernel, loop, found, facts, behind):
-        raise Unclear
+        raise Entangled
     facts.check(before, behind, found.data, place, tuple(found.call.args[:3:2]))
     carried = tuple(_carried(kernel, loop, found))
     rows = (before.shared_writes, behind.shared_writes)
@@ -197,7 +197,7 @@ def _ends(steps: tuple[BlockStep, ...]) -> bool:
 
 
 def _carried(kernel: KernelProgram, loop: CountedLoop, found: _Reduction) -> Iterator[str]:
-    """Declarations in front of the reduction of names that are used behind it; Unclear for those with effects."""
+    """Declarations in front of the reduction of names that are used behind it; Entangled for those with effects."""
     path, steps = loop.block.function.path, loop.block.steps
     later = set(_WORD.findall(" ".join(kernel.text(path, s.node) for s in steps[found.then :])))
     later |= {found.sets} - {""}
@@ -212,7 +212,7 @@ def _carried(kernel: KernelProgram, loop: CountedLoop, found: _Reduction) -> Ite
             if not names & later:
                 continue
             if any(not _PURE.search(called) for called in _CALLED.findall(text)):
-                raise Unclear
+                raise Entangled
             later |= set(_WORD.findall(text))
             kept.append(text)
         elif step.call is None and "EventID" not in text:
@@ -222,7 +222,7 @@ def _carried(kernel: KernelProgram, loop: CountedLoop, found: _Reduction) -> Ite
                 if n.type == "assignment_expression" and (left := n.child_by_field_name("left")) is not None
             }
             if assigned or any(n.type == "update_expression" for n in walk(step.node)):
-                raise Unclear
+                raise Entangled
     yield from reversed(kept)
 
 
