@@ -80,6 +80,7 @@ constexpr Binding kLaterNumbers[] = {
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},
     {"nd2nz.bytes_per_cycle", &Chip::nd2nz_bytes_per_cycle, 1},
     {"nd2nz.l2_request_cycles", &Chip::nd2nz_l2_request_cycles, 1},
+    {"nd2nz.same_line_cycles", &Chip::nd2nz_same_line_cycles, 1},
     {"nd2nz.crossing_cycles", &Chip::nd2nz_crossing_cycles, 1},
     {"fixpipe.issue_cycles", &Chip::fix_issue, 1},
     {"fixpipe.latency_cycles", &Chip::fix_latency, 1},

@@ -65,7 +65,8 @@ struct Chip {
   double mte2_past_l2_factor;  // of the cycles that a piece takes when it is read past L2, to L1 as well
   // Rows that become tiles on the way to L1: a window from HBM, a row from L2, a row that begins inside of a window and
   // goes on into the next one.
-  double nd2nz_request_cycles, nd2nz_bytes_per_cycle, nd2nz_l2_request_cycles, nd2nz_crossing_cycles;
+  double nd2nz_request_cycles, nd2nz_bytes_per_cycle, nd2nz_same_line_cycles, nd2nz_l2_request_cycles,
+      nd2nz_crossing_cycles;
   double fix_issue, fix_latency, fix_request_cycles, fix_partial_cycles, fix_bytes_per_cycle, unit_flag_overlap;
   double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles;
   double mte1_result, mac_result;

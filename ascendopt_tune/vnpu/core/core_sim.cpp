@@ -42,7 +42,7 @@ double CoreSim::rearranging_cycles(const Transfer& t, double resident) const {
   const double l2 = rows * chip_.nd2nz_l2_request_cycles;
   const double off = chip_.nd2nz_request_cycles + chip_.gm_request_bytes / chip_.nd2nz_bytes_per_cycle;
   return t.off_requests * off + hbm * (1 - resident) + l2 * resident + t.crossing * chip_.nd2nz_crossing_cycles +
-         t.same_line * chip_.mte2_same_line_cycles;
+         t.same_line * chip_.nd2nz_same_line_cycles;
 }
 
 double CoreSim::shared_cycles(const Record& r, double own) const {

@@ -89,12 +89,18 @@ TaskTraces::TaskTraces(std::vector<const Trace*> all, const Groups& cores, const
 
 namespace {
 
+// What the address of a page takes. Behind another kernel it is looked up anew; published products of cube cores come
+// out in their order without that, and not with it, so nothing is charged where there are any.
+double page_cycles(const TaskTraces& task, const Chip& chip, State state) {
+  return state == State::Flushed && !task.groups.has(CoreKind::Cube) ? chip.flushed_page_us * chip.clock_mhz : 0;
+}
+
 // One playing of a task's traces: blocks on cores, the memory system between them.
 class Simulation {
  public:
   Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
       : chip_(chip),
-        traffic_(task.traces, chip, l2, state == State::Flushed ? chip.flushed_page_us * chip.clock_mhz : 0),
+        traffic_(task.traces, chip, l2, page_cycles(task, chip, state)),
         groups_(task.groups),
         cross_(groups_),
         fronts_{Front(task, chip, state), Front(task, chip, state)},

@@ -58,7 +58,7 @@ double Traffic::translated(const Arrival& a, const Transfer& t) {
   bool ahead = known.empty() || begin == end;
   for (uint64_t page = begin / size; page <= (begin + length - 1) / size; page++) {
     const auto [at, fresh] = known.emplace(page, 0);
-    if (fresh) at->second = until + (ahead ? 0 : page_cycles_);
+    if (fresh) at->second = a.time + (ahead ? 0 : page_cycles_);  // pages of one copy are looked up together
     until = std::max(until, at->second);
     ahead = dense;
   }
