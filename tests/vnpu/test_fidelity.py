@@ -72,10 +72,20 @@ def test_published_gains_have_their_size() -> None:
     assert not [g for g in found().gains if g.verdict == "missed" and not table.why_gain(g.slow, g.fast)]
 
 
+def _is_on(page: str, line: str) -> bool:
+    """The line, or one whose modelled time is within 0.5 %: where in a page of memory a buffer begins depends on what
+    the process had before, and behind another kernel a page takes time."""
+    cells = line.split(" | ")
+    for other in (row.split(" | ") for row in page.splitlines() if row.startswith(" | ".join(cells[:3]) + " | ")):
+        if other[3] == cells[3] and float(other[4]) == pytest.approx(float(cells[4]), rel=0.005):
+            return True
+    return False
+
+
 def test_the_docs_page_shows_these_rows() -> None:
     """`make docs` writes it; the rows of the fast scenarios are compared."""
     page = DOCS.read_text()
-    stale = [line for r in found().rows if r.verdict and (line := output.markdown(r)) not in page]
+    stale = [line for r in found().rows if r.verdict and not _is_on(page, line := output.markdown(r))]
     assert not stale, "run `make docs`"
 
 
