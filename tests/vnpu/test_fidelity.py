@@ -73,11 +73,11 @@ def test_published_gains_have_their_size() -> None:
 
 
 def _is_on(page: str, line: str) -> bool:
-    """The line, or one whose modelled time is within 0.5 %: where in a page of memory a buffer begins depends on what
+    """The line, or one whose modelled time is within 2 %: where in a page of memory a buffer begins depends on what
     the process had before, and behind another kernel a page takes time."""
     cells = line.split(" | ")
     for other in (row.split(" | ") for row in page.splitlines() if row.startswith(" | ".join(cells[:3]) + " | ")):
-        if other[3] == cells[3] and float(other[4]) == pytest.approx(float(cells[4]), rel=0.005):
+        if other[3] == cells[3] and float(other[4]) == pytest.approx(float(cells[4]), rel=0.02):
             return True
     return False
 
