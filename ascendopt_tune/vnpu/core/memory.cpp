@@ -9,9 +9,6 @@
 namespace vnpu {
 namespace {
 
-// Of canonical addresses: what was allocated before must not change how a tensor lies in the pages of L2 (l2.h).
-constexpr uint64_t kPage = 8192;
-
 struct Table {
   std::shared_mutex mutex;
   std::map<uint64_t, std::unique_ptr<Allocation>> by_base;
@@ -33,7 +30,7 @@ void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, in
   a->allocated = allocated;
   a->canonical = next;
   a->index = index;
-  next += (allocated + kPage - 1) / kPage * kPage + kPage;
+  next += (allocated + kCanonicalPage - 1) / kCanonicalPage * kCanonicalPage + kCanonicalPage;
   t.by_base[a->base] = std::move(a);
 }
 

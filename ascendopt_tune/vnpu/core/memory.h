@@ -12,6 +12,10 @@
 
 namespace vnpu {
 
+// Of canonical addresses, at whose multiples allocations begin: what was allocated before must not change how a tensor
+// lies in the pages of L2 (l2.h), nor in those of its address (traffic.h).
+constexpr uint64_t kCanonicalPage = 8192;
+
 struct Allocation {
   ~Allocation() { delete unwritten.load(); }
   uint64_t base = 0;       // host address

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "memory.h"
+
 namespace vnpu {
 namespace {
 
@@ -45,13 +47,22 @@ void Traffic::arrive(const Arrival& a) {
   bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
 }
 
+// Pages are counted from the first address that the task copies from or to: what was allocated before must not change a
+// time, as it doesn't change distances.
+uint64_t Traffic::begin_of(const std::vector<const Trace*>& traces) {
+  uint64_t first = ~0ull;
+  for (const Trace* trace : traces)
+    for (const Transfer& t : trace->transfers) first = std::min(first, t.gm_addr);
+  return first / kCanonicalPage * kCanonicalPage;
+}
+
 // The first page of a core is looked up beside its first instructions, and is part of what they take; where a copy goes
 // on from the one before of its pipe, the next page is known in time (two cores of concat_tasks that copy 9 MB).
 double Traffic::translated(const Arrival& a, const Transfer& t) {
   const auto size = static_cast<uint64_t>(chip_.page_bytes);
   std::unordered_map<uint64_t, double>& known = pages_[static_cast<size_t>(a.core)];
   uint64_t& end = moving(a.core, a.pipe).end;
-  const uint64_t begin = t.gm_addr;
+  const uint64_t begin = t.gm_addr - begin_;
   const uint64_t length = (std::max(t.bursts, 1u) - 1) * t.burst_stride + std::max(t.burst_bytes, 1u);
   const bool dense = t.bursts <= 1 || t.burst_stride <= t.burst_bytes;
   double until = a.time;

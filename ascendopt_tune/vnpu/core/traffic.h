@@ -18,6 +18,7 @@ class Traffic {
         l2_(l2),
         bandwidth_(chip),
         page_cycles_(page_cycles),
+        begin_(page_cycles > 0 ? begin_of(traces) : 0),
         pages_(traces.size()),
         moving_(traces.size() * kPipes) {}
 
@@ -35,9 +36,10 @@ class Traffic {
  private:
   struct UnderWay {
     double back = 0, resident = 0;  // bytes that will be written back; the part that was in L2
-    uint64_t end = 0;               // where the last transfer whose pages were looked up ends
+    uint64_t end = ~0ull;           // where the last transfer whose pages were looked up ends
   };
   UnderWay& moving(int core, Pipe pipe) { return moving_[static_cast<size_t>(core * kPipes + static_cast<int>(pipe))]; }
+  static uint64_t begin_of(const std::vector<const Trace*>& traces);
   void arrive(const Arrival& a);
   double translated(const Arrival& a, const Transfer& t);  // when the addresses of all its pages are known
 
@@ -47,6 +49,7 @@ class Traffic {
   Bandwidth bandwidth_;
   Arrivals arrivals_;
   const double page_cycles_;
+  const uint64_t begin_;                                     // where the first page of the task begins
   std::vector<std::unordered_map<uint64_t, double>> pages_;  // of each core: when the page's address was known
   std::vector<UnderWay> moving_;                             // the transfer of each pipe of each core
   double hits_ = 0, misses_ = 0;

@@ -28,7 +28,7 @@ from ...reading.going_on import EvenTurn, GoingOn, bare
 from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_around
 from ...reading.steady import Steady
 from ..motif import Change, Motif
-from .queues import MAKE, RING
+from .queues import MAKE, RING, as_queue, unguarded
 
 AHEAD = "LoadedAhead"  # their class
 _ASKED = ("AllocTensor", "EnQue", "DeQue", "FreeTensor")
@@ -352,34 +352,22 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
         yield Change(f"{title_of(kernel, rows.line)}::{rows.name}", change, merged(_edits(kernel, rows)))
 
 
+def _plain(kernel: KernelProgram, call: ApiCall) -> Iterator[Edit]:
+    """A call of the class, as a queue has it."""
+    if call.name == "Row":
+        yield kernel.replace(call.path, call.node, f"{call.receiver}.AllocTensor{call.template}()")
+    elif call.name == "Ahead" and call.statement is not None:
+        yield kernel.delete(call.path, call.statement)
+    elif call.name == "Wants":
+        yield from unguarded(call)
+
+
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """Each row loaded by itself."""
     for line in members(kernel, _OURS):
         for name in line.names if len(line.names) == 1 else ():
-            edits = [kernel.replace(line.path, line.type, line.found[1])]
-            for c in kernel.calls:
-                if c.receiver.removeprefix("this->") != name or not is_of(kernel, line, c.function):
-                    continue
-                if c.name == "Begin":
-                    made = f"AscendC::GetTPipePtr()->InitBuffer({c.receiver}, {', '.join(c.args)})"
-                    edits.append(kernel.replace(c.path, c.node, made))
-                elif c.name == "Row":
-                    edits.append(kernel.replace(c.path, c.node, f"{c.receiver}.AllocTensor{c.template}()"))
-                elif c.name == "Ahead" and c.statement is not None:
-                    edits.append(kernel.delete(c.path, c.statement))
-                elif c.name == "Wants":
-                    edits += _unguarded(c)
-            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled a row at a time", tuple(edits))
-
-
-def _unguarded(call: ApiCall) -> Iterator[Edit]:
-    branch: Node | None = call.node
-    while branch is not None and branch.type != "if_statement":
-        branch = branch.parent
-    inner = branch.child_by_field_name("consequence") if branch is not None else None
-    if branch is not None and inner is not None and inner.named_children:
-        yield Edit(call.path, branch.start_byte, inner.named_children[0].start_byte, "")
-        yield Edit(call.path, inner.named_children[-1].end_byte, branch.end_byte, "")
+            edits = as_queue(kernel, line, name, lambda c: _plain(kernel, c))
+            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled a row at a time", edits)
 
 
 LOADED_AHEAD = Motif(

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from .....sources.cpp import Edit
-from ...reading.classes import in_front, members
+from ...reading.classes import Members, in_front, is_of, members
 from ...reading.kernel_program import CLASSES, ApiCall, KernelProgram
 from ..motif import Change, Motif
 
@@ -247,6 +247,37 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
                 edits.append(kernel.replace(call.path, call.node, made))
         names = ", ".join(ring.names)
         yield Change(f"{names}/queue", f"{names} made a queue", tuple(edits))
+
+
+# -- classes that hold a queue, made the queue again -------------------------------------------------------------------
+
+
+def as_queue(
+    kernel: KernelProgram, line: Members, name: str, others: Callable[[ApiCall], Iterable[Edit]]
+) -> tuple[Edit, ...]:
+    """Edits that make a member the queue that its class holds: its type, ``Begin``, and what ``others`` makes of other
+    calls. The type is the first group of what ``line`` was found by."""
+    edits = [kernel.replace(line.path, line.type, line.found[1])]
+    for c in kernel.calls:
+        if c.receiver.removeprefix("this->") != name or not is_of(kernel, line, c.function):
+            continue
+        if c.name == "Begin":
+            made = f"AscendC::GetTPipePtr()->InitBuffer({c.receiver}, {', '.join(c.args)})"
+            edits.append(kernel.replace(c.path, c.node, made))
+        else:
+            edits += others(c)
+    return tuple(edits)
+
+
+def unguarded(call: ApiCall) -> Iterator[Edit]:
+    """What stands behind ``if (call)`` without the condition."""
+    branch: Node | None = call.node
+    while branch is not None and branch.type != "if_statement":
+        branch = branch.parent
+    inner = branch.child_by_field_name("consequence") if branch is not None else None
+    if branch is not None and inner is not None and inner.named_children:
+        yield Edit(call.path, branch.start_byte, inner.named_children[0].start_byte, "")
+        yield Edit(call.path, inner.named_children[-1].end_byte, branch.end_byte, "")
 
 
 RINGS_FOR_QUEUES = Motif(

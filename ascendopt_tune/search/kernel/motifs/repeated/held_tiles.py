@@ -22,7 +22,7 @@ from ...reading.classes import Members, in_front, is_of, members, merged, title_
 from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, KernelProgram, where
 from ...reading.steady import Steady
-from ..buffers.queues import MAKE, RING
+from ..buffers.queues import MAKE, RING, as_queue, unguarded
 from ..motif import Change, Motif
 from .kept_tensors import fills_the_same
 
@@ -201,26 +201,8 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """A queue that is filled in each turn."""
     for line in members(kernel, _HELD):
         for name in line.names if len(line.names) == 1 else ():
-            edits = [kernel.replace(line.path, line.type, line.found[1])]
-            for c in kernel.calls:
-                if c.receiver.removeprefix("this->") != name or not is_of(kernel, line, c.function):
-                    continue
-                if c.name == "Begin":
-                    made = f"AscendC::GetTPipePtr()->InitBuffer({c.receiver}, {', '.join(c.args)})"
-                    edits.append(kernel.replace(c.path, c.node, made))
-                elif c.name in ("Wants", "Wanted"):
-                    edits += _unguarded(c)
-            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled in each turn", tuple(edits))
-
-
-def _unguarded(call: ApiCall) -> Iterator[Edit]:
-    branch: Node | None = call.node
-    while branch is not None and branch.type != "if_statement":
-        branch = branch.parent
-    inner = branch.child_by_field_name("consequence") if branch is not None else None
-    if branch is not None and inner is not None and inner.named_children:
-        yield Edit(call.path, branch.start_byte, inner.named_children[0].start_byte, "")
-        yield Edit(call.path, inner.named_children[-1].end_byte, branch.end_byte, "")
+            edits = as_queue(kernel, line, name, lambda c: unguarded(c) if c.name in ("Wants", "Wanted") else ())
+            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled in each turn", edits)
 
 
 HELD_TILE = Motif(
