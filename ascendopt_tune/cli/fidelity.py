@@ -13,6 +13,7 @@ from rich.table import Table
 from ..errors import SettingsError
 from ..fidelity import cross_validate, output, runner, table
 from ..fidelity import measured as published
+from ..fidelity.coverage import coverage
 from ..fidelity.measured import PublishedValue
 from ..fidelity.runner import Modelled
 from ..fidelity.summary import FidelitySummary
@@ -41,7 +42,8 @@ def fidelity(
         ),
     ] = False,
     intervals: Annotated[
-        bool, typer.Option("--intervals", help="How many published values lie in the interval over plausible clocks.")
+        bool,
+        typer.Option("--intervals", help="How many published values, and ratios of two variants, the intervals hold."),
     ] = False,
     operators: Annotated[
         bool,
@@ -115,11 +117,8 @@ def modelled_and_measured() -> FidelitySummary:
 
 def _print_validation(modelled: list[Modelled], values: Sequence[PublishedValue], cross: bool, json: bool) -> None:
     if not cross:
-        inside, total = cross_validate.coverage(modelled, values)
-        if json:
-            print(json_text({"time": "modelled", "inside": inside, "rows": total}))
-            return
-        print(f"{inside} of {total} published values ({100 * inside / max(1, total):.0f} %) lie in the 90 % interval")
+        found = coverage(modelled, values, table.families())
+        print(json_text({"time": "modelled", **vars(found)}) if json else "\n".join(found.lines()))
         return
     lines = cross_validate.cross_validate(modelled, values, load_chip)
     if json:

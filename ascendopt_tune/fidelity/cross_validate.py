@@ -121,22 +121,3 @@ def _fit(errors: Matrix, slopes: Matrix, weights: Matrix) -> Matrix:
 
 def _percent(errors: Matrix) -> float:
     return 100 * float(median(np.abs(np.expm1(errors))))
-
-
-def coverage(modelled: Sequence[Modelled], measured: Iterable[PublishedValue]) -> tuple[int, int]:
-    """Of how many rows the interval over plausible clocks, 5th to 95th percentile, holds the published value; of all.
-
-    ``modelled`` were run with the clocks of :func:`ascendopt_tune.nouns.clocks.plausible`.
-    """
-    by_name = {m.scenario.name: m for m in modelled}
-    inside = total = 0
-    for row in rows_of(modelled, measured):
-        one = by_name[row.scenario]
-        times = one.under_other_clocks(row.measured.metric)
-        if not row.verdict or times is None:
-            continue
-        low, high = np.percentile(times, (5, 95))
-        ends, rounding = row.measured.ends, row.measured.half_digit
-        inside += bool(low - rounding <= ends[1] and ends[0] <= high + rounding)
-        total += 1
-    return inside, total

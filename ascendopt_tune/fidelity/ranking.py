@@ -58,6 +58,16 @@ class ComparedGain:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two variants that do the same work: ``measured``, how many times faster ``fast`` was measured than ``slow``."""
+
+    metric: str
+    slow: str
+    fast: str
+    measured: float
+
+
+@dataclass(frozen=True)
 class Ranking:
     """Kendall's rank correlation ``tau`` over the ``pairs`` of a family's scenarios whose measured values differ."""
 
@@ -90,6 +100,16 @@ def _differing(times: _Times) -> Iterator[tuple[str, str]]:
         fast, slow = sorted((a, b), key=lambda name: times[name][0])
         if times[fast][0] < min(times[slow][0] * (1 - EQUAL), times[slow][0] - EQUAL_US):
             yield fast, slow
+
+
+def pairs(rows: Sequence[ComparedRow], families: Sequence[Family]) -> Iterator[Pair]:
+    """Variants whose measured values differ: all of a family that does one work, else those of a published gain."""
+    for family in families:
+        published = {frozenset((gain.slow, gain.fast)) for gain in family.gains}
+        for metric, times in _times(rows, family):
+            for fast, slow in _differing(times):
+                if family.ranked or frozenset((fast, slow)) in published:
+                    yield Pair(metric, slow, fast, times[slow][0] / times[fast][0])
 
 
 def inversions(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Inversion]:
