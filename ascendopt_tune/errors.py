@@ -51,6 +51,10 @@ class HostProgramError(AscendOptError):
     """The tiling program doesn't compile, lacks a tiling function, or refuses the case."""
 
 
+class HostProgramStuck(HostProgramError):
+    """A function of the tiling program did not end within its limit of time."""
+
+
 class KernelCompileError(AscendOptError):
     """The kernel doesn't compile; ``log`` holds the compiler's text with the user's files and lines."""
 

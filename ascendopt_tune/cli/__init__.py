@@ -91,6 +91,20 @@ class _Group(TyperGroup):
         fitting(self)
         self.commands = _Commands()
 
+    def invoke(self, context: Any) -> Any:
+        """With ``--json`` a line that can't be read and Ctrl-C where a command has no answer yet, are documents too."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            if "--json" in sys.argv:
+                failure.print_document("Interrupted", "interrupted.", "Run the command again.")
+            raise
+        except Exception as error:
+            tell = getattr(error, "format_message", None)  # of what the parser of command lines raises
+            if tell is not None and "--json" in sys.argv:
+                failure.print_document(type(error).__name__, str(tell()), "Add --help for the options.")
+            raise
+
 
 app = typer.Typer(
     name="ascendopt-tune",

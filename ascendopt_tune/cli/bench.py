@@ -141,8 +141,8 @@ def search(
         ended += 1
         r = said.run
         print(
-            f"{ended}/{plan.runs}  {r.operator} {r.size}  {r.method}, seed {r.seed}: {r.speedup:.3f}x modelled "
-            f"({r.baseline_us:.2f} -> {r.best_us:.2f} us, {len(r.trace)} evaluations)",
+            f"{ended}/{plan.runs}  {r.operator} {r.size}  {r.method}, seed {r.seed}: {r.speedup:.3f}x "
+            f"({r.baseline_us:.2f} -> {r.best_us:.2f} us modelled, {len(r.trace)} evaluations)",
             file=sys.stderr,
         )
 

@@ -14,7 +14,7 @@ from ..deploy import importing, upkeep
 from ..errors import CacheError
 from ..evaluate.evaluator import Evaluator
 from ..nouns.run_options import RunOptions
-from ..report.text import json_text, time_word
+from ..report.text import counted, json_text, time_word
 from ..settings import settings
 from ..sources.specification import specification
 from ..store import archive
@@ -114,7 +114,7 @@ def explain(
 def verify(json: options.Json = False, debug: options.Debug = False) -> None:
     """Check every file of the cache and its layers; damaged results are quarantined. Exit code 1 if there were any."""
     cache = Cache()
-    print(f"reading {cache.root} and {len(cache.layers)} layers ...", file=sys.stderr)
+    print(f"reading {cache.root} and {counted(len(cache.layers), 'layer')} ...", file=sys.stderr)
     found = list(upkeep.verify(cache))
     if json:
         print(json_text({"problems": [{"where": str(f.where), "problem": f.problem} for f in found]}))
@@ -219,7 +219,7 @@ def diff(
     for c in () if json else changes:
         summary = c.one or c.other
         assert summary is not None
-        times = [f"{s.best_us:.2f} us" if s else "missing" for s in (c.one, c.other)]
+        times = [f"{s.best_us:.2f} us {time_word(s.key.target)}" if s else "missing" for s in (c.one, c.other)]
         print(f"{summary.key.hash[:12]} {c.operator} {summary.case} on {summary.key.chip}: {' | '.join(times)}")
     if changes:
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ from ..nouns.operator import Operator
 from ..nouns.run_options import RunOptions
 from ..report.lines import print_lines
 from ..report.region import MarkedSite, elsewhere, marked_sites, marked_text
-from ..report.text import json_text
+from ..report.text import counted, json_text
 from ..search.tiling.context import Context, CubeCores, ProductShape, keys_of
 from ..search.tiling.rules import mutations
 from ..search.tiling.slice import Template, synthesize
@@ -75,7 +75,8 @@ def explain(
         print(json_text({**document, "notes": refinement.notes.splitlines()}))
         return
     console = Console(highlight=False)
-    console.print(f"{operator.name}: {len(sites)} sites in {len({m.site.path for m in sites})} files", markup=False)
+    files = len({m.site.path for m in sites})
+    console.print(f"{operator.name}: {counted(len(sites), 'site')} in {counted(files, 'file')}", markup=False)
     for path, text in sorted(marked_text(template, sites if marked else shown).items()):
         _print_program(console, path, text, whole=marked)
     console.print(_table(shown))

@@ -30,11 +30,15 @@ def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bo
         print(log, file=sys.stderr)
     paragraph(message, next_step)
     if json:
-        from ..report.text import json_text  # and with it half of the package
-
-        document = {"kind": type(error).__name__, "message": message, "next_step": next_step, "log": log}
-        print(json_text({"error": document}))
+        print_document(type(error).__name__, message, next_step, log)
     return EXIT_CODE
+
+
+def print_document(kind: str, message: str, next_step: str, log: str = "") -> None:
+    """What ``--json`` prints where a command has no answer."""
+    from ..report.text import json_text  # and with it half of the package
+
+    print(json_text({"error": {"kind": kind, "message": message, "next_step": next_step, "log": log}}))
 
 
 def tell_unbuilt(outcome: CompileFailed | Deadlock | LaunchFailed, *, debug: bool) -> int:

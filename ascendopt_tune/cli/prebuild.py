@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..build.toolkit import find
 from ..deploy.manifest import Wish, read_manifest
 from ..deploy.prebuild import CaseDone, prebuild
 from ..errors import CacheError
@@ -101,8 +102,9 @@ def _say_started(wish: Wish) -> None:
 
 def _say_done(done: CaseDone, n: int, total: int, seconds: float) -> None:
     eta = seconds / n * (total - n)
-    times = f"{done.baseline_us:.2f} -> {done.best_us:.2f} us"
-    what = f"{times}, {done.speedup_text}" if done.result != "failed" else done.reason
+    what = done.reason
+    if done.result != "failed":
+        what = _gain(done, time_word(find(done.wish.options.target).target))
     text = f"{n}/{total}  {done.result}  {done.wish.source} {done.case}  {what}  ETA {eta:.0f} s"
     print(text, file=sys.stderr, flush=True)
 
@@ -135,7 +137,12 @@ def _print(output: Path, bundle: Bundle, done: list[CaseDone]) -> None:
 def _times(done: CaseDone, bundle: Bundle) -> str:
     if done.result == "failed":
         return ""
-    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {_word(bundle)}, {done.speedup_text}"
+    return _gain(done, _word(bundle))
+
+
+def _gain(done: CaseDone, word: str) -> str:
+    """``word`` is what its times have to be called."""
+    return f"{done.baseline_us:.2f} -> {done.best_us:.2f} us {word}, {done.speedup_text}"
 
 
 def _word(bundle: Bundle) -> str:

@@ -20,7 +20,15 @@ from ..evaluate.screen import open_evaluator
 from ..nouns.chip import WARM, load_chip
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed
 from ..nouns.run_options import RunOptions
-from ..report.text import ITSELF_ONLY, failure_text, json_text, print_case, print_profile, profile_table
+from ..report.text import (
+    ITSELF_ONLY,
+    failure_text,
+    json_text,
+    print_case,
+    print_profile,
+    profile_table,
+    skipped_lines,
+)
 from ..report.trace import SavedTrace, save_trace
 from ..sources import arguments
 from . import failure, options
@@ -184,8 +192,8 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
     for text in gate.unwritten_notes:
         print(text)
-    for text in gate.skipped:
-        print(f"not part of the checks, because the operator as written fails it: {text}")
+    for text in skipped_lines(gate.skipped, failed=not isinstance(result.outcome, Timed)):
+        print(text)
     if outputs is not None and result.outputs:
         print(f"results: {outputs}")
 

@@ -23,13 +23,21 @@ from ..files import write_whole
 from ..nouns.operator import Operator
 from ..nouns.run_options import CASE, RunOptions
 from ..report.html import write_run
+from ..report.lines import print_lines
 from ..report.run_record import run_document
 from ..report.story import write_story
-from ..report.text import json_text, print_tuned, print_tuned_together, time_word, together_json
+from ..report.text import (
+    json_text,
+    print_tuned,
+    print_tuned_together,
+    shorter_search,
+    time_word,
+    together_json,
+)
 from ..report.timeline import first_cores
 from ..sources import arguments
 from ..tuner import TuneRecord, tune_cases
-from . import options
+from . import failure, options
 from .flags import grouped
 from .progress import Display
 from .subject import CommandSubject, find_operator, make_subject, make_subjects
@@ -51,6 +59,7 @@ ascendopt-tune tune --kernel k.cpp --entry my_kernel --block-dim 8 --input x=flo
 Ctrl-C ends the search, checks the best pair found so far and keeps it; a second Ctrl-C ends at once. Every trial is on
 disk as soon as it ended: the same command goes on where a killed one was.
 """
+_GOES_ON = "The same command goes on there."
 _INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 
 
@@ -127,10 +136,10 @@ def tune(
                 with contextlib.suppress(KeyboardInterrupt):  # the result is kept: the page goes without them
                     timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
-        print(
-            "interrupted; the cache is unchanged, and trials that ended are on disk. The same command goes on there.",
-            file=sys.stderr,
-        )
+        what = "interrupted; the cache is unchanged, and trials that ended are on disk."
+        print(f"{what} {_GOES_ON}", file=sys.stderr)
+        if json:
+            failure.print_document("Interrupted", what, _GOES_ON)
         raise typer.Exit(_INTERRUPTED) from None
     result = results[0]
     if cases is not None:
@@ -147,6 +156,8 @@ def tune(
         print_tuned_together(Console(highlight=False), operator, results, weights)
     else:
         print_tuned(Console(highlight=False), operator, result)
+        if (note := shorter_search(result, run.budget)) is not None:
+            print_lines(Console(highlight=False), note)
     for what, file in (("results", flags.outputs), ("JSON record", record), ("HTML report", report), ("story", story)):
         if file is not None:
             print(f"{what}: {file}")

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import CaseError, OperatorError
+from ..errors import CaseError, OperatorError, did_you_mean
 from ..files import MALFORMED, parse_json, read_plain, read_toml
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
@@ -193,7 +193,7 @@ def _source(path: Path, text: str) -> str:
     folder = (path.parent / text).resolve()
     if not folder.is_dir():
         raise OperatorError(
-            f"{path}: there is no operator {text!r}.",
+            f"{path}: there is no operator {text!r}.{did_you_mean(name, operator_names())}",
             f"Name a folder relative to the file, or one of the registry: {', '.join(operator_names())}.",
         )
     return str(folder)
@@ -204,7 +204,10 @@ def _known(path: Path, where: str, table: object, keys: Mapping[str, type]) -> N
         raise OperatorError(f"{path}: {where}{table!r} is no table.", f"Its keys: {', '.join(sorted(keys))}.")
     for name, value in table.items():
         if name not in keys:
-            raise OperatorError(f"{path}: {where}unknown key {name!r}.", f"Known keys: {', '.join(sorted(keys))}.")
+            near = did_you_mean(name, keys)
+            raise OperatorError(
+                f"{path}: {where}unknown key {name!r}.{near}", f"Known keys: {', '.join(sorted(keys))}."
+            )
         if not isinstance(value, keys[name]):
             kind = {list: "a list", dict: "a table", str: "text", int: "a whole number"}[keys[name]]
             raise OperatorError(f"{path}: {where}{name} = {value!r} is not {kind}.", "Correct it there.")

@@ -156,7 +156,7 @@ def _of_both(profile: Profile, chip: Chip) -> Diagnosis:
 
 def _shares(profile: Profile) -> str:
     core = working(profile)
-    parts = (f"{_PIPES[pipe]} is busy {_percent(_time(profile, pipe) / core)}" for pipe in profile.pipes)
+    parts = (f"{_PIPES[pipe]} is busy {_percent(busy(profile, pipe) / core)}" for pipe in profile.pipes)
     return f"of {core:.1f} us that a core works, " + ", ".join(parts)
 
 
@@ -171,7 +171,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _time(profile: Profile, pipe: str) -> float:
+def busy(profile: Profile, pipe: str) -> float:
     """Microseconds a pipe was busy while its core worked.
 
     A profile counts a core's start as well: to MTE2 while the tiling data come, to the scalar unit otherwise.
@@ -261,8 +261,8 @@ def more_cores(profile: Profile, chip: Chip) -> tuple[int, float]:
 
 def _on_one_core(profile: Profile, chip: Chip) -> Iterator[Finding]:
     core = working(profile)
-    pipe = max(profile.pipes, key=lambda p: _time(profile, p))
-    share = _time(profile, pipe) / core
+    pipe = max(profile.pipes, key=lambda p: busy(profile, p))
+    share = busy(profile, pipe) / core
     barriers = profile.counters.get("stall_vec_on_vec_us", 0.0) / core
     if pipe == "vec" and barriers > _PART:
         yield Finding(
@@ -361,7 +361,7 @@ def _copies(profile: Profile, chip: Chip, pipe: str, share: float) -> Finding:
             "Copy larger tiles in fewer instructions, use more cores, or keep data in UB between steps",
         )
     mean = moved / count
-    rate = moved / max(_time(profile, pipe), 1e-9) / cores_used(profile, chip) / 1e3
+    rate = moved / max(busy(profile, pipe), 1e-9) / cores_used(profile, chip) / 1e3
     head = (
         f"{_PIPES[pipe]} is busy {_percent(share)} of the time with {count:.0f} copies of {mean:.0f} bytes in the mean"
     )
@@ -437,7 +437,7 @@ def _waiting(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
 def _taking_turns(profile: Profile, busiest: str, share: float) -> Iterator[Finding]:
     """Nobody told who waits; but pipes that fill the time one after another can't work beside each other."""
     pipes = ("mte2", "vec", "mte3")
-    together = sum(_time(profile, pipe) for pipe in pipes) / working(profile)
+    together = sum(busy(profile, pipe) for pipe in pipes) / working(profile)
     if _IN_TURN[0] < together < _IN_TURN[1]:
         yield Finding(
             "no overlap",

@@ -139,7 +139,8 @@ class Gate:
             CaseError: the case doesn't fit the operator.
         """
         trials = self.trials()
-        result = self._evaluator.evaluate(replace(self._request(pair, trials, keep=True), trace=trace))
+        request = replace(self._request(pair, trials, keep=True), trace=trace)
+        result = self._stuck(pair) or self._evaluator.evaluate(request)
         self._learn(pair, result)
         result = self._beyond(pair, result, self._evaluator)
         names = [p.name for p in self.signature.outputs] if self.signature is not None else []
@@ -164,11 +165,18 @@ class Gate:
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
         trials = self.trials()
-        numbers = list(pairs)
+        numbers = [n for n in pairs if self._stuck(pairs[n]) is None]
+        for n, pair in pairs.items():
+            if (stuck := self._stuck(pair)) is not None:
+                yield n, Checked(stuck, {})
         requests = [self._request(pairs[n], trials) for n in numbers]
         for position, result in self._evaluator.evaluate_many(requests):
             self._learn(pairs[numbers[position]], result)
             yield numbers[position], Checked(result, {})
+
+    def _stuck(self, pair: Pair) -> EvaluationResult | None:
+        """What became of the baseline, where it was asked for the trials and didn't end."""
+        return self._made().stuck if pair.hash == self.operator.baseline.hash else None
 
     def _learn(self, pair: Pair, result: EvaluationResult) -> None:
         """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AscendOptError, CaseError, OperatorError
+from ..errors import AscendOptError, CaseError, HostProgramStuck, OperatorError
 from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator, Signature
-from ..nouns.outcome import CompileFailed, Outcome, Timed
+from ..nouns.outcome import CompileFailed, Outcome, Timed, TimedOut
 from ..sources.arguments import Array, dtype_name
 from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, untouched, wrong_elements
@@ -46,7 +46,8 @@ class Trials:
     """``skipped``: why a trial is not among them. ``habits``: the baseline's; None where it doesn't run.
 
     ``steps``: lengths at whose multiples their outliers are. ``unwritten``: outputs that the baseline, where it is the
-    specification, leaves as they were in every trial: how many elements, and of how many.
+    specification, leaves as they were in every trial: how many elements, and of how many. ``stuck``: what became of
+    the baseline where it doesn't end on the first, plain inputs: nobody waits for it on others.
     """
 
     trials: tuple[GateTrial, ...]
@@ -54,6 +55,7 @@ class Trials:
     habits: Habits | None = None
     steps: tuple[int, ...] = ()
     unwritten: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    stuck: EvaluationResult | None = None
 
 
 def check_memory(size: int) -> None:
@@ -152,7 +154,10 @@ class TrialMaker:
             OperatorError: the reference fails.
             HostProgramError: the baseline's tiling function refuses the case.
         """
-        steps = (*steps, *self._steps(ask))
+        try:
+            steps = (*steps, *self._steps(ask))
+        except HostProgramStuck as error:
+            return Trials(self.inputs(1), stuck=EvaluationResult(TimedOut(error.message)))
         bare = self.inputs(steps=steps)
         formulas: list[Formula | None] = [None] * len(bare)
         skipped: list[str] = []
@@ -165,7 +170,11 @@ class TrialMaker:
                 raise
             bare = tuple(t for t, f in zip(bare, formulas, strict=True) if f is not None)
             formulas = [f for f in formulas if f is not None]
+        if not bare:
+            return Trials((), tuple(skipped))
         ran = self._run(ask, bare)
+        if isinstance(ran[0].outcome, TimedOut) and bare[0].distribution in PLAIN:
+            return Trials(bare[:1], tuple(skipped), stuck=ran[0])
         made: list[GateTrial] = []
         habits: Habits | None = None
         for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
@@ -206,6 +215,8 @@ class TrialMaker:
             return ()
         try:
             tiling = self.evaluator.tile(ask(self.inputs(1)))
+        except HostProgramStuck:
+            raise
         except AscendOptError:
             return ()
         return steps_of(tiling.data, tiling.block_dim)
@@ -236,6 +247,11 @@ class TrialMaker:
             return [replace(together, outputs=(o,)) for o in together.outputs[:-1]]
         if isinstance(together.outcome, CompileFailed):
             return [together] * len(trials)  # whatever the inputs
+        if isinstance(together.outcome, TimedOut) and trials[0].distribution in PLAIN:
+            # All together may take long; who doesn't end on the first inputs alone would take the limit on each.
+            first = self.evaluator.evaluate(ask([trials[0], again]))
+            if isinstance(first.outcome, TimedOut):
+                return [first] * len(trials)
         found = dict(self.evaluator.evaluate_many([ask([t, again] if t is trials[0] else [t]) for t in trials]))
         return [found[i] for i in range(len(trials))]
 

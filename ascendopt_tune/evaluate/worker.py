@@ -22,7 +22,7 @@ from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
 from ..device.launch import Arrays, same_bytes
-from ..errors import CaseError, HostProgramError, KernelCompileError
+from ..errors import CaseError, HostProgramError, HostProgramStuck, KernelCompileError
 from ..nouns.case import Argument, AttrValue, flatten
 from ..nouns.chip import kept_folder, load_chip
 from ..nouns.operator import Operator, Pair, Signature
@@ -380,7 +380,8 @@ class Worker:
     def _ask(self, task: Callable[[], T], what: str, program: HostProgram, trials: Sequence[GateTrial] = ()) -> T:
         answer = run_confined(task, self._host_confinement(program, trials), what)
         if isinstance(answer, Stopped):
-            raise HostProgramError(f"{answer.reason}", "The host program has to be repaired first.")
+            kind = HostProgramStuck if answer.kind == "timeout" else HostProgramError
+            raise kind(answer.reason, "The host program has to be repaired first.")
         value: T = answer
         return value
 

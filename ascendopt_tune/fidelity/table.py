@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import CaseError
+from ..errors import CaseError, did_you_mean
 from ..nouns.chip import STATES, WARM
 from .measured import CHIPS_2201, PublishedValue
 
@@ -186,7 +186,10 @@ def chosen(names: Sequence[str], slow: bool = False, cold: bool = False) -> tupl
     for name in names:
         if not any(_called(s, name) for s in asked):
             known = ", ".join(dict.fromkeys(s.family for s in asked))
-            raise CaseError(f"no scenario is called {name!r}.", f"Give a family ({known}), or one of its scenarios.")
+            near = did_you_mean(name, dict.fromkeys(n for s in asked for n in (s.family, s.name)))
+            raise CaseError(
+                f"no scenario is called {name!r}.{near}", f"Give a family ({known}), or one of its scenarios."
+            )
     return tuple(s for s in asked if any(_called(s, name) for name in names))
 
 

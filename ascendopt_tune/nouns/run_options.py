@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from ..errors import CaseError, SettingsError
+from ..errors import CaseError, SettingsError, did_you_mean
 from ..settings import PROPOSERS, TARGETS, Variable, settings, variable
 
 
@@ -157,7 +157,8 @@ def check_option(name: str, value: object) -> None:
     if fits and isinstance(value, (int, float)) and low is not None:
         fits = low <= value <= (high if high is not None else float("inf"))
     if not fits:
-        raise CaseError(f"{name} = {value!r} is no value for this option of a run.", f"Give {_what_fits(name)}.")
+        near = did_you_mean(value, map(str, declared.choices or ())) if isinstance(value, str) else ""
+        raise CaseError(f"{name} = {value!r} is no value for this option of a run.{near}", f"Give {_what_fits(name)}.")
 
 
 @cache

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..evaluate.bound import bound_text
 from ..evaluate.cores import cores_there, cores_used, waves_note
-from ..evaluate.diagnosis import bandwidths, diagnose, stalls, working
+from ..evaluate.diagnosis import bandwidths, busy, diagnose, stalls, working
 from ..nouns.case import Case
 from ..nouns.chip import Chip, load_chip
 from ..nouns.operator import Operator
@@ -49,6 +49,11 @@ _WHOLE = ("task_duration_us", "aiv_time_us", "aic_time_us")
 def time_word(target: str) -> str:
     """How times of this target must be called wherever a person reads them."""
     return "modelled" if target == "virtual" else "measured"
+
+
+def counted(n: int, what: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -130,13 +135,14 @@ def _pipe_table(title: str, profile: Profile, chip: Chip) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
     titles = _titles([profile.kind])
-    rows = [(f"{title} busy", getattr(profile, field)) for field, title in titles.items() if field not in _WHOLE]
+    pipes = [(title, field[4:-8]) for field, title in titles.items() if field not in _WHOLE]
+    rows = [(f"{title} busy", busy(profile, pipe)) for title, pipe in pipes]
     rows += [(f"waiting: {name}", us) for name, us in stalls(profile)[:_LONGEST]]
     if conflicts := profile.counters.get("bank_conflict_cycles", 0.0):
         per_core = conflicts / float(chip.values["core.clock_mhz"]) / cores_used(profile, chip)
         rows.append(("in vector: UB bank conflicts", per_core))
     if start := profile.counters.get("core_start_us"):
-        table.add_row("start of a core", f"{start:.2f}", "before")
+        table.add_row("start of a core", f"{start:.2f}", "before; not counted below")
     for name, us in rows:
         table.add_row(name, f"{us:.2f}", f"{100 * us / working(profile):.0f} %")
     return table
@@ -188,6 +194,14 @@ def print_tuned(console: Console, operator: Operator, record: TuneRecord) -> Non
     else:
         lines.append(f"stored in the cache ({key.hash[:12]}) after {record.seconds:.0f} s")
     print_lines(console, "\n".join(lines))
+
+
+def shorter_search(record: TuneRecord, budget: int) -> str | None:
+    """What is said where the cache's answer comes from a search with a smaller budget than the one asked for."""
+    made = record.entry.provenance
+    if not record.cached or made.ended != "budget" or made.budget >= budget:
+        return None
+    return f"its search had {made.budget} evaluations, and {budget} are asked for now: --retune searches with them"
 
 
 def waves_notes(record: TuneRecord) -> list[str]:
@@ -257,6 +271,27 @@ def _asked(llm: Mapping[str, Any]) -> list[str]:
     if failed:
         text += f"; requests that failed: {failed}"
     return [text, *([f"it was given up: {llm['given_up']}"] if llm["given_up"] else [])]
+
+
+def skipped_lines(skipped: Sequence[str], *, failed: bool) -> list[str]:
+    """What is said of trials that are no part of the checks: ``lines inputs, seed 1: why``, as the gate names them.
+
+    A line for each reason, with the inputs that it was met on. Behind a failure (``failed``) its like on other inputs
+    would only hide it: one line counts them. ``--json`` has every text either way.
+    """
+    met: dict[str, list[str]] = {}
+    for text in skipped:
+        trial, _, reason = text.partition(": ")
+        met.setdefault(reason.partition(" [trial ")[0], []).append(trial.partition(" inputs")[0])
+    if failed:
+        kinds = list(dict.fromkeys(kind for some in met.values() for kind in some))
+        more = f"it fails on other inputs, too ({', '.join(kinds)}); --json has each reason"
+        return [more] if kinds else []
+    return [
+        f"not part of the checks, because the operator as written fails it: {', '.join(dict.fromkeys(kinds))} inputs: "
+        f"{reason}"
+        for reason, kinds in met.items()
+    ]
 
 
 def failure_text(outcome: Failure) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..errors import CaseError
+from ..errors import CaseError, did_you_mean
 from ..files import parse_json, replacing
 from ..nouns.case import DTYPES, Argument, AttrValue, Case, TensorSpec
 from ..nouns.operator import AttrDef, Operator, ParamDef, Signature
@@ -91,8 +91,13 @@ def parse_attr(text: str, signature: Signature | None) -> tuple[str, AttrValue]:
     for attr in signature.attrs:
         if attr.name == name:
             return name, _typed(attr, value.strip())
-    known = ", ".join(a.name for a in signature.attrs) or "none"
-    raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
+    raise _no_attribute(signature, name)
+
+
+def _no_attribute(signature: Signature, name: str) -> CaseError:
+    known = [a.name for a in signature.attrs]
+    text = f"{signature.op_type} has no attribute {name!r}.{did_you_mean(name, known)}"
+    return CaseError(text, f"Its attributes: {', '.join(known) or 'none'}.")
 
 
 def parse_attrs(texts: Iterable[str], signature: Signature | None) -> dict[str, AttrValue]:
@@ -241,7 +246,8 @@ def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what:
     known = {p.name: p for p in params}
     for name in tensors:
         if name.partition(".")[0] not in known:
-            raise CaseError(f"{op_type} has no {what} {name!r}.", f"Its {what}s: {', '.join(known) or 'none'}.")
+            near = did_you_mean(name, known)
+            raise CaseError(f"{op_type} has no {what} {name!r}.{near}", f"Its {what}s: {', '.join(known) or 'none'}.")
     out: list[Argument] = []
     for p in params:
         listed = {int(n.partition(".")[2]): t for n, t in tensors.items() if n.startswith(f"{p.name}.")}
@@ -292,8 +298,7 @@ def build_case(
             raise CaseError(f"{signature.op_type} needs the attribute {attr.name}.", f"Give --attr {attr.name}=VALUE.")
     for name in attrs:
         if name not in values:
-            known = ", ".join(a.name for a in signature.attrs) or "none"
-            raise CaseError(f"{signature.op_type} has no attribute {name!r}.", f"Its attributes: {known}.")
+            raise _no_attribute(signature, name)
     attr_items = tuple(sorted(values.items()))
     out_args = collect(signature.outputs, outputs, "output", signature.op_type)
     by_name = dict(zip((p.name for p in signature.inputs), in_args, strict=True))

@@ -103,7 +103,7 @@ def read_settings(file: Path) -> Mapping[str, Any]:
     unknown = sorted(set(settings) - set(_KEYS))
     if unknown:
         raise OperatorError(
-            f"{file} has the unknown key {unknown[0]!r}.",
+            f"{file} has the unknown key {unknown[0]!r}.{did_you_mean(unknown[0], _KEYS)}",
             f"Known keys: {', '.join(sorted(_KEYS))} (docs/operators.md).",
         )
     for name, value in settings.items():
