@@ -22,6 +22,7 @@ from ..errors import CaseError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
+from .together import take_turns
 
 #: Values at which results lie on halves, exactly: the largest inputs are multiples of a half, the others powers of two.
 HALVES = "halves"
@@ -108,6 +109,8 @@ def make_inputs(
         steps: lengths (in elements) at whose multiples outliers are put: of tiles, rows, cores' shares.
     """
     main, largest = _main(case, distribution, seed), _main(case, HALVES, seed)
+    group = _in_turn(case, names, settings) if distribution in ("lines", "columns") else []
+    main |= set(group)
     shapes = {n: a for n, a in zip(names, case.inputs, strict=True) if isinstance(a, TensorSpec)}
     domains = settings.get("domain", {})
     out: list[Arrays] = []
@@ -120,24 +123,61 @@ def make_inputs(
         elif given is not None and isinstance(argument, TensorSpec):
             out.append(_given(name, given, argument))
         else:
-            chosen = distribution if i in main else "normal"
-            if chosen == "beyond":
-                chosen = "beyond" if "index" in domains.get(name, {}) else "normal"
+            chosen = _chosen(name, distribution, i in main, i in largest, domains, domain)
             make = _whole if domains.get(name, {}).get("whole") else _tensor
             number = None
             if isinstance(argument, TensorSpec) and _lone(argument, case):
                 number = _number(distribution, seed, argument)
-            if distribution == HALVES and i not in largest:
-                chosen = "powers"
-            if distribution == "positive" and i not in main and None not in domain and "index" not in domains[name]:
-                chosen = "most"
             one = functools.partial(make, domain=domain, distribution=chosen, steps=steps, number=number)
             if isinstance(argument, TensorSpec):
                 out.append(one(argument, rng=np.random.default_rng(streams)))
             else:
                 rngs = [np.random.default_rng(s) for s in streams.spawn(len(argument))]
                 out.append(tuple(one(t, rng=r) for t, r in zip(argument, rngs, strict=True)))
+    if group:
+        plain = make_inputs(case, names, settings, PLAIN[0], seed, steps)
+        alike = len({(_dtype(case.inputs[i]), str(domains.get(names[i]))) for i in group}) == 1
+        anything = not any(names[i] in domains for i in group)
+        patterned, random = ([np.asarray(arrays[i]) for i in group] for arrays in (out, plain))
+        turns = take_turns(patterned, random, distribution == "columns", alike, anything, seed)
+        for i, array in zip(group, turns, strict=True):
+            out[i] = array
     return tuple(out)
+
+
+def _chosen(
+    name: str,
+    distribution: str,
+    main: bool,
+    largest: bool,
+    domains: Mapping[str, Any],
+    bounds: tuple[float | None, float | None],
+) -> str:
+    """What one input has in a trial; ``main``: the pattern is for it."""
+    index = "index" in domains.get(name, {})
+    if distribution == HALVES and not largest:
+        return "powers"
+    if distribution == "lines" and index:
+        return "levels"  # runs of neighbours
+    if distribution == "positive" and not main and None not in bounds and not index:
+        return "most"
+    if distribution == "beyond":
+        return distribution if main and index else "normal"
+    return distribution if main else "normal"
+
+
+def _in_turn(case: Case, names: Sequence[str], settings: Mapping[str, Any]) -> list[int]:
+    """The largest inputs, where several of one shape may have a pattern, each in lines of its own (together.py)."""
+    given = {n for n, d in settings.get("domain", {}).items() if "values" in d or "index" in d}
+    sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
+    largest = [(i, case.inputs[i]) for i, n in sizes.items() if n and n == max(sizes.values())]
+    found = [(i, a) for i, a in largest if isinstance(a, TensorSpec) and names[i] not in given]
+    several = len(found) > 1 and len(found) == len(largest) and len({a.shape for _, a in found}) == 1
+    return [i for i, a in found if a.shape] if several else []
+
+
+def _dtype(argument: Argument) -> str | None:
+    return argument.dtype if isinstance(argument, TensorSpec) else None
 
 
 def _main(case: Case, distribution: str, seed: int) -> set[int]:
@@ -232,14 +272,20 @@ def _tensor(
     return values.astype(dtype)
 
 
+# Of whole numbers of 8 and of 4 bits the largest: who scales a line to them scales it by 1, and halves stay halves.
+_TOPS = (99.5, 127.0, 7.0)
+
+
 def _halves(shape: tuple[int, ...], distribution: str, rng: np.random.Generator) -> Array:
-    """Multiples of a half, the largest of every line 99.5; or powers of two."""
+    """Multiples of a half, the largest of every line one of ``_TOPS``; or powers of two."""
     if distribution == "powers":
         return np.exp2(rng.integers(-1, 2, shape))
-    values = np.asarray(rng.integers(-198, 199, shape) / 2)
-    if values.ndim and values.shape[-1] >= 4:
-        values[..., -2] = rng.choice((-99.5, 99.5), values.shape[:-1])
-    return values
+    if not shape or shape[-1] < 4:
+        return np.asarray(rng.integers(-198, 199, shape) / 2)
+    top = rng.choice(_TOPS, (*shape[:-1], 1))
+    values = np.rint((rng.random(shape) * 4 - 2) * top) / 2
+    values[..., -2] = (top * rng.choice((-1.0, 1.0), top.shape))[..., 0]
+    return np.asarray(values)
 
 
 def _whole(spec: TensorSpec, **how: Any) -> Array:

@@ -26,6 +26,8 @@ LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0
 
 # Of lines: half have a lone outlier, the others one of these.
 _LINES = (*PATTERNS[1:], "zeros", "large", "normal")
+_RUNS = 1 << 14  # elements of runs that are made; longer ones repeat
+_MANY_LINES, _JOINED = 32, ("sparse", "sparse", "levels", "ascending", "tiny", "equal")
 _OFFSET = {"float16": 9.0, "bfloat16": 10.0}  # binary magnitude of offsets and outliers at most; others: 12
 _FLOAT = {"float16": (65504.0, 2.0**-14, 2.0**-24), "bfloat16": (3.3895313892515355e38, 2.0**-126, 2.0**-133)}
 _FLOAT32 = (3.4028234663852886e38, 2.0**-126, 2.0**-149)  # largest, smallest normal, smallest
@@ -60,7 +62,22 @@ def pattern(
     for kind in dict.fromkeys(kinds):
         chosen = np.flatnonzero(kinds == kind)
         out[chosen] = make(kind, len(chosen), length, steps, rng)
+    for begin, end, kind in _joined_lines(rows, rng):
+        out[begin:end] = make(kind, 1, (end - begin) * length, steps, rng).reshape(-1, length)
     return out.reshape(shape)
+
+
+def _joined_lines(rows: int, rng: np.random.Generator) -> list[tuple[int, int, str]]:
+    """Of many lines a quarter, in parts that have one pattern as if they were one line: (begin, end, pattern).
+
+    A tile holds several short lines; only so one sees all of a tile zero but for a few elements.
+    """
+    if rows < _MANY_LINES:
+        return []
+    step = rows // _MANY_LINES
+    places = rng.permutation(_MANY_LINES)[: _MANY_LINES // 4]
+    kinds = rng.choice(_JOINED, len(places))
+    return [(int(p) * step, int(p + 1) * step, str(k)) for p, k in zip(places, kinds, strict=True)]
 
 
 def _line_kinds(rows: int, rng: np.random.Generator) -> list[str]:
@@ -98,7 +115,7 @@ class _Floats:
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.top = _OFFSET.get(dtype, 12.0)
-        self.most, self.least = (13.0, -24.0) if dtype == "float16" else (40.0, -60.0)
+        self.most, self.least = (13.0, -24.0) if dtype == "float16" else (40.0, -110.0)
 
     def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
         shape = (rows, length)
@@ -129,7 +146,9 @@ class _Floats:
             some = rng.choice((1.0, 1.25, 1.5, 1.75), (rows, 1)) * np.exp2(rng.integers(-8, int(self.top), (rows, 1)))
             return np.broadcast_to(sign * some, shape).copy()
         if name == "tiny":
-            return np.asarray(normal * np.where(extreme, scale(self.least, -24), scale(-24, -4)))
+            least = extreme | (rng.random((rows, 1)) < 0.25)
+            lowest = np.where(rng.random((rows, 1)) < 0.5, scale(self.least, -24), scale(self.least, self.least + 8))
+            return np.asarray(normal * np.where(least, lowest, scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
         if name == "ones":  # the same, of a gain that looks like none
@@ -199,9 +218,47 @@ class _Integers:
             values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
         elif name in ("edges", "large"):
             values = np.where(rng.integers(0, 2, shape, bool), self.least, self.most)
+        elif name == "levels":
+            part = min(length, _RUNS)
+            some = np.stack([self._runs(part, steps, rng) for _ in range(min(rows, _RUNS // part))])
+            values = np.ascontiguousarray(np.resize(np.resize(some, (rows, part)).T, (length, rows)).T)
         elif name in ("zeros", "tiny"):
             values = np.full(shape, min(max(0, self.least), self.most))
         return np.asarray(values)
+
+    def _runs(self, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
+        """A line of numbers that follow each other in parts: some as they are, others with something else between.
+
+        Who looks at the ends of a part, or at every other step, takes it for a run, or for one number. Up to the middle
+        parts are as long as a tile may be and begin where tiles do, behind it they have any length.
+        """
+        values = np.empty(length, np.int64)
+        own = [s for s in steps if 1 < s <= max(2, length // 8)]
+        regular = int(rng.choice(own)) if own else int(2 ** rng.integers(1, 6))
+        begin = 0
+        while begin < length:
+            size = min(regular if begin < length // 2 else int(2 ** rng.integers(1, 8)), length - begin)
+            values[begin : begin + size] = self._run(size, int(rng.integers(0, 7)), rng)
+            begin += size
+        return values
+
+    def _run(self, size: int, how: int, rng: np.random.Generator) -> Array:
+        span = self.high - self.low + 1
+        part = int(rng.integers(0, max(span - size, 0) + 1)) + np.arange(size) % span
+        inner, few = part[1:-1], rng.random(size) < 0.125
+        if how == 1:
+            inner[:] = rng.permutation(inner)
+        elif how == 2:
+            inner[:] = inner[::-1]
+        elif how == 3:  # pairs that follow each other, in another order
+            pairs = part[: size // 2 * 2].reshape(-1, 2)
+            pairs[:] = rng.permutation(pairs)
+        elif how == 4:  # all but a few
+            inner[:] = np.where(few[1:-1], rng.integers(0, span, inner.size), inner)
+        elif how >= 5:  # one number, or all but a few
+            part = np.where(few & (how == 6), rng.integers(0, span, size), part[0])
+            part[-1] = part[0]
+        return part + self.low
 
 
 def _range(dtype: str) -> tuple[int, int]:

@@ -175,6 +175,7 @@ class TrialMaker:
         ran = self._run(ask, bare)
         if isinstance(ran[0].outcome, TimedOut) and bare[0].distribution in PLAIN:
             return Trials(bare[:1], tuple(skipped), stuck=ran[0])
+        alone = self._alone(ask, bare, formulas, ran)
         made: list[GateTrial] = []
         habits: Habits | None = None
         for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
@@ -188,7 +189,7 @@ class TrialMaker:
                 continue
             habits = joined(habits, result.habits)
             if found is None:
-                made.append(self._as_the_baseline(trial, result.outputs[0], i))
+                made.append(self._as_the_baseline(trial, result.outputs[0], i, trial.seed in alone))
                 continue
             one, drifts, why = self._held(trial, found, result.outputs[0], i)
             habits = joined(habits, Habits(drift=drifts))
@@ -255,11 +256,66 @@ class TrialMaker:
         found = dict(self.evaluator.evaluate_many([ask([t, again] if t is trials[0] else [t]) for t in trials]))
         return [found[i] for i in range(len(trials))]
 
-    def _as_the_baseline(self, trial: GateTrial, outputs: tuple[ArrayArgument, ...], number: int) -> GateTrial:
-        """The baseline is the specification: what it computes is what is expected, where it is finite."""
+    def _alone(
+        self,
+        ask: Ask,
+        trials: Sequence[GateTrial],
+        formulas: Sequence[Formula | None],
+        ran: Sequence[EvaluationResult],
+    ) -> set[int]:
+        """Seeds of trials in which results that are not finite say nothing of others in their line.
+
+        There the baseline gives the others bit for bit when the inputs behind such results are 1: what went beyond the
+        dtype stayed where it was. Asked once, of a trial that has both.
+        """
+        if self.operator.settings.get("specials"):
+            return set()
+        changed: dict[int, tuple[GateTrial, Array, Array]] = {}
+        for i, (trial, found, result) in enumerate(zip(trials, formulas, ran, strict=True)):
+            if found is None and trial.distribution not in PLAIN and isinstance(result.outcome, Timed):
+                one = self._without_the_infinite(trial, result.outputs[0], i)
+                if one is not None:
+                    changed[trial.seed] = one
+        if not changed:
+            return set()
+        again = self._run(ask, [t for t, _, _ in changed.values()])
+        found_alone = set()
+        for (seed, (_, got, finite)), result in zip(changed.items(), again, strict=True):
+            if isinstance(result.outcome, Timed):
+                (other,) = map(load_arrays, result.outputs[0])
+                if isinstance(other, np.ndarray) and np.array_equal(got[finite], other[finite]):
+                    found_alone.add(seed)
+        return found_alone
+
+    def _without_the_infinite(
+        self, trial: GateTrial, outputs: tuple[ArrayArgument, ...], number: int
+    ) -> tuple[GateTrial, Array, Array] | None:
+        """The trial with 1 where a result is not finite, the results, and where they are; None where that is nowhere,
+        everywhere, or not to be told: several outputs, no input of the output's shape."""
+        arrays = [load_arrays(a) for a in outputs]
+        if len(arrays) != 1 or not isinstance(arrays[0], np.ndarray) or arrays[0].dtype.kind in "iub":
+            return None
+        with np.errstate(invalid="ignore"):
+            finite = np.isfinite(arrays[0].astype(np.complex128))
+        made, changed = [], False
+        for one in (load_arrays(a) for a in trial.inputs):
+            beside = isinstance(one, np.ndarray) and one.shape == finite.shape and one.dtype.kind not in "iub"
+            made.append(np.where(finite, one, one.dtype.type(1)) if beside and isinstance(one, np.ndarray) else one)
+            changed = changed or beside
+        if finite.all() or not finite.any() or not changed:
+            return None
+        return replace(trial, inputs=self._save(made, f"alone-{number}")), arrays[0], finite
+
+    def _as_the_baseline(
+        self, trial: GateTrial, outputs: tuple[ArrayArgument, ...], number: int, alone: bool
+    ) -> GateTrial:
+        """The baseline is the specification: what it computes is what is expected, where it is finite.
+
+        ``alone``: what is not finite says nothing of others in its line.
+        """
         if trial.distribution in PLAIN or self.operator.settings.get("specials"):
             return replace(trial, expected=outputs)
-        leeways = [_map(_finite_lines, load_arrays(a)) for a in outputs]
+        leeways = [_map(_infinite if alone else _finite_lines, load_arrays(a)) for a in outputs]
         return replace(trial, expected=outputs, leeway=self._save(leeways, f"leeway-{number}"))
 
     def _held(
@@ -338,11 +394,16 @@ class TrialMaker:
 
 def _finite_lines(expected: Array) -> Array:
     """Leeway without a formula: none, and all in a line whose results are beyond what the dtype holds."""
+    leeway = _infinite(expected)
+    if leeway.ndim and leeway.shape[-1] > 1:
+        leeway = np.broadcast_to(leeway.max(-1, keepdims=True), leeway.shape)
+    return leeway
+
+
+def _infinite(expected: Array) -> Array:
+    """The same, and all where a result is beyond what the dtype holds."""
     with np.errstate(invalid="ignore"):
-        finite = np.isfinite(expected.astype(np.complex128))
-    if finite.ndim and finite.shape[-1] > 1:
-        finite = np.broadcast_to(finite.all(-1, keepdims=True), finite.shape)
-    return np.where(finite, np.float32(0), np.float32(np.inf))
+        return np.where(np.isfinite(expected.astype(np.complex128)), np.float32(0), np.float32(np.inf))
 
 
 def _map(function: Callable[[Array], Array], arrays: Any) -> Any:

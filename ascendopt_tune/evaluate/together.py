@@ -1,0 +1,72 @@
+"""Inputs of one shape that take turns: which of them has a pattern changes from block of lines to block of lines.
+
+One launch so tries a pattern in each of them, beside random numbers in the others, because two patterns would hide each
+other. In blocks of their own they are alike but for a few elements, or one is the other's negative: who compares a
+sample of two inputs takes them for equal there, or for cancelling. And in blocks of their own one of them is 1 or 0 but
+for a few elements: who looks at a sample of it takes a product for the other factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..sources.arguments import Array
+
+_ROUNDS = 4  # blocks of lines that an input has in one trial, where there are as many lines
+
+
+def take_turns(
+    patterned: Sequence[Array],
+    plain: Sequence[Array],
+    first_axis: bool,
+    alike: bool,
+    anything: bool,
+    seed: int,
+) -> list[Array]:
+    """The inputs, line by line from one of two versions of each.
+
+    Args:
+        patterned: every input with patterns; all have one shape.
+        plain: every input with random numbers.
+        first_axis: lines run along the first axis, not the last.
+        alike: inputs may have each other's values.
+        anything: any value, each other's negatives among them.
+    """
+    rng = np.random.default_rng([seed, 0x707])
+    lined = [[_lines(a, first_axis) for a in arrays] for arrays in (patterned, plain)]
+    rows, count = lined[0][0].shape[0], len(patterned)
+    turns = count + alike + anything
+    block = max(1, rows // (_ROUNDS * turns))
+    number = np.arange(rows) // block + seed
+    turn, lap = number % turns, number // turns
+    shared, constant = np.flatnonzero((turn == count) & alike), np.flatnonzero(turn == count + alike)
+    out = []
+    for k, (with_pattern, without) in enumerate(zip(*lined, strict=True)):
+        made = np.where((turn == k)[:, None], with_pattern, without)
+        if k and len(shared):
+            signs = np.where(lap[shared] % 2 & (anything and made.dtype.kind not in "ub"), -1, 1)[:, None]
+            _fill(made, shared, (lined[1][0][shared] * signs).astype(made.dtype), rng)
+        mine = constant[lap[constant] % count == k]
+        _fill(made, mine, (lap[mine] // count % 2 == 0)[:, None].astype(made.dtype), rng)
+        out.append(_shaped(made, patterned[k].shape, first_axis))
+    return out
+
+
+def _fill(lines: Array, where: Array, values: Array, rng: np.random.Generator) -> None:
+    """Writes values to lines, but for a few elements of each."""
+    own = lines[where]
+    few = rng.random(own.shape) < np.exp2(rng.uniform(-6, -1, (len(where), 1)))
+    lines[where] = np.where(few, own, values)
+
+
+def _lines(array: Array, first_axis: bool) -> Array:
+    turned = np.moveaxis(array, 0, -1) if first_axis and array.ndim > 1 else array
+    return turned.reshape(-1, turned.shape[-1])
+
+
+def _shaped(lines: Array, shape: tuple[int, ...], first_axis: bool) -> Array:
+    if not first_axis or len(shape) < 2:
+        return lines.reshape(shape)
+    return np.ascontiguousarray(np.moveaxis(lines.reshape(*shape[1:], shape[0]), -1, 0))
