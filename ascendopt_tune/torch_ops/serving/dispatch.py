@@ -56,6 +56,10 @@ LONGEST_PAUSE_S = 30.0  # and how rarely, in the end
 LOOK_EVERY = 64  # calls of a case after which it is looked at again whether one is to be sampled
 MAX_FAILURES = 3  # launches that may fail before the original serves for good
 
+#: What happens between tensors is seen, or taken apart, by somebody: a launch would be neither.
+WATCHED = "a transform (vmap, jvp), forward-mode differentiation or a dispatch mode is on"
+_dispatch_modes, _transform = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
+
 # The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
 _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 _KILL = os.environ.encodekey(DISABLE) if hasattr(os.environ, "encodekey") else DISABLE
@@ -107,9 +111,13 @@ class TunedOp:
         """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch."""
         table, key_of, is_compiling, scope = self.table.choices, self._key, torch.compiler.is_compiling, scoped.get
 
+        modes, transform, forward = _dispatch_modes, _transform, torch.autograd.forward_ad
+
         def call(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(*args, **kwargs)
+            if modes() or transform() is not None or forward._current_level >= 0:
+                return self._serve_original(Original("fallbacks", WATCHED), original, args, kwargs)
             try:
                 key = key_of(args, kwargs)
             except CaseError as error:

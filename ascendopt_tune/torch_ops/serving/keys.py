@@ -1,8 +1,10 @@
 """The dispatch table's key of a call: equal for calls that the same launcher may serve. A microsecond, so code is made.
 
 A key holds, of each tensor, shape, dtype, device, whether it is contiguous, and whether a gradient is wanted where that
-matters; of anything else type and value. The key is one expression, made for each number of arguments of an operator of
-torch, whose schema says what they are, and for each combination of types that a plain function is called with.
+matters; of anything else type and value, of a 0 its sign. The key is one expression, made for each number of arguments
+of an operator of torch, whose schema says what they are, and for each combination of types that a plain function is
+called with. What torch's dispatcher takes away from an operator's kernel a plain function meets: tensors that are
+negated or conjugated lazily, and autocast, under which it may return something else.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ KeyFunction = Callable[[tuple[Any, ...], Mapping[str, Any]], Hashable]
 _KINDS: Mapping[type, str] = {
     torch.Tensor: "Tensor",
     torch.nn.Parameter: "Tensor",
-    **dict.fromkeys((int, float, bool, str), "int"),
+    **dict.fromkeys((int, bool, str), "int"),
+    float: "float",
 }
 _MAX_FORMS = 1000
 _functions: dict[Hashable, KeyFunction] = {}
@@ -67,14 +70,19 @@ def _compiled(positional: int, values: list[tuple[str, str]], grad: bool, form: 
     for text, kind in values:
         if kind == "Tensor":
             parts += [f"{text}.shape", f"{text}.dtype", f"{text}.get_device()", f"{text}.is_contiguous()"]
-            parts += [f"{text}.dtype.is_complex and ({text}.is_conj(), {text}.is_neg())"] if form is not None else []
+            if form is not None:
+                parts += [f"{text}.is_neg()", f"{text}.dtype.is_complex and {text}.is_conj()"]
             tensors.append(text)
         elif kind in ("int", "bool", "str", "SymInt"):
             parts.append(text)
+        elif kind == "float" and form is not None:
+            parts.append(f"({text} if {text} and {text} == {text} else repr({text}))")
         else:
             parts.append(f"part({text}, grad())")
     if grad and tensors:
         parts.append(f"grad() and ({' or '.join(f'{text}.requires_grad' for text in tensors)})")
+    if form is not None:
+        parts.append("any_autocast() and (autocast('npu'), autocast_dtype('npu'))")
     import torch_npu
 
     # Where torch_npu allows private formats, in which elements lie in another order, they are part of the key.
@@ -83,6 +91,9 @@ def _compiled(positional: int, values: list[tuple[str, str]], grad: bool, form: 
     names: dict[str, Any] = {
         "form": form,
         "part": _part,
+        "any_autocast": torch._C._is_any_autocast_enabled,
+        "autocast": torch.is_autocast_enabled,
+        "autocast_dtype": torch.get_autocast_dtype,
         "grad": torch.is_grad_enabled,
         "option": torch_npu._C._npu_getOption,
         "format": _format,
@@ -103,9 +114,11 @@ def _part(value: Any, grad: bool) -> Hashable:
     kind = type(value)
     if kind is torch.Tensor or kind is torch.nn.Parameter:
         form = value.shape, value.dtype, value.get_device(), value.is_contiguous(), grad and value.requires_grad
-        if value.dtype.is_complex:
+        if value.dtype.is_complex or value.is_neg():
             return *form, value.is_conj(), value.is_neg()
         return (*form, _format(value)) if value.device.type == "npu" and private_formats() else form
+    if kind is float and not (value and value == value):
+        return kind, repr(value)  # 0 and -0 are equal, NaN isn't
     if kind in _SCALARS:
         return kind, value  # the type too: 1, 1.0 and True are equal
     if kind is list or kind is tuple or kind is torch.Size:

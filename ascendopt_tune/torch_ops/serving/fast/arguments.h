@@ -9,6 +9,7 @@
 #include <torch_npu/csrc/core/npu/NPUFormat.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ascendopt_tune {
 
@@ -80,9 +81,16 @@ inline bool hash_of(c10::ArrayRef<c10::IValue> arguments, bool grad, size_t& has
   return true;
 }
 
+// 0 and -0 are two values; NaN is none that a key stands for.
+inline bool is_same(double a, double b) { return a == b && std::signbit(a) == std::signbit(b); }
+
 template <typename List, typename Values>
 bool is_list(const List& list, const Values& values) {
   return list.size() == values.size() && std::equal(values.begin(), values.end(), list.begin());
+}
+
+inline bool is_double_list(const std::vector<double>& list, const std::vector<double>& values) {
+  return list.size() == values.size() && std::equal(values.begin(), values.end(), list.begin(), is_same);
 }
 
 inline bool is(const Part& part, const c10::IValue& value, c10::Device device) {
@@ -96,13 +104,13 @@ inline bool is(const Part& part, const c10::IValue& value, c10::Device device) {
     case 3:
       return value.isInt() && value.toInt() == std::get<int64_t>(part);
     case 4:
-      return value.isDouble() && value.toDouble() == std::get<double>(part);
+      return value.isDouble() && is_same(value.toDouble(), std::get<double>(part));
     case 5:
       return value.isString() && value.toStringRef() == std::get<std::string>(part);
     case 6:
       return value.isIntList() && is_list(value.toIntList(), std::get<Shape>(part));
     default:
-      return value.isDoubleList() && is_list(value.toDoubleList(), std::get<std::vector<double>>(part));
+      return value.isDoubleList() && is_double_list(value.toDoubleVector(), std::get<std::vector<double>>(part));
   }
 }
 
@@ -123,7 +131,7 @@ inline bool is_int(PyObject* value, int64_t wanted) {
 }
 
 inline bool is_float(PyObject* value, double wanted) {
-  return PyFloat_CheckExact(value) && PyFloat_AS_DOUBLE(value) == wanted;
+  return PyFloat_CheckExact(value) && is_same(PyFloat_AS_DOUBLE(value), wanted);
 }
 
 // As above for an argument of Python's; a tensor is left in `tensor`.
