@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +122,8 @@ class HostProgram:
     ) -> tuple[Argument, ...]:
         """Output arguments by the operator's own shape and type functions.
 
-        Without a type function the output types come from the dtype column the inputs select.
+        Without a type function the output types come from the dtype column the inputs select; so they do where it answers
+        what the definition has no column for (calls of single operators don't ask it).
 
         Raises:
             HostProgramError: the operator has no shape function, or it refuses the inputs.
@@ -310,6 +311,26 @@ class _Context:
             specs.append(TensorSpec(data_type_name(number), tuple(dims[:rank])))
         it = iter(specs)
         return tuple(tuple(next(it) for _ in a) if isinstance(a, tuple) else next(it) for a in outputs)
+
+
+def _as_defined(
+    signature: Signature, inputs: Sequence[Argument], inferred: tuple[Argument, ...], defined: Sequence[Argument]
+) -> tuple[Argument, ...]:
+    """What was inferred; with the types of ``defined`` where no dtype column has the inferred ones."""
+    try:
+        dtype_column(signature, inputs, inferred)
+    except CaseError:
+        return tuple(_typed(a, b) for a, b in zip(inferred, defined, strict=True))
+    return inferred
+
+
+def _typed(argument: Argument, like: Argument) -> Argument:
+    if isinstance(argument, tuple):
+        listed = like if isinstance(like, tuple) else (like,) * len(argument)
+        return tuple(_typed(a, b) for a, b in zip(argument, listed, strict=True))  # type: ignore[misc]
+    if isinstance(argument, TensorSpec) and isinstance(like, TensorSpec):
+        return replace(argument, dtype=like.dtype)
+    return argument
 
 
 def _initial_values(signature: Signature, case: Case) -> tuple[float | None, ...]:

@@ -112,15 +112,15 @@ def data_type_number(dtype: str) -> int:
 def parse_description(doc: Mapping[str, Any], names: Sequence[str]) -> HostDescription:
     """Picks the operator among what was registered and types it.
 
-    ``names``: operator type, entry or folder names; compared without case and underscores. With one definition
-    registered they don't matter.
+    ``names``: operator type, entry or folder names, the first that fits counts; compared without case and
+    underscores. With one definition registered they don't matter.
 
     Raises:
         HostProgramError: no definition (OP_ADD) is there, or several and none has one of the names.
     """
     ops = list(doc["ops"])
-    wanted = {_plain(n) for n in names}
-    op = ops[0] if len(ops) == 1 else next((o for o in ops if _plain(o["op_type"]) in wanted), None)
+    called = (next((o for o in ops if _plain(o["op_type"]) == _plain(n)), None) for n in names)
+    op = ops[0] if len(ops) == 1 else next((o for o in called if o is not None), None)
     if op is None:
         if not ops:
             raise HostProgramError("the host sources register no operator definition.", "Add OP_ADD(YourOperator).")

@@ -126,7 +126,7 @@ def make_subject(operator: Operator, evaluator: Evaluator, flags: CaseFlags) -> 
     if operator.direct is not None:
         attrs = arguments.parse_attrs(flags.attr, None)
         signature = arguments.direct_signature(operator, specs, given, attrs)
-        case = arguments.build_case(signature, specs, attrs, given, None)
+        case = arguments.build_case(signature, specs, attrs, given, None, operator.in_place)
     else:
         signature = evaluator.describe(operator).signature
         if not signature.has_tiling:

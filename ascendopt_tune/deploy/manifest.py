@@ -34,6 +34,7 @@ from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
 from ..nouns.run_options import RunOptions, declarations
 from ..sources.registry import load_folder, load_operator, operator_names
+from ..sources.several import folder_and_operator
 
 #: Options of a run that a manifest may say, for all operators or for one; ``chips`` are several of ``chip``.
 _OPTIONS = tuple(name for name, declared in declarations().items() if declared.stored and name != "chip")
@@ -190,13 +191,14 @@ def _source(path: Path, text: str) -> str:
     name = text.removeprefix("registry/")
     if name in operator_names():
         return name
-    folder = (path.parent / text).resolve()
+    folder, wanted = folder_and_operator(path.parent / text)
+    folder = folder.resolve()
     if not folder.is_dir():
         raise OperatorError(
             f"{path}: there is no operator {text!r}.{did_you_mean(name, operator_names())}",
             f"Name a folder relative to the file, or one of the registry: {', '.join(operator_names())}.",
         )
-    return str(folder)
+    return f"{folder}:{wanted}" if wanted else str(folder)
 
 
 def _known(path: Path, where: str, table: object, keys: Mapping[str, type]) -> None:

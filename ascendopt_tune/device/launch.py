@@ -92,7 +92,7 @@ class DeviceLaunch:
         names: tuple[Sequence[str], Sequence[str]],
         tiling: bytes | None = None,
         workspace_bytes: int = 0,
-        order: Sequence[str | ctypes._SimpleCData[Any]] | None = None,
+        order: Sequence[str | ctypes._SimpleCData[Any] | ctypes.Structure] | None = None,
         unlisted: int = 0,
         tells_shapes: bool = False,
         initial_values: Sequence[float | None] = (),

@@ -21,6 +21,7 @@ from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
 from ..nouns.chip import WARM, load_chip
 from ..nouns.operator import Operator
+from ..sources.by_value import ByValue, by_value
 from .protocol import GateTrial, Launchable, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
@@ -37,14 +38,6 @@ _WARM_UP, _REPEATS = 3, 21  # launches before and in a measurement with events
 _LOADS = "bytes of {} that nobody has written, loaded by the scalar unit"
 
 Run = Callable[..., None]  # launches the candidate, with ``options``
-
-_SCALARS: dict[str, type[ctypes._SimpleCData[Any]]] = {
-    "bool": ctypes.c_bool,
-    "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
-    "int32_t": ctypes.c_int32, "int": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "unsigned": ctypes.c_uint32,
-    "unsigned int": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "long": ctypes.c_int64,
-    "unsigned long": ctypes.c_uint64, "size_t": ctypes.c_size_t, "float": ctypes.c_float, "double": ctypes.c_double,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -270,21 +263,20 @@ def _launch(acl: Acl, plan: LaunchPlan, what: Launchable, shift: int = 0) -> Dev
 
 def parameter_order(
     operator: Operator, attrs: dict[str, AttrValue], names: tuple[tuple[str, ...], tuple[str, ...]]
-) -> list[str | ctypes._SimpleCData[Any]]:
-    """The kernel's parameters in order: names of tensors, and numbers as the C types the kernel takes."""
+) -> list[str | ByValue]:
+    """The kernel's parameters in order: names of tensors, and what the kernel takes by value.
+
+    A pointer that is given as the number 0 is null.
+    """
     assert operator.direct is not None
-    order: list[str | ctypes._SimpleCData[Any]] = []
+    order: list[str | ByValue] = []
     for name, c_type in operator.direct.parameters:
         if name in names[0] or name in names[1] or name == "workspace":
             order.append(name)
+        elif name in attrs and attrs[name] == 0 and (c_type.endswith("*") or c_type.split()[-1:] == ["GM_ADDR"]):
+            order.append(ctypes.c_uint64(0))
         elif name in attrs:
-            kind = _SCALARS.get(" ".join(c_type.replace("const", "").split()))
-            if kind is None:
-                raise CaseError(
-                    f"parameter {name} of {operator.entry} has type {c_type}, which can't be passed by value.",
-                    f"Types that can: {', '.join(_SCALARS)}.",
-                )
-            order.append(kind(attrs[name]))
+            order.append(by_value(name, c_type, attrs[name], operator.baseline.kernel.values()))
         else:
             raise CaseError(f"{operator.entry} needs {name}.", "Give it as an input, an output or an attribute.")
     return order

@@ -352,7 +352,9 @@ def _array(operator: Operator, i: int, result: Any, spec: TensorSpec) -> Array:
     array = to_array(result)
     if array.size != spec.numel:
         raise OperatorError(
-            f"output {i} of the reference of {operator.name} has shape {list(array.shape)}; the case says {spec}."
+            f"output {i} of the reference of {operator.name} has shape {list(array.shape)}; the case says {spec}.",
+            "Correct reference.py; or, where the operator's shape function is what is wrong (many give the input's "
+            f"shape), name the output: --output NAME={spec.dtype}[{','.join(map(str, array.shape))}].",
         )
     with np.errstate(over="ignore"):  # what the dtype can't hold is infinity
         return array.astype(numpy_dtype(spec.dtype)).reshape(spec.shape)

@@ -118,7 +118,10 @@ def _untyped(value: str) -> AttrValue:
     try:
         parsed = parse_json(value)
     except ValueError:
-        return value
+        try:
+            parsed = parse_json(f"[{value}]")  # lists are written 1,2,3
+        except ValueError:
+            return value
     return tuple(parsed) if isinstance(parsed, list) else parsed
 
 
@@ -348,7 +351,8 @@ def direct_signature(
         if name not in given and name != "workspace":
             raise CaseError(
                 f"{operator.entry} needs {name}.",
-                f"Give it by --input, --output (a pointer) or --attr (a number). Its parameters: {listing}.",
+                "Give it by --input, --output (a pointer) or --attr (a number, or 0 for a pointer that is null). "
+                f"Its parameters: {listing}.",
             )
 
     def params(tensors: Mapping[str, TensorSpec]) -> tuple[ParamDef, ...]:
@@ -359,9 +363,16 @@ def direct_signature(
         return tuple(found[n] for n in names if n in found)
 
     def kind(name: str, value: AttrValue) -> str:
-        if not isinstance(value, (bool, int, float)):
-            raise CaseError(f"{name} = {value!r} is no number.", f"A kernel's scalars are numbers: --attr {name}=1.")
-        return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
+        listed = value if isinstance(value, tuple) else (value,)
+        if not listed or not all(isinstance(v, (bool, int, float)) for v in listed):
+            raise CaseError(
+                f"{name} = {value!r} is no number.",
+                f"What a kernel takes by value are numbers: --attr {name}=1, or for a struct --attr {name}=1,2,3.",
+            )
+        whole = all(isinstance(v, int) for v in listed)
+        if isinstance(value, tuple):
+            return "list_int" if whole else "list_float"
+        return "bool" if isinstance(value, bool) else "int" if whole else "float"
 
     attr_defs = tuple(AttrDef(n, kind(n, attrs[n])) for n in names if n in attrs)
     return Signature(operator.entry, params(inputs), params(outputs), attr_defs, has_tiling=False)

@@ -8,7 +8,7 @@ both branches at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 # Names the device's compiler defines, with their values; None: it doesn't. What isn't listed nobody knows.
@@ -36,7 +36,8 @@ _COMPARED = {
 class _Condition:
     """An expression of ``#if``, read once from left to right; ``value`` is 0, 1 or another number, None if unknown."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, values: Mapping[str, int | None]) -> None:
+        self._values = values
         self._tokens = [m[1] for m in _TOKEN.finditer(text)]
         whole = "".join(self._tokens) == re.sub(r"\s+", "", text)
         self._at = 0
@@ -86,10 +87,10 @@ class _Condition:
             name = self._next()
             if opened and not self._next(")"):
                 return None
-            return int(_VALUES[name] is not None) if name in _VALUES else None
+            return int(self._values[name] is not None) if name is not None and name in self._values else None
         if token is not None and token[0].isdigit():
             return int(token.rstrip("uUlL"))
-        return (_VALUES[token] or 0) if token in _VALUES else None
+        return (self._values[token] or 0) if token is not None and token in self._values else None
 
 
 @dataclass
@@ -108,11 +109,12 @@ class _Group:
             yield start, (end if i in (taken, len(self.directives) - 1) else self.directives[i + 1][0])
 
 
-def unused_branches(data: bytes) -> Iterator[tuple[int, int]]:
+def unused_branches(data: bytes, macros: Mapping[str, int] | None = None) -> Iterator[tuple[int, int]]:
     """Byte ranges (start, end) that the compiler doesn't see, directives of known conditions among them.
 
-    ``data`` is a text without comments.
+    ``data`` is a text without comments; ``macros`` are known besides those of the device's compiler.
     """
+    values = {**_VALUES, **(macros or {})}
     open_groups: list[_Group] = []
     for found in _DIRECTIVE.finditer(data):
         kind, rest = found[1].decode(), found[2].decode("utf-8", "replace").replace("\\\n", " ").strip()
@@ -125,18 +127,20 @@ def unused_branches(data: bytes) -> Iterator[tuple[int, int]]:
         if kind == "endif":
             yield from open_groups.pop().unused()
             continue
-        group.known.append(_known(kind, rest))
+        group.known.append(_known(kind, rest, values))
 
 
-def _known(kind: str, rest: str) -> int | None:
+def _known(kind: str, rest: str, values: Mapping[str, int | None]) -> int | None:
     if kind == "else":
         return 1
     if kind in ("ifdef", "ifndef"):
         # Code for host and device asks whether there is a device's compiler at all; both are read here.
-        if _VALUES.get(rest, 0) is not None:
+        if rest in values and rest not in _VALUES:
+            return int(kind == "ifdef")
+        if values.get(rest, 0) is not None:
             return None
         return int(kind == "ifndef")
     if re.fullmatch(r"!?\s*defined\s*\(?\s*(?:__CCE_AICORE__|__NPU_ARCH__)\s*\)?", rest):
         return None
-    value = _Condition(rest).value
+    value = _Condition(rest, values).value
     return None if value is None else int(value != 0)

@@ -7,7 +7,7 @@ CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from ..errors import OperatorError
@@ -16,6 +16,7 @@ from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .architectures import functions_elsewhere, is_elsewhere
 from .cmake_lists import BuildRules, read_build_rules, repository, shared_include_dirs
 from .conditions import unused_branches
+from .several import host_of, kernels_of, plain
 
 _SHOWN = 4  # operators that a message names
 _SOURCES = (".cpp", ".cc")
@@ -25,6 +26,7 @@ _ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+)\)(.*__global__.*)$", re.MULTILINE)
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_NUMBER = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[uUlL]*\s*$", re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
 _TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
 _TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
@@ -33,14 +35,17 @@ _FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
-def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
+def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str = "") -> Operator:
     """The operator in ``folder`` (the one that has ``op_host/`` and ``op_kernel/``).
 
     Args:
         kernel_options: compile options in addition to those of the folder's CMakeLists.txt.
+        wanted: which of the folder's operators, by its definition's or its kernel's name; default: the one called as
+            the folder, else the only one.
 
     Raises:
-        OperatorError: no such folder, no kernel, no host sources, or several kernels and none called as the folder.
+        OperatorError: no such folder, no kernel, no host sources, no operator ``wanted``, or several and none called
+            as the folder.
     """
     root = resolved(folder)
     if not root.is_dir():
@@ -54,8 +59,10 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
                 f"{there}Give the folder that has op_host/ and op_kernel/; for a single kernel file use --kernel.",
             )
     kernel = _read_files(root, "op_kernel", _KERNEL_SOURCES + _HEADERS)
-    main, entry = _find_entry(root, kernel)
+    main, entry, others = _find_entry(root, kernel, wanted)
     host = {p: t for p, t in _read_files(root, "op_host", _SOURCES + _HEADERS).items() if not _is_foreign(Path(p), t)}
+    if wanted or plain(entry) != plain(root.name):
+        host, kernel = host_of(host, entry), kernels_of(kernel, others, main)
     rules = read_build_rules(root)
     own, shared = _host_sources(root, host, rules)
     if not own and not shared:
@@ -77,7 +84,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = ()) -> Operator:
     headers += _dependency_kernels(rules.dependencies)
     kernel |= {key: _read(path) for key, path in headers}
     return Operator(
-        name=root.name,
+        name=entry if wanted else root.name,
         root=root,
         entry=entry,
         kernel_main=main,
@@ -126,6 +133,9 @@ def load_direct(
     if base not in found:
         known = f"Its kernels: {', '.join(found)}." if found else "It has no __global__ function."
         raise OperatorError(f"{file} has no kernel called {entry!r}.", known)
+    given = tuple(defines)
+    macros = [found for text in files.values() for found in _NUMBER.findall(_COMMENT.sub(" ", text))]
+    template = _template_arguments(files[file.name], base, arguments)
     return Operator(
         name=name or file.stem,
         root=file.parent,
@@ -135,8 +145,8 @@ def load_direct(
         kernel_include_dirs=(file.parent,),
         direct=DirectLaunch(
             block_dim,
-            tuple(defines),
-            parameters_of(files[file.name], base, _template_arguments(files[file.name], base, arguments)),
+            given,
+            parameters_of(files[file.name], base, template, (*macros, *given)),
         ),
     )
 
@@ -166,10 +176,7 @@ def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
 
     A kernel of that name with C's linkage is the one that is launched, whatever templates there are beside it.
     """
-    compiled = bytearray(_COMMENT.sub(" ", text).encode())
-    for start, end in unused_branches(bytes(compiled)):
-        compiled[start:end] = b" " * (end - start)
-    text = compiled.decode()
+    text = _compiled(text)
     entry = re.escape(entry)
     plain = re.search(rf'\bextern\s*"C"[^;{{}}()]*\bvoid\s+{entry}\s*\(', text)
     found = re.search(rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{entry}\s*\(", text) if plain is None else None
@@ -177,17 +184,38 @@ def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
     return [(" ".join(words[:-1]), words[-1]) for words in parts]
 
 
-def parameters_of(text: str, entry: str, arguments: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
-    """(name, C type) of the kernel's parameters, as written in its definition; a template's with its arguments."""
+def parameters_of(
+    text: str, entry: str, arguments: Sequence[str] = (), defines: Iterable[tuple[str, str]] = ()
+) -> tuple[tuple[str, str], ...]:
+    """(name, C type) of the kernel's parameters, as written in its definition; a template's with its arguments.
+
+    Raises:
+        OperatorError: which parameters there are hangs on a macro that neither ``defines`` nor the text gives a number.
+    """
     names = [name for _, name in template_parameters(text, entry)]
-    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(_COMMENT.sub(" ", text)))
+    known = dict([*_NUMBER.findall(text), *defines])
+    compiled = _compiled(text, {name: int(value) for name, value in known.items() if value.isdigit()})
+    match = re.search(rf"\bvoid\s+{re.escape(entry)}\s*\(([^)]*)\)", _pasted(compiled))
+    listed = match[1] if match else ""
+    if unknown := re.search(r"^\s*#\s*(?:el)?if\w*\s+(.*?)\s*$", listed, re.MULTILINE):
+        raise OperatorError(
+            f"which parameters {entry} has hangs on whether {unknown[1]}.", "Say so: -D MACRO=NUMBER for its macros."
+        )
     found = []
-    for part in match[1].split(",") if match and match[1].strip() not in ("", "void") else []:
+    for part in listed.split(",") if listed.strip() not in ("", "void") else []:
         words = re.findall(r"\w+|\*", part.partition("=")[0])
         words = [w for w in words if not w.startswith("__")]  # address qualifiers
         words[:-1] = [dict(zip(names, arguments, strict=False)).get(w, w) for w in words[:-1]]
         found.append((words[-1], " ".join(words[:-1])))
     return tuple(found)
+
+
+def _compiled(text: str, macros: Mapping[str, int] | None = None) -> str:
+    """The text without comments, and blanks for branches of ``#if`` that are known to be left out."""
+    compiled = bytearray(_COMMENT.sub(" ", text).encode())
+    for start, end in unused_branches(bytes(compiled), macros):
+        compiled[start:end] = re.sub(rb"[^\n]", b" ", bytes(compiled[start:end]))
+    return compiled.decode()
 
 
 def _template_arguments(text: str, entry: str, given: str) -> list[str]:
@@ -237,22 +265,32 @@ def _pasted(text: str) -> str:
     return "\n".join(parts)
 
 
-def _find_entry(root: Path, kernel: dict[str, str]) -> tuple[str, str]:
-    """(path, function) of the kernel: the one called as the folder or as its file, else the only one there is."""
+def _find_entry(root: Path, kernel: dict[str, str], wanted: str) -> tuple[str, str, dict[str, str]]:
+    """(path, function) of the kernel: the wanted one, the one called as the folder or as its file, else the only one;
+    and the path of each kernel that might have been meant, by its function."""
     found = [(p, e) for p, t in kernel.items() if Path(p).suffix in _KERNEL_SOURCES for e in _entries(t)]
-    preferred = [f for f in found if f[1] == root.name] or [f for f in found if f[1] == Path(f[0]).stem] or found
-    preferred = [f for f in preferred if Path(f[0]).stem == f[1]] or preferred  # not <name>_apt.cpp, for other chips
-    if len(preferred) == 1:
-        return preferred[0]
-    if not preferred:
+    if not found:
         raise OperatorError(
             f'no file in {root / "op_kernel"} has a kernel (an `extern "C" __global__ __aicore__ void` function).',
             "Check that the kernel source is in op_kernel/.",
         )
-    raise OperatorError(
-        f"{root / 'op_kernel'} has several kernels ({', '.join(e for _, e in preferred)}), none called {root.name}.",
-        "Keep one operator per folder, named as its kernel.",
-    )
+    named = [f for f in found if f[1] == Path(f[0]).stem] or found  # not <name>_apt.cpp, for other chips
+    names = ", ".join(dict.fromkeys(e for _, e in named))
+    if wanted:
+        preferred = [f for f in named if plain(f[1]) == plain(wanted)] or [
+            f for f in found if plain(f[1]) == plain(wanted)
+        ]
+        if not preferred:
+            raise OperatorError(f"{root / 'op_kernel'} has no kernel called {wanted}.", f"Its kernels: {names}.")
+    else:
+        preferred = [f for f in found if f[1] == root.name] or named
+        preferred = [f for f in preferred if Path(f[0]).stem == f[1]] or preferred
+    if len(preferred) > 1:
+        raise OperatorError(
+            f"{root / 'op_kernel'} has several kernels ({names}), none called {wanted or root.name}.",
+            f"Name the operator behind the folder: {root}:{preferred[0][1]}.",
+        )
+    return *preferred[0], {e: p for p, e in named}
 
 
 def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[tuple[str, ...], tuple[Path, ...]]:

@@ -29,6 +29,7 @@ from ..errors import OperatorError, did_you_mean
 from ..files import read_toml
 from ..nouns.operator import Operator
 from .project import load_project
+from .several import folder_and_operator
 
 _KEYS = {
     "name": str,
@@ -58,13 +59,16 @@ def operator_names() -> list[str]:
 def load_operator(name: str) -> Operator:
     """The registry's operator ``name``; with a path, the operator in that folder (with its op.toml if it has one).
 
+    Of a folder with several operators one is named behind it, ``path/to/project:AddRelu``.
+
     Raises:
         OperatorError: no such operator (lists those there are), or its op.toml is wrong.
     """
     folder = paths.shipped("registry") / name
     if name in operator_names():
         return load_folder(folder)
-    if "/" in name and Path(name).is_dir():
+    given, wanted = folder_and_operator(name)
+    if wanted or ("/" in name and given.is_dir()):
         return load_folder(Path(name))
     if "/" in name:
         raise OperatorError(f"there is no folder {name}.", "Check the path: it names a folder with op_host/ in it.")
@@ -75,10 +79,19 @@ def load_operator(name: str) -> Operator:
 
 
 def load_folder(folder: Path) -> Operator:
-    """The operator in ``folder``, with settings and reference if op.toml and reference.py are there."""
-    settings = read_settings(folder / "op.toml") if (folder / "op.toml").is_file() else {}
-    operator = load_project(folder, settings.get("options", {}).get("kernel", ()))
-    reference = folder / "reference.py"
+    """The operator in ``folder``, with settings and reference if op.toml and reference.py are there.
+
+    For ``folder:AddRelu``, one of several, the files are op_add_relu.toml and reference_add_relu.py.
+    """
+    folder, wanted = folder_and_operator(folder)
+    if wanted:
+        entry = load_project(folder, (), wanted).entry
+        names = (f"op_{entry}.toml", f"reference_{entry}.py")
+    else:
+        names = ("op.toml", "reference.py")
+    file, reference = (folder / name for name in names)
+    settings = read_settings(file) if file.is_file() else {}
+    operator = load_project(folder, settings.get("options", {}).get("kernel", ()), wanted)
     return replace(
         operator,
         name=str(settings.get("name", operator.name)),

@@ -346,7 +346,7 @@ class Compilation {
   }
 
   std::string as_the_compiler_takes_it(const std::string& text) const {
-    const std::string specialized = with_partial_specializations(text);
+    const std::string specialized = with_partial_specializations(without_core_marks(text));
     const auto newer = [](const std::string& option) {
       return starts_with(option, "-std=") && option.find("17") == std::string::npos;
     };

@@ -83,6 +83,8 @@ ASCENDC_INLINE void check_config(const TQueConfig& config, uint32_t num, uint32_
 }  // namespace detail
 
 class TPipe;
+template <TPosition pos, uint32_t bufIDSize = 4>
+class TBufPool;
 
 // A queue bound to the positions it moves data between; TQue<pos, depth> is the common spelling.
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
@@ -180,9 +182,35 @@ class TQueBind {
 
  private:
   friend class TPipe;
+  template <TPosition, uint32_t>
+  friend class TBufPool;
   static constexpr detail::PipePair pipes = detail::pipes_between(src, dst);
   static constexpr TPosition position = detail::position_between(src, dst);
 
+  // Takes `num` buffers, each of `len` bytes rounded up to 32, whose memory allocate(len) gives.
+  template <typename Allocate>
+  ASCENDC_INLINE void take(detail::Buffer* buffers, uint8_t num, uint32_t len, Allocate allocate) {
+    if (len == 0) vnpu::misuse("TPipe::InitBuffer", "a buffer of 0 bytes");
+    if constexpr (std::is_pointer_v<decltype(mask)>) detail::check_config(*mask, num, len);
+    if constexpr (depth > kMaxQueueBuffers)
+      vnpu::misuse("TPipe::InitBuffer", "a queue's depth is at most 8, one for each event id");
+    static_assert(!detail::in_global(position), "TPipe::InitBuffer: on 2201 CO2 is global memory");
+    count_ = num;
+    next_ = head_ = used_ = 0;
+    buffers_ = buffers;
+    for (uint8_t i = 0; i < num; i++) {
+      detail::Buffer& b = buffers[i];
+      b = {};
+      b.address = allocate(len);
+      b.bytes = (len + 31) / 32 * 32;
+      b.freed = {pipes.dst, pipes.src};
+      if constexpr (depth == 0) {  // its event ids are taken for good
+        b.filled_event = static_cast<int8_t>(vnpu::event_allocate(pipes.src, pipes.dst));
+        b.freed_event = static_cast<int8_t>(vnpu::event_allocate(b.freed.src, b.freed.dst));
+        vnpu::set_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
+      }
+    }
+  }
   ASCENDC_INLINE detail::Buffer* buffer_of(void* handle, const char* api) {
     auto* b = static_cast<detail::Buffer*>(handle);
     if (!b) vnpu::misuse(api, "the tensor was not allocated from a queue");
@@ -330,6 +358,8 @@ class TBuf {
 
  private:
   friend class TPipe;
+  template <TPosition, uint32_t>
+  friend class TBufPool;
   void* address_ = nullptr;
   uint32_t bytes_ = 0;
 };
@@ -344,29 +374,11 @@ class TPipe {
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
   ASCENDC_INLINE bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len) {
     if (num == 0 || num > kMaxQueueBuffers) vnpu::misuse("TPipe::InitBuffer", "a queue has 1 to 8 buffers");
-    if (len == 0) vnpu::misuse("TPipe::InitBuffer", "a buffer of 0 bytes");
-    if constexpr (std::is_pointer_v<decltype(mask)>) detail::check_config(*mask, num, len);
-    if constexpr (depth > kMaxQueueBuffers)
-      vnpu::misuse("TPipe::InitBuffer", "a queue's depth is at most 8, one for each event id");
-    using Queue = TQueBind<src, dst, depth, mask>;
-    static_assert(!detail::in_global(Queue::position), "TPipe::InitBuffer: on 2201 CO2 is global memory");
     if (count_ + num > kMaxBuffers)
       vnpu::misuse("TPipe::InitBuffer", "a kernel has at most 64 buffers in all (AscendC reference, InitBuffer)");
-    que.count_ = num;
-    que.next_ = que.head_ = que.used_ = 0;
-    que.buffers_ = buffers_ + count_;
-    for (uint8_t i = 0; i < num; i++) {
-      detail::Buffer& b = buffers_[count_++];
-      b = {};
-      b.address = vnpu::local_allocate(detail::memory_of(Queue::position), len);
-      b.bytes = (len + 31) / 32 * 32;
-      b.freed = {Queue::pipes.dst, Queue::pipes.src};
-      if constexpr (depth == 0) {  // its event ids are taken for good
-        b.filled_event = static_cast<int8_t>(vnpu::event_allocate(Queue::pipes.src, Queue::pipes.dst));
-        b.freed_event = static_cast<int8_t>(vnpu::event_allocate(b.freed.src, b.freed.dst));
-        vnpu::set_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
-      }
-    }
+    constexpr vnpu::Memory memory = detail::memory_of(TQueBind<src, dst, depth, mask>::position);
+    que.take(buffers_ + count_, num, len, [](uint32_t bytes) { return vnpu::local_allocate(memory, bytes); });
+    count_ += num;
     return true;
   }
   // 0 bytes are allowed: operators do that where a dtype or attribute needs none of it.
@@ -374,6 +386,17 @@ class TPipe {
   ASCENDC_INLINE bool InitBuffer(TBuf<pos>& buf, uint32_t len) {
     buf.address_ = vnpu::local_allocate(detail::memory_of(pos), len);
     buf.bytes_ = (len + 31) / 32 * 32;
+    return true;
+  }
+  // A part of the memory for a pool that gives it on; another pool may have the same part (TBufPool).
+  template <TPosition pos, uint32_t size>
+  ASCENDC_INLINE bool InitBufPool(TBufPool<pos, size>& pool, uint32_t len) {
+    pool.take(vnpu::local_allocate(detail::memory_of(pos), len), len);
+    return true;
+  }
+  template <TPosition pos, uint32_t size, TPosition other, uint32_t others>
+  ASCENDC_INLINE bool InitBufPool(TBufPool<pos, size>& pool, uint32_t len, TBufPool<other, others>& share) {
+    pool.take(share.memory_for(detail::memory_of(pos), len), len);
     return true;
   }
   template <HardEvent event>
@@ -429,6 +452,92 @@ class TPipe {
 
   detail::Buffer buffers_[kMaxBuffers];
   int32_t count_ = 0;
+};
+
+// A part of UB or L1 that queues and TBufs get their memory from, in place of the TPipe. Pools that share a part take
+// turns: Reset ends one's, and its queues' buffers may be used again when its turn has come.
+template <TPosition pos, uint32_t bufIDSize>
+class TBufPool {
+  static_assert(detail::memory_of(pos) == vnpu::Memory::UB || detail::memory_of(pos) == vnpu::Memory::L1,
+                "TBufPool: a pool is a part of UB or L1");
+  static_assert(bufIDSize <= 16, "TBufPool: a pool has at most 16 buffers");
+
+ public:
+  template <TPosition src, TPosition dst, int32_t depth, auto mask>
+  ASCENDC_INLINE bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len) {
+    constexpr TPosition position = TQueBind<src, dst, depth, mask>::position;
+    static_assert(detail::memory_of(position) == detail::memory_of(pos), "TBufPool: the queue is of another memory");
+    if (num == 0 || num > kMaxQueueBuffers) vnpu::misuse("TBufPool::InitBuffer", "a queue has 1 to 8 buffers");
+    count(num);
+    que.take(buffers_ + count_, num, len, [this](uint32_t bytes) { return cut(bytes); });
+    count_ += num;
+    return true;
+  }
+  template <TPosition position>
+  ASCENDC_INLINE bool InitBuffer(TBuf<position>& buf, uint32_t len) {
+    static_assert(detail::memory_of(position) == detail::memory_of(pos), "TBufPool: the TBuf is of another memory");
+    count(1);
+    tbufs_++;
+    buf.address_ = cut(len);
+    buf.bytes_ = (len + 31) / 32 * 32;
+    return true;
+  }
+  template <TPosition position, uint32_t size>
+  ASCENDC_INLINE bool InitBufPool(TBufPool<position, size>& pool, uint32_t len) {
+    static_assert(detail::memory_of(position) == detail::memory_of(pos), "TBufPool: the pool is of another memory");
+    pool.take(cut(len), len);
+    return true;
+  }
+  template <TPosition position, uint32_t size, TPosition other, uint32_t others>
+  ASCENDC_INLINE bool InitBufPool(TBufPool<position, size>& pool, uint32_t len, TBufPool<other, others>& share) {
+    pool.take(share.memory_for(detail::memory_of(position), len), len);
+    return true;
+  }
+  // Waits for what FreeTensor has raised. What was given out stays as it is; more is not.
+  ASCENDC_INLINE void Reset() {
+    for (uint32_t i = 0; i < count_; i++) {
+      detail::Buffer& b = buffers_[i];
+      if (b.freed_event < 0 || b.state != detail::Buffer::Free) continue;
+      vnpu::wait_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
+      vnpu::event_release(b.freed.src, b.freed.dst, b.freed_event);
+      b.freed_event = -1;
+    }
+    left_ = 0;
+  }
+
+ private:
+  friend class TPipe;
+  template <TPosition, uint32_t>
+  friend class TBufPool;
+
+  ASCENDC_INLINE void take(void* memory, uint32_t len) {
+    begin_ = next_ = static_cast<uint8_t*>(memory);
+    length_ = left_ = (len + 31) / 32 * 32;
+    count_ = tbufs_ = 0;
+  }
+  ASCENDC_INLINE void count(uint32_t more) {
+    if (count_ + tbufs_ + more > bufIDSize)
+      vnpu::misuse("TBufPool::InitBuffer", "the pool has more buffers than its template argument bufIDSize says (4)");
+  }
+  ASCENDC_INLINE void* memory_for(vnpu::Memory memory, uint32_t len) {
+    if (memory != detail::memory_of(pos) || begin_ == nullptr || len > length_)
+      vnpu::misuse("TBufPool::InitBufPool", "the pool to share with is of another memory, has none, or is shorter");
+    return begin_;
+  }
+  ASCENDC_INLINE void* cut(uint32_t len) {
+    const uint32_t bytes = (len + 31) / 32 * 32;
+    if (bytes > left_)
+      vnpu::misuse("TBufPool::InitBuffer", "the pool has less memory left: InitBufPool gives it some, Reset takes it");
+    void* memory = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    return memory;
+  }
+
+  detail::Buffer buffers_[bufIDSize];
+  uint8_t *begin_ = nullptr, *next_ = nullptr;
+  uint32_t length_ = 0, left_ = 0;  // bytes
+  uint32_t count_ = 0, tbufs_ = 0;  // buffers of queues, and of TBufs
 };
 
 ASCENDC_INLINE TPipe* GetTPipePtr() { return static_cast<TPipe*>(*vnpu::user_pipe()); }

@@ -33,6 +33,12 @@ ASCENDC_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst) {
   if constexpr (dcciDst != DcciDst::CACHELINE_UB)
     vnpu::clean_cache(dst.pointer(), entireType == CacheLine::ENTIRE_DATA_CACHE);
 }
+// Limit of DataCachePreload: the scalar unit waits for the line as GetValue does, where a device goes on.
+template <typename T>
+ASCENDC_INLINE void DataCachePreload(const GlobalTensor<uint64_t>& src, const T cacheOffset) {
+  const uint8_t* from = reinterpret_cast<const uint8_t*>(src.pointer()) + cacheOffset;
+  vnpu::scalar_access(from, 1, false, "DataCachePreload");
+}
 ASCENDC_INLINE int64_t GetICachePreloadStatus() { return 0; }
 ASCENDC_INLINE void ICachePreLoad(const int64_t) {}
 #define PRELOAD(len) AscendC::ICachePreLoad(len)  // from where the program is

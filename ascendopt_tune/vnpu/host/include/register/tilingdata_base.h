@@ -28,7 +28,7 @@ class TilingDef {
 
   explicit TilingDef(const char* class_name) : class_name_(class_name) {}
   virtual ~TilingDef();
-  TilingDef(const TilingDef&) = delete;  // a copy's nested structs would still write into the original
+  TilingDef(const TilingDef&) = delete;  // classes of BEGIN_TILING_DATA_DEF make their own fields, then take the values
   TilingDef& operator=(const TilingDef& other);
 
   // Copies GetDataSize() bytes to `destination` when `capacity` allows it; else writes nothing.
@@ -77,6 +77,7 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
   class class_name : public ::optiling::TilingDef {                       \
    public:                                                                \
     class_name() : ::optiling::TilingDef(#class_name) { FinishLayout(); } \
+    class_name(const class_name& other) : class_name() { *this = other; } \
     class_name& operator=(const class_name&) = default;
 
 #define TILING_DATA_FIELD_DEF(data_type, field_name)                                        \
