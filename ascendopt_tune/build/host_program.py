@@ -122,8 +122,8 @@ class HostProgram:
     ) -> tuple[Argument, ...]:
         """Output arguments by the operator's own shape and type functions.
 
-        Without a type function the output types come from the dtype column the inputs select; so they do where it answers
-        what the definition has no column for (calls of single operators don't ask it).
+        Without a type function the output types come from the dtype column the inputs select; so they do where it
+        answers what the definition has no column for (calls of single operators don't ask it).
 
         Raises:
             HostProgramError: the operator has no shape function, or it refuses the inputs.

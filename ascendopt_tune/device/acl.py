@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ascendopt_tune.build.toolkit import Toolkit
 
 #: One kernel argument: a ctypes value, or a device address.
+_UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
+_SHOWN = 4  # names that a message lists
 Argument: TypeAlias = "ctypes._SimpleCData[Any] | ctypes.Structure | int"
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -289,6 +292,11 @@ class Acl:
             if code != 0:
                 log = self._compile_log(rtc, program)
                 first = next((line for line in log.splitlines() if "error" in line or "aclrtc:" in line), log.strip())
+                if missing := sorted(set(_UNDEFINED.findall(log))):
+                    shown = ", ".join(missing[:_SHOWN]) + (
+                        f" and {more} more" if (more := len(missing) - _SHOWN) > 0 else ""
+                    )
+                    first = f"it uses {shown}, which neither the file nor what it includes defines"
                 uncovered = [line for line in log.splitlines() if line.startswith("virtual NPU: ")]
                 message = "\n".join([f"{name} does not compile (error {code}): {first}", *uncovered])
                 raise KernelCompileError(message, "", log)

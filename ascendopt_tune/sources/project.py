@@ -113,7 +113,8 @@ def load_direct(
     """A kernel without tiling function, launched on ``block_dim`` blocks.
 
     The pair's kernel is the file and what it includes from its own folder downwards; a host ``main`` and ``<<<>>>``
-    launches in it are left as they are.
+    launches in it are left as they are. Headers that it includes by a path out of its folder (``../op_host/tiling.h``)
+    are read where they are.
 
     Args:
         entry: the ``__global__`` function; one that is a template with its arguments, ``scale<half>``.
@@ -142,7 +143,7 @@ def load_direct(
         entry=entry,
         kernel_main=file.name,
         baseline=Pair(tiling={}, kernel=files),
-        kernel_include_dirs=(file.parent,),
+        kernel_include_dirs=tuple(dict.fromkeys([file.parent, *(p.parent for p in _outside(file.parent, files))])),
         direct=DirectLaunch(
             block_dim,
             given,
@@ -404,6 +405,25 @@ def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
                 found[header] = _read(header)
                 pending.append((header.parent, found[header]))
     return found
+
+
+def _outside(root: Path, files: Mapping[str, str]) -> list[Path]:
+    """Headers outside ``root`` that these files of it include by a path from where they are, and so on from there."""
+    found: dict[Path, None] = {}
+    pending = [((root / path).parent, text) for path, text in files.items()]
+    while pending:
+        folder, text = pending.pop()
+        for included in _INCLUDE.findall(text):
+            header = (folder / included).resolve()
+            if (
+                header.suffix in _HEADERS
+                and header not in found
+                and not header.is_relative_to(root)
+                and header.is_file()
+            ):
+                found[header] = None
+                pending.append((header.parent, _read(header)))
+    return list(found)
 
 
 def _siblings(root: Path, host: dict[str, str]) -> list[Path]:

@@ -98,3 +98,18 @@ def test_null_pointers_and_structs_are_attributes(tmp_path: Path) -> None:
     assert isinstance(order[1], ctypes.c_uint64)
     assert order[1].value == 0
     assert isinstance(order[3], ctypes.Structure)
+
+
+def test_headers_by_a_path_out_of_the_folder_may_be_read(tmp_path: Path) -> None:
+    for folder in ("op_kernel", "op_host", "common", "other"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "op_kernel" / "fill.cpp").write_text(
+        '#include "../op_host/tiling.h"\n#include "../none.h"\n'
+        'extern "C" __global__ __aicore__ void fill(GM_ADDR y) {}\n'
+    )
+    (tmp_path / "op_host" / "tiling.h").write_text('#include "../common/sizes.h"\n#include "more.h"\n')
+    (tmp_path / "op_host" / "more.h").write_text("// nothing\n")
+    (tmp_path / "common" / "sizes.h").write_text("// nothing\n")
+    operator = load_direct(tmp_path / "op_kernel" / "fill.cpp", "fill", 1)
+    assert operator.kernel_include_dirs[0] == tmp_path / "op_kernel"
+    assert set(operator.kernel_include_dirs[1:]) == {tmp_path / "op_host", tmp_path / "common"}
