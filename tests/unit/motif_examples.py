@@ -102,6 +102,22 @@ _HELD = (
     .replace("pipe->InitBuffer(inQueue, 2, ", "inQueue.Begin(2, ")
     .replace("TQue<QuePosition::VECIN, 1> inQueue", "HeldTile<TQue<QuePosition::VECIN, 1>, 1> inQueue")
 )
+_WORK = "pipe->InitBuffer(workBuf, tileLength * sizeof(float));"
+_PARTS = (
+    kernel()["op_kernel/kernel.cpp"]
+    .replace(
+        _WORK,
+        "pipe->InitBuffer(workBuf.memory, SharedBuffer::Bytes(tileLength * sizeof(float), 64));\n"
+        "    SharedBuffer::Place(workBuf.memory, 0, workBuf, tileLength * sizeof(float), smallBuf, 64);",
+    )
+    .replace("TBuf<QuePosition::VECCALC> workBuf;", "SharedBuffer workBuf, smallBuf;")
+    .replace(
+        "    Exp(yLocal, xLocal, n);", "    Exp(workBuf.Get<T>(), xLocal, n);\n    Exp(smallBuf.Get<T>(), xLocal, 8);"
+    )
+)
+_FOR_SOME = kernel("    if constexpr (sizeof(T) == 2) { Exp(workBuf.Get<T>(), xLocal, n); }")[
+    "op_kernel/kernel.cpp"
+].replace(_WORK, f"if constexpr (sizeof(T) == 2) {{ {_WORK} }}")
 _FIELDS = f"""BEGIN_TILING_DATA_DEF(Tiling)
 TILING_DATA_FIELD_DEF(uint32_t, tileLength);
 TILING_DATA_FIELD_DEF_ARR(int64_t, 8, strides);
@@ -562,6 +578,8 @@ EXAMPLES = (
     ),
     Example("held-tile", r"\n +DataCopy\(xLocal, xGm, ", {"op_kernel/kernel.cpp": _HELD}),
     Example("known-value", r"xGm\.GetValue", _computing("Adds(yLocal, xLocal, knownValue0.Of(xGm, 0), n);")),
+    Example("shared-buffers", r"InitBuffer\(smallBuf", {"op_kernel/kernel.cpp": _PARTS}),
+    Example("unneeded-buffers", r"\n +pipe->InitBuffer\(workBuf", {"op_kernel/kernel.cpp": _FOR_SOME}),
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),
     Example("alignment-512", r"ALIGN_BYTES = 32", kernel()),

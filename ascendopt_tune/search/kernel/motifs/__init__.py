@@ -10,6 +10,8 @@ from .buffers.buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .buffers.loaded_ahead import LOADED_AHEAD
 from .buffers.queues import RINGS_FOR_QUEUES
 from .buffers.rows_per_turn import ROWS_PER_TURN
+from .buffers.shared_buffers import SHARED_BUFFERS
+from .buffers.unneeded_buffers import UNNEEDED_BUFFERS
 from .copies.caching import CACHE_HINT
 from .copies.copied_elements import COPIED_ELEMENTS
 from .copies.copies import COPY_WITHOUT_PAD, STRIDED_COPY
@@ -72,6 +74,8 @@ MOTIFS: tuple[Motif, ...] = (
     LARGE_PACKETS,
     TILES_FIRST,
     RINGS_FOR_QUEUES,
+    SHARED_BUFFERS,
+    UNNEEDED_BUFFERS,
     UNIT_FLAG,
     SCALAR_LOOP,
     COPIED_ELEMENTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from tree_sitter import Node
 from ....sources.cpp import Edit, Function, walk
 from .kernel_program import CLASSES, KernelProgram
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_ANY = re.compile(r".*", re.DOTALL)
 _HEAD_MACRO = re.compile(rb"(?:^|\n)([A-Z][A-Z0-9]*_[A-Z0-9_]+)\s*$")  # the head of a template, as a macro
 
 
@@ -49,6 +52,43 @@ def title_of(kernel: KernelProgram, line: Members) -> str:
     while node.parent is not None and node.type not in CLASSES:
         node = node.parent
     return kernel.title(line.path, node)
+
+
+def families(kernel: KernelProgram) -> dict[str, frozenset[str]]:
+    """Class -> itself and all that are derived from it."""
+    bases: dict[str, set[str]] = {}
+    for path, node in kernel.class_nodes:
+        clause = next((c for c in node.children if c.type == "base_class_clause"), None)
+        text = kernel.text(path, clause) if clause is not None else ""
+        bases.setdefault(kernel.title(path, node), set()).update(_WORD.findall(text))
+    out = {name: {name} for name in bases}
+    for _ in bases:  # as deep as classes are derived
+        grown = {n: {d for d, of in bases.items() if d in found or of & found} for n, found in out.items()}
+        if grown == out:
+            break
+        out = grown
+    return {name: frozenset(found) for name, found in out.items()}
+
+
+def family_members(
+    kernel: KernelProgram, of_type: re.Pattern[str]
+) -> Iterator[tuple[Members, frozenset[str], list[Function]]]:
+    """(members of a type, those of their names that their class' family has once, the methods of that family).
+
+    Of classes that live methods are of; a family is a class with those derived from it.
+    """
+    family_of, live = families(kernel), {kernel.class_of(f) for f in kernel.functions}
+    often: Counter[tuple[str, str]] = Counter()
+    for line in members(kernel, _ANY):
+        often.update((title_of(kernel, line), name) for name in line.names)
+    methods: dict[str, list[Function]] = {}
+    for f in kernel.program.functions:
+        methods.setdefault(kernel.class_of(f), []).append(f)
+    for line in members(kernel, of_type):
+        family = family_of.get(title_of(kernel, line), frozenset())
+        if family & live:
+            once = frozenset(n for n in line.names if sum(often[c, n] for c in family) == 1)
+            yield line, once, [f for c in sorted(family) for f in methods.get(c, ())]
 
 
 def numbered(sites: dict[str, int], site: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from .....sources.cpp import Edit
-from ...reading.classes import Members, in_front, is_of, members
+from ...reading.classes import Members, families, in_front, is_of, members
 from ...reading.kernel_program import CLASSES, ApiCall, KernelProgram
 from ..motif import Change, Motif
 
@@ -182,29 +182,13 @@ def _class_around(kernel: KernelProgram, path: str, node: Node) -> str:
     return kernel.title(path, node)
 
 
-def _families(kernel: KernelProgram) -> dict[str, frozenset[str]]:
-    """Class -> itself and all that are derived from it."""
-    bases: dict[str, set[str]] = {}
-    for path, node in kernel.class_nodes:
-        clause = next((c for c in node.children if c.type == "base_class_clause"), None)
-        text = kernel.text(path, clause) if clause is not None else ""
-        bases.setdefault(kernel.title(path, node), set()).update(_WORD.findall(text))
-    out = {name: {name} for name in bases}
-    for _ in bases:  # as deep as classes are derived
-        grown = {n: {d for d, of in bases.items() if d in found or of & found} for n, found in out.items()}
-        if grown == out:
-            break
-        out = grown
-    return {name: frozenset(found) for name, found in out.items()}
-
-
 def _queues(kernel: KernelProgram) -> Iterator[_Queue]:
-    families = _families(kernel)
+    family_of = families(kernel)
     live = {kernel.class_of(f) for f in kernel.functions}
     declared = [(_class_around(kernel, row[0], row[1]), *row) for row in _declared(kernel)]
-    uses = {owner: _uses(kernel, families.get(owner, frozenset())) for owner, *_ in declared}
+    uses = {owner: _uses(kernel, family_of.get(owner, frozenset())) for owner, *_ in declared}
     for owner, path, kind, position, names in declared:
-        family = families.get(owner, frozenset())
+        family = family_of.get(owner, frozenset())
         often = Counter(name for other, *_, theirs in declared if other in family for name in theirs)
         if names and family & live and all(often[n] == 1 and uses[owner].ring(n) for n in names):
             yield _Queue(path, kind, position, names, tuple(c for n in names for c in uses[owner].made[n]))

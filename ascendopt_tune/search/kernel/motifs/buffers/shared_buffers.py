@@ -1,0 +1,222 @@
+"""TBufs that are parts of one: each InitBuffer costs the scalar unit time before the first copy is issued.
+
+1. Members of type TBuf in the Unified Buffer of which nothing is asked but tensors (Get, GetWithOffset, AllocTensor,
+   FreeTensor), by the methods of their class and of those derived from it.
+2. Where several are made one behind the other, one InitBuffer makes room for all of them, and each is told its part.
+   What stands between must touch none of them, nor change their lengths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from .....sources.cpp import Edit, Function
+from ...reading.classes import Members, family_members, in_front, members, title_of
+from ...reading.kernel_program import ApiCall, KernelProgram, siblings
+from ..motif import Change, Motif
+
+SHARED = "SharedBuffer"  # their class
+_ASKED = ("Get", "GetWithOffset", "AllocTensor", "FreeTensor")
+_DECLARED = re.compile(r"(?:AscendC::)?TBuf\s*<\s*(?:(?:\w+::)*(?:VECCALC|VECIN|VECOUT)\s*)?>")
+_OURS = re.compile(SHARED)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SET = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%|&]|<<|>>)?=(?!=)|\+\+|--")
+_CLASS = f"""\
+#ifndef SHARED_BUFFER
+#define SHARED_BUFFER
+// A part of a TBuf: several are made by one InitBuffer.
+class {SHARED} {{
+ public:
+  AscendC::TBuf<AscendC::TPosition::VECCALC> memory;  // of all, in the first one
+  __aicore__ static inline uint32_t Bytes() {{ return 0; }}
+  template <typename... REST>
+  __aicore__ static inline uint32_t Bytes(uint32_t first, REST... rest) {{
+    return (first + 31) / 32 * 32 + Bytes(rest...);
+  }}
+  template <typename WHOLE>
+  __aicore__ static inline void Place(WHOLE&, uint32_t) {{}}
+  template <typename WHOLE, typename... REST>
+  __aicore__ static inline void Place(WHOLE& whole, uint32_t at, {SHARED}& first, uint32_t bytes, REST&&... rest) {{
+    first.part = whole.template GetWithOffset<uint8_t>((bytes + 31) / 32 * 32, at);
+    Place(whole, at + (bytes + 31) / 32 * 32, rest...);
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> Get() {{
+    return part.template ReinterpretCast<T>();
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> Get(uint32_t size) {{
+    return GetWithOffset<T>(size, 0);
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> GetWithOffset(uint32_t size, uint32_t at) {{
+    AscendC::LocalTensor<T> found = part[at].template ReinterpretCast<T>();
+    found.SetSize(size);
+    return found;
+  }}
+  template <typename T>
+  __aicore__ inline AscendC::LocalTensor<T> AllocTensor() {{
+    return Get<T>();
+  }}
+  template <typename T>
+  __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{}}
+
+ private:
+  AscendC::LocalTensor<uint8_t> part;
+}};
+#endif
+
+"""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Statements of one block that make buffers, with nothing between that needs them one by one."""
+
+    function: Function
+    calls: tuple[ApiCall, ...]
+
+
+def _name(expression: str) -> str:
+    return expression.removeprefix("this->")
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A class with those derived from it: its lines of TBufs, and what makes them."""
+
+    lines: tuple[Members, ...]
+    runs: tuple[_Run, ...]
+
+
+def _found(kernel: KernelProgram) -> Iterator[_Family]:
+    by_owner: dict[str, list[Members]] = {}
+    methods: dict[str, list[Function]] = {}
+    for line, once, own in family_members(kernel, _DECLARED):
+        if line.names and once == frozenset(line.names):
+            by_owner.setdefault(title_of(kernel, line), []).append(line)
+            methods[title_of(kernel, line)] = own
+    for owner, lines in by_owner.items():
+        family = _of_one(kernel, lines, methods[owner])
+        if any(len(r.calls) > 1 for r in family.runs):
+            yield family
+
+
+def _of_one(kernel: KernelProgram, lines: Iterable[Members], methods: Iterable[Function]) -> _Family:
+    calls = [c for f in methods for c in kernel.calls_in(f)]
+    words = Counter(w for f in methods for w in _WORD.findall(kernel.text(f.path, f.node)))
+    asked = Counter(_name(c.receiver) for c in calls if c.name in _ASKED)
+    made = [c for c in calls if c.name == "InitBuffer" and len(c.args) == 2 and c.statement is not None]
+    begun = Counter(_name(c.args[0]) for c in made)
+    plain = {n for n in begun if words[n] == asked[n] + begun[n]}
+    kept = tuple(line for line in lines if plain.issuperset(line.names))
+    names = {n for line in kept for n in line.names}
+    chosen = [c for c in made if _name(c.args[0]) in names]
+    return _Family(kept, tuple(r for f in methods for r in _runs(kernel, f, chosen)))
+
+
+def _runs(kernel: KernelProgram, f: Function, made: list[ApiCall]) -> Iterator[_Run]:
+    mine = {
+        c.statement.start_byte: c
+        for c in made
+        if c.function.node.start_byte == f.node.start_byte and c.path == f.path
+        if c.statement is not None
+    }
+    seen: set[int] = set()
+    for start, call in sorted(mine.items()):
+        if start in seen or call.statement is None:
+            continue
+        run: list[ApiCall] = []
+        block = call.statement.parent
+        around = siblings(call.statement) if block is not None and block.type == "compound_statement" else []
+        for node in around or [call.statement]:
+            here = mine.get(node.start_byte)
+            if here is not None and node.start_byte not in seen and node.start_byte >= start:
+                run.append(here)
+                seen.add(node.start_byte)
+            elif run and _between(kernel.text(f.path, node), run):
+                break
+        yield _Run(f, tuple(run))
+
+
+def _between(text: str, run: list[ApiCall]) -> bool:
+    """May the buffers of the run not be made behind this statement?"""
+    lengths = {w for c in run for w in _WORD.findall(c.args[1])}
+    names = {_name(c.args[0]) for c in run}
+    if names & set(_WORD.findall(text)):
+        return True
+    return any(m[1] in lengths or not m[1] for m in _SET.finditer(text))
+
+
+def _made(kernel: KernelProgram, run: _Run) -> Iterator[Edit]:
+    path = run.function.path
+    for call in run.calls[:-1]:
+        assert call.statement is not None
+        yield kernel.delete(path, call.statement)
+    last = run.calls[-1].statement
+    assert last is not None
+    pipe = kernel.text(path, run.calls[0].node).partition("InitBuffer")[0]
+    first, lengths = run.calls[0].args[0], [f"static_cast<uint32_t>({c.args[1]})" for c in run.calls]
+    parts = ", ".join(f"{c.args[0]}, {length}" for c, length in zip(run.calls, lengths, strict=True))
+    text = f"{pipe}InitBuffer({first}.memory, {SHARED}::Bytes({', '.join(lengths)}));"
+    text += f"\n{kernel.indent(path, last)}{SHARED}::Place({first}.memory, 0, {parts});"
+    plain = last.parent is not None and last.parent.type == "compound_statement"
+    yield kernel.replace(path, last, text if plain else f"{{ {text} }}")
+
+
+def _faster(kernel: KernelProgram) -> Iterator[Change]:
+    for family in _found(kernel):
+        edits = []
+        for line in family.lines:
+            edits.append(kernel.replace(line.path, line.type, SHARED))
+            written = in_front(kernel, line.path, line.node, SHARED, _CLASS)
+            if written is not None and not any(e.path == written.path and e.text == _CLASS for e in edits):
+                edits.append(written)
+        for run in family.runs:
+            edits += _made(kernel, run)
+        count = max(len(r.calls) for r in family.runs)
+        owner = title_of(kernel, family.lines[0])
+        yield Change(f"{owner}/buffers", f"{count} buffers of {owner} are parts of one", tuple(edits))
+
+
+def _placed(kernel: KernelProgram) -> Iterator[tuple[ApiCall, Node, Node]]:
+    """(call that places parts, its statement, the one in front, which makes their room)."""
+    for f in kernel.functions:
+        for call in kernel.calls_in(f):
+            before = call.statement.prev_named_sibling if call.statement is not None else None
+            if call.name == "Place" and len(call.args) > 3 and call.statement is not None and before is not None:
+                yield call, call.statement, before
+
+
+def _slower(kernel: KernelProgram) -> Iterator[Change]:
+    """TBufs again, each made by itself; the class stays."""
+    edits: list[Edit] = []
+    for line in members(kernel, _OURS):
+        edits.append(kernel.replace(line.path, line.type, "TBuf<TPosition::VECCALC>"))
+    for call, placed, room in _placed(kernel):
+        pipe = kernel.text(call.path, room).partition("InitBuffer")[0]
+        pairs = zip(call.args[2::2], call.args[3::2], strict=True)
+        edits += [
+            kernel.delete(call.path, room),
+            kernel.replace(call.path, placed, " ".join(f"{pipe}InitBuffer({a}, {b});" for a, b in pairs)),
+        ]
+    if edits:
+        yield Change("buffers", "every TBuf made by itself", tuple(edits))
+
+
+SHARED_BUFFERS = Motif(
+    name="shared-buffers",
+    title="One InitBuffer for many TBufs",
+    description="Each InitBuffer takes the scalar unit some tens of cycles before the first copy is issued. TBufs that "
+    "are made one behind the other are parts of one.",
+    bottlenecks=("launch", "scalar", "no overlap"),
+    preconditions="Nothing but tensors is asked of the buffers; they are made side by side.",
+    faster=_faster,
+    slower=_slower,
+    together="no",
+)
