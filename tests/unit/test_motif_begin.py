@@ -111,3 +111,18 @@ def test_a_buffer_that_nobody_uses_is_not_made() -> None:
     (text,) = after("unneeded-buffers", code)
     assert "InitBuffer(w" not in text
     assert "TBuf<TPosition::VECCALC> w;" in text
+
+
+def test_rings_are_parts_of_one_as_well() -> None:
+    code = made(second="pipe->InitBuffer(b, 64); q.Begin(2, n * sizeof(T)); r.Begin(DEPTH, 40);")
+    code = code.replace(
+        "  uint32_t n;",
+        "  FlaggedQueue<TPosition::VECIN, HardEvent::MTE2_V, HardEvent::V_MTE2> q;\n"
+        "  FlaggedQueue<TPosition::VECOUT, HardEvent::V_MTE3, HardEvent::MTE3_V> r;\n  uint32_t n;",
+    )
+    (text,) = after("shared-buffers", code)
+    bytes_of_q = "static_cast<uint32_t>(2) * ((static_cast<uint32_t>(n * sizeof(T)) + 31) / 32 * 32)"
+    assert f"q.Of(2), {bytes_of_q}, r.Of(DEPTH), " in text
+    assert "Begin(" not in text.replace("void Begin", "")
+    cube = code.replace("TPosition::VECIN, ", "TPosition::A1, ").replace("TPosition::VECOUT, ", "TPosition::A2, ")
+    assert all("q.Begin(2," in t for t in after("shared-buffers", cube))

@@ -57,6 +57,7 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "polynomial": lambda x: ((x / 2 + 1) * x - 3) * x + 5,
     "repeated_row": lambda x, g: (x - g) * g,
     "rest_by_element": lambda x: x * x,
+    "rings_of_rooms": lambda x, w: torch.exp(x) * w + x,
     "rooms_for_others": torch.abs,
     "root_of_one": lambda x: x / torch.sqrt((x * x).mean(1) + 1)[:, None],
     "row_for_all": lambda x, w: x * w,
@@ -135,6 +136,22 @@ def test_rows_come_and_go_in_rings_too(evaluator: Evaluator) -> None:
     one = applied(pair, [r for r in find("double-buffer").rewind(KernelProgram(pair.kernel)) if r.site == "all"])
     assert one is not None  # rings of rows are known as queues whose buffers have a number
     assert modelled_us(gate, one) > 0
+
+
+def test_rings_and_buffers_are_made_at_once(evaluator: Evaluator) -> None:
+    _, gate = form("rings_of_rooms", evaluator)
+    pair = gate.operator.baseline
+    times = [modelled_us(gate, pair)]
+    for motif in ("rings-for-queues", "shared-buffers"):
+        changed = applied(pair, rewrites_of(pair, gate.operator.auto_sync)[motif][:1])
+        assert changed is not None
+        pair = changed
+        times.append(modelled_us(gate, pair))
+    print(f"rings_of_rooms: modelled {times}")
+    assert times[0] > times[1] > 1.01 * times[2]
+    alone = applied(pair, list(find("shared-buffers").rewind(KernelProgram(pair.kernel))))
+    assert alone is not None
+    assert modelled_us(gate, alone) > times[2]
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))

@@ -50,7 +50,7 @@ _PIPES = {  # position -> who fills such a buffer, who uses it
 _ASKED = {"AllocTensor": 0, "EnQue": 1, "DeQue": 0, "FreeTensor": 1}  # call -> arguments
 _BUFFERS = 8  # of a queue at most, one for each event
 _DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*>")
-_RINGS = re.compile(rf"{RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
+RINGS = re.compile(rf"{RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLASS = f"""\
 #ifndef FLAGGED_QUEUE
@@ -59,10 +59,24 @@ _CLASS = f"""\
 template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
 class {RING} {{
  public:
+  AscendC::TBuf<POSITION> memory;
   __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
     buffers = count;
     length = (bytes + 31) / 32 * 32;
     AscendC::GetTPipePtr()->InitBuffer(memory, buffers * length);
+    Take(memory.template Get<uint8_t>());
+  }}
+  // So many buffers, in memory that others share (SharedBuffer).
+  __aicore__ inline {RING}& Of(uint32_t count) {{
+    buffers = count;
+    return *this;
+  }}
+  __aicore__ inline void Within(const AscendC::LocalTensor<uint8_t>& part, uint32_t bytes) {{
+    length = bytes / buffers;
+    Take(part);
+  }}
+  __aicore__ inline void Take(const AscendC::LocalTensor<uint8_t>& part) {{
+    room = part;
     for (uint32_t i = 0; i < buffers; i++) {{
       full[i] = AscendC::GetTPipePtr()->AllocEventID<FULL>();
       free[i] = AscendC::GetTPipePtr()->AllocEventID<FREE>();
@@ -109,10 +123,10 @@ class {RING} {{
   }}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> At(uint32_t i) {{
-    return memory.template Get<T>()[i * (length / sizeof(T))];
+    return room[i * length].template ReinterpretCast<T>();
   }}
 
-  AscendC::TBuf<POSITION> memory;
+  AscendC::LocalTensor<uint8_t> room;
   uint32_t buffers = 0, length = 0, taken = 0, told = 0, heard = 0, freed = 0;
   AscendC::TEventID full[{_BUFFERS}], free[{_BUFFERS}];
   bool given[{_BUFFERS}] = {{}};
@@ -223,7 +237,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """Rings of this motif made queues again; their class stays."""
-    for ring in members(kernel, _RINGS):
+    for ring in members(kernel, RINGS):
         edits = [kernel.replace(ring.path, ring.type, f"TQue<{ring.found[1]}, 1>")]
         for call in kernel.named("Begin"):
             if _name(call.receiver) in ring.names and len(call.args) == 2:

@@ -4,6 +4,7 @@
    FreeTensor), by the methods of their class and of those derived from it.
 2. Where several are made one behind the other, one InitBuffer makes room for all of them, and each is told its part.
    What stands between must touch none of them, nor change their lengths.
+3. So with rings (queues.py) of the Unified Buffer, each of which makes a TBuf for its buffers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .....sources.cpp import Edit, Function
 from ...reading.classes import Members, family_members, in_front, members, title_of
 from ...reading.kernel_program import ApiCall, KernelProgram, siblings
 from ..motif import Change, Motif
+from .queues import RINGS
 
 SHARED = "SharedBuffer"  # their class
 _ASKED = ("Get", "GetWithOffset", "AllocTensor", "FreeTensor")
@@ -40,11 +42,13 @@ class {SHARED} {{
   }}
   template <typename WHOLE>
   __aicore__ static inline void Place(WHOLE&, uint32_t) {{}}
-  template <typename WHOLE, typename... REST>
-  __aicore__ static inline void Place(WHOLE& whole, uint32_t at, {SHARED}& first, uint32_t bytes, REST&&... rest) {{
-    first.part = whole.template GetWithOffset<uint8_t>((bytes + 31) / 32 * 32, at);
-    Place(whole, at + (bytes + 31) / 32 * 32, rest...);
+  template <typename WHOLE, typename PART, typename... REST>
+  __aicore__ static inline void Place(WHOLE& whole, uint32_t at, PART& first, uint32_t bytes, REST&&... rest) {{
+    bytes = (bytes + 31) / 32 * 32;
+    first.Within(whole.template GetWithOffset<uint8_t>(bytes, at), bytes);
+    Place(whole, at + bytes, rest...);
   }}
+  __aicore__ inline void Within(const AscendC::LocalTensor<uint8_t>& given, uint32_t) {{ part = given; }}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> Get() {{
     return part.template ReinterpretCast<T>();
@@ -97,27 +101,46 @@ class _Family:
 def _found(kernel: KernelProgram) -> Iterator[_Family]:
     by_owner: dict[str, list[Members]] = {}
     methods: dict[str, list[Function]] = {}
-    for line, once, own in family_members(kernel, _DECLARED):
-        if line.names and once == frozenset(line.names):
-            by_owner.setdefault(title_of(kernel, line), []).append(line)
-            methods[title_of(kernel, line)] = own
+    for of_type in (_DECLARED, RINGS):
+        for line, once, own in family_members(kernel, of_type):
+            if line.names and once == frozenset(line.names) and (of_type is _DECLARED or "VEC" in line.found[1]):
+                by_owner.setdefault(title_of(kernel, line), []).append(line)
+                methods[title_of(kernel, line)] = own
     for owner, lines in by_owner.items():
         family = _of_one(kernel, lines, methods[owner])
         if any(len(r.calls) > 1 for r in family.runs):
             yield family
 
 
+def _is_ring(line: Members) -> bool:
+    return line.found.re is RINGS
+
+
 def _of_one(kernel: KernelProgram, lines: Iterable[Members], methods: Iterable[Function]) -> _Family:
     calls = [c for f in methods for c in kernel.calls_in(f)]
     words = Counter(w for f in methods for w in _WORD.findall(kernel.text(f.path, f.node)))
     asked = Counter(_name(c.receiver) for c in calls if c.name in _ASKED)
-    made = [c for c in calls if c.name == "InitBuffer" and len(c.args) == 2 and c.statement is not None]
-    begun = Counter(_name(c.args[0]) for c in made)
+    made = [c for c in calls if c.name in ("InitBuffer", "Begin") and len(c.args) == 2 and c.statement is not None]
+    begun = Counter(_made_by(c) for c in made)
     plain = {n for n in begun if words[n] == asked[n] + begun[n]}
-    kept = tuple(line for line in lines if plain.issuperset(line.names))
+    rings = {n for line in lines if _is_ring(line) for n in line.names}
+    kept = tuple(line for line in lines if (rings | plain).issuperset(line.names))
     names = {n for line in kept for n in line.names}
-    chosen = [c for c in made if _name(c.args[0]) in names]
+    chosen = [c for c in made if _made_by(c) in names and (_made_by(c) in rings) == (c.name == "Begin")]
     return _Family(kept, tuple(r for f in methods for r in _runs(kernel, f, chosen)))
+
+
+def _made_by(call: ApiCall) -> str:
+    """The buffer, or the ring, that a call makes: ``pipe.InitBuffer(buffer, bytes)``, ``ring.Begin(count, bytes)``."""
+    return _name(call.receiver if call.name == "Begin" else call.args[0])
+
+
+def _part(call: ApiCall) -> tuple[str, str]:
+    """(what gets the part, its bytes)."""
+    if call.name == "InitBuffer":
+        return call.args[0], f"static_cast<uint32_t>({call.args[1]})"
+    count, length = (f"static_cast<uint32_t>({a})" for a in call.args)
+    return f"{call.receiver}.Of({call.args[0]})", f"{count} * (({length} + 31) / 32 * 32)"
 
 
 def _runs(kernel: KernelProgram, f: Function, made: list[ApiCall]) -> Iterator[_Run]:
@@ -147,7 +170,7 @@ def _runs(kernel: KernelProgram, f: Function, made: list[ApiCall]) -> Iterator[_
 def _between(text: str, run: list[ApiCall]) -> bool:
     """May the buffers of the run not be made behind this statement?"""
     lengths = {w for c in run for w in _WORD.findall(c.args[1])}
-    names = {_name(c.args[0]) for c in run}
+    names = {_made_by(c) for c in run}
     if names & set(_WORD.findall(text)):
         return True
     return any(m[1] in lengths or not m[1] for m in _SET.finditer(text))
@@ -160,20 +183,23 @@ def _made(kernel: KernelProgram, run: _Run) -> Iterator[Edit]:
         yield kernel.delete(path, call.statement)
     last = run.calls[-1].statement
     assert last is not None
-    pipe = kernel.text(path, run.calls[0].node).partition("InitBuffer")[0]
-    first, lengths = run.calls[0].args[0], [f"static_cast<uint32_t>({c.args[1]})" for c in run.calls]
-    parts = ", ".join(f"{c.args[0]}, {length}" for c, length in zip(run.calls, lengths, strict=True))
-    text = f"{pipe}InitBuffer({first}.memory, {SHARED}::Bytes({', '.join(lengths)}));"
-    text += f"\n{kernel.indent(path, last)}{SHARED}::Place({first}.memory, 0, {parts});"
+    pipes = [kernel.text(path, c.node).partition("InitBuffer")[0] for c in run.calls if c.name == "InitBuffer"]
+    pipe = pipes[0] if pipes else "AscendC::GetTPipePtr()->"
+    first, parts = run.calls[0], list(map(_part, run.calls))
+    memory = f"{first.receiver if first.name == 'Begin' else first.args[0]}.memory"
+    text = f"{pipe}InitBuffer({memory}, {SHARED}::Bytes({', '.join(length for _, length in parts)}));"
+    listed = ", ".join(f"{part}, {length}" for part, length in parts)
+    text += f"\n{kernel.indent(path, last)}{SHARED}::Place({memory}, 0, {listed});"
     plain = last.parent is not None and last.parent.type == "compound_statement"
     yield kernel.replace(path, last, text if plain else f"{{ {text} }}")
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
     for family in _found(kernel):
-        edits = []
+        edits = list[Edit]()
         for line in family.lines:
-            edits.append(kernel.replace(line.path, line.type, SHARED))
+            if not _is_ring(line):
+                edits.append(kernel.replace(line.path, line.type, SHARED))
             written = in_front(kernel, line.path, line.node, SHARED, _CLASS)
             if written is not None and not any(e.path == written.path and e.text == _CLASS for e in edits):
                 edits.append(written)
@@ -193,6 +219,11 @@ def _placed(kernel: KernelProgram) -> Iterator[tuple[ApiCall, Node, Node]]:
                 yield call, call.statement, before
 
 
+def _alone(pipe: str, part: str, length: str) -> str:
+    ring = re.fullmatch(r"(.+)\.Of\((.*)\)", part, re.DOTALL)
+    return f"{ring[1]}.Begin({ring[2]}, ({length}) / ({ring[2]}));" if ring else f"{pipe}InitBuffer({part}, {length});"
+
+
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """TBufs again, each made by itself; the class stays."""
     edits: list[Edit] = []
@@ -203,7 +234,7 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
         pairs = zip(call.args[2::2], call.args[3::2], strict=True)
         edits += [
             kernel.delete(call.path, room),
-            kernel.replace(call.path, placed, " ".join(f"{pipe}InitBuffer({a}, {b});" for a, b in pairs)),
+            kernel.replace(call.path, placed, " ".join(_alone(pipe, part, length) for part, length in pairs)),
         ]
     if edits:
         yield Change("buffers", "every TBuf made by itself", tuple(edits))
@@ -211,10 +242,10 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
 
 SHARED_BUFFERS = Motif(
     name="shared-buffers",
-    title="One InitBuffer for many TBufs",
-    description="Each InitBuffer takes the scalar unit some tens of cycles before the first copy is issued. TBufs that "
-    "are made one behind the other are parts of one.",
-    bottlenecks=("launch", "scalar", "no overlap"),
+    title="One InitBuffer for many buffers",
+    description="Each InitBuffer takes the scalar unit some tens of cycles before the first copy is issued. TBufs, and "
+    "rings of buffers, that are made one behind the other are parts of one.",
+    bottlenecks=("launch", "scalar"),
     preconditions="Nothing but tensors is asked of the buffers; they are made side by side.",
     faster=_faster,
     slower=_slower,
