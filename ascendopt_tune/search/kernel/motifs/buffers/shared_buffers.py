@@ -118,16 +118,22 @@ def _is_ring(line: Members) -> bool:
 
 def _of_one(kernel: KernelProgram, lines: Iterable[Members], methods: Iterable[Function]) -> _Family:
     calls = [c for f in methods for c in kernel.calls_in(f)]
-    words = Counter(w for f in methods for w in _WORD.findall(kernel.text(f.path, f.node)))
-    asked = Counter(_name(c.receiver) for c in calls if c.name in _ASKED)
     made = [c for c in calls if c.name in ("InitBuffer", "Begin") and len(c.args) == 2 and c.statement is not None]
-    begun = Counter(_made_by(c) for c in made)
-    plain = {n for n in begun if words[n] == asked[n] + begun[n]}
     rings = {n for line in lines if _is_ring(line) for n in line.names}
+    plain = _asked_for_tensors_alone(kernel, methods, calls, made)
     kept = tuple(line for line in lines if (rings | plain).issuperset(line.names))
     names = {n for line in kept for n in line.names}
     chosen = [c for c in made if _made_by(c) in names and (_made_by(c) in rings) == (c.name == "Begin")]
     return _Family(kept, tuple(r for f in methods for r in _runs(kernel, f, chosen)))
+
+
+def _asked_for_tensors_alone(
+    kernel: KernelProgram, methods: Iterable[Function], calls: Iterable[ApiCall], made: Iterable[ApiCall]
+) -> set[str]:
+    words = Counter(w for f in methods for w in _WORD.findall(kernel.text(f.path, f.node)))
+    asked = Counter(_name(c.receiver) for c in calls if c.name in _ASKED)
+    begun = Counter(_made_by(c) for c in made)
+    return {n for n in begun if words[n] == asked[n] + begun[n]}
 
 
 def _made_by(call: ApiCall) -> str:
