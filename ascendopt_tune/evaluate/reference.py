@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # loses; two right programs differ by about as much.
 _ARITHMETIC = 2.0**-21
 _WELL_OFF = 2.0**-14  # of what is to be told from what is exact: relative, of a step's result
+# No float16, and no sum or square on the way to it that float32 doesn't hold.
+_SURELY_OVER, _SURELY_HELD = 65504.0 * 1.01, 2.0**60
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
 HUGE = 1 << 26
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
@@ -231,11 +233,25 @@ def _one_part(expected: Array, leeway: Array, wide: Array, *moved: Array, close:
             for more in moved[1:]:
                 np.fmax(leeway, np.abs(more - wide).astype(np.float32), out=leeway)
             np.nan_to_num(leeway, copy=False, nan=0.0, posinf=np.inf)
+            if expected.dtype == np.float16:
+                _overflow(leeway, rounded, wide)
         other = np.flatnonzero(expected != rounded)
         one, two = expected[other], rounded[other]
         same = close(one, two, leeway[other])
         expected[other] = np.where(same, two, one)
         leeway[other[~same]] = np.nan
+
+
+def _overflow(leeway: Array, rounded: Array, wide: Array) -> None:
+    """Leeway of infinities that only the rounding to float16 makes: above 0.
+
+    Of all others it is 0, and of those so near to the largest float16 or so large that other arithmetic may stay below,
+    or go beyond what float32 holds.
+    """
+    size = np.abs(wide)
+    over = np.flatnonzero(np.isinf(rounded))
+    sure = (size[over] > _SURELY_OVER) & (size[over] < _SURELY_HELD)
+    leeway[over] = np.where(sure, np.float32(2.0**-100), np.float32(0))
 
 
 def _rounded(wide: Array, dtype: np.dtype[Any]) -> Array:

@@ -110,3 +110,20 @@ def test_a_result_that_is_not_finite_hides_only_itself(evaluator: Evaluator) -> 
     outcome = gate.evaluate(original.with_kernel(operator.kernel_main, cut)).outcome
     assert isinstance(outcome, WrongResult), outcome
     assert "first at" in outcome.reason
+
+
+def test_a_result_that_only_its_rounding_makes_infinite_is_infinite(evaluator: Evaluator) -> None:
+    operator = load_operator("rms_norm")
+    text = operator.baseline.kernel[operator.kernel_main]
+    product = "      Mul(xFloat, xFloat, gammaFloat, count);\n      PipeBarrier<PIPE_V>();\n"
+    bounds = "".join(
+        f"      {call}(xFloat, xFloat, {bound}f, count);\n      PipeBarrier<PIPE_V>();\n"
+        for call, bound in (("Mins", "65504.0"), ("Maxs", "-65504.0"))
+    )
+    assert text.count(product) == 1
+    gate = _gate(operator, "x=float16[400,133] gamma=float16[133]", evaluator)
+    outcome = gate.evaluate(
+        operator.baseline.with_kernel(operator.kernel_main, text.replace(product, product + bounds))
+    ).outcome
+    assert isinstance(outcome, WrongResult), outcome
+    assert "inf" in outcome.reason
