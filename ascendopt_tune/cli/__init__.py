@@ -96,6 +96,7 @@ class _Group(TyperGroup):
         try:
             return super().invoke(context)
         except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
             if "--json" in sys.argv:
                 failure.print_document("Interrupted", "interrupted.", "Run the command again.")
             raise

@@ -8,15 +8,17 @@ exact it can be asked to be.
 from __future__ import annotations
 
 import functools
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from ..device.launch import Arrays
-from ..errors import OperatorError
+from ..errors import AscendOptError, OperatorError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..nouns.operator import Operator
 from ..sources.arguments import Array, numpy_dtype
@@ -315,11 +317,21 @@ def expected_outputs(operator: Operator, case: Case, inputs: Sequence[Arrays]) -
         results = operator.reference(*(_map_any(to_tensor, a) for a in inputs), **attrs)
     except Exception as error:
         raise OperatorError(
-            f"the reference of {operator.name} fails on {case}: {type(error).__name__}: {error}.",
+            f"the reference of {operator.name} fails on {case}: {_said(error)}.",
             "Correct reference.py; it gets one tensor (or list) per input and the attributes by name.",
         ) from error
     results = _by_output(operator, case, results)
     return tuple(_arrays(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
+
+
+def _said(error: Exception) -> str:
+    """What a reference raised, with the line of it where that is known; without the full stop at its end."""
+    if isinstance(error, AscendOptError):
+        return str(error).rstrip(".")
+    places = traceback.extract_tb(error.__traceback__)
+    own = [f.lineno for f in places if f.filename != __file__ and Path(f.filename).name == "reference.py"]
+    place = f"reference.py, line {own[-1]}: " if own else ""
+    return f"{place}{type(error).__name__}: {error}".rstrip(".")
 
 
 def _by_output(operator: Operator, case: Case, results: Any) -> Any:
