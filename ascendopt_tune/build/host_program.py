@@ -147,7 +147,7 @@ class HostProgram:
             status = ctx.library.vnpu_ctx_infer_data_type(ctx.handle)
             if status != _NO_FUNCTION:
                 self._check(status, "data type", signature, inputs, attrs)
-            return ctx.read_outputs(outputs)
+            return _as_defined(signature, inputs, ctx.read_outputs(outputs), outputs)
 
     def tiling(self, case: Case, chip: Chip, values: Mapping[int, np.ndarray[Any, Any]] | None = None) -> TilingResult:
         """Runs the tiling function for ``case`` on ``chip``.

@@ -79,6 +79,12 @@ TILING_MACROS = """\
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
 """
 
+# What tells a tiling program's build about the tiling data says nothing to a kernel that is launched by its own program.
+_LAUNCHED_MACROS = """\
+#define REGISTER_TILING_DEFAULT(S)
+#define REGISTER_TILING_FOR_TILINGKEY(expression, S)
+"""
+
 # Words with which a kernel could leave what AscendC offers: machine code of its own, the virtual NPU's inner functions,
 # code that is compiled without the checks of its addresses (vnpu/core/guard.h), and the question which device it is
 # compiled for: what the virtual NPU has checked is what a real one runs. The host's headers that need those words, for
@@ -247,7 +253,7 @@ def kernel_unit(
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        lines = [*head, _RESERVED, f'#include "{main}"', ""]
+        lines = [*head, _LAUNCHED_MACROS, _RESERVED, f'#include "{main}"', ""]
         entry = operator.entry
         if "<" in entry:  # what is launched is a function that calls the template with its arguments
             entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")

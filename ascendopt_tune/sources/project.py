@@ -24,7 +24,7 @@ _HEADERS = (".h", ".hpp", ".inc")
 _KERNEL_SOURCES = (".cpp", ".cc", ".asc")
 _ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-_KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+)\)(.*__global__.*)$", re.MULTILINE)
+_KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+(?:\s*,\s*\w+)*)\)(.*__global__.*)$", re.MULTILINE)
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[uUlL]*\s*$", re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
@@ -254,16 +254,26 @@ def _entries(text: str) -> list[str]:
 
 
 def _pasted(text: str) -> str:
-    """The text and, behind it, the bodies of its macros of one parameter that define kernels, for every use of them.
+    """The text and, behind it, the bodies of its macros that define kernels, for every use of them.
 
     So are kernels written that exist for several types: ``DECLARE(half)`` defines ``scale_half``.
     """
     text = re.sub(r"\\\s*\n", " ", text)
     parts = [text]
-    for name, parameter, body in _KERNEL_MACRO.findall(text):
-        for argument in re.findall(rf"^\s*{name}\(\s*(\w+)\s*\)", text, re.MULTILINE):
-            parts.append(re.sub(rf"\s*##\s*{parameter}\b|\b{parameter}\b", argument, body))
+    for name, listed, body in _KERNEL_MACRO.findall(text):
+        parameters = [parameter.strip() for parameter in listed.split(",")]
+        for given in re.findall(rf"^\s*{name}\(([^()]*)\)", text, re.MULTILINE):
+            arguments = [argument.strip() for argument in given.split(",")]
+            if len(arguments) == len(parameters):
+                parts.append(_expanded(body, dict(zip(parameters, arguments, strict=True))))
     return "\n".join(parts)
+
+
+def _expanded(body: str, values: Mapping[str, str]) -> str:
+    """The macro's body with its parameters' values, pasted where ``##`` says so."""
+    either = "|".join(values)
+    body = re.sub(rf"\s*##\s*({either})\b|\b({either})\b", lambda m: values[m[1] or m[2]], body)
+    return re.sub(r"\s*##\s*", "", body)
 
 
 def _find_entry(root: Path, kernel: dict[str, str], wanted: str) -> tuple[str, str, dict[str, str]]:

@@ -12,7 +12,7 @@ from ascendopt_tune.evaluate.execute import parameter_order
 from ascendopt_tune.nouns.case import TensorSpec
 from ascendopt_tune.sources.arguments import direct_signature, parse_attrs
 from ascendopt_tune.sources.by_value import by_value
-from ascendopt_tune.sources.project import load_direct
+from ascendopt_tune.sources.project import kernels_in, load_direct
 
 _STRUCT = """
 struct Tiling {
@@ -113,3 +113,16 @@ def test_headers_by_a_path_out_of_the_folder_may_be_read(tmp_path: Path) -> None
     operator = load_direct(tmp_path / "op_kernel" / "fill.cpp", "fill", 1)
     assert operator.kernel_include_dirs[0] == tmp_path / "op_kernel"
     assert set(operator.kernel_include_dirs[1:]) == {tmp_path / "op_host", tmp_path / "common"}
+
+
+def test_kernels_that_a_macro_of_several_parameters_defines(tmp_path: Path) -> None:
+    file = tmp_path / "pad.cpp"
+    file.write_text(
+        "#define PAD(name, dtype, process) \\\n"
+        '  extern "C" __global__ __aicore__ void pad_##name##_of(GM_ADDR x, dtype value) { process(x); }\n'
+        "PAD(small, int32_t, Small)\nPAD(large, float, Large)\n"
+    )
+    assert list(kernels_in(file)) == ["pad_small_of", "pad_large_of"]
+    direct = load_direct(file, "pad_large_of", 2).direct
+    assert direct is not None
+    assert direct.parameters == (("x", "GM_ADDR"), ("value", "float"))

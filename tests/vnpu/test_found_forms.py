@@ -35,10 +35,12 @@ extern "C" __global__ __aicore__ void pools(GM_ADDR x, GM_ADDR y, int32_t bytes)
   GlobalTensor<float> from, to;
   from.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), 128);
   to.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(y), 128);
+  const uint32_t sizes[] = {2, 64};
+  from.SetShapeInfo(ShapeInfo(2, sizes, DataFormat::ND));
   GlobalTensor<uint64_t> line;
   line.SetGlobalBuffer(reinterpret_cast<__gm__ uint64_t*>(x), 64);
   DataCachePreload(line, static_cast<int64_t>(64));
-  const float last = from.GetValue(17);
+  const float last = from.GetValue(from.GetShapeInfo().shape[1] - 47);
 
   pipe.InitBufPool(all, 2048);
   all.InitBuffer(kept, 256);
@@ -86,6 +88,7 @@ struct Part { int32_t first; uint8_t kind; float factor; int64_t count[2]; };
 inline __aicore__ int64_t both(const Part& part) { return part.count[0] + part.count[1]; }
 
 extern "C" __global__ __aicore__ void values(GM_ADDR x, GM_ADDR bias, GM_ADDR y, Part part) {
+  REGISTER_TILING_DEFAULT(Part);
   AscendC::GlobalTensor<float> from, to;
   from.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x));
   to.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(y));

@@ -4,9 +4,25 @@
 
 namespace AscendC {
 
+enum class DataFormat : uint8_t { ND = 0, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_Z_3D };
+
+// What SetShapeInfo keeps beside a tensor, and high-level APIs without a shape of their own read.
 struct ShapeInfo {
+  ASCENDC_INLINE ShapeInfo() = default;
+  ASCENDC_INLINE ShapeInfo(const uint8_t inputShapeDim, const uint32_t inputShape[],
+                           const uint8_t inputOriginalShapeDim, const uint32_t inputOriginalShape[],
+                           const DataFormat inputFormat)
+      : shapeDim(inputShapeDim), originalShapeDim(inputOriginalShapeDim), dataFormat(inputFormat) {
+    if (inputShapeDim > 8 || inputOriginalShapeDim > 8) vnpu::misuse("ShapeInfo", "a shape has at most 8 axes");
+    for (int i = 0; i < shapeDim; i++) shape[i] = inputShape[i];
+    for (int i = 0; i < originalShapeDim; i++) originalShape[i] = inputOriginalShape[i];
+  }
+  ASCENDC_INLINE ShapeInfo(const uint8_t inputShapeDim, const uint32_t inputShape[],
+                           const DataFormat inputFormat = DataFormat::ND)
+      : ShapeInfo(inputShapeDim, inputShape, inputShapeDim, inputShape, inputFormat) {}
   uint8_t shapeDim = 0, originalShapeDim = 0;
   uint32_t shape[8] = {}, originalShape[8] = {};
+  DataFormat dataFormat = DataFormat::ND;
 };
 
 template <typename T>
