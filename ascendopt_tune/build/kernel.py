@@ -36,8 +36,10 @@ _TYPES_OF_DTYPES = "".join(
     for name in _TEMPLATE_DTYPES
 )
 
-# kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays.
-_LAUNCH = re.compile(r"\b[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+# kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays. In a macro
+# the name may be pasted.
+_LAUNCH = re.compile(r"\b(?:\w+\s*##\s*)*[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+_LINE_END = re.compile(r"\\?\n")  # a macro's goes on behind a backslash
 _RUNTIME = re.compile(r"\baclrt[A-Z]\w*\s*\(")
 _RUNTIME_HEADER = re.compile(r"^\s*#\s*include\s*[<\"]acl/", re.MULTILINE)
 _DEFAULT = re.compile(r"\bREGISTER_TILING_DEFAULT\(\s*([\w:]+)\s*\)")
@@ -79,7 +81,7 @@ TILING_MACROS = """\
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
 """
 
-# What tells a tiling program's build about the tiling data says nothing to a kernel that is launched by its own program.
+# What tells a tiling program's build about tiling data says nothing to a kernel that its own program launches.
 _LAUNCHED_MACROS = """\
 #define REGISTER_TILING_DEFAULT(S)
 #define REGISTER_TILING_FOR_TILINGKEY(expression, S)
@@ -179,7 +181,7 @@ def without_launches(text: str) -> str:
     if _RUNTIME.search(text) and not _RUNTIME_HEADER.search(text):
         for start, end in [_block_around(text, m.start()) for m in _LAUNCH.finditer(text)]:
             text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
-    return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "\n" * m[0].count("\n"), text)
+    return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "".join(_LINE_END.findall(m[0])), text)
 
 
 def _case_dtypes(signature: Signature | None, case: Case) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,6 +52,7 @@ ascendopt-tune run --kernel k.cpp --entry my_kernel --block-dim 8 -D N=4096 --in
 --output y=float32\\[4096]
 """
 
+_CHANGED = re.compile(r"changed bytes that are not its output: the input (\w+)")
 _DOMAIN = (
     "your own arrays passed, random ones didn't: if the operator isn't defined for those, say which values an input "
     "may have, with --domain NAME=LOW:HIGH or a [domain.NAME] in op.toml (docs/operators.md)"
@@ -188,6 +190,8 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
             print(note)
     else:
         print(failure_text(result.outcome))
+        if changed := _CHANGED.search(getattr(result.outcome, "reason", "")):
+            print(f"where the operator is meant to change {changed[1]}, say so: --in-place {changed[1]}")
     for place, count in result.result.habits.slack.items():
         print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
     for text in gate.unwritten_notes:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ascendopt_tune.build.kernel import without_launches
 from ascendopt_tune.errors import CaseError, OperatorError
 from ascendopt_tune.evaluate.execute import parameter_order
 from ascendopt_tune.nouns.case import TensorSpec
@@ -126,3 +127,9 @@ def test_kernels_that_a_macro_of_several_parameters_defines(tmp_path: Path) -> N
     direct = load_direct(file, "pad_large_of", 2).direct
     assert direct is not None
     assert direct.parameters == (("x", "GM_ADDR"), ("value", "float"))
+
+
+def test_launches_of_pasted_names_in_macros_are_left_out() -> None:
+    text = "#define RUN(name) \\\n  run_##name##_of<<<8, \\\n    nullptr, stream>>>(x)\nint after;\n"
+    left = without_launches(text)
+    assert left == "#define RUN(name) \\\n  AOT_HOST_LAUNCH\\\n(x)\nint after;\n"
