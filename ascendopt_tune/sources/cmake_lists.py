@@ -115,8 +115,8 @@ class _Reading:
         units = [u for text in given.get("COMPUTE_UNIT", []) for u in text.split(";")]
         folders = [f for text in given.get("TILING_DIR", []) for f in text.split(";")]
         ours = {f for unit, f in zip(units, folders, strict=False) if unit == _UNIT}
-        patterns = [*_HOST_MODULES, *(f"{f}/*.cpp" for f in sorted(ours))]
-        found = (f for pattern in patterns for f in sorted(host.glob(pattern)))
+        found = [f for pattern in _HOST_MODULES for f in sorted(host.glob(pattern))]
+        found += [f for folder in sorted(ours) if folder for f in sorted((host / folder).glob("*.cpp"))]
         self.sources.update(dict.fromkeys(found))
         self._depends(given.get("DEPENDENCIES", []))
 

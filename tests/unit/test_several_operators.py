@@ -9,6 +9,7 @@ import pytest
 from ascendopt_tune.build.host_signature import parse_description
 from ascendopt_tune.deploy.manifest import read_manifest
 from ascendopt_tune.errors import OperatorError
+from ascendopt_tune.sources.cmake_lists import read_build_rules
 from ascendopt_tune.sources.project import load_project
 from ascendopt_tune.sources.registry import load_folder, load_operator
 from ascendopt_tune.sources.several import folder_and_operator
@@ -104,3 +105,12 @@ def test_what_is_a_folder_stays_one(tmp_path: Path) -> None:
     assert folder_and_operator(tmp_path / "a:b") == (tmp_path / "a:b", "")
     assert folder_and_operator(f"{tmp_path}:Fill") == (tmp_path, "Fill")
     assert folder_and_operator(f"{tmp_path}/none:Fill") == (Path(f"{tmp_path}/none:Fill"), "")
+
+
+def test_a_folder_of_tilings_may_be_named_whole(project: Path) -> None:
+    (project / "tilings").mkdir()
+    (project / "tilings" / "more.cpp").write_text("int More() { return 1; }\n")
+    (project / "CMakeLists.txt").write_text(
+        "add_modules_sources(OPTYPE fill COMPUTE_UNIT ascend910b TILING_DIR ${CMAKE_CURRENT_SOURCE_DIR}/tilings)\n"
+    )
+    assert project / "tilings" / "more.cpp" in read_build_rules(project).host_sources
