@@ -17,7 +17,7 @@ from ..evaluate.gate import Checked
 from ..nouns.clocks import Interval, interval
 from ..nouns.history import History
 from ..nouns.operator import Candidate, Pair
-from ..nouns.outcome import Outcome, Timed
+from ..nouns.outcome import Outcome, Timed, reason_of
 from ..nouns.trial import Move, Proposal, Trial
 from ..search.acceptance import accept
 from ..search.engine import SearchOptions
@@ -137,7 +137,7 @@ def record(subject: RunSubject, method: Method, seed: int, budget: int, /, **abo
     baseline = evaluated[0].time_us
     if baseline is None:
         outcome = evaluated[0].outcome
-        reason = "" if isinstance(outcome, Timed) else outcome.reason
+        reason = reason_of(outcome)
         raise NoWorkingCandidate(f"the baseline pair did not pass the gate ({type(outcome).__name__}: {reason}).")
     accepted = accept(evaluated[1:], evaluated[0], subject, "virtual")
     best = accepted.winner[0] if accepted.winner is not None else evaluated[0]

@@ -26,13 +26,13 @@ from ..llm.client import Client
 from ..llm.endpoint import Endpoint
 from ..nouns.chip import load_chip
 from ..nouns.operator import Operator
-from ..nouns.outcome import Timed
+from ..nouns.outcome import reason_of
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text, time_word
 from ..search.kernel.motifs import MOTIFS
 from ..settings import settings
 from ..sources.registry import operator_names
-from . import options
+from . import failure, options
 from .flags import Only, grouped
 from .subject import CommandSubject, find_operator, make_subject
 
@@ -42,7 +42,6 @@ ascendopt-tune bank build rms_norm --case "x=float16\\[512,1024] gamma=float16\\
 
 ascendopt-tune bank build --registry --resume
 """
-_INTERRUPTED = 130
 
 To = Annotated[Path | None, typer.Option("--bank", help="The bank's folder. Default: the user's, above the shipped.")]
 Cases = Annotated[
@@ -209,7 +208,7 @@ def _summary(tally: Tally, stop: str, json: bool) -> None:
         print(f"removals that did no harm: {tally.negative}; refused by the gate: {sum(tally.refused.values())}")
     if stop == "interrupted":
         print("what was found is kept; the same command with --resume goes on.", file=sys.stderr)
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(failure.INTERRUPTED)
     if tally.failed:
         raise typer.Exit(1)
 
@@ -287,7 +286,7 @@ def _step(text: str) -> tuple[str, str]:
 def _line(found: Found, word: str) -> str:
     step, e = found.step, found.experience
     if step.before is None or step.after is None:
-        reason = "" if isinstance(step.outcome, Timed) else step.outcome.reason.partition("\n")[0][:100]
+        reason = reason_of(step.outcome).partition("\n")[0][:100]
         text = f"refused ({type(step.outcome).__name__}: {reason})"
     else:
         slow, fast = step.before.task_duration_us, step.after.task_duration_us

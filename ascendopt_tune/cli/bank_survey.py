@@ -13,7 +13,7 @@ import typer
 from .. import paths
 from ..errors import AscendOptError, SettingsError
 from ..report.text import json_text
-from . import options
+from . import failure, options
 
 if TYPE_CHECKING:
     from ..bench.survey import Survey
@@ -29,7 +29,6 @@ ascendopt-tune bank survey --measure --list development --sizes decode,medium --
 
 ascendopt-tune bank survey --measure --motifs cache-hint --sizes large
 """
-_INTERRUPTED = 130
 
 
 def survey(
@@ -102,7 +101,7 @@ def survey(
         for path, why in found.left_out.items():
             print(f"not measured: {path}: {why}")
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(failure.INTERRUPTED)
 
 
 def _measure(found: Survey, operators: Sequence[BenchOperator], chip: str, results: Path | None) -> None:

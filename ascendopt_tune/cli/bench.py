@@ -21,7 +21,7 @@ from ..files import write_whole
 from ..nouns.chip import WARM, load_chip
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from . import bench_mkb, examples, options
+from . import bench_mkb, examples, failure, options
 from .flags import Only, grouped
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ ascendopt-tune bench search --operators 'foreach/*' --methods full,random --seed
 Ctrl-C keeps every finished run and every evaluation; the same command goes on there.
 """
 _CHIP = "ascend910b4"  # the paper's
-_INTERRUPTED = 130
 _ALL_SIZES = ",".join(SIZES)
 
 app = typer.Typer(help="Benchmarks of the search, and of the generator.", no_args_is_help=True, rich_markup_mode="rich")
@@ -182,7 +181,7 @@ def search(
     else:
         _show(lines, written)
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(failure.INTERRUPTED)
 
 
 def _write(page: Path, found: report.Results) -> list[Path]:

@@ -15,10 +15,8 @@ from ..calibrate.fit import Residual
 from ..calibrate.measure import Effort
 from ..nouns.run_options import RunOptions
 from ..report.text import json_text
-from . import options
+from . import failure, options
 from .flags import Only, grouped
-
-_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 
 Samples = Annotated[
     int | None,
@@ -64,7 +62,7 @@ def calibrate_command(
         )
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on where this one was.", file=sys.stderr)
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(failure.INTERRUPTED) from None
     say("")
     if json:
         print(json_text(document(result, output)))

@@ -10,6 +10,7 @@ from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed
 from ..report.lines import folded
 
 EXIT_CODE = 2
+INTERRUPTED = 130  # what shells give a program that Ctrl-C ended: 128 + SIGINT
 _AGAIN = "Correct it there and run the command again."
 _NOT_COVERED = "The virtual NPU can't run it at this stage; docs/api.md lists what it covers."
 

@@ -22,7 +22,7 @@ from ..settings import settings
 from ..store import archive
 from ..store.bundle import Bundle
 from ..store.cache import Cache
-from . import options
+from . import failure, options
 from .flags import Only, grouped
 
 EXAMPLES = """[bold]Examples[/]
@@ -33,7 +33,6 @@ ascendopt-tune prebuild manifest.toml -o bundle.tar.gz --sign key.pem --workers 
 
 The manifest is described in docs/deploy.md. Ctrl-C makes a bundle of what is done; the same command goes on later.
 """
-_INTERRUPTED = 130
 
 
 @grouped
@@ -90,7 +89,7 @@ def prebuild_command(
     else:
         _print(output, bundle, done)
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(failure.INTERRUPTED)
     if any(d.result == "failed" for d in done):
         raise typer.Exit(1)
 

@@ -19,7 +19,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..nouns.chip import WARM, load_chip
-from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed
+from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed, reason_of
 from ..nouns.run_options import RunOptions
 from ..report.text import (
     ITSELF_ONLY,
@@ -114,7 +114,7 @@ def run(
             print(json_text(_document(subject, gate, evaluator, how.seed, result, saved)))
     outcome = result.outcome
     # The user's own arrays are the first trial's inputs.
-    reason = "" if isinstance(outcome, Timed) else outcome.reason
+    reason = reason_of(outcome)
     if subject.arrays and "[trial " in reason and "[trial 1 of" not in reason:
         print(_DOMAIN, file=sys.stderr)
     if not json and result.result.printed:
@@ -154,7 +154,7 @@ def _document(
         "state": gate.state,
         "seed": seed,
         "outcome": type(outcome).__name__,
-        "reason": None if isinstance(outcome, Timed) else outcome.reason,
+        "reason": reason_of(outcome) or None,
         "log": outcome.log if isinstance(outcome, CompileFailed) else None,
         "reference": subject.reference,
         "checks": result.checks,

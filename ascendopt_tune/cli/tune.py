@@ -60,7 +60,6 @@ Ctrl-C ends the search, checks the best pair found so far and keeps it; a second
 disk as soon as it ended: the same command goes on where a killed one was.
 """
 _GOES_ON = "The same command goes on there."
-_INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
 
 
 @grouped
@@ -140,7 +139,7 @@ def tune(
         print(f"{what} {_GOES_ON}", file=sys.stderr)
         if json:
             failure.print_document("Interrupted", what, _GOES_ON)
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(failure.INTERRUPTED) from None
     result = results[0]
     if cases is not None:
         document = together_json(results, weights)

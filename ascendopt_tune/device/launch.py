@@ -201,7 +201,7 @@ class DeviceLaunch:
                     self._acl.memset(b.pointer, poison, b.spec.nbytes)
                     self._acl.unwritten(b.pointer, b.spec.nbytes)
         for buffers, arrays in zip(self._inputs, inputs, strict=True):
-            for b, array in zip(buffers, _as_list(arrays), strict=True):
+            for b, array in zip(buffers, as_tuple(arrays), strict=True):
                 self._acl.memcpy_h2d(b.pointer, _packed(array))
         for b in self._all():
             self._acl.memset(b.guard, poison, _BLOCK)
@@ -227,7 +227,7 @@ class DeviceLaunch:
     def read(self, into: Sequence[Arrays]) -> None:
         """Copies the outputs into these arrays, in the case's order."""
         for buffers, arrays in zip(self._outputs, into, strict=True):
-            for b, array in zip(buffers, _as_list(arrays), strict=True):
+            for b, array in zip(buffers, as_tuple(arrays), strict=True):
                 if b.spec.dtype == "int4":
                     pairs = self._acl.bytes_at(b.pointer, b.spec.nbytes).view(np.int8)
                     halves = np.stack([pairs << 4 >> 4, pairs >> 4], 1).reshape(-1)
@@ -255,7 +255,7 @@ class DeviceLaunch:
         for i, (buffers, arrays) in enumerate(zip(self._inputs, inputs, strict=True)):
             if i in self.in_place:
                 continue
-            for b, array in zip(buffers, _as_list(arrays), strict=True):
+            for b, array in zip(buffers, as_tuple(arrays), strict=True):
                 before = _packed(array).reshape(-1).view(np.uint8)
                 after = self._acl.bytes_at(b.pointer, before.size)
                 if not same_bytes(after, before):
@@ -286,7 +286,8 @@ def _packed(array: Array) -> Array:
     return flat[0::2] | flat[1::2] << 4
 
 
-def _as_list(arrays: Arrays) -> tuple[Array, ...]:
+def as_tuple(arrays: Arrays) -> tuple[Array, ...]:
+    """The tensors of one input or output: none where it is left out, several of a list."""
     if arrays is None:
         return ()
     return arrays if isinstance(arrays, tuple) else (arrays,)

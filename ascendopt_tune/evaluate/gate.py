@@ -19,7 +19,7 @@ from ..nouns.case import AttrValue, Case, flatten
 from ..nouns.chip import WARM, load_chip
 from ..nouns.clocks import plausible, speedups
 from ..nouns.operator import AttrDef, Operator, Pair, Signature
-from ..nouns.outcome import Outcome, Timed
+from ..nouns.outcome import Outcome, Timed, reason_of
 from ..nouns.profile import Profile
 from ..sources.arguments import Array
 from .evaluator import Evaluator
@@ -299,7 +299,7 @@ class Gate:
         )
         result = self._evaluator.evaluate(request)
         if not isinstance(result.outcome, Timed):
-            raise DeviceError(f"the pair can't be timed again: {_reason(result.outcome)}")
+            raise DeviceError(f"the pair can't be timed again: {reason_of(result.outcome)}")
         return list(result.replayed)
 
     def prepare(self, pairs: Sequence[Pair]) -> None:
@@ -390,10 +390,6 @@ def _named(argument: ArrayArgument) -> list[tuple[str, ArrayFile]]:
     if isinstance(argument, tuple):
         return [(f".{i}", f) for i, f in enumerate(argument)]
     return [("", argument)]
-
-
-def _reason(outcome: Outcome) -> str:
-    return "" if isinstance(outcome, Timed) else outcome.reason
 
 
 def other_values(attr: AttrDef) -> tuple[AttrValue, ...]:

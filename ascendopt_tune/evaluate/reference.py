@@ -71,7 +71,7 @@ def formula(
         OperatorError: as :func:`expected_outputs`.
     """
     plain = expected_outputs(operator, case, inputs)
-    as_written = Formula(plain, tuple(_map(lambda a: np.zeros(a.shape, np.float32), e) for e in plain), exact=False)
+    as_written = Formula(plain, tuple(mapped(lambda a: np.zeros(a.shape, np.float32), e) for e in plain), exact=False)
     if sum(t.numel for t in flatten((*case.inputs, *case.outputs))) > HUGE:
         return as_written
     try:
@@ -135,7 +135,7 @@ def _exactly(
             results = operator.reference(*(_map_any(torch.from_numpy, a) for a in wide), **dict(case.attrs))
         results = _by_output(operator, case, results)
         found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
-        yield tuple(_map(lambda a: _apart(a, wide), f) for f in found)
+        yield tuple(mapped(lambda a: _apart(a, wide), f) for f in found)
 
 
 def _floating(array: Array) -> bool:
@@ -270,7 +270,8 @@ def _rounded(wide: Array, dtype: np.dtype[Any]) -> Array:
     return found
 
 
-def _map(function: Callable[[Array], Array], arrays: Arrays) -> Arrays:
+def mapped(function: Callable[[Array], Array], arrays: Arrays) -> Arrays:
+    """The function of every tensor of one input or output."""
     if arrays is None:
         return None
     return tuple(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)

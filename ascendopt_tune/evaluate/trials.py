@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from ..device.launch import as_tuple
 from ..errors import AscendOptError, CaseError, HostProgramStuck, OperatorError
 from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator, Signature
-from ..nouns.outcome import CompileFailed, Outcome, Timed, TimedOut
+from ..nouns.outcome import CompileFailed, Timed, TimedOut, reason_of
 from ..sources.arguments import Array, dtype_name
 from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, untouched, wrong_elements
 from .evaluator import Evaluator
 from .inputs import HALVES, PLAIN, make_inputs, schedule
 from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, GateTrial, Habits, load_arrays, save_array
-from .reference import HUGE, Formula, formula
+from .reference import HUGE, Formula, formula, mapped
 
 # NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
 _POISON = (0xFF, 0x5A)
@@ -181,7 +182,7 @@ class TrialMaker:
         for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
             if not isinstance(result.outcome, Timed):
                 if trial.distribution not in PLAIN:
-                    skipped.append(f"{trial}: {_reason(result.outcome)}")
+                    skipped.append(f"{trial}: {reason_of(result.outcome)}")
                 elif found is not None:
                     made.append(replace(trial, expected=self._save(found.expected, f"expected-{i}")))
                 else:
@@ -315,7 +316,7 @@ class TrialMaker:
         """
         if trial.distribution in PLAIN or self.operator.settings.get("specials"):
             return replace(trial, expected=outputs)
-        leeways = [_map(_infinite if alone else _finite_lines, load_arrays(a)) for a in outputs]
+        leeways = [mapped(_infinite if alone else _finite_lines, load_arrays(a)) for a in outputs]
         return replace(trial, expected=outputs, leeway=self._save(leeways, f"leeway-{number}"))
 
     def _held(
@@ -332,7 +333,7 @@ class TrialMaker:
         got = iter(self._arrays_of(outputs))
         for expected, leeway in zip(found.expected, found.leeway, strict=True):
             parts = []
-            for want, free in zip(_listed(expected), _listed(leeway), strict=True):
+            for want, free in zip(as_tuple(expected), as_tuple(leeway), strict=True):
                 name, array = next(got)
                 free = _settled(free, stress)
                 if stress and not specials and want.dtype.kind not in "iub":
@@ -389,7 +390,7 @@ class TrialMaker:
             names = pointers[len(self.case.inputs) :]
         found = []
         for name, argument in zip(names, map(load_arrays, outputs), strict=True):
-            for k, array in enumerate(_listed(argument)):
+            for k, array in enumerate(as_tuple(argument)):
                 found.append((f"{name}.{k}" if isinstance(argument, tuple) else name, array))
         return found
 
@@ -406,12 +407,6 @@ def _infinite(expected: Array) -> Array:
     """The same, and all where a result is beyond what the dtype holds."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isfinite(expected.astype(np.complex128)), np.float32(0), np.float32(np.inf))
-
-
-def _map(function: Callable[[Array], Array], arrays: Any) -> Any:
-    if arrays is None:
-        return None
-    return tuple(map(function, arrays)) if isinstance(arrays, tuple) else function(arrays)
 
 
 def _settled(leeway: Array, stress: bool) -> Array:
@@ -445,13 +440,3 @@ def joined(a: Habits | None, b: Habits | None) -> Habits | None:
         variables=tuple(dict.fromkeys((*a.variables, *b.variables))),
         repeats=a.repeats and b.repeats,
     )
-
-
-def _listed(arrays: Any) -> tuple[Array, ...]:
-    if arrays is None:
-        return ()
-    return arrays if isinstance(arrays, tuple) else (arrays,)
-
-
-def _reason(outcome: Outcome) -> str:
-    return "" if isinstance(outcome, Timed) else outcome.reason

@@ -21,7 +21,7 @@ import numpy as np
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
-from ..device.launch import Arrays, same_bytes
+from ..device.launch import Arrays, as_tuple, same_bytes
 from ..errors import CaseError, HostProgramError, HostProgramStuck, KernelCompileError
 from ..nouns.case import Argument, AttrValue, flatten
 from ..nouns.chip import kept_folder, load_chip
@@ -279,7 +279,7 @@ class Worker:
 
         Raises _Failed where the baseline's are and these aren't.
         """
-        outputs = [a for arrays in plan.outputs for a in _as_tuple(arrays)]
+        outputs = [a for arrays in plan.outputs for a in as_tuple(arrays)]
         if number == 0:
             self._first = [a.copy() for a in outputs]
         if not request.trials[number].again or all(map(same_bytes, self._first, outputs)):
@@ -330,8 +330,8 @@ class Worker:
         expectations = map(load_arrays, trial.expected)
         for name, got, expected, leeway in zip(outputs, plan.outputs, expectations, leeways, strict=True):
             listed = isinstance(expected, tuple)
-            free = _as_tuple(leeway) or (None,) * len(_as_tuple(expected))
-            for k, (a, b, more) in enumerate(zip(_as_tuple(got), _as_tuple(expected), free, strict=True)):
+            free = as_tuple(leeway) or (None,) * len(as_tuple(expected))
+            for k, (a, b, more) in enumerate(zip(as_tuple(got), as_tuple(expected), free, strict=True)):
                 checks += 1
                 full = f"{name}.{k}" if listed else name
                 limit = limits.get(full)
@@ -349,8 +349,8 @@ class Worker:
                     text = too_much_drift(full, seen.drifts[full], request.allowed.drift.get(full, 0.0))
                 if text is not None:
                     raise _Failed(WrongResult(f"{text} [{label}]"))
-            if number == len(request.trials) - 1 and request.allowed is not None and _as_tuple(expected):
-                text = seen.together(name, dtype_name(_as_tuple(expected)[0].dtype))
+            if number == len(request.trials) - 1 and request.allowed is not None and as_tuple(expected):
+                text = seen.together(name, dtype_name(as_tuple(expected)[0].dtype))
                 if text is not None:
                     raise _Failed(WrongResult(text))
         return checks
@@ -510,12 +510,6 @@ def _names(request: EvaluateRequest, signature: Signature | None) -> tuple[tuple
 
 def _stopped(stopped: Stopped) -> Failure:
     return TimedOut(stopped.reason) if stopped.kind == "timeout" else Crashed(stopped.reason)
-
-
-def _as_tuple(arrays: Arrays) -> tuple[Array, ...]:
-    if arrays is None:
-        return ()
-    return arrays if isinstance(arrays, tuple) else (arrays,)
 
 
 def _save(path: Path, arrays: Arrays) -> ArrayArgument:

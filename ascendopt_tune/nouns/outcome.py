@@ -82,6 +82,11 @@ KINDS: tuple[type[Outcome], ...] = (
 _BY_NAME = {kind.__name__: kind for kind in KINDS}
 
 
+def reason_of(outcome: Outcome) -> str:
+    """Why it doesn't count; nothing of one that does."""
+    return "" if isinstance(outcome, Timed) else outcome.reason
+
+
 def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     """JSON document with the kind under ``outcome``; inverse of :func:`outcome_from_json`."""
     doc: dict[str, object] = {"outcome": type(outcome).__name__}
