@@ -18,6 +18,7 @@ from ..report.text import counted, json_text, time_word
 from ..settings import settings
 from ..sources.specification import specification
 from ..store import archive
+from ..store.bundle import Bundle
 from ..store.cache import Cache, EntrySummary, Key
 from ..store.entry import Provenance, folder_reader, read_document
 from . import examples, options
@@ -133,24 +134,33 @@ def export(
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
     ] = None,
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Make a bundle of the writable cache's results (and of its layers'), without tuning anything."""
     folders = [s.folder for s in Cache().items(operator)]
     if not folders:
         raise CacheError("there is nothing to export.", "ascendopt-tune cache list shows what there is.")
-    bundle = archive.make(target, folders, sign)
-    print(archive.how_to_use(target, bundle))
+    _tell_bundle(target, archive.make(target, folders, sign), json)
 
 
 @app.command("unpack", epilog=examples.of("cache unpack"))
 def unpack(
     source: Annotated[Path, typer.Argument(help="A bundle's archive (.tar.gz).")],
     folder: Annotated[Path, typer.Argument(help="The new folder, for ASCENDOPT_CACHE_LAYERS.")],
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Unpack a bundle's archive and check every file of it; nothing is run."""
-    print(archive.how_to_use(folder, archive.unpack(source, folder)))
+    _tell_bundle(folder, archive.unpack(source, folder), json)
+
+
+def _tell_bundle(where: Path, bundle: Bundle, json: bool) -> None:
+    if not json:
+        print(archive.how_to_use(where, bundle))
+        return
+    about = {"bundle": str(where), "digest": f"sha256:{bundle.digest}", "signed": bundle.signature is not None}
+    print(json_text({**about, "entries": len(bundle)}))
 
 
 @app.command("import", epilog=examples.of("cache import"))
@@ -195,10 +205,14 @@ def import_(
 @app.command("merge", epilog=examples.of("cache merge"))
 def merge(
     source: Annotated[Path, typer.Argument(help="Another cache folder of yours.")],
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Take over the results of another cache folder of this user; for equal keys the faster one stays."""
     taken, left = upkeep.merge(source, Cache())
+    if json:
+        print(json_text({"taken": taken, "left": left}))
+        return
     print(f"{taken} results taken, {left} were here already, or slower, or damaged")
 
 
@@ -233,17 +247,23 @@ def gc(
         float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Also results older than that.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Remove what can't be used any more: results for other toolkits, quarantined ones, old compiled candidates."""
     cache = Cache()
     found = list(upkeep.garbage(cache, toolkits=_toolkits(), older_than_days=older_than))
     for item in found:
-        print(f"{item.bytes >> 10:8d} KiB  {item.path}  ({item.reason})")
+        if not json:
+            print(f"{item.bytes >> 10:8d} KiB  {item.path}  ({item.reason})")
         if not dry_run:
             upkeep.remove(cache, item)
     if found and not dry_run:
         cache.rebuild()
+    if json:
+        places = [{"path": str(item.path), "bytes": item.bytes, "reason": item.reason} for item in found]
+        print(json_text({"dry_run": dry_run, "places": places}))
+        return
     total = sum(item.bytes for item in found) / (1 << 20)
     print(f"{'would free' if dry_run else 'freed'} {total:.1f} MiB in {len(found)} places")
 

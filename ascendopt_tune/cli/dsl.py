@@ -107,6 +107,7 @@ def lower_command(
     name: Name = None,
     input: Input = [],  # noqa: B006
     attr: Attr = [],  # noqa: B006
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Write the operator's folder: tiling program, kernel, op.toml, reference. Inputs become its first case."""
@@ -121,6 +122,9 @@ def lower_command(
         cases = [{"inputs": case, "attrs": _attributes(attr)}]
     lowered = lower(program, cases)
     write_project(lowered, out)
+    if json:
+        print(json_text({"folder": str(out), "files": list(lowered.files)}))
+        return
     print(f"{out}: {', '.join(lowered.files)}")
     print(f"Next: ascendopt-tune run {out}", file=sys.stderr)
 

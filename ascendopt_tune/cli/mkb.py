@@ -78,6 +78,7 @@ def export(
     task: Annotated[
         Path | None, typer.Option("--task", help="Also write a task: the reference as Model, inputs of the first case.")
     ] = None,
+    json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Write an operator as a solution of MultiKernelBench: one file with six strings."""
@@ -105,4 +106,7 @@ def export(
             write_whole(out, made.text())
             if task is not None:
                 write_whole(task, made.task())
+    if json:
+        print(json_text({"solution": str(out), "task": str(task) if task is not None else None}))
+        return
     print(f"wrote {out}" + (f" and {task}" if task is not None else ""))
