@@ -31,8 +31,13 @@ class AscendOptError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def place(self) -> str:
+        """Where it went wrong, in front of the message; nothing where the message tells."""
+        return ""
+
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".strip()
+        return f"{self.place}{self.message} {self.hint}".strip()
 
 
 class OperatorError(AscendOptError):

@@ -18,7 +18,8 @@ _NOT_COVERED = "The virtual NPU can't run it at this stage; docs/api.md lists wh
 def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bool) -> int:
     """Prints ``error``, with the traceback if ``debug``; returns the exit code."""
     if isinstance(error, AscendOptError):
-        message, next_step, log = error.message, error.hint or _next_step(error.message), str(getattr(error, "log", ""))
+        message, log = f"{error.place}{error.message}", str(getattr(error, "log", ""))
+        next_step = error.hint or _next_step(error.message)
     elif isinstance(error, MemoryError):
         message = f"there isn't enough memory: {error or 'an allocation failed'}."
         next_step, log = "Give a smaller case; --debug shows where it was.", ""

@@ -21,6 +21,6 @@ class DslError(AscendOptError):
         self.file = file
         self.line = line
 
-    def __str__(self) -> str:
-        where = f"{self.file}:{self.line}: " if self.line else ""
-        return where + super().__str__()
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}: " if self.line else ""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import did_you_mean
 from .errors import DslError
 from .ir import Expr, Number, ScalarType, num
+from .ops import ALIASES, OPS, REDUCTIONS
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -119,6 +121,13 @@ def number_text(value: Number | str) -> str:
     return str(value)
 
 
+#: Functions of the language that make no scalar; somebody may have meant one of them.
+_OTHERS = (
+    *(*OPS, *ALIASES, *REDUCTIONS),
+    *("load", "store", "zeros", "full", "where", "take", "take_rows", "gather", "iota", "arange", "split", "cores"),
+)
+
+
 class Reader:
     """Reads scalar expressions of one function.
 
@@ -202,7 +211,8 @@ class Reader:
     def _call(self, node: ast.Call) -> Expr:
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if name not in FUNCTIONS or node.keywords:
-            text = f"{ast.unparse(node)!r} is no function of scalars."
+            near = "" if name in _OTHERS else did_you_mean(name, (*FUNCTIONS, *_OTHERS))
+            text = f"{ast.unparse(node)!r} is no function of scalars.{near}"
             raise self._error(node, text, f"There are {', '.join(FUNCTIONS)}.")
         count, kind = FUNCTIONS[name]
         args = tuple(map(self.read, node.args))
