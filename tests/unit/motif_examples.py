@@ -102,6 +102,16 @@ _HELD = (
     .replace("pipe->InitBuffer(inQueue, 2, ", "inQueue.Begin(2, ")
     .replace("TQue<QuePosition::VECIN, 1> inQueue", "HeldTile<TQue<QuePosition::VECIN, 1>, 1> inQueue")
 )
+_SPREAD = """    for (uint32_t offset = 0; offset < total; offset += tileLength) {
+      LocalTensor<T> tile = workBuf.Get<T>();
+      if (tileLength <= SpreadRow::MOST) {
+        spreadRow0.Store(yGm[offset], tile, total, tileLength * sizeof(T), 0);
+      } else {
+        for (uint32_t i = 0; i < total; i++) {
+          DataCopy(yGm[offset + i * tileLength], tile, tileLength);
+        }
+      }
+    }"""
 _WORK = "pipe->InitBuffer(workBuf, tileLength * sizeof(float));"
 _PARTS = (
     kernel()["op_kernel/kernel.cpp"]
@@ -578,6 +588,7 @@ EXAMPLES = (
     ),
     Example("held-tile", r"\n +DataCopy\(xLocal, xGm, ", {"op_kernel/kernel.cpp": _HELD}),
     Example("known-value", r"xGm\.GetValue", _computing("Adds(yLocal, xLocal, knownValue0.Of(xGm, 0), n);")),
+    Example("repeated-stores", r"tile = workBuf.Get<T>\(\);\s*\{?\s*for", kernel(process=_SPREAD)),
     Example("shared-buffers", r"InitBuffer\(smallBuf", {"op_kernel/kernel.cpp": _PARTS}),
     Example("unneeded-buffers", r"\n +pipe->InitBuffer\(workBuf", {"op_kernel/kernel.cpp": _FOR_SOME}),
     Example("tile-length", r"% 2", kernel()),

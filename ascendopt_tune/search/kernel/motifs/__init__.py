@@ -15,6 +15,7 @@ from .buffers.unneeded_buffers import UNNEEDED_BUFFERS
 from .copies.caching import CACHE_HINT
 from .copies.copied_elements import COPIED_ELEMENTS
 from .copies.copies import COPY_WITHOUT_PAD, STRIDED_COPY
+from .copies.repeated_stores import REPEATED_STORES
 from .copies.single_stores import SINGLE_STORE
 from .copies.single_values import SINGLE_VALUE
 from .cores.constants import CONSTANT_TILING
@@ -69,6 +70,7 @@ MOTIFS: tuple[Motif, ...] = (
     COPY_WITHOUT_PAD,
     SINGLE_VALUE,
     SINGLE_STORE,
+    REPEATED_STORES,
     LOADED_AHEAD,
     MERGED_LOADS,
     LARGE_PACKETS,

@@ -33,11 +33,11 @@ _FIELD = re.compile(r"[A-Za-z_]\w*\.(?:blockCount|blockLen|srcStride|dstStride|r
 _ON = re.compile(r"(\w+)\s*\+=\s*([^;]+);|(\w+)\+\+;|\+\+(\w+);", re.DOTALL)
 _PATH = re.compile(r"(?:this->)?[A-Za-z_][\w.]*")
 _ONE = re.compile(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1U?\)*")
-_BEGIN = "AtTheLoop"  # an offset's value in front of the loop, until the text is whole
+BEGIN = "AtTheLoop"  # an offset's value in front of the loop, until the text is whole
 
 
 @dataclass
-class _Turn:
+class CopyingTurn:
     """What is done in each turn. ``names``: variables and what they are set to, in terms of the counter.
 
     ``first``: parameters, which are the same in each turn; ``last``: what the variables that live longer are behind the
@@ -56,9 +56,9 @@ class _Turn:
 def rows_in_one_copy(kernel: KernelProgram, types: dict[str, str]) -> Iterator[Change]:
     """A loop of copies a row, made one DataCopyPad with gaps for each."""
     for loop in counted_loops(kernel):
-        turn = _turn(kernel, loop) if usable(kernel, loop) else None
+        turn = turn_of_copies(kernel, loop) if usable(kernel, loop) else None
         path = loop.block.function.path
-        if turn is None or any(_of_many(turn, call) for call in turn.calls):
+        if turn is None or any(of_many(turn, call) for call in turn.calls):
             continue
         whole = (
             _all_rows(loop, turn, turn.calls, kernel.text(path, loop.node), types)
@@ -69,22 +69,22 @@ def rows_in_one_copy(kernel: KernelProgram, types: dict[str, str]) -> Iterator[C
             continue
         site = kernel.site(loop.block.function, loop.node)
         change = f"rows of {loop.block.function.name} in one DataCopyPad where their strides allow"
-        text = whole.replace(_BEGIN, "")
+        text = whole.replace(BEGIN, "")
         yield Change(f"{site}/where", change, (kernel.replace(path, loop.node, text),))
 
 
 # -- what a turn does --------------------------------------------------------------------------------------------------
 
 
-def _turn(kernel: KernelProgram, loop: CountedLoop) -> _Turn | None:
-    """None if a turn does something else than copies and what they need."""
-    turn, path = _Turn(), loop.block.function.path
+def turn_of_copies(kernel: KernelProgram, loop: CountedLoop) -> CopyingTurn | None:
+    """What a turn does; None if that is something else than copies and what they need."""
+    turn, path = CopyingTurn(), loop.block.function.path
     steps = [s for s in loop.block.steps if s.node.type != "comment"]
     while steps and (found := _ON.fullmatch(kernel.text(path, steps[-1].node))) is not None:
         name, by = found[1] or found[3] or found[4], (found[2] or "1").strip()
         if name in turn.names or name == loop.name:
             return None
-        turn.names[name] = f"({name}{_BEGIN} + {loop.name} * ({by}))"  # counted from the first turn: see _place
+        turn.names[name] = f"({name}{BEGIN} + {loop.name} * ({by}))"  # counted from the first turn: see _place
         turn.last.append(f"{name} += rowsAtOnce * ({by});")
         turn.behind.insert(0, kernel.text(path, steps.pop().node))
     going = dict(turn.names)
@@ -103,7 +103,7 @@ def _others(names: Mapping[str, str], text: str) -> dict[str, str]:
     return {name: value for name, value in names.items() if name != own}
 
 
-def _does(kernel: KernelProgram, loop: CountedLoop, step: BlockStep, turn: _Turn) -> bool:
+def _does(kernel: KernelProgram, loop: CountedLoop, step: BlockStep, turn: CopyingTurn) -> bool:
     """Notes what a statement does; False where it isn't known."""
     text, call = kernel.text(loop.block.function.path, step.node), step.call
     if turn.choice is not None:
@@ -127,13 +127,13 @@ def _does(kernel: KernelProgram, loop: CountedLoop, step: BlockStep, turn: _Turn
         return False
     turn.names[found[1]] = resolved(found[2], turn.names)
     if step.node.type == "expression_statement":
-        if _BEGIN in turn.names[found[1]] and loop.first != "0":
+        if BEGIN in turn.names[found[1]] and loop.first != "0":
             return False
         turn.last.append(f"{found[1]} = {at(turn.names[found[1]], loop.name, f'{loop.bound} - 1')};")
     return True
 
 
-def _of_many(turn: _Turn, call: ApiCall) -> bool:
+def of_many(turn: CopyingTurn, call: ApiCall) -> bool:
     """Do the parameters that the turn makes for a copy say that it has several blocks?"""
     text, name = " ".join(turn.first), re.escape(call.args[2].strip()) if len(call.args) > 2 else ""
     counts = re.findall(rf"\b{name}\.blockCount\s*=\s*([^;]+);|\b{name}\s*=?\s*\{{([^,;{{}}]*)[,}}]", text)
@@ -145,7 +145,7 @@ def _of_many(turn: _Turn, call: ApiCall) -> bool:
 
 
 def _all_rows(
-    loop: CountedLoop, turn: _Turn, calls: Sequence[ApiCall], whole: str, types: dict[str, str]
+    loop: CountedLoop, turn: CopyingTurn, calls: Sequence[ApiCall], whole: str, types: dict[str, str]
 ) -> str | None:
     """The copies for all turns where they may be, else the loop, as it is; None where they never may."""
     copies = [_strided_copy(loop, call, turn.names, types) for call in calls]
@@ -158,7 +158,7 @@ def _all_rows(
     return f"{{ {rows_of(loop)}{first} if ({joined}) {{ {' '.join(steps)} }} else {{ {whole} }} }}"
 
 
-def _chosen(kernel: KernelProgram, loop: CountedLoop, turn: _Turn, types: dict[str, str]) -> str | None:
+def _chosen(kernel: KernelProgram, loop: CountedLoop, turn: CopyingTurn, types: dict[str, str]) -> str | None:
     """The same for each side of a condition that is the same in each turn."""
     assert turn.choice is not None
     f, node = loop.block.function, turn.choice
@@ -192,12 +192,12 @@ def _strided_copy(
     if len(call.args) < 3:
         return None
     kinds = [types.get(root(a.removeprefix("this->"))) for a in call.args[:2]]
-    to, of = (_place(a, loop, names) for a in call.args[:2])
+    to, of = (place_of(a, loop, names) for a in call.args[:2])
     kind = kinds[0] or kinds[1]
     if to is None or of is None or kind is None or (kinds[0] is None) == (kinds[1] is None):
         return None
     inward = kinds[1] is not None
-    length, conditions = _length_of(call, kind)
+    length, conditions = length_of(call, kind)
     if length is None or not all(fixed(a, loop.name, names) for a in (*call.args[2:], loop.bound, loop.first)):
         return None
     outside, inside = (of, to) if inward else (to, of)
@@ -224,18 +224,18 @@ def _strided_copy(
     return " && ".join(conditions), call.spelled("DataCopyPad", *args)
 
 
-def _place(operand: str, loop: CountedLoop, names: Mapping[str, str]) -> AffinePlace | None:
+def place_of(operand: str, loop: CountedLoop, names: Mapping[str, str]) -> AffinePlace | None:
     """The operand as a place that moves with the counter; None where it moves with that and an offset that goes on."""
     whole = resolved(operand, names)
-    if loop.first == "0" or _BEGIN not in whole:
+    if loop.first == "0" or BEGIN not in whole:
         return affine(operand, loop.name, loop.first, names)
-    counted = {name: value for name, value in names.items() if _BEGIN not in value}
+    counted = {name: value for name, value in names.items() if BEGIN not in value}
     return (
         None if loop.name in re.findall(r"\w+", resolved(operand, counted)) else affine(operand, loop.name, "0", names)
     )
 
 
-def _length_of(call: ApiCall, kind: str) -> tuple[str | None, list[str]]:
+def length_of(call: ApiCall, kind: str) -> tuple[str | None, list[str]]:
     """(bytes of one turn's copy, what has to hold for it to be one plain block of that length)."""
     third = call.args[2].strip()
     blocks = ""
