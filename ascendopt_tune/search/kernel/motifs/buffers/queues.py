@@ -52,31 +52,17 @@ _BUFFERS = 8  # of a queue at most, one for each event
 _DECLARED = re.compile(r"(?:AscendC::)?TQue\s*<\s*((?:\w+::)*)(\w+)\s*,\s*\w+\s*>")
 RINGS = re.compile(rf"{RING}\s*<\s*((?:\w+::)*\w+)\s*,[^<>]*>")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_CLASS = f"""\
+RING_CLASS = f"""\
 #ifndef FLAGGED_QUEUE
 #define FLAGGED_QUEUE
 // A queue whose buffers go round: a flag for each of them, of events that are taken once.
 template <AscendC::TPosition POSITION, AscendC::HardEvent FULL, AscendC::HardEvent FREE>
 class {RING} {{
  public:
-  AscendC::TBuf<POSITION> memory;
   __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
     buffers = count;
     length = (bytes + 31) / 32 * 32;
     AscendC::GetTPipePtr()->InitBuffer(memory, buffers * length);
-    Take(memory.template Get<uint8_t>());
-  }}
-  // So many buffers, in memory that others share (SharedBuffer).
-  __aicore__ inline {RING}& Of(uint32_t count) {{
-    buffers = count;
-    return *this;
-  }}
-  __aicore__ inline void Within(const AscendC::LocalTensor<uint8_t>& part, uint32_t bytes) {{
-    length = bytes / buffers;
-    Take(part);
-  }}
-  __aicore__ inline void Take(const AscendC::LocalTensor<uint8_t>& part) {{
-    room = part;
     for (uint32_t i = 0; i < buffers; i++) {{
       full[i] = AscendC::GetTPipePtr()->AllocEventID<FULL>();
       free[i] = AscendC::GetTPipePtr()->AllocEventID<FREE>();
@@ -123,10 +109,10 @@ class {RING} {{
   }}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> At(uint32_t i) {{
-    return room[i * length].template ReinterpretCast<T>();
+    return memory.template Get<T>()[i * (length / sizeof(T))];
   }}
 
-  AscendC::LocalTensor<uint8_t> room;
+  AscendC::TBuf<POSITION> memory;
   uint32_t buffers = 0, length = 0, taken = 0, told = 0, heard = 0, freed = 0;
   AscendC::TEventID full[{_BUFFERS}], free[{_BUFFERS}];
   bool given[{_BUFFERS}] = {{}};
@@ -134,6 +120,33 @@ class {RING} {{
 #endif
 
 """
+# The same, of buffers in memory that others share: what changes (buffers/shared_buffers.py).
+SHARED_RING = (
+    (" public:\n", " public:\n  AscendC::TBuf<POSITION> memory;\n"),
+    (
+        "InitBuffer(memory, buffers * length);\n",
+        f"""InitBuffer(memory, buffers * length);
+    Take(memory.template Get<uint8_t>());
+  }}
+  // So many buffers, in memory that others share (SharedBuffer).
+  __aicore__ inline {RING}& Of(uint32_t count) {{
+    buffers = count;
+    return *this;
+  }}
+  __aicore__ inline void Within(const AscendC::LocalTensor<uint8_t>& part, uint32_t bytes) {{
+    length = bytes / buffers;
+    Take(part);
+  }}
+  __aicore__ inline void Take(const AscendC::LocalTensor<uint8_t>& part) {{
+    room = part;
+""",
+    ),
+    (
+        "return memory.template Get<T>()[i * (length / sizeof(T))];",
+        "return room[i * length].template ReinterpretCast<T>();",
+    ),
+    ("  AscendC::TBuf<POSITION> memory;\n  uint32_t", "  AscendC::LocalTensor<uint8_t> room;\n  uint32_t"),
+)
 
 
 @dataclass(frozen=True)
@@ -223,7 +236,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
     found = list(_queues(kernel))
     first: dict[str, Edit | None] = {}
     for q in found:
-        first.setdefault(q.path, in_front(kernel, q.path, q.kind, RING, _CLASS))
+        first.setdefault(q.path, in_front(kernel, q.path, q.kind, RING, RING_CLASS))
     if len(found) > 1:
         every = tuple(e for q in found for e in _edits(kernel, q))
         count = sum(len(q.names) for q in found)

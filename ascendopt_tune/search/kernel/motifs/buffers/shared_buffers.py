@@ -20,7 +20,7 @@ from .....sources.cpp import Edit, Function
 from ...reading.classes import Members, family_members, in_front, members, title_of
 from ...reading.kernel_program import ApiCall, KernelProgram, siblings
 from ..motif import Change, Motif
-from .queues import RINGS
+from .queues import RING_CLASS, RINGS, SHARED_RING
 
 SHARED = "SharedBuffer"  # their class
 _ASKED = ("Get", "GetWithOffset", "AllocTensor", "FreeTensor")
@@ -120,19 +120,20 @@ def _of_one(kernel: KernelProgram, lines: Iterable[Members], methods: Iterable[F
     calls = [c for f in methods for c in kernel.calls_in(f)]
     made = [c for c in calls if c.name in ("InitBuffer", "Begin") and len(c.args) == 2 and c.statement is not None]
     rings = {n for line in lines if _is_ring(line) for n in line.names}
-    plain = _asked_for_tensors_alone(kernel, methods, calls, made)
-    kept = tuple(line for line in lines if (rings | plain).issuperset(line.names))
+    fit = rings | _plain(kernel, methods, calls, made)
+    kept = tuple(line for line in lines if fit.issuperset(line.names))
     names = {n for line in kept for n in line.names}
     chosen = [c for c in made if _made_by(c) in names and (_made_by(c) in rings) == (c.name == "Begin")]
     return _Family(kept, tuple(r for f in methods for r in _runs(kernel, f, chosen)))
 
 
-def _asked_for_tensors_alone(
+def _plain(
     kernel: KernelProgram, methods: Iterable[Function], calls: Iterable[ApiCall], made: Iterable[ApiCall]
 ) -> set[str]:
+    """Names of what is made and asked for tensors, and for nothing else."""
     words = Counter(w for f in methods for w in _WORD.findall(kernel.text(f.path, f.node)))
     asked = Counter(_name(c.receiver) for c in calls if c.name in _ASKED)
-    begun = Counter(_made_by(c) for c in made)
+    begun = Counter(map(_made_by, made))
     return {n for n in begun if words[n] == asked[n] + begun[n]}
 
 
@@ -211,9 +212,20 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
                 edits.append(written)
         for run in family.runs:
             edits += _made(kernel, run)
+        if any(map(_is_ring, family.lines)):
+            edits += _rings_of_parts(kernel)
         count = max(len(r.calls) for r in family.runs)
         owner = title_of(kernel, family.lines[0])
         yield Change(f"{owner}/buffers", f"{count} buffers of {owner} are parts of one", tuple(edits))
+
+
+def _rings_of_parts(kernel: KernelProgram) -> Iterator[Edit]:
+    """The rings' class, wherever it stands, made one whose buffers may be parts of others' memory."""
+    for path, source in kernel.program.files.items():
+        at = source.data.find(RING_CLASS.encode())
+        for old, new in SHARED_RING if at >= 0 else ():
+            begin = at + RING_CLASS.encode().index(old.encode())
+            yield Edit(path, begin, begin + len(old.encode()), new)
 
 
 def _placed(kernel: KernelProgram) -> Iterator[tuple[ApiCall, Node, Node]]:
