@@ -101,14 +101,19 @@ class TunedOp:
         else:
             self._key = keys.of_function
             #: What to call, for a plain function.
-            self.function = self._caller(original)
+            self.function = self._caller(original, watched=True)
+            self._of_a_graph = self._caller(original, watched=False)
         _instances.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        """As a node of a compiled graph calls a plain function: what is to be seen of it was seen in tracing."""
+        return self._of_a_graph(*args, **kwargs)
 
-    def _caller(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch."""
+    def _caller(self, original: Callable[..., Any], watched: bool) -> Callable[..., Any]:
+        """The way of a call of a plain function; :meth:`kernel` is that of an operator of torch.
+
+        ``watched``: whoever wants to see what happens between tensors sees the original.
+        """
         table, key_of, is_compiling, scope = self.table.choices, self._key, torch.compiler.is_compiling, scoped.get
 
         modes, transform, forward = _dispatch_modes, _transform, torch.autograd.forward_ad
@@ -116,8 +121,8 @@ class TunedOp:
         def call(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(*args, **kwargs)
-            if modes() or transform() is not None or forward._current_level >= 0:
-                return self._serve_original(Original("fallbacks", WATCHED), original, args, kwargs)
+            if watched and (modes() or transform() is not None or forward._current_level >= 0):
+                return self._cannot_take(CaseError(WATCHED), original, args, kwargs)
             try:
                 key = key_of(args, kwargs)
             except CaseError as error:
