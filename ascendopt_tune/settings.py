@@ -7,7 +7,6 @@ is not declared here is an error: a misspelt switch must not be ignored in silen
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .errors import SettingsError
+from .errors import SettingsError, did_you_mean
 
 PREFIX = "ASCENDOPT_"
 TARGETS = ("auto", "virtual", "npu")
@@ -390,9 +389,8 @@ def settings(environ: Mapping[str, str] | None = None) -> Settings:
             continue
         variable = _BY_NAME.get(name)
         if variable is None:
-            close = difflib.get_close_matches(name, _BY_NAME, 1)
-            guess = f" Did you mean {close[0]}?" if close else ""
-            raise SettingsError(f"unknown environment variable {name}.{guess}", f"Known ones: {', '.join(_BY_NAME)}.")
+            near = did_you_mean(name, _BY_NAME)
+            raise SettingsError(f"unknown environment variable {name}.{near}", f"Known ones: {', '.join(_BY_NAME)}.")
         if text:
             values[variable.field] = _parse(variable, text)
     for variable in VARIABLES:
@@ -412,7 +410,10 @@ def variable(field: str) -> Variable:
 
 def check_policy(text: str) -> str:
     """``text`` if it is a policy this version honours; else SettingsError."""
-    return str(_parse(_BY_FIELD["policy"], text))
+    if text not in POLICIES:
+        near = did_you_mean(text, POLICIES)
+        raise SettingsError(f"unknown policy {text!r}.{near}", f"Give one of {', '.join(POLICIES)}.")
+    return text
 
 
 def disabled() -> bool:

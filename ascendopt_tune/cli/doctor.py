@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import subprocess
+import warnings
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,8 +23,9 @@ from ..evaluate import sandbox
 from ..llm.endpoint import Endpoint
 from ..nouns.chip import chip_names, load_chip
 from ..report.lines import folded
-from ..report.text import json_text
+from ..report.text import counted, json_text
 from ..settings import settings
+from ..store.cache import Cache
 from ..torch_ops.serving import fast_build
 from . import options
 
@@ -135,6 +137,23 @@ def _cache() -> Checkup:
     return Checkup("cache folder", "ok", str(paths.cache_dir()))
 
 
+def _layers() -> list[Checkup]:
+    """Each layer that is asked for: a wrong path would serve nothing, and nobody would say so."""
+    return [_layer(layer) for layer in settings().cache_layers]
+
+
+def _layer(layer: Path) -> Checkup:
+    if not layer.is_dir():
+        next_step = "Correct ASCENDOPT_CACHE_LAYERS: without the folder the originals serve."
+        return Checkup("cache layer", "error", f"there is no folder {layer}", next_step)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        count = sum(s.folder.is_relative_to(layer) for s in Cache(paths.cache_dir(), layers=(layer,)).items())
+    if said:
+        return Checkup("cache layer", "error", str(said[0].message))
+    return Checkup("cache layer", "ok", f"{layer}: {counted(count, 'result')}")
+
+
 def _chip() -> Checkup:
     chip = settings().chip
     try:
@@ -173,6 +192,7 @@ def findings() -> list[Checkup]:
         _package("torch_npu", 'For the torch integration: pip install -c constraints.txt "ascendopt_tune[torch]".'),
         *_fast_path(),
         _cache(),
+        *_layers(),
         _chip(),
         _target(),
         _model(),

@@ -148,7 +148,8 @@ def check_option(name: str, value: object) -> None:
         CaseError: a value that it can't have.
     """
     if name not in declarations():
-        raise SettingsError(f"unknown option {name!r}.", f"Known ones: {', '.join(declarations())}.")
+        near = did_you_mean(name, declarations())
+        raise SettingsError(f"unknown option {name!r}.{near}", f"Known ones: {', '.join(declarations())}.")
     kinds, declared = _kinds(name), declarations()[name]
     fits = type(value) in kinds or (type(value) is int and float in kinds)
     fits = fits or (Schedule in kinds and value in list(Schedule))  # by its name

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune.deploy.manifest import read_manifest
-from ascendopt_tune.errors import AscendOptError, CaseError
+from ascendopt_tune.errors import AscendOptError, CaseError, SettingsError
 from ascendopt_tune.fidelity.table import chosen
 from ascendopt_tune.nouns.case import TensorSpec
 from ascendopt_tune.nouns.operator import AttrDef, ParamDef, Signature
-from ascendopt_tune.nouns.run_options import RunOptions
+from ascendopt_tune.nouns.run_options import RunOptions, check_option
+from ascendopt_tune.settings import check_policy, settings
 from ascendopt_tune.sources.arguments import build_case, parse_attr
 from ascendopt_tune.sources.registry import read_settings
 
@@ -36,6 +37,15 @@ def test_inputs_and_attributes() -> None:
 def test_options_of_a_run() -> None:
     with pytest.raises(CaseError, match="Did you mean 'rules'"):
         RunOptions(proposer="rule")
+
+
+def test_names_of_options_and_policies() -> None:
+    with pytest.raises(SettingsError, match="Did you mean 'budget'"):
+        check_option("budgt", 3)
+    with pytest.raises(SettingsError, match="Did you mean 'blocking'"):
+        check_policy("blockin")
+    with pytest.raises(SettingsError, match="Did you mean 'ASCENDOPT_BUDGET'"):
+        settings({"ASCENDOPT_BUDGT": "3"})
 
 
 def test_scenarios() -> None:

@@ -42,7 +42,7 @@ def test_an_unknown_name_lists_what_exists() -> None:
     with pytest.raises(SettingsError) as caught:
         settings.settings({"ASCENDOPT_POLICI": "off"})
     assert "ASCENDOPT_POLICI" in str(caught.value)
-    assert "Did you mean ASCENDOPT_POLICY?" in str(caught.value)
+    assert "Did you mean 'ASCENDOPT_POLICY'?" in str(caught.value)
     for variable in settings.VARIABLES:
         assert variable.name in str(caught.value)
 
