@@ -33,10 +33,19 @@ def locate(binary: Path, offsets: Collection[int], foreign: Sequence[Path]) -> d
         file, _, number = place.rpartition(":")
         if offset in found or file.startswith("??") or number in ("0", "?"):
             continue
-        if any(Path(file).is_relative_to(folder) for folder in foreign):
+        if _is_foreign(Path(file), foreign):
             continue
         found[offset] = f"{file}:{number} ({_short(line)})"
     return found
+
+
+def _is_foreign(file: Path, foreign: Sequence[Path]) -> bool:
+    """Whether the file is one of these folders', also where a cache was copied: a kernel that was compiled before names
+    headers by the place they had then."""
+    if any(file.is_relative_to(folder) for folder in foreign):
+        return True
+    below = file.parts[len(file.parts) - file.parts[::-1].index("include") :] if "include" in file.parts else ()
+    return bool(below) and any(f.name == "include" and f.joinpath(*below).is_file() for f in foreign)
 
 
 def demangled(name: str) -> str:
