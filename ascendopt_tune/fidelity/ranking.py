@@ -58,7 +58,7 @@ class ComparedGain:
 
 
 @dataclass(frozen=True)
-class Pair:
+class VariantPair:
     """Two variants that do the same work: ``measured``, how many times faster ``fast`` was measured than ``slow``."""
 
     metric: str
@@ -102,14 +102,14 @@ def _differing(times: _Times) -> Iterator[tuple[str, str]]:
             yield fast, slow
 
 
-def pairs(rows: Sequence[ComparedRow], families: Sequence[Family]) -> Iterator[Pair]:
+def pairs(rows: Sequence[ComparedRow], families: Sequence[Family]) -> Iterator[VariantPair]:
     """Variants whose measured values differ: all of a family that does one work, else those of a published gain."""
     for family in families:
         published = {frozenset((gain.slow, gain.fast)) for gain in family.gains}
         for metric, times in _times(rows, family):
             for fast, slow in _differing(times):
                 if family.ranked or frozenset((fast, slow)) in published:
-                    yield Pair(metric, slow, fast, times[slow][0] / times[fast][0])
+                    yield VariantPair(metric, slow, fast, times[slow][0] / times[fast][0])
 
 
 def inversions(rows: Sequence[ComparedRow], families: Sequence[Family]) -> list[Inversion]:

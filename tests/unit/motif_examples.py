@@ -2,67 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from motif_example import HOST, PROCESS, Example, kernel
 
 from ascendopt_tune.search.kernel.motifs import find
 from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
-_KERNEL = """
-template <typename T>
-class Kernel {{
- public:
-  __aicore__ inline void Init(GM_ADDR x, GM_ADDR y, const Tiling& tiling, TPipe* pipe) {{
-    tileLength = tiling.tileLength;
-    total = tiling.total;
-    pipe->InitBuffer(inQueue, 2, tileLength * sizeof(T));
-    pipe->InitBuffer(outQueue, 2, tileLength * sizeof(T));
-    pipe->InitBuffer(workBuf, tileLength * sizeof(float));
-    xGm.SetGlobalBuffer((__gm__ T*)x);
-    yGm.SetGlobalBuffer((__gm__ T*)y);
-  }}
-  __aicore__ inline void Process() {{
-{process}
-  }}
-
- private:
-  __aicore__ inline void CopyIn(uint32_t offset) {{
-    LocalTensor<T> xLocal = inQueue.AllocTensor<T>();
-    {copy_in}
-    inQueue.EnQue(xLocal);
-  }}
-  __aicore__ inline void Compute(uint32_t n) {{
-    LocalTensor<T> xLocal = inQueue.DeQue<T>();
-    LocalTensor<T> yLocal = outQueue.AllocTensor<T>();
-{compute}
-    outQueue.EnQue(yLocal);
-  }}
-  __aicore__ inline void CopyOut(uint32_t offset) {{
-    LocalTensor<T> yLocal = outQueue.DeQue<T>();
-    DataCopy(yGm[offset], yLocal, tileLength);
-    outQueue.FreeTensor(yLocal);
-  }}
-  TQue<QuePosition::VECIN, 1> inQueue;
-  TQue<QuePosition::VECOUT, 1> outQueue;
-  TBuf<QuePosition::VECCALC> workBuf;
-  GlobalTensor<T> xGm, yGm;
-  uint32_t tileLength, total;
-}};
-
-extern "C" __global__ __aicore__ void kernel(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {{
-  GET_TILING_DATA(data, tiling);
-  TPipe pipe;
-  Kernel<float> op;
-  op.Init(x, y, data, &pipe);
-  op.Process();
-}}
-"""
-_PROCESS = """    for (uint32_t offset = 0; offset < total; offset += tileLength) {
-      CopyIn(offset);
-      Compute(tileLength);
-      CopyOut(offset);
-    }"""
-_COMPUTE = """    Exp(yLocal, xLocal, n);
-    inQueue.FreeTensor(xLocal);"""
 _EARLY = """    if (0 < total) { uint32_t offset = 0; CopyIn(offset); }
     for (uint32_t offset = 0; offset < total; offset += tileLength) {
       if (offset + tileLength < total) { CopyIn((offset + tileLength)); }
@@ -74,23 +18,6 @@ _IN_LOOP = """    for (uint32_t offset = 0; offset < total; offset += tileLength
       DataCopy(tile, xGm[offset], tileLength);
       DataCopy(yGm[offset], tile, tileLength);
     }"""
-_HOST = """
-static ge::graphStatus TilingFunc(gert::TilingContext* context) {
-  const uint32_t cores = platform.GetCoreNumAiv();
-  constexpr uint32_t ALIGN_BYTES = 512;
-  const uint32_t part = (total / cores + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-  context->SetBlockDim(cores);
-  return ge::GRAPH_SUCCESS;
-}
-"""
-
-
-def kernel(
-    compute: str = _COMPUTE, process: str = _PROCESS, copy_in: str = "DataCopy(xLocal, xGm[offset], tileLength);"
-) -> dict[str, str]:
-    return {"op_kernel/kernel.cpp": _KERNEL.format(process=process, compute=compute, copy_in=copy_in)}
-
-
 _CONSTANTS = f'#define AOT_CONSTANT_TILING\n#include "kernel_operator.h"\n{kernel()["op_kernel/kernel.cpp"]}'
 _X = "xGm.SetGlobalBuffer((__gm__ T*)x);"
 _HINTED = kernel()["op_kernel/kernel.cpp"].replace(
@@ -132,22 +59,7 @@ _FIELDS = f"""BEGIN_TILING_DATA_DEF(Tiling)
 TILING_DATA_FIELD_DEF(uint32_t, tileLength);
 TILING_DATA_FIELD_DEF_ARR(int64_t, 8, strides);
 END_TILING_DATA_DEF;
-{_HOST}"""
-
-
-@dataclass(frozen=True)
-class Example:
-    """``weak``: a regular expression that the kernel or tiling program matches without the optimization only."""
-
-    motif: str
-    weak: str
-    kernel: dict[str, str]
-    auto_sync: bool = True
-    host: str = _HOST
-
-    @property
-    def tiling(self) -> dict[str, str]:
-        return {"op_host/kernel.cpp": self.host}
+{HOST}"""
 
 
 def _computing(*lines: str) -> dict[str, str]:
@@ -447,9 +359,9 @@ EXAMPLES = (
     Example("merged-loads", r"oneTile\.repeatTimes = 1;\s*for", {"op_kernel/kernel.cpp": _CUBE}),
     Example("large-packets", r"CFG_NORM", {"op_kernel/kernel.cpp": _OBJECT}),
     Example(
-        "needless-meeting", r"SyncAll\(\);\s*SyncAll\(\);", kernel(process=f"{_PROCESS}\n    SyncAll();\n{_PROCESS}")
+        "needless-meeting", r"SyncAll\(\);\s*SyncAll\(\);", kernel(process=f"{PROCESS}\n    SyncAll();\n{PROCESS}")
     ),
-    Example("shared-fill", r"GetBlockIdx\(\) == 0", kernel(process=f"{_FILLED}\n    SyncAll();\n{_PROCESS}")),
+    Example("shared-fill", r"GetBlockIdx\(\) == 0", kernel(process=f"{_FILLED}\n    SyncAll();\n{PROCESS}")),
     Example("rows-per-turn", r"i < total; i\+\+", _rows_a_turn()),
     Example("loaded-ahead", r"\n +DataCopy\(xLocal, xGm\[", _loaded_ahead()),
     Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
@@ -559,7 +471,7 @@ EXAMPLES = (
     Example(
         "loop-invariant",
         r"\{\s*Duplicate\(ones",
-        kernel(process=f"    LocalTensor<T> ones = workBuf.Get<T>();\n    Duplicate(ones, 1.0f, 64);\n{_PROCESS}"),
+        kernel(process=f"    LocalTensor<T> ones = workBuf.Get<T>();\n    Duplicate(ones, 1.0f, 64);\n{PROCESS}"),
     ),
     Example(
         "done-once",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_kinds import vector_operators
-from motif_examples import EXAMPLES, Example, kernel
+from motif_example import Example, kernel
+from motif_examples import EXAMPLES
 
 from ascendopt_tune.search.kernel.motifs import MOTIFS, Motif, Rewrite, find
 from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
