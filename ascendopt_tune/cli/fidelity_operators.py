@@ -19,14 +19,14 @@ BEGIN, END = "<!-- operators: written by `ascendopt-tune fidelity --operators --
 
 
 def compare_operators(names: Sequence[str], chip: str | None, csv: Path | None, docs: Path | None, json: bool) -> None:
-    """Models the published rows of these names (default: all), and writes what was asked for.
+    """Models the published rows of these names (default: all but those on cube cores), and writes what was asked for.
 
     Raises:
         SettingsError: no such row, or no checkout of ops-nn.
         CacheError: ``docs`` can't be written, or has no place for the tables.
     """
     found = []
-    for one in operators.run(operators.chosen(names, operators.read()), chip):
+    for one in operators.run(operators.chosen(names, operators.known(names)), chip):
         found.append(one)
         if not json:
             Console(stderr=True).print(f"[dim]{_progress(one)}[/dim]", highlight=False)

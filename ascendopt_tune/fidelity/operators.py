@@ -32,6 +32,8 @@ from ..settings import settings, variable
 from ..sources.project import load_project
 
 PUBLISHED = Path(__file__).with_name("operators.csv")
+#: Rows of operators on cube cores, of the same source by the same rule: another clock, so they are asked for by name.
+ON_CUBES = Path(__file__).with_name("operators_cube.csv")
 #: In which a row is modelled: what the published launches found, and what `run` and `tune` show.
 STATES = (FLUSHED, WARM)
 
@@ -105,10 +107,15 @@ def read(path: Path = PUBLISHED) -> tuple[PublishedOperator, ...]:
         )
 
 
+def known(names: Sequence[str]) -> tuple[PublishedOperator, ...]:
+    """The rows that ``names`` are chosen from: those on cube cores, too, where there are any names."""
+    return (*read(), *(read(ON_CUBES) if names else ()))
+
+
 def chosen(names: Sequence[str], rows: Sequence[PublishedOperator]) -> tuple[PublishedOperator, ...]:
     """Those of these ids and families; all where none is named. Raises SettingsError for a name that nothing has."""
-    known = {r.id for r in rows} | {r.family for r in rows}
-    if unknown := sorted(set(names) - known):
+    told = {r.id for r in rows} | {r.family for r in rows}
+    if unknown := sorted(set(names) - told):
         families = ", ".join(dict.fromkeys(r.family for r in rows))
         raise SettingsError(
             f"no published operator {', '.join(unknown)}.", f"Families: {families}; a row as swi_glu/2."

@@ -74,6 +74,7 @@ constexpr Binding kLaterNumbers[] = {
     {"memory.l2_lost_share", &Chip::l2_lost_share, 1},
     {"flushed.dirty_share", &Chip::flushed_dirty_share, 1},
     {"flushed.page_us", &Chip::flushed_page_us, 1},
+    {"flushed.cube_page_us", &Chip::flushed_cube_page_us, 1},
     {"memory.page_bytes", &Chip::page_bytes, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},
     {"mixed.start_us", &Chip::mixed_start_us, 1},

@@ -73,7 +73,7 @@ struct Chip {
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
   double sync_all, group_flag, mixed_start_us, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us,
       core_head_us, operator_head_us, flushed_fetch_us, flushed_tiling_us, flushed_head_us, flushed_dirty_share,
-      flushed_page_us, page_bytes, cold_head_us;
+      flushed_page_us, flushed_cube_page_us, page_bytes, cold_head_us;
   std::array<double, kScalarKinds> scalar;
   std::vector<InstructionCost> instructions;
   uint32_t queue_depth;

@@ -89,10 +89,11 @@ TaskTraces::TaskTraces(std::vector<const Trace*> all, const Groups& cores, const
 
 namespace {
 
-// What the address of a page takes. Behind another kernel it is looked up anew; published products of cube cores come
-// out in their order without that, and not with it, so nothing is charged where there are any.
+// What the address of a page takes. Behind another kernel it is looked up anew. Of cube cores, and of tasks that have
+// any, published times contradict each other, so they have a number of their own.
 double page_cycles(const TaskTraces& task, const Chip& chip, State state) {
-  return state == State::Flushed && !task.groups.has(CoreKind::Cube) ? chip.flushed_page_us * chip.clock_mhz : 0;
+  if (state != State::Flushed) return 0;
+  return (task.groups.has(CoreKind::Cube) ? chip.flushed_cube_page_us : chip.flushed_page_us) * chip.clock_mhz;
 }
 
 // One playing of a task's traces: blocks on cores, the memory system between them.

@@ -16,6 +16,7 @@
 #include "acl/acl_rt_compile.h"
 #include "rtc.h"
 #include "rtc_aggregates.h"
+#include "rtc_attributes.h"
 #include "rtc_specialize.h"
 
 extern char** environ;
@@ -346,7 +347,7 @@ class Compilation {
   }
 
   std::string as_the_compiler_takes_it(const std::string& text) const {
-    const std::string specialized = with_partial_specializations(without_core_marks(text));
+    const std::string specialized = with_partial_specializations(without_core_attributes(text));
     const auto newer = [](const std::string& option) {
       return starts_with(option, "-std=") && option.find("17") == std::string::npos;
     };

@@ -264,16 +264,4 @@ class Rewriter {
 
 std::string with_partial_specializations(const std::string& preprocessed) { return Rewriter(preprocessed).run(); }
 
-std::string without_core_marks(std::string preprocessed) {
-  static const std::string mark = "[aicore]";
-  for (size_t at = preprocessed.find(mark); at != std::string::npos; at = preprocessed.find(mark, at + 1)) {
-    const size_t next = preprocessed.find_first_not_of(" \t\r\n", at + mark.size());
-    if (next == std::string::npos) break;
-    const auto c = static_cast<unsigned char>(preprocessed[next]);
-    // Behind an element that is called like that comes an operator.
-    if (std::isalpha(c) != 0 || c == '_') preprocessed.replace(at, mark.size(), mark.size(), ' ');
-  }
-  return preprocessed;
-}
-
 }  // namespace vnpu_rtc

@@ -12,7 +12,4 @@ namespace vnpu_rtc {
 // specialized without a declaration before it in the same class.
 std::string with_partial_specializations(const std::string& preprocessed);
 
-// Blanks where the text has `[aicore]`, the device compiler's own spelling of __aicore__, in front of a declaration.
-std::string without_core_marks(std::string preprocessed);
-
 }  // namespace vnpu_rtc

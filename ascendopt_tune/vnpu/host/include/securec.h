@@ -32,14 +32,20 @@ inline errno_t strcat_s(char* destination, size_t capacity, const char* source) 
 }
 
 // Characters written, -1 when they don't fit.
+__attribute__((format(printf, 4, 0))) inline int vsnprintf_s(char* destination, size_t capacity, size_t count,
+                                                             const char* format, va_list arguments) {
+  const size_t room = count < capacity ? count + 1 : capacity;
+  const int written = std::vsnprintf(destination, room, format, arguments);
+  return written < 0 || static_cast<size_t>(written) >= room ? -1 : written;
+}
+
 __attribute__((format(printf, 4, 5))) inline int snprintf_s(char* destination, size_t capacity, size_t count,
                                                             const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  const size_t room = count < capacity ? count + 1 : capacity;
-  const int written = std::vsnprintf(destination, room, format, arguments);
+  const int written = vsnprintf_s(destination, capacity, count, format, arguments);
   va_end(arguments);
-  return written < 0 || static_cast<size_t>(written) >= room ? -1 : written;
+  return written;
 }
 
 __attribute__((format(printf, 3, 4))) inline int sprintf_s(char* destination, size_t capacity, const char* format,

@@ -52,8 +52,11 @@ ASCENDC_INLINE vnpu::Product product_of(const MmadParams& p, vnpu::Product::Star
 template <typename T, typename U, typename S>
 ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<S>& filter,
                          const MmadParams& params) {
-  static_assert(detail::multiplies<T, U, S>(),
+  // CANN compiles it for 2201, too; files for several architectures have it behind a question.
+  constexpr bool of_others = std::is_same_v<T, half> && std::is_same_v<U, half> && std::is_same_v<S, half>;
+  static_assert(detail::multiplies<T, U, S>() || of_others,
                 "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
+  if (of_others) vnpu::misuse("Mmad", "half to half is not on architecture 2201");
   using Start = vnpu::Product::Start;
   const bool zero = params.cmatrixInitVal && !params.isBias;
   const Start start = zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old;

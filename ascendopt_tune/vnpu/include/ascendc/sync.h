@@ -94,6 +94,13 @@ ASCENDC_INLINE void WaitEvent(uint16_t flagId) {
   vnpu::cross_wait(flagId);
 }
 
+// Of kernels that are fused into one (SuperKernel), which those here never are: the next one may begin, the one before
+// has to have ended. Documented to do nothing on Atlas A2.
+template <pipe_t AIV_PIPE = PIPE_MTE3, pipe_t AIC_PIPE = PIPE_FIX, bool FORCE = false>
+ASCENDC_INLINE void SetNextTaskStart() {}
+template <bool FORCE = false>
+ASCENDC_INLINE void WaitPreTaskEnd() {}
+
 // Two pipes of one core by their names (AscendC reference, TQueSync).
 template <pipe_t src, pipe_t dst>
 class TQueSync {

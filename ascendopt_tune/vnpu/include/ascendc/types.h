@@ -186,7 +186,10 @@ namespace AscendC {
 
 using ::int4b_t;
 
+#ifndef VNPU_ONE_BLK_SIZE  // both sides have it, and some files are for both
+#define VNPU_ONE_BLK_SIZE
 constexpr int32_t ONE_BLK_SIZE = 32;
+#endif
 constexpr int32_t DEFAULT_BLK_NUM = 8;
 constexpr int32_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;

@@ -59,6 +59,7 @@ enum class DataType : int32_t {
   DT_UINT64 = 10,
   DT_BF16 = 27,
   DT_BFLOAT16 = 27,
+  DT_UNDEFINED = 28,  // none has been set
   DT_INT4 = 29,
 };
 enum class MatrixTraverse { NOSET = 0, FIRSTM = 1, FIRSTN = 2 };

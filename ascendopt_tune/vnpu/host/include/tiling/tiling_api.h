@@ -22,7 +22,11 @@
 namespace AscendC {
 #ifndef VNPU_BLOCK_CUBE  // both sides have it, and some files are for both
 #define VNPU_BLOCK_CUBE
-constexpr int32_t BLOCK_CUBE = 16;  // rows of a tile
+constexpr uint32_t BLOCK_CUBE = 16;  // rows of a tile
+#endif
+#ifndef VNPU_ONE_BLK_SIZE
+#define VNPU_ONE_BLK_SIZE
+constexpr uint32_t ONE_BLK_SIZE = 32;  // bytes of a block
 #endif
 }  // namespace AscendC
 
