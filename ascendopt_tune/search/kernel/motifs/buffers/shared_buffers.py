@@ -101,7 +101,7 @@ class _Family:
 def _found(kernel: KernelProgram) -> Iterator[_Family]:
     by_owner: dict[str, list[Members]] = {}
     methods: dict[str, list[Function]] = {}
-    for of_type in (_DECLARED, RINGS):
+    for of_type in (_DECLARED, RINGS) if _has_rings_as_written(kernel) else (_DECLARED,):
         for line, once, own in family_members(kernel, of_type):
             if line.names and once == frozenset(line.names) and (of_type is _DECLARED or "VEC" in line.found[1]):
                 by_owner.setdefault(title_of(kernel, line), []).append(line)
@@ -110,6 +110,11 @@ def _found(kernel: KernelProgram) -> Iterator[_Family]:
         family = _of_one(kernel, lines, methods[owner])
         if any(len(r.calls) > 1 for r in family.runs):
             yield family
+
+
+def _has_rings_as_written(kernel: KernelProgram) -> bool:
+    """Whether the rings' class is the text that is made one of parts; other motifs change it, too (bank-groups)."""
+    return any(RING_CLASS.encode() in source.data for source in kernel.program.files.values())
 
 
 def _is_ring(line: Members) -> bool:
