@@ -25,7 +25,17 @@ STATES = (WARM, FLUSHED, "cold")
 _FILE_BYTES = 4 << 20
 _ENDING = ".toml"
 #: What begins so in a chip file concerns kernels that run on cube cores, or ask them for products.
-_CUBE = ("nd2nz.", "mte1.", "mac.", "fixpipe.", "mixed.", "cube_instructions.", "scalar.matmul_", "scalar.message_")
+_CUBE = (
+    "nd2nz.",
+    "mte1.",
+    "mac.",
+    "fixpipe.",
+    "mixed.",
+    "cube_instructions.",
+    "flushed.cube_",
+    "scalar.matmul_",
+    "scalar.message_",
+)
 
 
 @dataclass(frozen=True)

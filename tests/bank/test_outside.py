@@ -45,7 +45,7 @@ def test_what_was_earned_is_held_against_plain_likeness(monkeypatch: pytest.Monk
     assert f"gives {both - alone} operators more, {both} for {alone};" in documented("docs/bank.md")
     for page in ("README.md", "docs/claims.md", "docs/trust.md"):
         assert any(
-            f"{word} {both}" in documented(page) for word in ("for real operators in", "gains most in", "motif in")
+            f"{word} {both}" in documented(page) for word in ("real operators it is in", "gains most in", "motif in")
         )
 
 

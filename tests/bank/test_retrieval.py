@@ -52,7 +52,7 @@ def test_planted_bottlenecks_are_found(tmp_path: Path) -> None:
     missed = [(r["operator"], r["motif"], h) for r, h in zip(kernels, hits, strict=True) if r["motif"] not in h]
     assert len(missed) <= (1 - _NEEDED) * len(kernels), missed
     right, of = len(kernels) - len(missed), len(kernels)
-    assert f"{right} of {of} cases" in documented("README.md"), missed
+    assert f"{right} of {of} slow kernels" in documented("README.md"), missed
     assert f"Of the {of} planted kernels {right}" in documented("docs/bank.md"), missed
 
 
