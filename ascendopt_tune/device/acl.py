@@ -29,9 +29,9 @@ from ascendopt_tune.nouns.chip import STATES, WARM
 if TYPE_CHECKING:
     from ascendopt_tune.build.toolkit import Toolkit
 
-#: One kernel argument: a ctypes value, or a device address.
 _UNDEFINED = re.compile(r"undefined reference to [`'‘]([^'’]+)['’]")
 _SHOWN = 4  # names that a message lists
+#: One kernel argument: a ctypes value, or a device address.
 Argument: TypeAlias = "ctypes._SimpleCData[Any] | ctypes.Structure | int"
 Array: TypeAlias = npt.NDArray[Any]
 

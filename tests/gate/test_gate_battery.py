@@ -52,7 +52,8 @@ WRONG_REWRITES = (
     "rewind loop-invariant RowReciprocalRoot/Duplicate(square",  # a sum has to begin anew with every row
     "rewind extra-copy FromFloat/Muls(dst, rowFloat",  # DataCopy within UB drops a tail shorter than a block
     "optimize copy-without-pad",  # drops the tail of a length that is no multiple of a block
-    "optimize add-tree Sum/ReduceSum(sum, src",  # adds in place, and the caller goes on with the elements
+    # Adds in place, and the caller goes on with the elements.
+    "optimize add-tree Sum/ReduceSum(sum, src, work, rowLength); ReduceSum of Sum by halves, in place",
     "rewind cast-once Quantize/Cast(rowHalf, rowInt16",  # casts anew what lies where the first result is
 )
 
