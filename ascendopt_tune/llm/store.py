@@ -16,7 +16,8 @@ import diskcache
 
 from .. import paths
 from ..errors import CacheError
-from ..store.cache import CacheWarning, JsonDisk
+from ..store.cache import CacheWarning
+from ..store.index import JsonDisk
 
 _TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, ValueError, CacheError)
 _WAIT_S = 10.0

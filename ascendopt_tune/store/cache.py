@@ -15,79 +15,36 @@ of JSON summaries that spares reading them all and can be rebuilt at any time.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import re
-import shutil
-import sqlite3
-import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import diskcache
-
 from .. import paths
 from ..errors import CacheError
-from ..files import MALFORMED, locked, parse_json
+from ..files import MALFORMED
 from ..nouns.case import Case
 from ..nouns.clocks import Interval, speedup_text
 from ..nouns.operator import Signature
 from ..settings import settings
 from . import trust
 from .bundle import Bundle, is_bundle, open_bundle
-from .entry import (
-    ENTRY_FILE,
-    Entry,
-    Key,
-    Provenance,
-    canonical,
-    folder_reader,
-    read_document,
-    restore,
-    signature_from_json,
-)
+from .entry import ENTRY_FILE, Entry, Key, Provenance, folder_reader, signature_from_json
 from .explanation import Difference, Explanation, differences
+from .index import INDEX_TROUBLE, SummaryIndex, current_row, read_row
+from .root import WritableRoot, entry_folders, folder_name
 
 __all__ = ["Cache", "CacheWarning", "Difference", "Entry", "EntrySummary", "Explanation", "Key", "Provenance"]
 
-_ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature", "stamp"})
-_INDEX_WAIT_S = 10.0  # writers come one by one, under the lock; only a reader of a moment can be in the way
-_STALE_S = 3600.0  # a temporary folder older than this belongs to no living writer
 _CLOCK_TICK_NS = 50_000_000  # coarser than any file system's time stamps on Linux
-_INDEX_TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, CacheError, *MALFORMED)
 
 
 class CacheWarning(UserWarning):
     """A damaged entry was found, or the index can't be used; results are still right."""
-
-
-class JsonDisk(diskcache.Disk):  # type: ignore[misc]
-    """Keys are text, values JSON text in the row; rows of any other kind are refused, so nothing is ever unpickled."""
-
-    def put(self, key: object) -> tuple[str, bool]:
-        if not isinstance(key, str):
-            raise CacheError(f"an index key must be text, not {type(key).__name__}.")
-        return key, True
-
-    def get(self, key: object, raw: bool) -> str:
-        if not raw or not isinstance(key, str):
-            raise CacheError("the index holds a key that is not text.")
-        return key
-
-    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, str]:
-        return 0, diskcache.core.MODE_RAW, None, canonical(value)
-
-    def fetch(self, mode: int, filename: object, value: object, read: bool) -> Any:
-        if mode != diskcache.core.MODE_RAW or not isinstance(value, str):
-            raise CacheError("the index holds a value that is not JSON text.")
-        return restore(parse_json(value))
 
 
 def _holds_against(current: Entry, entry: Entry) -> bool:
@@ -140,9 +97,14 @@ class Cache:
     root: Path = field(default_factory=paths.cache_dir)
     layers: Sequence[Path] = field(default_factory=paths.cache_layers)
     counters: Counters = field(default_factory=Counters)
-    _index_handle: Any = field(default=None, repr=False)
+    _own: WritableRoot = field(init=False, repr=False)
+    _index: SummaryIndex = field(init=False, repr=False)
     _calls_seen: dict[Path, tuple[tuple[int, ...], dict[str, list[str]]]] = field(default_factory=dict, repr=False)
     _layers_seen: dict[Path, Bundle | bool] = field(default_factory=dict, repr=False)  # the bundle, or: to be used?
+
+    def __post_init__(self) -> None:
+        self._own = WritableRoot(self.root)
+        self._index = SummaryIndex(self.root / "index")
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 
@@ -195,12 +157,12 @@ class Cache:
         files = entry.to_files()
         folder = self._folder(self.root, entry.key)
         try:
-            with self._lock():
+            with self._own.lock():
                 current = self._read(self.root, folder)
                 if current is not None and _holds_against(current, entry):
                     return False
-                self._sweep()
-                self._write(folder, files)
+                self._own.sweep()
+                self._own.write(folder, files)
                 self._announce(folder)
         except OSError as error:
             raise _cannot_write(self.root, error) from error
@@ -212,16 +174,12 @@ class Cache:
         Raises CacheError if the index can't be written.
         """
         try:
-            with self._lock():
-                found = {f.name: row for f in _entry_folders(self.root, None) if (row := _read_row(f)) is not None}
-                try:
-                    self._fill_index(found)  # in place: others have it open
-                except _INDEX_TROUBLE:
-                    self._drop_index(damaged=True)
-                    self._fill_index(found)
+            with self._own.lock():
+                found = {f.name: row for f in entry_folders(self.root, None) if (row := read_row(f)) is not None}
+                self._index.fill(found)
         except OSError as error:
             raise _cannot_write(self.root, error) from error
-        except _INDEX_TROUBLE as error:
+        except INDEX_TROUBLE as error:
             raise CacheError(f"the index of {self.root} can't be rebuilt: {error}.", "Is its disk full?") from error
         return len(found)
 
@@ -231,7 +189,7 @@ class Cache:
         Raises CacheError if it can't be moved.
         """
         try:
-            with self._lock():
+            with self._own.lock():
                 return folder.exists() and self._read(self.root, folder) is None
         except OSError as error:
             raise _cannot_write(self.root, error) from error
@@ -242,16 +200,14 @@ class Cache:
         Raises CacheError if it can't be removed.
         """
         try:
-            with self._lock(), self._work_folder() as work:
-                if folder.exists():
-                    os.rename(folder, work / "removed")
+            with self._own.lock():
+                self._own.remove(folder)
         except OSError as error:
             raise _cannot_write(self.root, error) from error
 
     def close(self) -> None:
         """Closes the index; the object may be used on."""
-        if self._index_handle is not None:
-            self._index_handle.close()
+        self._index.close()
 
     # -- one root -----------------------------------------------------------------------------------------------------
 
@@ -284,12 +240,12 @@ class Cache:
             return False
 
     def _folder(self, root: Path, key: Key) -> Path:
-        return root / "entries" / _folder_name(key.operator) / key.hash
+        return root / "entries" / folder_name(key.operator) / key.hash
 
     def _first(self, key: Key, hashes: Sequence[str]) -> Entry | None:
         for root in self._roots():
             for name in hashes:
-                folder = root / "entries" / _folder_name(key.operator) / name
+                folder = root / "entries" / folder_name(key.operator) / name
                 if os.path.isdir(folder) and (entry := self._read_checked(root, folder)) is not None:
                     return entry
         return None
@@ -313,7 +269,7 @@ class Cache:
                 self._warn(f"{error.message} The entry is ignored.", folder)
                 return None
         try:
-            with self._lock():
+            with self._own.lock():
                 return self._read(root, folder)
         except OSError as error:
             self._warn(f"it can't be read: {error}.", folder)
@@ -346,122 +302,33 @@ class Cache:
     def _warn(self, text: str, folder: Path) -> None:
         warnings.warn(f"cache entry {folder}: {text}", CacheWarning, stacklevel=4)
 
-    # -- files of the writable root -----------------------------------------------------------------------------------
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """The writers' lock; released by the system when a holder dies."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        with locked(self.root / "lock"):
-            yield
-
-    @contextmanager
-    def _work_folder(self) -> Iterator[Path]:
-        temporary_root = self.root / "tmp"
-        temporary_root.mkdir(exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=temporary_root))
-        try:
-            yield work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-    def _write(self, folder: Path, files: dict[str, bytes]) -> None:
-        with self._work_folder() as work:
-            for name, data in files.items():
-                target = work / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with open(target, "xb") as file:
-                    file.write(data)
-            written = [work / name for name in files] + [Path(directory) for directory, _, _ in os.walk(work)]
-            with ThreadPoolExecutor(len(written)) as pool:  # together they take the disk half as long
-                list(pool.map(_sync, written))
-            os.chmod(work, 0o755)  # mkdtemp's 0700 would hide the entry from other users of a shared root
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            if not folder.exists():
-                os.rename(work, folder)
-            elif not _exchange(work, folder):
-                os.rename(folder, work / "replaced")
-                os.rename(work, folder)
-            for place in (folder.parent, folder.parent.parent, self.root):  # a folder's name is in the one above
-                _sync(place)
-            with suppress(OSError):
-                _sync(self.root.parent)
-        shutil.rmtree(folder / "replaced", ignore_errors=True)
-
-    def _sweep(self) -> None:
-        """Removes what writers that died left in ``tmp``."""
-        for leftover in (self.root / "tmp").glob("*"):
-            try:
-                if abs(time.time() - leftover.stat().st_mtime) > _STALE_S:  # or the clock was set back since
-                    shutil.rmtree(leftover, ignore_errors=True)
-            except FileNotFoundError:
-                continue
-
-    # -- the index ----------------------------------------------------------------------------------------------------
-
-    def _index(self) -> Any:
-        if self._index_handle is None:
-            options = {"timeout": _INDEX_WAIT_S, "eviction_policy": "none", "cull_limit": 0, "disk": JsonDisk}
-            folder = self.root / "index"
-            try:
-                self._index_handle = diskcache.Cache(str(folder), **options)
-            except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError):
-                    raise  # busy, full or read-only, not damaged
-                shutil.rmtree(folder, ignore_errors=True)
-                self._index_handle = diskcache.Cache(str(folder), **options)
-        return self._index_handle
-
     def _announce(self, folder: Path) -> None:
         """Tells the index of a stored entry. Trouble is a warning only: the folder is there, and lookups find it."""
-        row = _read_row(folder)
         try:
-            try:
-                self._index().set(folder.name, row)
-            except (OSError, sqlite3.Error) as error:  # it may have been removed, or damaged, since it was opened
-                self._drop_index(damaged=not isinstance(error, OSError | sqlite3.OperationalError))
-                self._index().set(folder.name, row)
-        except _INDEX_TROUBLE as error:
+            self._index.add(folder.name, read_row(folder))
+        except INDEX_TROUBLE as error:
             self._warn(f"it is stored, but the index can't be written ({error}).", folder)
-
-    def _drop_index(self, damaged: bool) -> None:
-        """Closes the index so that it is opened anew, made anew if it is damaged."""
-        with suppress(*_INDEX_TROUBLE):
-            self.close()
-        self._index_handle = None
-        if damaged:
-            shutil.rmtree(self.root / "index", ignore_errors=True)
-
-    def _fill_index(self, rows: dict[str, dict[str, Any]]) -> None:
-        index = self._index()
-        with index.transact():
-            index.clear()
-            for name, row in rows.items():
-                index.set(name, row)
 
     def _rows(self, root: Path, operator: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Summaries: from the index where it has one, else from ``entry.json``. Damaged entries are left out; a lookup
         of such an entry will quarantine it."""
         indexed = root == self.root
-        for folder in _entry_folders(root, operator):
-            row = None
+        for folder in entry_folders(root, operator):
+            said = None
             if indexed:
                 try:
-                    row = self._index().get(folder.name)
-                except _INDEX_TROUBLE:
+                    said = self._index.get(folder.name)
+                except INDEX_TROUBLE:
                     indexed = False
-            if not isinstance(row, dict) or not row.keys() >= _ROW_FIELDS:
-                row = _read_row(folder)
-            elif row["stamp"] != _stamp(folder):  # a writer that died has left the row of the entry before
-                row = _read_row(folder) or row  # the row of a damaged one leads to it: then it is quarantined
+            row = current_row(folder, said)
             if row is not None:
                 yield folder, row
 
     def _calls(self, root: Path, operator: str) -> dict[str, list[str]]:
         """``Key.call`` -> key hashes of an operator's entries in ``root``; read anew when the folder has changed."""
         if isinstance(bundle := self._layers_seen.get(root), Bundle):
-            return bundle.calls(_folder_name(operator))
-        folder = root / "entries" / _folder_name(operator)
+            return bundle.calls(folder_name(operator))
+        folder = root / "entries" / folder_name(operator)
         try:
             found = folder.stat()
         except OSError:
@@ -480,73 +347,10 @@ class Cache:
         return calls
 
 
-def _entry_folders(root: Path, operator: str | None) -> list[Path]:
-    entries = root / "entries"
-    operators = _inside(entries) if operator is None else [entries / _folder_name(operator)]
-    return sorted(p for place in operators for p in _inside(place) if len(p.name) == 64)
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Nothing of a folder that is gone, or that can't be read."""
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _folder_name(operator: str) -> str:
-    """The operator's name as a folder; names that fall together are told apart by the key's hash."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", operator).lstrip(".") or "_"
-
-
-def _read_row(folder: Path) -> dict[str, Any] | None:
-    """An entry's summary as the index holds it; None if ``entry.json`` is damaged."""
-    try:
-        stamp = _stamp(folder)  # before it is read: a newer one does no harm
-        document = read_document(folder_reader(folder))
-        return {
-            "stamp": stamp,
-            "key": document["key"],
-            "call": Key.from_json(document["key"]).call,
-            "baseline_us": document["baseline"]["task_duration_us"],
-            "best_us": document["best"]["task_duration_us"],
-            "created": document["provenance"]["created"],
-            "signature": document["signature"],
-            **(found.to_json() if (found := Interval.from_json(document)) is not None else {}),
-        }
-    except (*MALFORMED, CacheError):
-        return None
-
-
-def _stamp(folder: Path) -> list[int] | None:
-    """Tells one ``entry.json`` from another that replaced it; None if there is none."""
-    try:
-        found = (folder / ENTRY_FILE).stat()
-    except OSError:
-        return None
-    return [found.st_ino, found.st_mtime_ns, found.st_size]
-
-
 def _summary(folder: Path, row: dict[str, Any]) -> EntrySummary:
     signature = signature_from_json(row["signature"])
     times = row["baseline_us"], row["best_us"]
     return EntrySummary(Key.from_json(row["key"]), folder, *times, row["created"], signature, Interval.from_json(row))
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swaps two folders in one step; False where the system or the file system can't (NFS)."""
-    function = getattr(ctypes.CDLL(None), "renameat2", None)
-    at_cwd, rename_exchange = -100, 2  # linux/fcntl.h, linux/fs.h
-    return function is not None and function(at_cwd, bytes(one), at_cwd, bytes(other), rename_exchange) == 0
-
-
-def _sync(path: Path) -> None:
-    """Flushes a file, or the names in a folder, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _cannot_write(root: Path, error: OSError) -> CacheError:

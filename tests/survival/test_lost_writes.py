@@ -24,7 +24,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import cache_examples as examples
 
-from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store import root as root_module
 from ascendopt_tune.store.cache import Cache, CacheWarning
 from ascendopt_tune.store.entry import Entry
 
@@ -120,10 +120,10 @@ def _before_every_step(disk: Disk, monkeypatch: pytest.MonkeyPatch, look: Callab
         return stepped
 
     flushed = step(os.fsync, lambda args: disk.flush(Path(os.readlink(f"/proc/self/fd/{args[0]}"))))
-    monkeypatch.setattr(cache_module.os, "fsync", flushed)
-    monkeypatch.setattr(cache_module.os, "rename", step(os.rename))
-    monkeypatch.setattr(cache_module.os, "mkdir", step(os.mkdir))
-    monkeypatch.setattr(cache_module, "_exchange", step(cache_module._exchange))
+    monkeypatch.setattr(root_module.os, "fsync", flushed)
+    monkeypatch.setattr(root_module.os, "rename", step(os.rename))
+    monkeypatch.setattr(root_module.os, "mkdir", step(os.mkdir))
+    monkeypatch.setattr(root_module, "_exchange", step(root_module._exchange))
 
 
 def _concerns(disk: Disk, args: tuple[Any, ...]) -> bool:

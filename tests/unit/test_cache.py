@@ -24,7 +24,7 @@ from ascendopt_tune.errors import CacheError
 from ascendopt_tune.nouns.case import Case
 from ascendopt_tune.nouns.clocks import Interval
 from ascendopt_tune.nouns.operator import DirectLaunch, Pair
-from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store import root as root_module
 from ascendopt_tune.store.cache import Cache, CacheWarning, Entry, Key
 from ascendopt_tune.store.entry import canonical
 
@@ -186,7 +186,7 @@ def test_a_faster_one_that_was_judged_by_something_else_goes(cache: Cache) -> No
 
 
 def test_replacing_without_an_atomic_exchange(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(root_module, "_exchange", lambda one, other: False)
     for best_us in (5.0, 4.0):
         assert cache.put(entry(best_us=best_us))
         assert cache.get(key()) == entry(best_us=best_us)
@@ -426,7 +426,7 @@ def test_a_full_disk_leaves_nothing(cache: Cache, monkeypatch: pytest.MonkeyPatc
     for after in range(6):
         left = after
         with monkeypatch.context() as patch:
-            patch.setattr(cache_module.os, "fsync", full)
+            patch.setattr(root_module.os, "fsync", full)
             with pytest.raises(CacheError, match=r"No space left on device\. Free some space .*ASCENDOPT_CACHE_DIR"):
                 cache.put(entry(key(2)))
         assert files_below(cache.root / "entries") == before
@@ -464,13 +464,13 @@ def test_a_read_only_root(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None
 
     # Simulated, because permissions mean nothing to root, who may run these tests.
     for name in ("rename", "mkdir", "chmod"):
-        monkeypatch.setattr(cache_module.os, name, refuse)
+        monkeypatch.setattr(root_module.os, name, refuse)
     open_any = os.open
 
     def open_to_read(path: Any, flags: int, *mode: int, **place: int) -> int:
         return refuse() if flags & (os.O_WRONLY | os.O_RDWR) else open_any(path, flags, *mode, **place)
 
-    monkeypatch.setattr(cache_module.os, "open", open_to_read)
+    monkeypatch.setattr(root_module.os, "open", open_to_read)
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert cache.get(key()) == entry()
     with pytest.raises(CacheError, match=r"Read-only file system\. .* make it writable"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cache_examples import entry, key
 
-from ascendopt_tune.store import cache as cache_module
+from ascendopt_tune.store import root as root_module
 from ascendopt_tune.store.cache import Cache
 
 HERE = Path(__file__).parent
@@ -73,7 +73,7 @@ def test_leftovers_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for folder in (old, new):
         folder.mkdir()
         (folder / "kernel.bin").write_bytes(b"half")
-    os.utime(old, (time.time() - 2 * cache_module._STALE_S,) * 2)
+    os.utime(old, (time.time() - 2 * root_module.STALE_S,) * 2)
     cache.put(entry(key(2)))
     assert not old.exists()
     assert new.exists()
@@ -114,7 +114,7 @@ def test_concurrent_writers_and_readers(tmp_path: Path, method: str, monkeypatch
 def test_a_fork_does_not_keep_the_lock(tmp_path: Path) -> None:
     """Another thread forks while the lock is held: it is free at the end of the block, not with the child."""
     cache = Cache(tmp_path, layers=())
-    with cache._lock():
+    with cache._own.lock():
         forked = os.fork()
         if forked == 0:
             time.sleep(600)
