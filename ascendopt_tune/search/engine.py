@@ -222,16 +222,14 @@ class Search:
     def _schedule(self) -> list[tuple[int, int]]:
         """(stage, steps) of one round; the steps of a stage that has no proposer go to the other.
 
-        Joint moves have theirs in front, where both programs may change.
+        Joint moves have theirs where both programs may change.
         """
         wanted = {s: n for s, n in ((1, self.options.stage1_steps), (2, self.options.stage2_steps)) if n > 0}
         present = [s for s in wanted if any(p.stage == s for p in self.proposers)]
-        if len(present) == 1:
-            stages = [(present[0], sum(wanted.values()))]
-        else:
-            stages = plan(self.options.schedule, {s: wanted[s] for s in present}, self._history)
+        steps = {s: wanted[s] for s in present} if len(present) != 1 else {present[0]: sum(wanted.values())}
         joint = len(wanted) == 2 and any(p.stage == JOINT for p in self.proposers)
-        return [(JOINT, self.options.joint_steps), *stages] if joint else stages
+        return plan(self.options.schedule, steps, self._history, self.options.joint_steps if joint else 0)
+
 
     def _steps(self, proposers: Sequence[Proposer], stage: int, steps: int) -> str | None:
         """Up to ``steps`` evaluations, the proposers in turn; returns why the whole search ends, or None."""

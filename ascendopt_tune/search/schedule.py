@@ -1,7 +1,8 @@
 """Which stage gets the next steps.
 
 ``paper``: every round has U Stage-I steps, then S Stage-II steps (Algorithm 1; 10 and 10, 40 evaluations in all).
-``opening``: as many, but the first round begins with a few of each stage, when the likeliest of both are still to come.
+``opening``: as many, but the first round begins with a few of each stage, when the likeliest of each are still to come,
+and goes on in short turns.
 ``adaptive``: short rounds; each stage's share follows from what it earned for an evaluation of the round before. A
 stage never falls below one step a round, so it can come back when the other one has changed the pair.
 """
@@ -13,17 +14,30 @@ from collections.abc import Sequence
 
 from ..nouns.run_options import Schedule
 from ..nouns.trial import Trial
+from .proposer import JOINT
 
 SCHEDULES = tuple(s.value for s in Schedule)
-_OPENING = ((2, 2), (1, 4))  # (stage, steps): the kernel's first, as fewer cores pay when they start faster
+# (stage, steps): joint moves first, some of which are worth most of all; then the kernel's, as fewer cores pay when
+# they start faster.
+_OPENING = ((JOINT, 2), (2, 2), (1, 4))
+_TURN = 3  # steps of a stage behind the opening: each builds on what the other has just found
 _ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40
 
 
-def plan(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) -> list[tuple[int, int]]:
-    """(stage, steps) of the next round, in order. ``wanted``: steps of each stage that has proposers, as in the paper.
+def plan(schedule: str, wanted: dict[int, int], history: Sequence[Trial], joint: int = 0) -> list[tuple[int, int]]:
+    """(stage, steps) of the next round, in order. ``wanted``: steps of each stage that has proposers, as in the paper;
+    ``joint``: steps of joint moves, in front but for the opening.
 
     A function of the history, so that a resumed run plans as the uninterrupted one.
     """
+    if joint == 0:
+        return _planned(schedule, wanted, history)
+    if schedule == Schedule.OPENING and len(wanted) > 1 and all(t.round == 0 for t in history):
+        return _opened({JOINT: joint, **wanted})
+    return [(JOINT, joint), *_planned(schedule, wanted, history)]
+
+
+def _planned(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) -> list[tuple[int, int]]:
     if schedule == Schedule.ADAPTIVE and len(wanted) > 1:
         return _by_earnings(wanted, history)
     if schedule == Schedule.OPENING and len(wanted) > 1 and all(t.round == 0 for t in history):
@@ -32,9 +46,14 @@ def plan(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) -> lis
 
 
 def _opened(wanted: dict[int, int]) -> list[tuple[int, int]]:
-    """The first round: ``_OPENING``, and what is left of each stage's steps behind it, Stage II's first."""
-    opening = [(stage, min(steps, wanted[stage])) for stage, steps in _OPENING]
-    return opening + [(stage, wanted[stage] - steps) for stage, steps in opening]
+    """The first round: ``_OPENING``, and what is left of everybody's steps behind it, in short turns."""
+    left, out = dict(wanted), []
+    for stage, steps in (*_OPENING, *((stage, _TURN) for _ in range(sum(wanted.values())) for stage, _ in _OPENING)):
+        now = min(steps, left.get(stage, 0))
+        if now > 0:
+            left[stage] -= now
+            out.append((stage, now))
+    return out
 
 
 def _by_earnings(wanted: dict[int, int], history: Sequence[Trial]) -> list[tuple[int, int]]:

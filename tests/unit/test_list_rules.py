@@ -16,6 +16,7 @@ from ascendopt_tune.search.mutation import Mutation
 from ascendopt_tune.search.proposer import SearchState
 from ascendopt_tune.search.tiling.context import Context
 from ascendopt_tune.search.tiling.list_rules import shorter_lists
+from ascendopt_tune.search.tiling.rules import mutations
 from ascendopt_tune.search.tiling.slice import synthesize
 from ascendopt_tune.sources.cpp import apply_edits
 
@@ -90,3 +91,31 @@ def test_where_fewer_cores_pay_lists_are_as_long_as_those() -> None:
 def test_nothing_is_offered_where_nothing_is_saved_or_known(profile: Profile) -> None:
     found = proposed(profile, HOST.replace("MAX_TENSORS, ", "3, "))
     assert found == []
+
+
+SHORTENED = (
+    HOST.replace("MAX_CORES, ", "8, ")
+    .replace("MAX_TENSORS, counts", "3, counts")
+    .replace("platform.GetCoreNumAiv()", "(platform.GetCoreNumAiv() < 8 ? platform.GetCoreNumAiv() : 8)")
+)
+
+
+def test_other_numbers_of_cores_come_with_lists_as_long() -> None:
+    found = [m for m in proposed(Profile(5.0, block_dim=8), SHORTENED) if m.moves[0].family == "core_count"]
+    asked = {int(m.moves[0].value) for m in found}
+    assert min(asked) < 8 < max(asked)
+    for m in found:
+        cores = str(int(m.moves[0].value))
+        assert lengths(m, SHORTENED)[:3] == ["3", cores, cores]
+
+
+def test_cores_alone_are_not_changed_where_lists_are_as_long() -> None:
+    pair = Pair({PATH: SHORTENED}, {"op_kernel/k.cpp": ""})
+    operator = Operator("op", Path(), "k", "op_kernel/k.cpp", pair)
+    trial = Trial(Candidate(0, pair, None, "baseline", "as written"), Timed(Profile(5.0, block_dim=8)))
+    case = Case(((SPEC, SPEC, SPEC),), ((SPEC, SPEC, SPEC),))
+    state = SearchState(operator, case, load_chip("ascend910b4"), None, trial, trial, (trial,), 0, frozenset())
+    found = mutations(synthesize(pair.tiling), Context.of(state))
+    cores = [m for m in found if "core_count" in {x.family for x in m.moves}]
+    assert cores
+    assert all(len(set(lengths(m, SHORTENED)[1:3])) == 1 and lengths(m, SHORTENED)[1] != "8" for m in cores)

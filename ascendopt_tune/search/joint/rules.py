@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from ...nouns.trial import Proposal
 from ...sources.cpp import apply_edits, breaks_syntax
-from ..learning import FASTER, verdict
 from ..proposer import JOINT, SearchState
 from .blocks import blocks
 from .buffers import double_buffers, shared_constants
@@ -20,6 +19,7 @@ from .move import JointMove, Material
 
 RULES: tuple[Callable[[Material], Iterator[JointMove]], ...] = (blocks, double_buffers, shared_constants)
 _FLOOR = 0.3  # moves worth less are not offered
+_WORTH = 0.02  # share of the time that a move has to save, so that another of its kind is worth more
 
 
 class JointRules:
@@ -54,7 +54,9 @@ def _factors(state: SearchState) -> dict[str, float]:
         if trial.stage != JOINT or not trial.moves or trial.candidate.parent is None:
             continue
         kind = trial.moves[0].family
-        helped = verdict(trial, state.history.parent(trial)) == FASTER
+        parent = state.history.parent(trial)
+        before, now = parent.time_us if parent else None, trial.time_us
+        helped = before is not None and now is not None and now < before * (1 - _WORTH)
         out[kind] = out.get(kind, 1.0) * (1.2 if helped else 0.6)
     return out
 

@@ -6,9 +6,10 @@
    one place. Most kernels have more places than a budget has evaluations.
 3. Weigh groups with the history. What failed on this kernel isn't tried again, nor a part of what did nothing, nor more
    of what failed; what helped on another parent comes first; motifs that win are worth more.
-4. Offer everything that can be applied at once, then one group a motif, then the rest, then two groups together, then
-   what a change that was no faster made possible (population.py: neutral trials). What is
-   hardly worth an evaluation isn't offered: the other stage has use for it.
+4. Offer everything that can be applied at once; where that fails, without the motifs that such a failure is mostly
+   of; then one group a motif, then the rest, then two groups together, then what a change that was no faster made
+   possible (population.py: neutral trials). What is hardly worth an evaluation isn't offered: the other stage has use
+   for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from ...evaluate.diagnosis import diagnose
+from ...nouns.case import flatten
 from ...nouns.history import History
 from ...nouns.operator import Pair
 from ...nouns.outcome import Timed
@@ -26,15 +28,26 @@ from ...nouns.trial import Move, Proposal, Trial
 from ...sources.cpp import Edit, apply_edits, breaks_syntax
 from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..proposer import SearchState
-from .motifs import MOTIFS, Rewrite
+from .motifs import MOTIFS, Motif, Rewrite, find
 from .reading.kernel_program import KernelProgram
 
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
 _RANKS = (1.0, 0.7, 0.5)  # worth of a motif by the rank of the finding it helps against
 _FLOOR = 0.06  # groups worth less are not offered
+_IDLE = 0.4  # worth of a motif for each trial of it that did nothing
 _PAIRS = 64  # pairs of groups looked at in one call
 _NAMED = 3  # places a proposal's line names
+_BLOCK = 32  # bytes: what a copy without padding moves
+
+#: Outcome of several motifs together -> the kinds of motifs (folders) that it is mostly of. Chosen by judgement.
+_BLAMED = {
+    "Hazard": frozenset(["waiting"]),
+    "Deadlock": frozenset(["waiting"]),
+    "WrongResult": frozenset(["copies", "vectors", "repeated"]),
+    "OutOfBounds": frozenset(["copies", "vectors", "buffers"]),
+    "LaunchFailed": frozenset(["buffers"]),
+}
 
 
 class Named(Protocol):
@@ -112,14 +125,14 @@ class KernelRules:
         groups: list[_Group] = []
         for motif in MOTIFS:
             mine = grouped(by_motif.get(motif.name, ()))
-            if mine and (motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)):
+            if mine and _goes_together(motif, state):
                 broad += mine[0]
             for position, rewrites in enumerate(mine):
                 weight = worth.get(motif.name, _OTHER) * record.factor(rewrites) / (1.0 + 0.15 * position)
                 groups.append(_Group(rewrites, weight))
-        everything = _Group(_compatible(r for r in broad if not record.refused(r)))
-        if len({r.motif for r in everything.rewrites}) > 1 and record.factor(everything.rewrites) > 0:
-            yield everything
+        everything = record.without_blamed(_compatible(r for r in broad if not record.refused(r)))
+        if len({r.motif for r in everything}) > 1 and record.factor(everything) > 0:
+            yield _Group(everything)
         usable = sorted((g for g in groups if g.weight >= _FLOOR), key=lambda g: -g.weight)  # stable
         first: dict[str, _Group] = {}
         for group in usable:
@@ -156,6 +169,13 @@ class KernelRules:
             for rank, experience in enumerate(self._retrieve(state, _NEIGHBOURS)):
                 worth[experience.motif] = worth.get(experience.motif, _OTHER) + 0.6 / (1.0 + rank)
         return worth
+
+
+def _goes_together(motif: Motif, state: SearchState) -> bool:
+    """Whether its rewrites are tried together with other motifs'."""
+    if motif.together == "whole-blocks":
+        return not any(t.nbytes % _BLOCK for t in flatten((*state.case.inputs, *state.case.outputs)))
+    return motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)
 
 
 # -- the kernel's rewrites ---------------------------------------------------------------------------------------------
@@ -228,14 +248,22 @@ class _Record:
         history = History.of(history)
         self._wins: dict[str, float] = {}
         self._trials: dict[str, float] = {}
+        self._idle: dict[str, int] = {}  # trials of a motif alone that changed nothing
         self._results: dict[frozenset[str], str] = {}
+        self._failures: dict[frozenset[str], str] = {}  # names of outcomes
         for trial in history:
             if trial.stage != KernelRules.stage or not trial.moves:
                 continue
             parent = history.parent(trial)
             result = verdict(trial, parent)
-            self._results[frozenset(m.site for m in trial.moves)] = result
-            for family in {m.family for m in trial.moves}:
+            sites = frozenset(m.site for m in trial.moves)
+            self._results[sites] = result
+            if result == FAILED:
+                self._failures[sites] = type(trial.outcome).__name__
+            families = {m.family for m in trial.moves}
+            if result == SAME and len(families) == 1:
+                self._idle.update({f: self._idle.get(f, 0) + 1 for f in families})
+            for family in families:
                 self._trials[family] = self._trials.get(family, 0.0) + 1.0
                 self._wins[family] = self._wins.get(family, 0.0) + (result == FASTER)
 
@@ -243,13 +271,25 @@ class _Record:
         """Did this rewrite, alone, fail or slow the kernel down?"""
         return self._results.get(frozenset([site_of(rewrite)])) in (FAILED, SLOWER)
 
+    def without_blamed(self, rewrites: tuple[Rewrite, ...]) -> tuple[Rewrite, ...]:
+        """Without the motifs that are blamed, as long as what is left has failed; as it is where none is."""
+        while blamed := _BLAMED.get(self._failures.get(frozenset(map(site_of, rewrites)), "")):
+            left = tuple(r for r in rewrites if find(r.motif).kind not in blamed)
+            if len(left) == len(rewrites):
+                break
+            rewrites = left
+        return rewrites
+
     def factor(self, rewrites: Sequence[Rewrite]) -> float:
-        """0: not again. Else the motif's share of wins here (Beta mean, two in four as prior), more for what helped."""
+        """0: not again. Else the motif's share of wins here (Beta mean, two in four as prior), more for what helped,
+        less for a motif that has only ever done nothing."""
         sites = frozenset(map(site_of, rewrites))
         motifs = {r.motif for r in rewrites}
         wins = sum(self._wins.get(m, 0.0) for m in motifs)
         trials = sum(self._trials.get(m, 0.0) for m in motifs)
         out = 2.0 * (wins + 2.0) / (trials + 4.0)
+        if wins == 0:
+            out *= _IDLE ** max(self._idle.get(m, 0) for m in motifs)
         for tried, result in self._results.items():
             if tried == sites:
                 out *= 4.0 if result == FASTER else 0.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ...evaluate.bound import paying_cores
 from ...nouns.case import DTYPES, TensorSpec, flatten
 from ...nouns.outcome import Timed
+from ...nouns.trial import Trial
 from ...sources.cpp import Edit
 from ..proposer import SearchState
 from .slice import EvolvableSite
@@ -70,14 +71,16 @@ class Context:
     cube: CubeCores
     result_bytes: int = 2  # of an element of the first output
     queues: bool = True  # the kernel's buffers are queues
-    blocks: int | None = None  # of the incumbent's launch
-    task_us: float | None = None  # what the incumbent takes
+    blocks: int | None = None  # of the parent's launch
+    task_us: float | None = None  # what the parent takes
     word_us: float = 0.0  # what 8 bytes of tiling data take on their way to a core's stack
     listed: int = 0  # tensors of the longest list among the case's arguments
-    paying_cores: int | None = None  # as many as the incumbent's work is worth; None: its profile doesn't tell
+    paying_cores: int | None = None  # as many as the parent's work is worth; None: its profile doesn't tell
 
     @staticmethod
-    def of(state: SearchState) -> Context:
+    def of(state: SearchState, parent: Trial | None = None) -> Context:
+        """``parent``: whose pair the rules change, and whose launch they go by; by default the incumbent."""
+        trial = parent or state.incumbent
         tensors = [*flatten(state.case.inputs), *flatten(state.case.outputs)]
         rows = {math.prod(t.shape[:-1]) for t in tensors if len(t.shape) > 1} | {t.shape[0] for t in tensors if t.shape}
         even = {math.ceil(r / math.ceil(r / state.cores)) for r in rows if r > 0}
@@ -88,16 +91,16 @@ class Context:
             tensors=max(1, len(tensors)),
             elements_per_core=math.ceil(max((t.numel for t in tensors), default=1) / state.cores),
             even_cores=tuple(sorted(n for n in even if 1 <= n < state.cores)),
-            tiling_keys=keys_of(state.incumbent.candidate.pair.kernel),
+            tiling_keys=keys_of(trial.candidate.pair.kernel),
             product=ProductShape.of(flatten(state.case.inputs), flatten(state.case.outputs)),
             cube=CubeCores.of(state.chip.values),
             result_bytes=DTYPES[flatten(state.case.outputs)[0].dtype][0] if state.case.outputs else 2,
-            queues=_has_queues(state.incumbent.candidate.pair.kernel),
-            blocks=_blocks(state),
-            task_us=state.incumbent.time_us,
+            queues=_has_queues(trial.candidate.pair.kernel),
+            blocks=_blocks(trial),
+            task_us=trial.time_us,
             word_us=_word_us(state.chip.values),
             listed=max((len(a) for a in state.case.inputs + state.case.outputs if isinstance(a, tuple)), default=0),
-            paying_cores=_paying_cores(state),
+            paying_cores=_paying_cores(trial, state),
         )
 
 
@@ -105,13 +108,13 @@ def _word_us(chip: Mapping[str, str | int | float]) -> float:
     return float(chip.get("scalar.ub_access_cycles", 0.0)) / float(chip["core.clock_mhz"])
 
 
-def _blocks(state: SearchState) -> int | None:
-    outcome = state.incumbent.outcome
+def _blocks(trial: Trial) -> int | None:
+    outcome = trial.outcome
     return outcome.profile.block_dim or None if isinstance(outcome, Timed) else None
 
 
-def _paying_cores(state: SearchState) -> int | None:
-    outcome = state.incumbent.outcome
+def _paying_cores(trial: Trial, state: SearchState) -> int | None:
+    outcome = trial.outcome
     return paying_cores(outcome.profile.detail, state.chip) if isinstance(outcome, Timed) else None
 
 

@@ -16,6 +16,7 @@ from ...sources.cpp import Edit
 from ..mutation import Mutation
 from .context import Context
 from .logic_rules import core_count
+from .purposes import CAP
 from .slice import Template
 
 _LIST = re.compile(rb"\bTILING_DATA_FIELD_DEF_ARR\s*\(\s*([\w:]+)\s*,\s*(\w+)\s*,\s*\w+\s*\)")
@@ -46,9 +47,11 @@ def shorter_lists(template: Template, context: Context) -> Iterator[Mutation]:
     """Every long list as long as there are blocks and tensors, or one of tensors as long as there are tensors.
 
     Where the work pays for fewer cores, also with as many: the list of a launch on all cores leaves little to save.
+    Where lists are as long as there are cores already, other numbers of cores with lists as long.
     """
     if context.blocks is None:
         return
+    yield from _other_cores(template, context)
     fewer = context.paying_cores if context.paying_cores and context.paying_cores < context.blocks else None
     yield from _shortened(template, context, context.blocks, None, 1.0 if fewer is None else _TOO_EARLY)
     if fewer is not None:
@@ -87,6 +90,35 @@ def _shortened(
             yield Mutation((*cores.edits, *edits), f"{cores.change}; {change}", (*cores.moves, move), 2 * weight)
 
 
+def _other_cores(template: Template, context: Context) -> Iterator[Mutation]:
+    """Another number of cores with lists as long, where they are as long as the number of cores is."""
+    entries = _entries(template)
+    if entries is None:
+        return
+    places = [p for p in _places(template, shortest=1) if p.length == entries]
+    for m in core_count(template, context):
+        cores = round(m.moves[0].value)
+        if 0 < cores <= context.cores:
+            edits = tuple(Edit(p.path, p.start, p.end, str(cores)) for p in places)
+            yield Mutation((*m.edits, *edits), f"{m.change}, in tiling lists, too", m.moves, m.weight)
+
+
+def beyond_lists(template: Template, context: Context, mutation: Mutation) -> bool:
+    """Does the mutation ask for another number of cores than the tiling data's lists, as long as there are cores, have
+    entries for?"""
+    if not any(m.family == "core_count" for m in mutation.moves) or _entries(template) is None:
+        return False
+    paths = {(p.path, p.start) for p in _places(template, shortest=1)}
+    return not any((e.path, e.start) in paths for e in mutation.edits)
+
+
+def _entries(template: Template) -> int | None:
+    """How long the lists are that have an entry for each core: a number, and the most cores that the program takes."""
+    most = {int(c["n"]) for s in template.of_purpose("core_count") if (c := CAP.fullmatch(s.text))}
+    known = {p.length for p in _places(template, shortest=1) if p.words.isdigit()}
+    return min(most & known, default=None)
+
+
 def _needed(words: str, blocks: int, tensors: int) -> int:
     """How long a list has to be whose length is called so; one that is a number may be of either."""
     if _CORES.search(words):
@@ -94,14 +126,14 @@ def _needed(words: str, blocks: int, tensors: int) -> int:
     return tensors if tensors and _TENSORS.search(words) else max(blocks, tensors)
 
 
-def _places(template: Template) -> Iterator[_Place]:
+def _places(template: Template, shortest: int = _SHORTEST) -> Iterator[_Place]:
     files = template.program.files
     named = {name: int(n) for source in files.values() for name, n in _NAMED.findall(source.data)}
     for path, source in files.items():
         for found in _LIST.finditer(source.data):
             kind, length = found.groups()
             number = int(length) if length.isdigit() else named.get(length)
-            if number is None or number < _SHORTEST or _left_out(source.data, found.start()):
+            if number is None or number < shortest or _left_out(source.data, found.start()):
                 continue
             bits = re.search(r"\d+", kind.decode())
             size = _BYTES.get(bits[0] if bits else "", 4)

@@ -50,6 +50,7 @@ RULES = (
 )
 Files = Mapping[str, str]
 
+_EARLY = 8  # evaluations, the baseline's included
 _MATES = 4  # recombinations looked at in one call
 _EXPLORE = 0.25  # share of proposals drawn by weight instead of taken from the top
 _OTHERS = 0.2  # share of proposals whose parent is another elite than the incumbent
@@ -57,13 +58,19 @@ _OTHERS = 0.2  # share of proposals whose parent is another elite than the incum
 
 @lru_cache(maxsize=128)
 def mutations(template: Template, context: Context) -> tuple[Mutation, ...]:
-    """Every mutation the rules know for the program, in a fixed order; none that asks too much of L1 or L0."""
+    """Every mutation the rules know for the program, in a fixed order; none that asks too much of L1 or L0, or for more
+    cores than the tiling data's lists have entries."""
     found = (m for rule in RULES for m in rule(template, context))
-    return tuple(m for m in found if not cube_rules.overfull(template, context, m))
+    refused = (cube_rules.overfull, list_rules.beyond_lists)
+    return tuple(m for m in found if not any(r(template, context, m) for r in refused))
 
 
 class TilingRules:
-    """The rule proposer of Stage I; see the module's docstring. Holds no state."""
+    """The rule proposer of Stage I; see the module's docstring. Holds no state.
+
+    ``explore``: share of proposals that are drawn, once outcomes have taught something: the first ``_EARLY``
+    evaluations go to the best.
+    """
 
     name = "tiling-rules"
     stage = 1
@@ -97,9 +104,10 @@ class TilingRules:
         if parent is state.incumbent:
             yield from self._recombinations(state)
         files = on_template(state, parent.candidate.pair.tiling)
-        context, boundaries = Context.of(state), Boundaries(state.history)
+        context, boundaries = Context.of(state, parent), Boundaries(state.history)
         leaning = Leaning.of(state, parent)
-        order = list(self._order(mutations(synthesize(files), context), boundaries, rng, leaning))
+        best = max(0, _EARLY - len(state.history.evaluated))
+        order = list(self._order(mutations(synthesize(files), context), boundaries, rng, leaning, best))
         used: set[str] = set()
         for m in order:  # one proposal a site and batch first: a batch of one idea teaches little
             if used.isdisjoint(move.site for move in m.moves):
@@ -110,17 +118,22 @@ class TilingRules:
         yield from self._doubles(parent, files, order, context, boundaries, rng, leaning)
 
     def _order(
-        self, found: Iterable[Mutation], boundaries: Boundaries, rng: random.Random, leaning: Leaning
+        self,
+        found: Iterable[Mutation],
+        boundaries: Boundaries,
+        rng: random.Random,
+        leaning: Leaning,
+        best: int = 0,
     ) -> Iterator[Mutation]:
-        """By falling weight, except that each place goes to a draw by weight with probability ``explore``.
-
-        Hopeless ones are left out.
+        """By falling weight, except that each place behind the first ``best`` goes to a draw by weight with probability
+        ``explore``. Hopeless ones are left out.
         """
         weighed = ((boundaries.weight(m) * leaning.factor(m), m) for m in found if not boundaries.is_hopeless(m))
         rest = sorted(weighed, key=lambda pair: (-pair[0], pair[1].change))
         while rest:
             index = 0
-            if rng.random() < self._explore:
+            best -= 1
+            if best < 0 and rng.random() < self._explore:
                 index = rng.choices(range(len(rest)), weights=[w for w, _ in rest])[0]
             yield rest.pop(index)[1]
 
@@ -142,7 +155,8 @@ class TilingRules:
             halfway = apply_edits(files, first.edits)
             if breaks_syntax(files, halfway):
                 continue
-            second = list(self._order(mutations(synthesize(halfway), context), boundaries, rng, leaning))[:8]
+            found = mutations(synthesize(halfway), context)
+            second = list(self._order(found, boundaries, rng, leaning))[:8]
             choices = [m for m in second if {x.site for x in m.moves}.isdisjoint(x.site for x in first.moves)]
             if not choices:
                 continue

@@ -52,8 +52,8 @@ class Motif:
     """``bottlenecks``: keywords of ``diagnosis.Finding.bound`` it helps against, the most typical first.
 
     ``preconditions`` is for people and prompts. ``together``: may its rewrites be tried at all places at once, with
-    those of other motifs: ``yes``, ``auto-sync`` (where the compiler synchronizes) or ``no`` (each changes the whole
-    kernel).
+    those of other motifs: ``yes``, ``auto-sync`` (where the compiler synchronizes), ``whole-blocks`` (where no tensor
+    ends inside of a block of 32 bytes) or ``no`` (each changes the whole kernel, or many are refused).
     ``faster`` and ``slower`` find the places; callers use ``optimize`` and ``rewind``, which drop what would not parse.
     """
 
@@ -65,6 +65,11 @@ class Motif:
     faster: Finder
     slower: Finder
     together: str = "yes"
+
+    @property
+    def kind(self) -> str:
+        """The folder it is in: what it changes."""
+        return self.faster.__module__.rpartition(".")[0].rpartition(".")[2]
 
     def optimize(self, kernel: KernelProgram) -> Iterator[Rewrite]:
         """Bad -> good, at every place the motif applies to; a place's safest rewrite first."""

@@ -215,6 +215,7 @@ COPY_WITHOUT_PAD = Motif(
     preconditions="The length is a multiple of 32 bytes, in every tile.",
     faster=_pad_faster,
     slower=_pad_slower,
+    together="whole-blocks",
 )
 
 STRIDED_COPY = Motif(

@@ -214,4 +214,5 @@ CHAINED_INSTRUCTIONS = Motif(
     preconditions="The value between the two is not needed elsewhere.",
     faster=_chained_faster,
     slower=_chained_slower,
+    together="no",  # a product of two factors may be none of the type's: 2^12 and 2^12 in half
 )

@@ -158,5 +158,5 @@ FLAG_PAIR = Motif(
     "only behind the loop.",
     faster=_faster,
     slower=_slower,
-    together="auto-sync",
+    together="no",
 )
