@@ -460,6 +460,11 @@ EXAMPLES = (
         ),
     ),
     Example(
+        "rounding-cast",
+        r"ReinterpretCast<int32_t>",
+        _computing("LocalTensor<float> w = workBuf.Get<float>();", "Cast(w, xLocal, RoundMode::CAST_FLOOR, n);"),
+    ),
+    Example(
         "scale-behind-sum",
         r"Muls\(w, w, mean, n\)",
         _computing(

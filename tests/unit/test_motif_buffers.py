@@ -19,10 +19,14 @@ class K {{
 
 
 @pytest.mark.parametrize(
-    ("number", "said", "found"), [(1, "BUFFERS", 0), (2, "BUFFERS", 1), (2, "1", 0), (2, "tiling.n", 1)]
+    ("number", "said", "made"),
+    [(1, "BUFFERS", "2"), (2, "BUFFERS", "BUFFERS"), (2, "1", "2"), (2, "tiling.n", "tiling.n")],
 )
-def test_the_next_tile_is_asked_for_where_there_may_be_a_buffer_for_it(number: int, said: str, found: int) -> None:
-    assert len(after("early-fetch", TILES.format(number=number, said=said, parameter=""))) == found
+def test_the_next_tile_is_asked_for_where_there_is_a_buffer_for_it_or_one_is_made(
+    number: int, said: str, made: str
+) -> None:
+    (text,) = after("early-fetch", TILES.format(number=number, said=said, parameter=""))
+    assert f"InitBuffer(q, {made}, 512)" in text
 
 
 @pytest.mark.parametrize("depth", ["1", "DEPTH"])

@@ -43,6 +43,7 @@ from .vectors.fusion import CHAINED_INSTRUCTIONS, FUSED_MULTIPLY_ADD
 from .vectors.one_element import ONE_ELEMENT
 from .vectors.reductions import ADD_TREE
 from .vectors.result_in_place import RESULT_IN_PLACE
+from .vectors.roundings import ROUNDING_CAST
 from .vectors.row_stages import ROW_STAGES
 from .vectors.scalar_operands import SCALAR_OPERAND
 from .vectors.sums import SCALE_BEHIND_SUM
@@ -97,6 +98,7 @@ MOTIFS: tuple[Motif, ...] = (
     COMPARISON,
     EXTRA_COPY,
     FEWER_CASTS,
+    ROUNDING_CAST,
     UNREAD_RESULTS,
     CAST_ONCE,
     LOOP_INVARIANT,

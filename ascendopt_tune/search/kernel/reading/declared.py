@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ....sources.cpp import Function
 from .kernel_program import KernelProgram
 
 _GLOBAL = re.compile(r"\bGlobalTensor\s*<\s*([^;{}()]*?)\s*>\s*&?\s*([\w\s,]+)[;,)]")
 _LOCAL = re.compile(r"\bLocalTensor\s*<\s*([^<>;]+?)\s*>\s*&?\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*(?=\s*[,;=]))*)")
-_GOT = re.compile(r"\bauto\s+([A-Za-z_]\w*)\s*=[^;]*?\b(?:Get|AllocTensor|DeQue)\s*<\s*([\w:]+)\s*>")
+_GOT = re.compile(  # the last of several calls in a row says the type
+    r"\bauto\s*&?\s*([A-Za-z_]\w*)\s*=[^;]*\b(?:Get|AllocTensor|DeQue|ReinterpretCast)\s*<\s*([\w:]+)\s*>"
+)
 
 
 def element_types(kernel: KernelProgram) -> dict[str, str]:
@@ -40,6 +43,19 @@ def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:
             for name in names.split(","):
                 found.setdefault(name.strip(), set()).add(kind.strip())
     return found
+
+
+def kinds_in(kernel: KernelProgram, f: Function) -> dict[str, set[str]]:
+    """Name of a LocalTensor -> its element types, as a function sees it: its own, its class', then any of the files'.
+
+    A template parameter of the class is the type that the files give it, where that is one.
+    """
+    held = kernel.class_node(f)
+    out = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
+    out.update(local_kinds([kernel.text(*held)] if held is not None else []))
+    out.update(local_kinds([kernel.text(f.path, f.node)]))
+    given = {kind: kernel.given(f, kind) for kinds in out.values() for kind in kinds}
+    return {name: {next(iter(given[k])) if len(given[k]) == 1 else k for k in kinds} for name, kinds in out.items()}
 
 
 def listed(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from ...reading.counted import counted_loops
 from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
+from .asked_ahead import changes, moved_on
 from .kept_elements import kept_elements
 
 _FILLS = frozenset(["CreateVecIndex", "Duplicate"])
@@ -242,7 +243,9 @@ def _fetchers(kernel: KernelProgram) -> set[str]:
     calls: dict[str, set[str]] = {}
     for c in kernel.calls:
         calls.setdefault(c.function.name, set()).add(c.name)
-    return {f for f, names in calls.items() if "EnQue" in names and names & COPY and "DeQue" not in names}
+    queues = {"AllocTensor", "DeQue", "EnQue", "FreeTensor"}
+    copies = COPY | {f for f, names in calls.items() if names & COPY and not names & (queues | VECTOR)}
+    return {f for f, names in calls.items() if "EnQue" in names and names & copies and "DeQue" not in names}
 
 
 def _ones(kernel: KernelProgram) -> set[str]:
@@ -269,8 +272,11 @@ def _with_room(kernel: KernelProgram) -> set[str]:
 
 
 def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
-    fetchers = _with_room(kernel)
+    fetchers, anyone = _with_room(kernel), _fetchers(kernel)
+    moved = moved_on(kernel, anyone)
     for loop in counted_loops(kernel):
+        if (loop.block.function.path, loop.node.start_byte) in moved:
+            continue
         steps, path = loop.block.steps, loop.block.function.path
         index = next((i for i, s in enumerate(steps) if s.node.type != "declaration"), len(steps))
         fetch = [s for s in steps if s.call is not None and s.call.name in fetchers]
@@ -288,6 +294,7 @@ def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
         edits = (*issued, *_deeper(kernel, name))
         site = f"{loop.block.function.name}/{name}"
         yield Change(site, f"{loop.block.function.name} asks for the next tile before it works on this one", edits)
+    yield from changes(kernel, anyone, anyone - fetchers)
 
 
 def _early_slower(kernel: KernelProgram) -> Iterator[Change]:
@@ -392,7 +399,8 @@ EARLY_FETCH = Motif(
     description="Where the scalar unit waits for a result (GetValue, a flag), it issues nothing, and where it has "
     "loads and products to issue, nothing else. A copy of the next tile that was issued before overlaps with that.",
     bottlenecks=("scalar round trips", "no overlap", "scalar", "waits between pipes"),
-    preconditions="The queue has two buffers; copying in does nothing but copy.",
+    preconditions="The queue has two buffers, or room for a second one; copying in does nothing but copy, and what it "
+    "goes by in the next turn is known in this one.",
     faster=_early_faster,
     slower=_early_slower,
     together="no",

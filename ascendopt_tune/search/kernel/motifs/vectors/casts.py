@@ -35,7 +35,7 @@ class _Chain:
     idle: tuple[Node, ...]  # barriers between the first two, which nothing else needs
 
 
-def _kind(kinds: dict[str, set[str]], operand: str) -> str:
+def kind_of(kinds: dict[str, set[str]], operand: str) -> str:
     """The element type of an operand where it is known; empty otherwise."""
     seen = _REINTERPRETED.search(operand)
     if seen is not None:
@@ -55,17 +55,17 @@ def _chains(kernel: KernelProgram) -> Iterator[_Chain]:
         if _MODE.fullmatch(mode) is None:
             continue
         kinds = {**everywhere, **local_kinds([kernel.text(first.path, first.function.node)])}
-        kind = _kind(kinds, source)
-        if _kind(kinds, whole) != "int32_t" or kind not in ("float", "half"):
+        kind = kind_of(kinds, source)
+        if kind_of(kinds, whole) != "int32_t" or kind not in ("float", "half"):
             continue
         found = _narrowed(kernel, first)
-        if found is None or found[0].args[3] != count or _kind(kinds, found[0].args[0]) != "half":
+        if found is None or found[0].args[3] != count or kind_of(kinds, found[0].args[0]) != "half":
             continue
         second, idle = found
         if kind == "half" and second.args[0] != source:
             continue
         last = _taken(kernel, second, whole)
-        if last and not any(_kind(kinds, c.args[0]) in _OTHERS for c in last):
+        if last and not any(kind_of(kinds, c.args[0]) in _OTHERS for c in last):
             yield _Chain(first, second, last, kind, idle)
 
 

@@ -9,6 +9,7 @@ from ...reading.api import VECTOR, is_barrier, root, writes
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
 from .pairs import floats, one, pairs
+from .products_in_repeats import products_in_repeats
 
 
 def two(kernel: KernelProgram, call: ApiCall, first: str, second: str, change: str) -> Change:
@@ -33,6 +34,7 @@ def statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
 
 def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from _adjacent(kernel)
+    yield from products_in_repeats(kernel)
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
             if step.call is not None and step.call.name == "Add" and len(step.call.args) == 4:
@@ -198,8 +200,8 @@ def _chained_slower(kernel: KernelProgram) -> Iterator[Change]:
 FUSED_MULTIPLY_ADD = Motif(
     name="fused-multiply-add",
     title="Multiply and add in one instruction",
-    description="Muls + Add is Axpy, Mul + Add is MulAddDst or FusedMulAdd: one pass over the data and no wait "
-    "between two dependent instructions.",
+    description="Muls + Add is Axpy, Mul + Add is MulAddDst or FusedMulAdd, also where products by repeats are summed "
+    "up later: one pass over the data and no wait between two dependent instructions.",
     bottlenecks=("vector", "vector barriers", "short vector instructions"),
     preconditions="The product is needed for the sum only; rounding between the two is not relied upon.",
     faster=_fused_faster,
