@@ -119,3 +119,54 @@ def test_products_by_repeats_are_added_as_they_are_made(between: str, behind: st
     texts = [t for t in after("fused-multiply-add", code) if "MulAddDst(yLocal[32]" in t]
     assert len(texts) == places
     assert all("Add(yLocal, yLocal, w, n)" not in t and "Mul(w" not in t for t in texts)
+
+
+_AT_ONCE = """class K {{
+  void Init(TPipe* pipe) {{ pipe->InitBuffer(q, 1, 512); }}
+  void Run() {{ for (uint32_t i = 0; i < rows; i++) {{ Row(i * 64, 64); Scale(i); }} {others} }}
+  __aicore__ inline void Row(uint32_t offset, uint32_t n) {{
+    {head}
+    LocalTensor<half> taken = q.DeQue<half>();
+    Cast(wide, taken, RoundMode::CAST_NONE, n);
+    q.FreeTensor(taken);
+  }}
+  void Scale(uint32_t i) {{ float sum = wide.GetValue(i); Muls(wide, wide, sum, 64); }}
+  void Load(uint32_t offset, uint32_t n) {{
+    LocalTensor<half> in = q.AllocTensor<half>(); DataCopy(in, gm[offset], n); q.EnQue(in);
+  }}
+  TQue<TPosition::VECIN, 1> q;
+}};"""
+_COPIED = "LocalTensor<half> in = q.AllocTensor<half>(); DataCopy(in, gm[offset], n); q.EnQue(in);"
+
+
+@pytest.mark.parametrize(
+    ("head", "others", "load", "calls"),
+    [
+        (_COPIED, "", "LoadForRow", 2),
+        (_COPIED, "Row(0, 32);", "LoadForRow", 3),
+        ("Load(offset, n);", "", "Load", 2),
+        ("uint32_t half = offset / 2; Load(half * 2, n);", "", "Load", 2),
+    ],
+)
+def test_what_a_function_loads_first_its_caller_asks_for_early(head: str, others: str, load: str, calls: int) -> None:
+    (text,) = after("early-fetch", _AT_ONCE.format(head=head, others=others))
+    run = text.partition("void Run()")[2].partition("__aicore__")[0]
+    assert run.count(f"{load}(") == calls
+    assert f"if (i + 1 < rows) {{ {load}(" in " ".join(run.split())
+    row = text.partition("void Row(")[2].partition("void Scale")[0]
+    assert "AllocTensor" not in row
+    assert "Load(" not in row
+    assert "InitBuffer(q, 2, 512)" in text
+
+
+@pytest.mark.parametrize(
+    ("head", "others"),
+    [
+        ("wide = other; " + _COPIED, ""),  # something else first
+        (_COPIED, "float x = Row(0, 32);"),  # no statement
+        (_COPIED + " Exp(in, in, n);", ""),  # what was given on
+        ("LocalTensor<half> held = buf.Get<half>(); Load(held.GetSize(), n);", ""),
+    ],
+)
+def test_functions_that_cannot_be_taken_apart(head: str, others: str) -> None:
+    assert after("early-fetch", _AT_ONCE.format(head=head, others=others)) == []

@@ -23,6 +23,7 @@ from ascendopt_tune.sources.project import load_direct
 FOLDER = Path(__file__).with_name("motif_forms_third")
 FORMULAS: dict[str, Callable[..., Any]] = {
     "indices_ahead": lambda x, order: x[order.long()] / x[order.long()].max(1).values[:, None],
+    "rows_loaded_at_once": lambda x: (x - x.mean(1)[:, None]) / (x - x.mean(1)[:, None]).max(1).values[:, None],
     "rows_of_views": lambda x, w, b: x * w + b,
     "tails_ahead": lambda x: torch.nn.functional.pad(
         torch.nn.functional.pad(x, (0, 192)).view(8, 9, 512).sum(2), (0, 7)

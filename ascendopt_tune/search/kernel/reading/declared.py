@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ....sources.cpp import Function
 from .kernel_program import KernelProgram
@@ -45,14 +46,19 @@ def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
+@lru_cache(maxsize=32)
+def _kinds_of(texts: tuple[str, ...]) -> dict[str, set[str]]:
+    return local_kinds(texts)
+
+
 def kinds_in(kernel: KernelProgram, f: Function) -> dict[str, set[str]]:
     """Name of a LocalTensor -> its element types, as a function sees it: its own, its class', then any of the files'.
 
     A template parameter of the class is the type that the files give it, where that is one.
     """
     held = kernel.class_node(f)
-    out = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
-    out.update(local_kinds([kernel.text(*held)] if held is not None else []))
+    out = dict(_kinds_of(tuple(kernel.files.values())))
+    out.update(_kinds_of((kernel.text(*held),)) if held is not None else {})
     out.update(local_kinds([kernel.text(f.path, f.node)]))
     given = {kind: kernel.given(f, kind) for kinds in out.values() for kind in kinds}
     return {name: {next(iter(given[k])) if len(given[k]) == 1 else k for k in kinds} for name, kinds in out.items()}

@@ -17,6 +17,7 @@ from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
 from .asked_ahead import changes, moved_on
 from .kept_elements import kept_elements
+from .loads_first import loads_first
 
 _FILLS = frozenset(["CreateVecIndex", "Duplicate"])
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -295,6 +296,7 @@ def _early_faster(kernel: KernelProgram) -> Iterator[Change]:
         site = f"{loop.block.function.name}/{name}"
         yield Change(site, f"{loop.block.function.name} asks for the next tile before it works on this one", edits)
     yield from changes(kernel, anyone, anyone - fetchers)
+    yield from loads_first(kernel, anyone, anyone - fetchers)
 
 
 def _early_slower(kernel: KernelProgram) -> Iterator[Change]:

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from .....sources.cpp import Edit
 from ...reading.api import ACCUMULATING, ELEMENTWISE, is_barrier, root, writes
 from ...reading.declared import kinds_in
-from ...reading.kernel_program import ApiCall, KernelProgram
+from ...reading.kernel_program import ApiCall, KernelProgram, Where, where
 from ..motif import Change, Motif
 from .casts import kind_of
 
@@ -38,12 +38,14 @@ def _is_cast(call: ApiCall | None) -> bool:
 
 
 def _trips(kernel: KernelProgram) -> Iterator[_Trip]:
+    known: dict[Where, dict[str, set[str]]] = {}
     for block in kernel.blocks:
-        kinds = kinds_in(kernel, block.function)
         for i, step in enumerate(block.steps):
             there = step.call
             if there is None or not _is_cast(there) or _MODE.fullmatch(there.args[2]) is None:
                 continue
+            at = where(block.function)
+            kinds = known[at] = known.get(at) or kinds_in(kernel, block.function)
             if (kind_of(kinds, there.args[0]), kind_of(kinds, there.args[1])) != ("int32_t", "float"):
                 continue
             idle: list[Node] = []
@@ -111,10 +113,12 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """The way over int32 again, in the room of the result."""
+    known: dict[Where, dict[str, set[str]]] = {}
     for call in kernel.named("Cast"):
         if not _is_cast(call) or _MODE.fullmatch(call.args[2]) is None:
             continue
-        kinds = kinds_in(kernel, call.function)
+        at = where(call.function)
+        kinds = known[at] = known.get(at) or kinds_in(kernel, call.function)
         target, source, mode, count = call.args
         if (kind_of(kinds, target), kind_of(kinds, source)) != ("float", "float") or call.statement is None:
             continue
