@@ -61,6 +61,11 @@ def violations(binary: bytes, listing: str | None = None) -> list[str]:
     return found
 
 
+def uses_system_workspace(binary: bytes) -> bool:
+    """Whether the kernel asks for the workspace that the system keeps (a library's object, GetSysWorkSpacePtr)."""
+    return any("system_workspace" in s.name for s in elf.read(binary).dynamic_symbols[1:] if s.section is None)
+
+
 @functools.cache
 def rules_version() -> str:
     """Changes with the rules, so that what an older version found harmless is looked at again."""

@@ -68,13 +68,24 @@ class _Buffer:
 _SHAPE_BYTES = 9 * 8  # what a kernel tells of one output: the number of its axes, and up to 8 lengths, as uint64
 
 
+def users_part(asked: int, bare: bool = True) -> int:
+    """Bytes of the workspace that are the kernel's own, of those that the tiling function asked for.
+
+    On the device there is what it asked for and no more, and the first SYSTEM_WORKSPACE bytes of that are the system's.
+
+    Args:
+        bare: asking for less than those is taken as asking for the kernel's own part alone.
+    """
+    return asked if bare and asked < SYSTEM_WORKSPACE else max(0, asked - SYSTEM_WORKSPACE)
+
+
 class DeviceLaunch:
     """The buffers and arguments of one case. Build once, then per launch: ``load``, ``run``, ``outputs``.
 
     Args:
         names: (input names, output names) in the case's order; an output called like an input is that input's memory.
         tiling: tiling bytes, or None for a kernel without tiling function (direct launch).
-        workspace_bytes: what the tiling function asked for.
+        workspace_bytes: what the tiling function asked for; ``bare``: as of :func:`users_part`.
         order: for a direct launch, the kernel's parameters: names of inputs and outputs, or ctypes values.
         unlisted: how many outputs, the last ones, are no parameters of their own: inputs that the kernel changes.
         tells_shapes: the kernel decides outputs' shapes, and has a parameter behind the outputs to tell them in.
@@ -97,6 +108,7 @@ class DeviceLaunch:
         tells_shapes: bool = False,
         initial_values: Sequence[float | None] = (),
         shift: int = 0,
+        bare: bool = True,
     ) -> None:
         self._acl = acl
         self._shift = shift
@@ -125,7 +137,8 @@ class DeviceLaunch:
                 self._args = [*(arguments[n] for n in names[0]), *results[: len(results) - unlisted]]
                 if tells_shapes:
                     self._args.append(self._malloc(_SHAPE_BYTES * len(names[1])))
-                self._args += [self._allocate_workspace(workspace_bytes), self._upload(tiling or b"", "tiling data")]
+                workspace = self._allocate_workspace(users_part(workspace_bytes, bare))
+                self._args += [workspace, self._upload(tiling or b"", "tiling data")]
             else:
                 arguments.update(zip(names[1], results, strict=True))
                 if "workspace" in order and "workspace" not in arguments:

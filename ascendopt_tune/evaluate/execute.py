@@ -44,7 +44,8 @@ Run = Callable[..., None]  # launches the candidate, with ``options``
 class LaunchPlan:
     """What to launch. ``names``: (input names, output names) in the case's order.
 
-    ``outputs``: where a trial leaves its outputs (see outputs.py), until the next one.
+    ``outputs``: where a trial leaves its outputs (see outputs.py), until the next one. ``bare``: whether the
+    tiling function may leave the system's part of the workspace out (protocol.Habits).
     """
 
     toolkit: Toolkit
@@ -61,6 +62,7 @@ class LaunchPlan:
     trace: bool = False
     clocks: tuple[Mapping[str, float], ...] = ()
     state: str = WARM
+    bare: bool = True
 
     @property
     def timeline(self) -> Path:
@@ -258,6 +260,7 @@ def _launch(acl: Acl, plan: LaunchPlan, what: Launchable, shift: int = 0) -> Dev
         tells_shapes=tiling.tells_shapes,
         initial_values=tiling.initial_values,
         shift=shift,
+        bare=plan.bare,
     )
 
 

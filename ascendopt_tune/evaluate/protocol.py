@@ -140,7 +140,8 @@ class Habits:
     virtual NPU's ``relies_on``). ``slack``: how many bytes past a tensor it accesses, inside the blocks its memory is
     rounded up to, by place (``writes behind y``): a neighbour's, where the tensor is a part of a larger one.
     ``drift``: of each output, see compare.drift. ``variables``: static and global variables that can be written, of the
-    kernel; of the tiling program those that a call changes. ``repeats``: a second launch gives the same bits.
+    kernel; of the tiling program those that a call changes. ``repeats``: a second launch gives the same bits. ``bare``:
+    the tiling function asks for less workspace than the system's part of it, as many do whose kernels use no library.
     """
 
     relies_on: tuple[str, ...] = ()
@@ -148,6 +149,7 @@ class Habits:
     drift: Mapping[str, float] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
     repeats: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True)

@@ -439,4 +439,5 @@ def joined(a: Habits | None, b: Habits | None) -> Habits | None:
         drift=drifts,
         variables=tuple(dict.fromkeys((*a.variables, *b.variables))),
         repeats=a.repeats and b.repeats,
+        bare=a.bare or b.bare,
     )

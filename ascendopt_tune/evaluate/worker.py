@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..build.host import HostDescription, HostProgram, TilingResult
+from ..build.object import uses_system_workspace
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
-from ..device.launch import Arrays, as_tuple, same_bytes
+from ..device.launch import SYSTEM_WORKSPACE, Arrays, as_tuple, same_bytes
 from ..errors import CaseError, HostProgramError, HostProgramStuck, KernelCompileError
 from ..nouns.case import Argument, AttrValue, flatten
 from ..nouns.chip import kept_folder, load_chip
@@ -142,6 +143,7 @@ class Worker:
         block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
         names = _names(request, signature)
         launchable = Launchable(str(binary), entry, tiling, block_dim)
+        bare = _bare(request, tiling, binary)
         folder = self.work / "launches"
         folder.mkdir()
         plan = LaunchPlan(
@@ -159,6 +161,7 @@ class Worker:
             trace=request.trace,
             clocks=request.clocks if request.measure else (),
             state=request.state,
+            bare=request.allowed is None or request.allowed.bare,
         )
         done: list[dict[str, Any]] = []
         kept: list[tuple[ArrayArgument, ...]] = []
@@ -206,7 +209,7 @@ class Worker:
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
             checks=checks,
-            habits=_habits(done, seen.drifts, kept_variables, repeats),
+            habits=replace(_habits(done, seen.drifts, kept_variables, repeats), bare=bare),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -469,6 +472,18 @@ def _habits(
         variables=kept,
         repeats=repeats,
     )
+
+
+def _bare(request: EvaluateRequest, tiling: TilingResult | None, binary: Path) -> bool:
+    """Whether the tiling function asks for less than the system's part of the workspace.
+
+    Raises _Failed where the original doesn't and the kernel needs that part: on the device it would have other memory.
+    """
+    bare = tiling is not None and tiling.workspace_bytes < SYSTEM_WORKSPACE
+    if bare and request.allowed is not None and not request.allowed.bare and uses_system_workspace(binary.read_bytes()):
+        text = f"the kernel needs the system's part of the workspace, {SYSTEM_WORKSPACE} bytes, and the tiling function"
+        raise _Failed(LaunchFailed(f"{text} asks for {tiling.workspace_bytes if tiling is not None else 0} in all"))
+    return bare
 
 
 def _check_time(outcome: Outcome, request: EvaluateRequest) -> None:
