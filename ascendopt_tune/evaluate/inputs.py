@@ -22,6 +22,7 @@ from ..errors import CaseError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
+from .shares import may_share, shares
 from .together import take_turns
 
 #: Values at which results lie on halves, exactly: the largest inputs are multiples of a half, the others powers of two.
@@ -33,9 +34,13 @@ NEAR = 2.0**-11
 PLAIN = ("normal", "uniform", "zeros")
 #: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
 #: may be outside of what an operator is defined for.
-STRESS = ("lines", "columns", "large", *PATTERNS, "sparse others", "ones others", HALVES, "specials", "beyond")
+STRESS = (
+    "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
+    "specials", "beyond",
+)  # fmt: skip
 
 _SMALL_INT = 100  # magnitude of integers but in "large"
+_FAR = 64  # times the elements: an input that is no partner of the largest any more
 
 
 def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most: int) -> tuple[str, ...]:
@@ -49,6 +54,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order = ["normal", "lines", "large", "columns", "outlier", "uniform", "zeros", "negative"]
     several = len([a for a in case.inputs if a is not None]) > 1
     order += ["sparse others", "ones others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
+    order += ["lines others", "columns others"] * bool(_beside(case))
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
     chosen = order[:most]
@@ -126,8 +132,12 @@ def make_inputs(
             chosen = _chosen(name, distribution, i in main, i in largest, domains, domain)
             make = _whole if domains.get(name, {}).get("whole") else _tensor
             number = None
-            if isinstance(argument, TensorSpec) and _lone(argument, case):
-                number = _number(distribution, seed, argument)
+            if isinstance(argument, TensorSpec):
+                number = _number(distribution, seed, argument) if _lone(argument, case) else None
+                lengths = may_share(argument, domain, list(shapes.values())) if chosen == "normal" and seed % 2 else []
+                if lengths and "index" not in domains.get(name, {}):
+                    out.append(shares(argument, domain, lengths, seed, np.random.default_rng(streams)))
+                    continue
             one = functools.partial(make, domain=domain, distribution=chosen, steps=steps, number=number)
             if isinstance(argument, TensorSpec):
                 out.append(one(argument, rng=np.random.default_rng(streams)))
@@ -176,6 +186,14 @@ def _in_turn(case: Case, names: Sequence[str], settings: Mapping[str, Any]) -> l
     return [i for i, a in found if a.shape] if several else []
 
 
+def _beside(case: Case) -> list[int]:
+    """Inputs of several lines that are smaller than the largest, but not by far: the other factor of a product."""
+    sizes = {i: a.numel for i, a in enumerate(case.inputs) if isinstance(a, TensorSpec)}
+    most = max(sizes.values(), default=0)
+    shapes = {i: a.shape for i, a in enumerate(case.inputs) if isinstance(a, TensorSpec)}
+    return [i for i, n in sizes.items() if most // _FAR <= n < most and sum(k > 1 for k in shapes[i]) > 1]
+
+
 def _dtype(argument: Argument) -> str | None:
     return argument.dtype if isinstance(argument, TensorSpec) else None
 
@@ -188,6 +206,9 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
     if distribution == HALVES:
         return {i for i, n in sizes.items() if n == max(sizes.values())}
+    if distribution in ("lines others", "columns others"):
+        beside = _beside(case)
+        return {beside[seed % len(beside)]} if beside else set()
     others = distribution.endswith(" others")
     patterned = others or distribution in PATTERNS or distribution in ("lines", "columns")
     if not patterned or not sizes:

@@ -28,6 +28,7 @@ LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0
 _LINES = (*PATTERNS[1:], "zeros", "large", "normal")
 _RUNS = 1 << 14  # elements of runs that are made; longer ones repeat
 _MANY_LINES, _JOINED = 32, ("sparse", "sparse", "levels", "ascending", "tiny", "equal")
+_LEAST_HIGH = 8  # lines of a tile of whose first, middle and last one something may be told
 _OFFSET = {"float16": 9.0, "bfloat16": 10.0}  # binary magnitude of offsets and outliers at most; others: 12
 _FLOAT = {"float16": (65504.0, 2.0**-14, 2.0**-24), "bfloat16": (3.3895313892515355e38, 2.0**-126, 2.0**-133)}
 _FLOAT32 = (3.4028234663852886e38, 2.0**-126, 2.0**-149)  # largest, smallest normal, smallest
@@ -64,6 +65,7 @@ def pattern(
         out[chosen] = make(kind, len(chosen), length, steps, rng)
     for begin, end, kind in _joined_lines(rows, rng):
         out[begin:end] = make(kind, 1, (end - begin) * length, steps, rng).reshape(-1, length)
+    out[_frames(rows, steps, rng)] = make.nothing
     return out.reshape(shape)
 
 
@@ -78,6 +80,19 @@ def _joined_lines(rows: int, rng: np.random.Generator) -> list[tuple[int, int, s
     places = rng.permutation(_MANY_LINES)[: _MANY_LINES // 4]
     kinds = rng.choice(_JOINED, len(places))
     return [(int(p) * step, int(p + 1) * step, str(k)) for p, k in zip(places, kinds, strict=True)]
+
+
+def _frames(rows: int, steps: Sequence[int], rng: np.random.Generator) -> list[int]:
+    """Of many lines the first, the middle and the last one of some parts as high as a tile: who looks at these, or at
+    the corners of a tile, takes all of it for nothing."""
+    if rows < 2 * _LEAST_HIGH:
+        return []
+    own = [s for s in steps if _LEAST_HIGH <= s < rows]
+    usual = [1 << k for k in range(3, 9) if 1 << k < rows]
+    high = int(rng.choice(own if own and rng.random() < 0.75 else usual))
+    chosen = np.flatnonzero(rng.random(-(-rows // high)) < 0.5)
+    found = {min(int(part) * high + line, rows - 1) for part in chosen for line in (0, high // 2, high - 1)}
+    return sorted(found)
 
 
 def _line_kinds(rows: int, rng: np.random.Generator) -> list[str]:
@@ -111,7 +126,17 @@ def _places(rows: int, length: int, steps: Sequence[int], rng: np.random.Generat
     return places
 
 
+def _few(shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    """Some elements of each line; of one line in four only such as have an odd, or an even, place in it."""
+    rows = shape[0]
+    found = rng.random(shape) < np.exp2(rng.uniform(-6, -1, (rows, 1)))
+    every = rng.integers(0, 8, (rows, 1))
+    return np.asarray(found & ((every > 1) | (np.arange(shape[1]) % 2 == every)))
+
+
 class _Floats:
+    nothing = 0
+
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.top = _OFFSET.get(dtype, 12.0)
@@ -157,7 +182,7 @@ class _Floats:
             return self._levels(normal, steps, rng)
         if name == "sparse":  # mostly 0, or the same number: samples of it look like all of it
             most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
-            return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5) + most, most)
+            return np.where(_few(shape, rng), normal * scale(-3, 5) + most, most)
         if name in ("ascending", "descending"):
             values = np.sort(normal, -1) * scale(-3, 5)
             return values if name == "ascending" else values[:, ::-1]
@@ -194,6 +219,7 @@ class _Integers:
         self.least = least if domain[0] is None else int(domain[0])
         self.most = most if domain[1] is None else int(domain[1])
         self.bounded = domain != (None, None) or dtype == "bool"
+        self.nothing = min(max(0, self.least), self.most)
         small = 100 if not self.bounded else max(abs(self.least), abs(self.most))
         self.low, self.high = max(self.least, -small), min(self.most, small)
 
@@ -212,8 +238,7 @@ class _Integers:
         elif name in ("ascending", "descending"):
             values = np.sort(values, -1)[:, :: 1 if name == "ascending" else -1]
         elif name == "sparse":
-            few = rng.random(shape) < np.exp2(rng.uniform(-6, -1, (rows, 1)))
-            values = np.where(few, values, min(max(0, self.least), self.most))
+            values = np.where(_few(shape, rng), values, self.nothing)
         elif name == "equal":
             values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
         elif name in ("edges", "large"):
@@ -223,7 +248,7 @@ class _Integers:
             some = np.stack([self._runs(part, steps, rng) for _ in range(min(rows, _RUNS // part))])
             values = np.ascontiguousarray(np.resize(np.resize(some, (rows, part)).T, (length, rows)).T)
         elif name in ("zeros", "tiny"):
-            values = np.full(shape, min(max(0, self.least), self.most))
+            values = np.full(shape, self.nothing)
         return np.asarray(values)
 
     def _runs(self, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
