@@ -30,6 +30,8 @@ FACTORS = (10.0, 2.0, 2.0)
 _FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0, 16.0), "float64": (2.0**14, 2.0**8)}
 # Whole numbers, which count steps: a quantized value at a tie may be the neighbour, one in 64 of them.
 _WHOLE = (1.0, 1 / 64)
+# Parts of a unit in the last place that a result isn't determined by, and how much more than its leeway comes off then.
+_MOVED, _BY_CHANCE = 1 / 32, 16.0
 _SAMPLE = 1 << 16  # elements that are looked at for a share
 _LONG, _MOST_LINES = 64, 64  # different results of a line that is judged by itself; lines that are looked at closely
 _FEW = 2.0  # elements may be off by the most that is allowed, however few there are
@@ -88,14 +90,29 @@ def differences(got: Array, expected: Array, leeway: Array | None) -> Array | No
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(wide_got - wide_expected)
         if leeway is not None:
-            error = np.maximum(error - leeway, 0.0)
-        if leeway is not None:
+            error = np.maximum(error - free(expected, leeway, step), 0.0)
             firm = (wide_expected == 0) & (leeway == 0)
             step = np.where(firm, np.minimum(step, np.maximum(error / _beyond(expected), _least(expected))), step)
         error = error / step
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
     error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
     return error if leeway is None else np.where(np.isinf(leeway), 0.0, error)
+
+
+def free(expected: Array, leeway: Array, step: Array | None = None) -> Array:
+    """What comes off an error: the leeway, and more of it where results of 16 bits are sums that cancel.
+
+    A float32 sum of a thousand terms, one after another, is off by several times what changes of its terms do, and two
+    of those may both leave it where it was, by chance. Where they move a result by more than a part of a unit in the
+    last place, more comes off: a 16th or less of what rounding the terms to 16 bits would do.
+
+    Args:
+        step: :func:`unit` of ``expected``, where it is known.
+    """
+    if dtype_name(expected.dtype) not in ("float16", "bfloat16"):
+        return leeway
+    step = unit(expected) if step is None else step
+    return np.where(leeway > _MOVED * np.asarray(step), _BY_CHANCE * leeway, leeway)
 
 
 def _beyond(expected: Array) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..sources.arguments import Array, dtype_name
-from .accuracy import Errors, LineErrors, Sum, differences
+from .accuracy import Errors, LineErrors, Sum, differences, free
 
 _OUTLIER = 10.0
 # Chosen here: half of what directed rounding leans by, and 4 standard deviations of errors that are -1 and 1 by chance.
@@ -183,7 +183,7 @@ def _excess(got: Array, expected: Array, allowed: Tolerance, leeway: Array | Non
         limit = allowed.atol + allowed.rtol * np.abs(wide_expected)
         error: Array = np.abs(np.subtract(wide_got, wide_expected))
         if leeway is not None:
-            error = np.maximum(error - leeway, 0.0)
+            error = np.maximum(error - free(expected, leeway), 0.0)
         error = error / limit
     finite = np.isfinite(wide_expected)
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
