@@ -7,7 +7,7 @@ off by ``_OUTLIER`` tolerances and no more (chosen here: a tile that was never w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,14 +57,16 @@ def mismatch(
 
 
 def compare(
-    name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None, leeway: Array | None = None
-) -> tuple[str | None, Errors]:
+    name: str, got: Array, expected: Array, allowed: Tolerance, poison: int | None = None, leeway: Array | None = None,
+    told: Callable[[tuple[int, ...]], str] | None = None,
+) -> tuple[str | None, Errors]:  # fmt: skip
     """Why ``got`` doesn't match ``expected`` (where and by how much), or None; and its errors.
 
     Args:
         name: the output's name.
         poison: the byte outputs were filled with before the launch; elements that still hold it are named so.
         leeway: what each element may be off beyond the tolerance (protocol.Trial).
+        told: what more there is to say of the first wrong element.
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return f"output {name} is {_what(got)}, expected {_what(expected)}.", Errors()
@@ -108,7 +110,7 @@ def compare(
     text = (
         f"{off} of {flat_got.size} elements of output {name} ({_what(got)}) are wrong ({rule}; "
         f"{allowed.ratio:.2%} may be off by up to {_OUTLIER:g} tolerances){by}; first at {index}: "
-        f"expected {flat_expected[at]}, got {value}{note}."
+        f"expected {flat_expected[at]}, got {value}{note}{told(tuple(index)) if told is not None else ''}."
     )
     return text, found
 

@@ -343,7 +343,8 @@ class Worker:
                     continue
                 self.knows_expected = True  # in freed memory
                 allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
-                text, errors = compare(full, a, b, allowed, trial.poison, more)
+                there = functools.partial(_inputs_at, plan.names[0], trial, k, b.shape)
+                text, errors = compare(full, a, b, allowed, trial.poison, more, there)
                 seen.note(name, (number, k), errors, limit)
                 if text is None and limit is not None and request.allowed is not None:
                     text = too_inaccurate(full, errors, limit.most)
@@ -533,6 +534,19 @@ def _save(path: Path, arrays: Arrays) -> ArrayArgument:
     if isinstance(arrays, tuple):
         return tuple(save_array(path.with_name(f"{path.name}.{i}"), a) for i, a in enumerate(arrays))
     return save_array(path, arrays)
+
+
+def _inputs_at(
+    names: Sequence[str], trial: GateTrial, number: int, shape: tuple[int, ...], index: tuple[int, ...]
+) -> str:
+    """What inputs of an output's shape hold where that is wrong: ``; there x is -32768``. ``number``: within lists."""
+    found = []
+    for name, argument in zip(names, map(load_arrays, trial.inputs), strict=False):
+        listed = isinstance(argument, tuple)
+        array = as_tuple(argument)[number] if listed and number < len(as_tuple(argument)) else argument
+        if isinstance(array, np.ndarray) and array.shape == shape:
+            found.append(f"{name}.{number} is {array[index]}" if listed else f"{name} is {array[index]}")
+    return f"; there {', '.join(found[:4])}" if found else ""
 
 
 def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:

@@ -52,6 +52,10 @@ _INSTEAD_OF_SCALARS = (
 )
 _SCALAR = re.compile(r"\b[GS]etValue\s*\(")
 _OF_CUBES = re.compile(r"Nd2Nz|CO12|SliceInfo")  # overloads that only who has one already asks for
+_ON_CUBE_CORES = re.compile(
+    r"Data(?:Copy$|Cache)|Load|Mmad|Fix|SetFix|Init|Fill|SyncAll|Set(?:Tensor|Bias|Quant|Local|Work)|Iterate|Get\w*C$|Alloc"
+)
+_DEFINED = re.compile(r"\binline\s+[\w:<>,&*\s]+?\b([A-Z]\w*)\s*\([^;{}]*\)\s*(?:const\s*)?\{")
 
 
 @cache
@@ -70,23 +74,37 @@ def _signatures() -> dict[str, tuple[str, ...]]:
     return {name: texts for name, texts in tensors.items() if texts and name not in _BOOKKEEPING}
 
 
-def api_facts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+def api_facts(texts: Iterable[str], kind: str = "aiv") -> tuple[list[str], list[str]]:
     """Declarations of the calls in ``texts`` (C++ of a kernel) and of some that often help; the names of all others.
+
+    ``kind``: of the cores that the kernel runs on (``aic``: cube cores alone, which have no vector instructions).
 
     Raises:
         ToolchainError: there is no compiler.
     """
-    known, texts = _signatures(), list(texts)
-    if not any(_OF_CUBES.search(text) for text in texts):
-        known = {name: tuple(s for s in all_of if not _OF_CUBES.search(s)) or all_of for name, all_of in known.items()}
-    called = [name for name in dict.fromkeys(n for text in texts for n in _CALLED.findall(text)) if name in known]
+    texts = list(texts)
+    known = _known(texts, kind)
+    own = {name for text in texts for name in _DEFINED.findall(text)}
+    called = [
+        n for n in dict.fromkeys(n for text in texts for n in _CALLED.findall(text)) if n in known and n not in own
+    ]
     told = {name: _simplest(known[name], _COPIES.get(name, _OVERLOADS)) for name in called[:_USED]}
-    for name in _OFTEN:
+    for name in () if kind == "aic" else _OFTEN:
         told.setdefault(name, _simplest(known[name], 1, "repeatTime"))
-    if any(map(_SCALAR.search, texts)):
+    if kind != "aic" and any(map(_SCALAR.search, texts)):
         for name in _INSTEAD_OF_SCALARS:
             told.setdefault(name, _simplest(known[name], 1, "count"))
     return [short for listed in told.values() for short in listed], [name for name in known if name not in told]
+
+
+def _known(texts: Iterable[str], kind: str) -> dict[str, tuple[str, ...]]:
+    """The declarations that a kernel on such cores may use."""
+    known = _signatures()
+    if kind == "aic":
+        return {name: all_of for name, all_of in known.items() if _ON_CUBE_CORES.match(name)}
+    if any(_OF_CUBES.search(text) for text in texts):
+        return known
+    return {name: tuple(s for s in all_of if not _OF_CUBES.search(s)) or all_of for name, all_of in known.items()}
 
 
 def _simplest(signatures: tuple[str, ...], count: int, having: str = "") -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 
 from ..evaluate.compare import tolerance
 from ..evaluate.diagnosis import bandwidths, diagnose, stalls
@@ -18,7 +17,7 @@ from ..nouns.profile import Profile
 from ..nouns.trial import Trial
 from ..search.proposer import SearchState
 from ..search.tiling.slice import Template
-from ..sources.cpp import program_of, tiling_functions
+from .listings import in_order
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
 CODE, CONTEXT = 17_000, 4_000
@@ -41,37 +40,26 @@ _PIPES = {"vec": "vector", "scalar": "scalar", "mte2": "MTE2 (in)", "mte3": "MTE
           "mac": "matrix unit", "mte1": "MTE1 (L1 to L0)", "fixpipe": "FIXP (out)"}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Listing:
-    """A file as it is shown; ``cut``: only its beginning is."""
-
-    path: str
-    text: str
-    cut: bool = False
-
-
-def listing(files: Mapping[str, str], first: Sequence[str], limit: int) -> list[Listing]:
-    """The files, those of ``first`` before the others, as long as there is room for ``limit`` characters."""
-    out: list[Listing] = []
-    for path in [*first, *(p for p in sorted(files) if p not in first)]:
-        text = files[path]
-        if len(text) > limit:
-            if not out:
-                end = text.rfind("\n", 0, limit) + 1
-                out.append(Listing(path, text[:end], cut=True))
-            break
-        out.append(Listing(path, text))
-        limit -= len(text)
-    return out
-
-
-def tiling_first(files: Mapping[str, str]) -> list[str]:
-    """The files that decide the launch, before their headers and helpers."""
-    return sorted({f.path for f in tiling_functions(program_of(files))})
-
-
 def kernel_first(operator: Operator) -> list[str]:
-    return [operator.kernel_main] if operator.kernel_main in operator.baseline.kernel else []
+    kernel = operator.baseline.kernel
+    return in_order(kernel, [operator.kernel_main]) if operator.kernel_main in kernel else []
+
+
+def places(trial: Trial, files: Mapping[str, str]) -> dict[str, list[int]]:
+    """By path, the lines (from 0) of ``files`` that the reason of a failure names."""
+    text = failure_text(trial)
+    found: dict[str, list[int]] = {}
+    for path in files:
+        lines = re.findall(rf"{re.escape(path)}:(\d+)", text)
+        if lines:
+            found[path] = sorted({max(0, int(line) - 1) for line in lines})
+    return found
+
+
+def kind_of_cores(state: SearchState) -> str:
+    """Which cores the pair as written ran on: ``aiv``, ``aic`` for cube cores, ``mix`` for both."""
+    outcome = state.baseline.outcome
+    return outcome.profile.detail.kind if isinstance(outcome, Timed) else "aiv"
 
 
 def reads_tiling(kernel: Iterable[str]) -> bool:
@@ -110,6 +98,20 @@ def chip_facts(chip: Chip) -> dict[str, object]:
         "events": int(values["sync.event_ids"]),
         "transposition_head": round(numbers["instructions.TransDataTo5HD.any.head"]),
         "sync_all": int(values["sync.sync_all_cycles"]),
+        "cube_cores": int(values["core.aic"]),
+        "l1_bytes": int(values["memory.l1_bytes"]),
+        "l0a_bytes": int(values["memory.l0a_bytes"]),
+        "l0b_bytes": int(values["memory.l0b_bytes"]),
+        "l0c_bytes": int(values["memory.l0c_bytes"]),
+        "nd2nz_row": numbers["nd2nz.l2_request_cycles"],
+        "nd2nz_bytes": round(numbers["nd2nz.bytes_per_cycle"]),
+        "nd2nz_crossing": numbers["nd2nz.crossing_cycles"],
+        "load_latency": round(numbers["mte1.result_cycles"]),
+        "mmad_head": round(numbers["cube_instructions.Mmad.any.head"]),
+        "mmad_latency": round(numbers["mac.result_cycles"]),
+        "fixpipe_issue": round(numbers["fixpipe.issue_cycles"]),
+        "fixpipe_row": numbers["fixpipe.request_cycles"],
+        "fixpipe_partial": round(numbers["fixpipe.partial_cycles"]),
     }
 
 
@@ -139,7 +141,8 @@ def checks(operator: Operator, case: Case) -> str:
     against = (
         "a formula computed in float64 (its reference.py)"
         if operator.reference is not None
-        else "the results of the pair as written, so keep the order of operations where it decides rounding"
+        else "the results of the pair as written, so keep the order of operations where it decides rounding, and what "
+        "it does where it overflows or errs"
     )
     dtypes = dict.fromkeys(spec.dtype for spec in flatten(case.outputs))
     limits = []
@@ -150,8 +153,11 @@ def checks(operator: Operator, case: Case) -> str:
     bounds = []
     for name, domain in operator.settings.get("domain", {}).items():
         words = [f"{key} {domain[key]}" for key in ("low", "high", "index", "axis") if key in domain]
+        if "values" in domain:
+            words.append(f"always {shortened(str(domain['values']), 200)}, which the kernel reads all the same")
         bounds.append(f"{name} ({', '.join(words)})")
-    text += " Inputs are drawn in many ways: normal, uniform, large, tiny, constant, sorted, with outliers"
+    text += " Inputs are drawn in many ways: normal, uniform, large (up to the largest number of the type), tiny, "
+    text += "constant, sorted, with outliers"
     text += ", with infinities and NaN." if operator.settings.get("specials") else "; no infinities, no NaN."
     return text + (f" Bounds of inputs: {'; '.join(bounds)}." if bounds else "")
 
@@ -251,12 +257,15 @@ def failure(trial: Trial, operator: Operator) -> str:
 
     Files are named as in prompts, below the operator's folder; headers by their names alone.
     """
+    return shortened(without_paths(failure_text(trial).replace(f"{operator.root}/", "")), _LOG)
+
+
+def failure_text(trial: Trial) -> str:
+    """The kind of failure, its reason, and the compiler's words."""
     outcome = trial.outcome
     assert not isinstance(outcome, Timed)
     text = f"{type(outcome).__name__}: {outcome.reason}"
-    if isinstance(outcome, CompileFailed) and outcome.log:
-        text += f"\n{outcome.log}"
-    return shortened(without_paths(text.replace(f"{operator.root}/", "")), _LOG)
+    return f"{text}\n{outcome.log}" if isinstance(outcome, CompileFailed) and outcome.log else text
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

@@ -40,6 +40,7 @@ from . import facts
 from .apis import api_facts
 from .client import Asks, Prompt
 from .dialogue import REPAIRS, converse
+from .listings import Listing, changed_lines, deciding_lines, fields_first, listing, of_the_launch, tiling_first
 from .prompts import make_prompt
 from .replies import ProposedChange, ReplyError, experience_used, passed, plain, read_change
 from .roles import Refinement, refine_template
@@ -215,8 +216,9 @@ class _LlmProposer(ABC):
         failed = trial.candidate.pair
         parent = next(t for t in state.history if t.candidate.id == trial.candidate.parent)
         before, now = self._whole(parent.candidate.pair), self._whole(failed)
-        changed = [path for path in sorted(now) if now[path] != before.get(path)]
-        code = facts.listing(now, changed, facts.CODE)
+        named = facts.places(trial, now)
+        lines = {path: [*named.get(path, ()), *found] for path, found in changed_lines(before, now).items()}
+        code = listing(now, sorted(lines, key=lambda path: (path not in named, path)), facts.CODE, lines)
         prompt = make_prompt(
             "repair",
             **self._common(state, code, failed),
@@ -236,13 +238,18 @@ class _LlmProposer(ABC):
         """All files that may change."""
         return {path: text for part in self._parts for path, text in getattr(pair, part).items()}
 
-    def _code(self, state: SearchState, pair: Pair) -> list[facts.Listing]:
-        """Those that are shown to be changed, what decides most first."""
+    def _code(self, state: SearchState, pair: Pair) -> list[Listing]:
+        """Those that are shown to be changed, what decides most first; of long ones what was changed so far."""
+        halves = {"tiling": of_the_launch(pair.tiling), "kernel": pair.kernel}
+        files = {path: text for part in self._parts for path, text in halves[part].items()}
         first = [path for part in self._parts for path in _first(state, pair, part)]
-        return facts.listing(self._whole(pair), first, self._room)
+        lines = deciding_lines({path: text for path, text in files.items() if path in pair.kernel})
+        for path, found in changed_lines(self._whole(state.baseline.candidate.pair), files).items():
+            lines[path] = sorted({*lines.get(path, ()), *found})
+        return listing(files, first, self._room, lines)
 
     def _question(
-        self, prompt: Prompt, code: Sequence[facts.Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
+        self, prompt: Prompt, code: Sequence[Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
         prefix: str = "", lessons: Sequence[Lesson] = (),
     ) -> _Question:  # fmt: skip
         whole = self._whole(pair)
@@ -255,13 +262,14 @@ class _LlmProposer(ABC):
         cut = frozenset(f.path for f in code if f.cut)
         return _Question(prompt, offered, cut, make, parent, moves, prefix, tuple(lessons))
 
-    def _common(self, state: SearchState, code: Sequence[facts.Listing], pair: Pair) -> dict[str, Any]:
+    def _common(self, state: SearchState, code: Sequence[Listing], pair: Pair) -> dict[str, Any]:
         """The values every prompt needs. ``code`` may be changed; the other half of ``pair`` is for reading."""
-        others = [f for part in self._others for f in facts.listing(getattr(pair, part), _first(state, pair, part),
-                                                                    facts.CONTEXT)]  # fmt: skip
-        signatures, near = api_facts(pair.kernel.values())
+        others = [f for part in self._others for f in _context(state, pair, part)]
+        kind = facts.kind_of_cores(state)
+        signatures, near = api_facts(pair.kernel.values(), kind)
         return {
             "chip": facts.chip_facts(state.chip),
+            "kind": kind,
             "files": [f.path for f in code],
             "operator": state.operator.name,
             "signature": state.signature.to_text() if state.signature is not None else "",
@@ -273,6 +281,7 @@ class _LlmProposer(ABC):
             "signatures": signatures if "kernel" in self._parts else [],
             "near": near if "kernel" in self._parts else [],
             "costs": facts.instruction_costs(state.chip),
+            "blocks": state.operator.direct.block_dim if state.operator.direct is not None else 0,
         }
 
     def _fresh(
@@ -307,9 +316,11 @@ class LlmTiling(_LlmProposer):
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
         """The marked template first: it repeats a known launch, so it costs nothing, and is in the history then.
 
-        Nothing is asked about a kernel that does the same whatever the tiling program decides.
+        Nothing is asked where there is none (a kernel with a launcher of its own), or about a kernel that does the same
+        whatever it decides.
         """
-        if not facts.reads_tiling(state.incumbent.candidate.pair.kernel.values()):
+        best = state.incumbent.candidate.pair
+        if not best.tiling or not facts.reads_tiling(best.kernel.values()):
             return []
         found, first = self._refinement(state), start_of(state).candidate
         if found.marked and (pair := replace(first.pair, tiling=found.marked)).hash not in state.seen:
@@ -348,7 +359,7 @@ class LlmJoint(_LlmProposer):
 
     def _new(self, state: SearchState, n: int) -> list[_Question]:
         pair = state.incumbent.candidate.pair
-        shown = {f.path for f in self._code(state, pair)}
+        shown = {f.path for f in self._code(state, pair) if not f.cut}
         if not shown.intersection(pair.tiling) or not shown.intersection(pair.kernel):
             return []  # a kernel for direct launch, or one half leaves no room for the other
         focus = [JOINT_WHOLE, *state.rng(self.name).sample(JOINT_FOCUS, len(JOINT_FOCUS))]
@@ -391,7 +402,14 @@ class LlmKernel(_LlmProposer):
 
 def _first(state: SearchState, pair: Pair, part: str) -> list[str]:
     """The files of that half that decide most."""
-    return facts.kernel_first(state.operator) if part == "kernel" else facts.tiling_first(pair.tiling)
+    return facts.kernel_first(state.operator) if part == "kernel" else tiling_first(pair.tiling)
+
+
+def _context(state: SearchState, pair: Pair, part: str) -> list[Listing]:
+    """The other half, to read: the fields of the tiling data, what fills or reads them, the beginning."""
+    files, first = getattr(pair, part), _first(state, pair, part)
+    first = fields_first(files, first) if part == "tiling" else first
+    return listing(files, first, facts.CONTEXT, deciding_lines(files))
 
 
 def _offered(lesson: Lesson, state: SearchState) -> Move:

@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..sources.cpp import breaks_syntax
+from .listings import notice_of
 
 _LEAST_BYTES, _GROWTH, _MOST_BYTES = 64 << 10, 4, 1 << 20  # a file may grow to the larger of the first two
 _SIMILAR = 0.3  # share of its lines that a whole file without a name has in common with the file it is
@@ -439,6 +440,8 @@ def _by_files(text: str, files: Mapping[str, str], cut: frozenset[str]) -> dict[
     if not out:
         raise ReplyError("There is neither a SEARCH/REPLACE block nor a whole file in the reply.")
     for path, new in out.items():
+        if (notice := notice_of(files[path])) and not notice_of(new):
+            out[path] = notice + new.lstrip()  # files are shown without it
         if path in cut:
             raise ReplyError(f"You saw a part of {path} only: change it with SEARCH/REPLACE blocks.")
         for found in _ELIDED.finditer(new):

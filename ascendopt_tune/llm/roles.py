@@ -21,6 +21,7 @@ from ..search.tiling.slice import Template, synthesize
 from . import facts
 from .client import Asks
 from .dialogue import converse
+from .listings import deciding_lines, listing, of_the_launch, tiling_first
 from .prompts import make_prompt
 from .replies import ProposedChange, ReplyError, has_blocks, plain, read_change, read_fields, read_json
 
@@ -71,7 +72,7 @@ def refine_template(
     """
     files = pair.tiling
     template = synthesize(files)
-    code = facts.listing(files, facts.tiling_first(files), facts.CODE)
+    code = listing(of_the_launch(files), tiling_first(files), facts.CODE)
     numbered = list(template.sites[:_LISTED])
     if not numbered:
         return Refinement()
@@ -80,7 +81,7 @@ def refine_template(
         operator=operator.name,
         case=str(case) if case is not None else "",
         code=code,
-        other=facts.listing(pair.kernel, facts.kernel_first(operator), facts.CONTEXT),
+        other=listing(pair.kernel, facts.kernel_first(operator), facts.CONTEXT, deciding_lines(pair.kernel)),
         **({"chip": facts.chip_facts(chip)} if chip is not None else {}),
         sites=[
             f"{i}. {s.path} {s.function}: {s.name} = `{facts.shortened(s.text, 60)}` ({s.purpose})"
@@ -141,7 +142,7 @@ class LlmRewind:
         self._client, self._operator, self._case, self._chip, self._count = client, operator, case, chip, count
 
     def __call__(self, pair: Pair) -> Iterator[Removal]:
-        code = facts.listing(pair.kernel, facts.kernel_first(self._operator), facts.CODE)
+        code = listing(pair.kernel, facts.kernel_first(self._operator), facts.CODE)
         files = {f.path: pair.kernel[f.path] for f in code}
         cut = frozenset(f.path for f in code if f.cut)
         removed: list[str] = []
@@ -156,7 +157,7 @@ class LlmRewind:
                 checks=facts.checks(self._operator, self._case),
                 sync=facts.synchronization(self._operator),
                 code=code,
-                other=facts.listing(pair.tiling, facts.tiling_first(pair.tiling), facts.CONTEXT),
+                other=listing(pair.tiling, tiling_first(pair.tiling), facts.CONTEXT),
                 motifs=[f"{m.name}: {m.title}" for m in MOTIFS],
                 removed=removed,
             )

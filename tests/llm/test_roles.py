@@ -12,8 +12,8 @@ from chat_server import Reply, Server, Transcript, edit
 from ascendopt_tune.bank.distill import Evidence, by_rules, distill
 from ascendopt_tune.bank.experience import ExperienceProvenance
 from ascendopt_tune.bank.rewind import Removal, RewindStep, rewind
-from ascendopt_tune.llm import facts
 from ascendopt_tune.llm.client import Client
+from ascendopt_tune.llm.listings import listing
 from ascendopt_tune.llm.roles import LlmDistiller, LlmRewind, Refinement, refine_template
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import load_chip
@@ -162,9 +162,9 @@ def test_without_usable_words_the_rules_serve(server: Server, make_client: Make,
 
 def test_a_listing_keeps_to_its_limit() -> None:
     files = {"b.h": "b\n" * 30, "a.h": "a\n" * 30, "main.cpp": "m\n" * 30}
-    assert [f.path for f in facts.listing(files, ["main.cpp"], 1000)] == ["main.cpp", "a.h", "b.h"]
-    assert [(f.path, f.cut) for f in facts.listing(files, ["main.cpp"], 130)] == [("main.cpp", False), ("a.h", False)]
-    (only,) = facts.listing(files, ["main.cpp"], 31)
+    assert [f.path for f in listing(files, ["main.cpp"], 1000)] == ["main.cpp", "a.h", "b.h"]
+    assert [(f.path, f.cut) for f in listing(files, ["main.cpp"], 130)] == [("main.cpp", False), ("a.h", False)]
+    (only,) = listing(files, ["main.cpp"], 31)
     assert (only.path, only.text, only.cut) == ("main.cpp", "m\n" * 15, True)
 
 
