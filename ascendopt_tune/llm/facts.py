@@ -21,6 +21,7 @@ from .listings import in_order
 
 # Characters of code that may be changed, and of code to read only: with all the rest below 12,000 tokens.
 CODE, CONTEXT = 17_000, 4_000
+TOKENS = 11_900  # of a question; where there is more to tell, less code is shown
 _DIFF, _REASON, _LOG = 700, 400, 2_000  # characters
 _RECENT, _BEST, _SITES = 10, 3, 16  # trials, programs and places that are listed
 #: Rows of the chip's table that count repeats, and what kernels call them.
@@ -265,7 +266,13 @@ def failure_text(trial: Trial) -> str:
     outcome = trial.outcome
     assert not isinstance(outcome, Timed)
     text = f"{type(outcome).__name__}: {outcome.reason}"
-    return f"{text}\n{outcome.log}" if isinstance(outcome, CompileFailed) and outcome.log else text
+    return f"{text}\n{_once(outcome.log)}" if isinstance(outcome, CompileFailed) and outcome.log else text
+
+
+def _once(log: str) -> str:
+    """A compiler's words without what it says again, and without what it says of our own macros."""
+    lines = dict.fromkeys(line for line in log.splitlines() if "warning: poisoning existing macro" not in line)
+    return "\n".join(lines)
 
 
 def diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

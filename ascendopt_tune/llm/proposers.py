@@ -38,7 +38,7 @@ from ..search.tiling.marked import move_of_marks, on_template, start_of
 from ..search.tiling.slice import synthesize
 from . import facts
 from .apis import api_facts
-from .client import Asks, Prompt
+from .client import Asks, Prompt, estimate_tokens
 from .dialogue import REPAIRS, converse
 from .listings import Listing, changed_lines, deciding_lines, fields_first, listing, of_the_launch, tiling_first
 from .prompts import make_prompt
@@ -57,6 +57,7 @@ _REPAIRED: tuple[type[Outcome], ...] = (
 )
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
+_CHARACTERS = 4  # of code that goes for a token too many
 _LESSON_TEXT, _LESSON_DIFF = 700, 1000  # characters
 
 TILING_FOCUS = (
@@ -218,16 +219,22 @@ class _LlmProposer(ABC):
         before, now = self._whole(parent.candidate.pair), self._whole(failed)
         named = facts.places(trial, now)
         lines = {path: [*named.get(path, ()), *found] for path, found in changed_lines(before, now).items()}
-        code = listing(now, sorted(lines, key=lambda path: (path not in named, path)), facts.CODE, lines)
-        prompt = make_prompt(
-            "repair",
-            **self._common(state, code, failed),
-            part=self._title,
-            other_part=self._other_title,
-            idea=trial.candidate.change,
-            diff=facts.shortened(facts.diff(before, now), facts.CONTEXT),
-            failure=facts.failure(trial, state.operator),
-        )
+        shown = self._shown(failed)
+        first = [*sorted(lines, key=lambda path: (path not in named, path)), *self._first(state, failed)]
+
+        def asked(room: int) -> tuple[list[Listing], Prompt]:
+            code = listing(shown, [p for p in dict.fromkeys(first) if p in shown], room, lines)
+            return code, make_prompt(
+                "repair",
+                **self._common(state, code, failed),
+                part=self._title,
+                other_part=self._other_title,
+                idea=trial.candidate.change,
+                diff=facts.shortened(facts.diff(before, now), facts.CONTEXT),
+                failure=facts.failure(trial, state.operator),
+            )
+
+        code, prompt = _fitting(asked, facts.CODE)
         moves = tuple(m for m in trial.moves if m.family not in ("batch", "repair"))
         tried = Move(f"repair:{trial.candidate.id}", "repair", "set", _tries(trial) + 1)
         return self._question(
@@ -238,15 +245,21 @@ class _LlmProposer(ABC):
         """All files that may change."""
         return {path: text for part in self._parts for path, text in getattr(pair, part).items()}
 
-    def _code(self, state: SearchState, pair: Pair) -> list[Listing]:
+    def _code(self, state: SearchState, pair: Pair, room: int = 0) -> list[Listing]:
         """Those that are shown to be changed, what decides most first; of long ones what was changed so far."""
-        halves = {"tiling": of_the_launch(pair.tiling), "kernel": pair.kernel}
-        files = {path: text for part in self._parts for path, text in halves[part].items()}
-        first = [path for part in self._parts for path in _first(state, pair, part)]
+        files = self._shown(pair)
         lines = deciding_lines({path: text for path, text in files.items() if path in pair.kernel})
         for path, found in changed_lines(self._whole(state.baseline.candidate.pair), files).items():
             lines[path] = sorted({*lines.get(path, ()), *found})
-        return listing(files, first, self._room, lines)
+        return listing(files, self._first(state, pair), room or self._room, lines)
+
+    def _shown(self, pair: Pair) -> dict[str, str]:
+        """Files that may be shown to be changed: not those that only define the operator or its shapes."""
+        halves = {"tiling": of_the_launch(pair.tiling), "kernel": pair.kernel}
+        return {path: text for part in self._parts for path, text in halves[part].items()}
+
+    def _first(self, state: SearchState, pair: Pair) -> list[str]:
+        return [path for part in self._parts for path in _first(state, pair, part)]
 
     def _question(
         self, prompt: Prompt, code: Sequence[Listing], pair: Pair, parent: int, moves: tuple[Move, ...],
@@ -292,17 +305,22 @@ class _LlmProposer(ABC):
         best = state.incumbent
         assert isinstance(best.outcome, Timed)
         pair = pair or best.candidate.pair
-        code = self._code(state, pair)
-        prompt = make_prompt(
-            name,
-            **self._common(state, code, pair),
-            number=best.candidate.id,
-            profile=facts.profile_facts(best.outcome.profile, state.chip),
-            history=facts.history(state),
-            inspirations=facts.inspirations(state, self._whole),
-            focus=focus,
-            **more,
-        )
+        profile = facts.profile_facts(best.outcome.profile, state.chip)
+
+        def asked(room: int) -> tuple[list[Listing], Prompt]:
+            code = self._code(state, pair, room)
+            return code, make_prompt(
+                name,
+                **self._common(state, code, pair),
+                number=best.candidate.id,
+                profile=profile,
+                history=facts.history(state),
+                inspirations=facts.inspirations(state, self._whole),
+                focus=focus,
+                **more,
+            )
+
+        code, prompt = _fitting(asked, self._room)
         return self._question(prompt, code, pair, best.candidate.id, moves, lessons=lessons)
 
 
@@ -385,7 +403,8 @@ class LlmKernel(_LlmProposer):
         for i in range(n):
             text, moves = focus[i % len(focus)], tuple[Move, ...]()
             if i < len(lessons):
-                text = f'Apply the experience "{plain(lessons[i].title, 100)}" if it fits this kernel; if not: {text}'
+                title = plain(lessons[i].title, 100)
+                text = f'Apply experience {i + 1}, "{title}", if it fits this kernel; if not: {text}'
                 moves = (_offered(lessons[i], state),)
             out.append(self._fresh(state, "refine_kernel", text, more, moves, lessons))
         return out
@@ -398,6 +417,16 @@ class LlmKernel(_LlmProposer):
         offered = {m.site for t in children for m in t.moves if m.family == "offered"}
         found = self._retrieve(state, _LESSONS + len(offered))
         return [x for x in found if _offered(x, state).site not in offered][:_LESSONS]
+
+
+def _fitting(asked: Callable[[int], tuple[list[Listing], Prompt]], room: int) -> tuple[list[Listing], Prompt]:
+    """The prompt with as much room for code as keeps it below the limit; all else in it has limits of its own."""
+    code, prompt = asked(room)
+    over = sum(estimate_tokens(message.text) for message in prompt) - facts.TOKENS
+    if over > 0:
+        room -= min(room // 2, over * _CHARACTERS)
+        code, prompt = asked(room)
+    return code, prompt
 
 
 def _first(state: SearchState, pair: Pair, part: str) -> list[str]:

@@ -194,10 +194,10 @@ def test_experience_is_told_and_not_told_twice_for_one_kernel(server: Server, ma
     server.answer = Transcript((REFINE, comment("one")), (REFINE, comment("two")), (REFINE, comment("overlap")))
     search([LlmKernel(make_client(), retrieve)], budget=4)
     texts = [r["messages"][-1]["content"] for r in server.requests]
-    assert 'Apply the experience "Lesson 0"' in texts[0]
+    assert 'Apply experience 1, "Lesson 0",' in texts[0]
     assert "InitBuffer(q, 2, n);" in texts[0]
     assert "Lesson 3" not in texts[0]
-    assert 'Apply the experience "Lesson 1"' in texts[1], "the first was tried on this kernel"
+    assert 'Apply experience 1, "Lesson 1",' in texts[1], "the first was tried on this kernel"
     assert "Lesson 0" not in texts[1].split("## What was tried")[0]
     assert asked[:3] == [3, 4, 5]
 
