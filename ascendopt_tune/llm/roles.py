@@ -23,7 +23,7 @@ from .client import Asks
 from .dialogue import converse
 from .listings import deciding_lines, listing, of_the_launch, tiling_first
 from .prompts import make_prompt
-from .replies import ProposedChange, ReplyError, has_blocks, plain, read_change, read_fields, read_json
+from .replies import ProposedChange, ReplyError, has_blocks, passed, plain, read_change, read_fields, read_json
 
 _LISTED = 60  # places of a template that are shown
 _RAISED, _LOWERED = 2.0, 0.25  # factors on a site's rank
@@ -91,6 +91,8 @@ def refine_template(
     )
 
     def read(reply: str) -> Refinement:
+        if passed(reply) is not None:
+            return Refinement()
         document = read_json(reply)
 
         def chosen(name: str) -> frozenset[str]:
