@@ -210,6 +210,8 @@ def one_line(trial: Trial, baseline_us: float | None, pipes: bool = False) -> st
     if isinstance(trial.outcome, Timed):
         us = trial.outcome.profile.task_duration_us
         gain = f" ({baseline_us / us:.2f}x)" if baseline_us and us else ""
+        if trial.duplicate_of is not None:
+            return f"{head} -> the same launch as #{trial.duplicate_of}: nothing is different"
         return f"{head} -> {us:.2f} us{gain}" + (f"; {_pipes(trial.outcome.profile)}" if pipes else "")
     reason = " ".join(without_paths(trial.outcome.reason).split())
     return f"{head} -> {type(trial.outcome).__name__}: {shortened(reason, _REASON)}"

@@ -57,6 +57,7 @@ _REPAIRED: tuple[type[Outcome], ...] = (
 )
 _TITLE = 200  # characters of a change's line
 _LESSONS = 3
+_REPEATED = 4  # answers in a row that change no launch, after which there are no more questions about an incumbent
 _CHARACTERS = 4  # of code that goes for a token too many
 _LESSON_TEXT, _LESSON_DIFF = 700, 1000  # characters
 
@@ -148,6 +149,8 @@ class _LlmProposer(ABC):
         return tuple(part for part in ("tiling", "kernel") if part not in self._parts)
 
     def propose(self, state: SearchState, n: int) -> list[Proposal]:
+        if self._repeats(state):
+            return []
         batch = Move(f"{self.name}:batch", "batch", "set", len(state.seen))
         questions = self._repairs(state)[:n]
         questions += self._new(state, n - len(questions)) if len(questions) < n else []
@@ -160,6 +163,12 @@ class _LlmProposer(ABC):
                 moves = (*question.moves, *self._credited(state, question, change, pair), batch)
                 out.setdefault(pair.hash, Proposal(pair, title, question.parent, moves))
         return list(out.values())
+
+    def _repeats(self, state: SearchState) -> bool:
+        """Whether the last answers about this incumbent all led to launches that were known: each costs a question."""
+        children = (t for t in state.history if t.candidate.parent == state.incumbent.candidate.id)
+        last = [t for t in children if t.candidate.proposer == self.name][-_REPEATED:]
+        return len(last) == _REPEATED and all(t.duplicate_of is not None for t in last)
 
     @abstractmethod
     def _new(self, state: SearchState, n: int) -> list[_Question]:

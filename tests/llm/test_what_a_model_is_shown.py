@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from test_llm_proposers import ADD, BOTH, HOST, KERNEL, REFINE, REPAIR, comment,
 from ascendopt_tune.evaluate.compare import Tolerance, compare
 from ascendopt_tune.llm import facts
 from ascendopt_tune.llm.apis import api_facts
-from ascendopt_tune.llm.client import Client, estimate_tokens
+from ascendopt_tune.llm.client import Client, Message, estimate_tokens
 from ascendopt_tune.llm.listings import (
     changed_lines,
     deciding_lines,
@@ -176,3 +176,21 @@ def test_thoughts_a_second_file_and_any_line_ends(line: str) -> None:
         + "\nnew.h\n```cpp\nint a;\n```\n"
     )
     assert read_change(reply.replace("\n", line), {"x.cpp": CODE}).files == {"x.cpp": CODE.replace("1", "2")}
+
+
+def test_a_model_whose_answers_change_no_launch_is_not_asked_for_ever(server: Server, make_client: Make) -> None:
+    number = 0
+
+    def answer(messages: Sequence[Message]) -> str:
+        nonlocal number
+        if '"unimportant"' in messages[-1].text:
+            return '{"important": [], "unimportant": [], "notes": []}'
+        number += 1
+        return edit(HOST, "namespace optiling {", f"namespace optiling {{  // {number}", f"remark {number}")
+
+    server.answer = answer
+    result = search([LlmTiling(make_client())], budget=9, fingerprint=lambda candidate: "1 2 3 4 5")
+    assert [t.duplicate_of for t in result.history] == [None, 0, 0, 0, 0]
+    assert number == 4
+    asked = server.requests[-1]["messages"][1]["content"]
+    assert "#1 from #0: remark 1 -> the same launch as #0: nothing is different" in asked
