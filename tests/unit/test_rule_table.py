@@ -161,6 +161,15 @@ def test_there_is_nothing_for_the_rule(rule: str, body: str) -> None:
     assert apply(rule, {PATH: HEAD + "  " + body + TAIL}, KERNEL) == []
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_a_class_for_one_core_is_told_nothing_that_it_has_no_function_for(several: bool) -> None:
+    body = CLASS if several else CLASS.replace("MultiCoreMatmulTiling", "MatmulApiTiling")
+    texts = [text[PATH] for _, text in apply("tiling_class", {PATH: HEAD + "  " + body + TAIL}, KERNEL)]
+    assert any("c.SetFixSplit(64, 128, -1); if (c.GetTiling(t)" in text for text in texts)
+    for setter in ("c.SetSingleShape(", "c.SetDim("):
+        assert any(setter in text for text in texts) == several
+
+
 def test_every_rule_has_a_row() -> None:
     assert {rule for rule, _, _ in ROWS} == {r.__name__ for r in RULES}
 

@@ -172,6 +172,7 @@ class Asked:
     told: tuple[tuple[str, str], ...]  # what they told it: setter, arguments
     to_vectors: bool  # blocks of C go to the Unified Buffer
     on_vectors: bool  # vector cores own the objects: the function counts those
+    one_core: bool  # its class has no say in how many cores there are, or in their shares
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,17 @@ def _asked(template: Template) -> Iterator[Asked]:
             start, told = _told_before(statement, own)
             to_vectors = any(c.name == "SetCType" and re.search(r"\bVECIN\b", c.arguments) for c in own)
             at = statement.start_byte
-            yield Asked(function.path, function.name, call.way, start, at, told, to_vectors, on_vectors)
+            one_core = _for_one_core(source.text(function.body.parent or function.body), source, call.way)
+            yield Asked(function.path, function.name, call.way, start, at, told, to_vectors, on_vectors, one_core)
+
+
+def _for_one_core(function: str, source: SourceFile, way: str) -> bool:
+    """Whether what ``way`` leads to is declared, in the function or else in its file, as a class of one core's tiling,
+    which has neither SetDim nor SetSingleShape."""
+    name = re.findall(r"\w+", way)[-1]
+    declared = re.compile(rf"\b(MatmulApiTiling|BatchMatmulTiling|MultiCoreMatmulTiling)\b[\s&*]*\b{name}\b")
+    classes = declared.findall(function) or declared.findall(source.data.decode("utf-8", "replace"))
+    return bool(classes) and "MultiCoreMatmulTiling" not in classes
 
 
 def _told_before(statement: Node, own: Sequence[_Call]) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -261,9 +272,9 @@ def tiling_class(template: Template, context: Context) -> Iterator[Mutation]:
             promise = _PROMISE / (1.2 + 0.2 * place)
             yield mutation("base_block", {"SetFixSplit": f"{b.m}, {b.n}, -1"}, _packed(b), promise)
             together = {"SetFixSplit": f"{b.m}, {b.n}, -1", "SetSingleShape": f"{b.m}, {b.n}, -1"}
-            if p.count * _ceil(p.m, b.m) * _ceil(p.n, b.n) <= cores:
+            if not asked.one_core and p.count * _ceil(p.m, b.m) * _ceil(p.n, b.n) <= cores:
                 yield mutation("single_shape", together, _packed(b), 1.2 * promise)
-        for m, n in every(_SHARES, (*_SHARES, 24)):
+        for m, n in () if asked.one_core else every(_SHARES, (*_SHARES, 24)):
             share_m, share_n = _aligned(_ceil(p.m, m)), _aligned(_ceil(p.n, n))
             if m * n <= cores < 4 * m * n and m * _SIDE <= _aligned(p.m) and n * _SIDE <= _aligned(p.n):
                 calls = {"SetSingleShape": f"{share_m}, {share_n}, -1"}
@@ -272,5 +283,5 @@ def tiling_class(template: Template, context: Context) -> Iterator[Mutation]:
         for value, name in enumerate(order):
             calls = {"SetTraverse": f"matmul_tiling::MatrixTraverse::{name}"}
             yield mutation("traverse", calls, value, 0.8)
-        for count in sorted({cores, cores // 2, cores // 4} - {0}, reverse=True):
+        for count in () if asked.one_core else sorted({cores, cores // 2, cores // 4} - {0}, reverse=True):
             yield mutation("core_count", {"SetDim": str(count)}, count, 1.0)
