@@ -70,6 +70,8 @@ class Settings:
     cann_ops: Path | None = None
     ops_nn: Path | None = None
     ops_transformer: Path | None = None
+    ops_math: Path | None = None
+    s9_operators: Path | None = None
     mkb: Path | None = None
     asc_devkit: Path | None = None
     catlass: Path | None = None
@@ -338,6 +340,15 @@ VARIABLES: tuple[Variable, ...] = (
         "ops_transformer",
         _path,
         "A checkout of ops-transformer: operators of `fidelity --operators`.",
+        "its tests are skipped",
+    ),
+    Variable(
+        "ops_math", _path, "A checkout of ops-math: operators of `fidelity --operators`.", "its tests are skipped"
+    ),
+    Variable(
+        "s9_operators",
+        _path,
+        "A checkout of X-BoBoowen/ascend-s9-operators: operators of `fidelity --operators`.",
         "its tests are skipped",
     ),
     Variable("mkb", _path, "A checkout of MultiKernelBench: the tasks of `bench mkb`.", "its tests are skipped"),

@@ -34,6 +34,9 @@ from ..sources.project import load_project
 PUBLISHED = Path(__file__).with_name("operators.csv")
 #: Rows of operators on cube cores, of the same source by the same rule: another clock, so they are asked for by name.
 ON_CUBES = Path(__file__).with_name("operators_cube.csv")
+#: Rows of other sources, of operators that others wrote and measured, in launches that follow each other: `warm` is
+#: their state. They are asked for by name, and no constant was taken from them.
+OF_OTHERS = Path(__file__).with_name("operators_others.csv")
 #: In which a row is modelled: what the published launches found, and what `run` and `tune` show.
 STATES = (FLUSHED, WARM)
 
@@ -41,7 +44,8 @@ STATES = (FLUSHED, WARM)
 @dataclass(frozen=True)
 class PublishedOperator:
     """A published time. ``operator``: its folder in a checkout of ``repository``; ``domain``: what an input may hold,
-    by its position, as op.toml says it; ``task_duration_us``: on silicon."""
+    by its position, as op.toml says it; ``task_duration_us``: on silicon; ``in_place``: inputs that the kernel changes
+    without the definition having an output for them."""
 
     id: str
     chip: str
@@ -50,6 +54,7 @@ class PublishedOperator:
     case: Case
     domain: Mapping[int, Mapping[str, Any]]
     task_duration_us: float
+    in_place: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -102,14 +107,15 @@ def read(path: Path = PUBLISHED) -> tuple[PublishedOperator, ...]:
                 Case.from_json(json.loads(line["case"])),
                 {int(i): domain for i, domain in json.loads(line["domain"] or "{}").items()},
                 float(line["task_duration_us"]),
+                tuple((line.get("in_place") or "").split()),
             )
             for line in csv.DictReader(file)
         )
 
 
 def known(names: Sequence[str]) -> tuple[PublishedOperator, ...]:
-    """The rows that ``names`` are chosen from: those on cube cores, too, where there are any names."""
-    return (*read(), *(read(ON_CUBES) if names else ()))
+    """The rows that ``names`` are chosen from: those on cube cores and of others, too, where there are any names."""
+    return (*read(), *(read(ON_CUBES) + read(OF_OTHERS) if names else ()))
 
 
 def chosen(names: Sequence[str], rows: Sequence[PublishedOperator]) -> tuple[PublishedOperator, ...]:
@@ -141,7 +147,12 @@ def run(rows: Sequence[PublishedOperator], chip: str | None = None) -> Iterator[
 def checkouts() -> dict[str, Path | None]:
     """By repository, what the settings say of where a checkout is."""
     found = settings()
-    return {"ops-nn": found.ops_nn, "ops-transformer": found.ops_transformer}
+    return {
+        "ops-nn": found.ops_nn,
+        "ops-transformer": found.ops_transformer,
+        "ops-math": found.ops_math,
+        "s9-operators": found.s9_operators,
+    }
 
 
 def _checkout(repository: str) -> Path:
@@ -154,6 +165,7 @@ def _checkout(repository: str) -> Path:
 
 def _one(row: PublishedOperator, folder: Path, evaluator: Evaluator) -> ModelledOperator:
     operator = load_project(folder)
+    operator = replace(operator, settings={**operator.settings, "in_place": list(row.in_place)})
     signature = evaluator.describe(operator).signature
     domain = {signature.inputs[i].name: dict(values) for i, values in row.domain.items()}
     operator = replace(operator, settings={**operator.settings, "domain": domain})

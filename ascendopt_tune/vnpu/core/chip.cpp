@@ -70,6 +70,7 @@ constexpr Binding kNumbers[] = {
 constexpr Binding kLaterNumbers[] = {
     {"launch.operator_head_us", &Chip::operator_head_us, 1},
     {"mte2.same_block_cycles", &Chip::mte2_same_block_cycles, 1},
+    {"mte2.padded_cycles", &Chip::mte2_padded_cycles, 1},
     {"mte3.same_line_bytes", &Chip::mte3_same_line_bytes, 1},
     {"memory.l2_lost_share", &Chip::l2_lost_share, 1},
     {"flushed.dirty_share", &Chip::flushed_dirty_share, 1},

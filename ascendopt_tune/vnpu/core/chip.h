@@ -58,7 +58,7 @@ struct Chip {
   // The numbers the model needs on every instruction, read once. Cycles are of the core clock.
   double clock_mhz, hbm_bytes_per_us, l2_bytes_per_us, l2_bytes, l2_lost_share;
   double mte2_issue, mte2_latency, mte2_hbm_latency, mte2_request_cycles, mte2_l2_request_cycles, mte2_same_line_cycles,
-      mte2_same_block_cycles;
+      mte2_same_block_cycles, mte2_padded_cycles;
   double mte2_bytes_per_cycle, mte2_l2_bytes_per_cycle;
   double mte3_issue, mte3_latency, mte3_request_cycles, mte3_same_line_cycles, mte3_same_line_bytes,
       mte3_bytes_per_cycle;

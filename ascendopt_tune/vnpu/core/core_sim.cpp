@@ -27,8 +27,10 @@ double CoreSim::request_cycles(const Record& r, double resident) const {
   // A piece that begins in the line in which the one before ended waits for it; on the way out the less, the longer it
   // is itself.
   const double bytes = t.burst_bytes;
-  const double waits = in ? t.same_line * chip_.mte2_same_line_cycles + t.same_block * chip_.mte2_same_block_cycles
-                          : t.same_line * chip_.mte3_same_line_cycles * std::exp(-bytes / chip_.mte3_same_line_bytes);
+  const double less = std::exp(-bytes / chip_.mte3_same_line_bytes);
+  const double waits = in ? t.same_line * chip_.mte2_same_line_cycles + t.same_block * chip_.mte2_same_block_cycles +
+                                t.padded * chip_.mte2_padded_cycles * less
+                          : t.same_line * chip_.mte3_same_line_cycles * less;
   const double each = in ? chip_.mte2_request_cycles * (1 - resident) + chip_.mte2_l2_request_cycles * resident
                          : chip_.mte3_request_cycles;
   return shared_cycles(r, t.pieces * each * past + waits);

@@ -78,6 +78,7 @@ struct Transfer {
   uint32_t pieces = 1;      // that are asked for one by one
   uint32_t same_line = 0;   // of them, those that begin in the line in which the piece before them ended
   uint32_t same_block = 0;  // of these, those that follow it without a gap inside of a block of 32 bytes
+  uint32_t padded = 0;      // pieces of one stretch of GM, each filled up to a block with a value
   uint32_t partial = 0;     // of the windows, those that are touched in part (counted for FIX)
   bool write = false;
   bool rearranged = false;    // its rows become tiles on the way in: of these
