@@ -230,7 +230,6 @@ class Search:
         joint = len(wanted) == 2 and any(p.stage == JOINT for p in self.proposers)
         return plan(self.options.schedule, steps, self._history, self.options.joint_steps if joint else 0)
 
-
     def _steps(self, proposers: Sequence[Proposer], stage: int, steps: int) -> str | None:
         """Up to ``steps`` evaluations, the proposers in turn; returns why the whole search ends, or None."""
         idle = 0
