@@ -3,9 +3,9 @@
 blind_reading.csv holds what was found by reading 24 vector operators before any motif was asked: repository, operator,
 file, lines, class, expected effect, sizes, and what it is. ``first``: the motifs that met the finding when they were
 asked for the first time; ``met``: those that do now. A finding is met where a motif that the table of classes in
-docs/motifs.md names for its class has a rewrite there that does what the finding asks for (somebody looked).
+docs/motifs_reading.md names for its class has a rewrite there that does what the finding asks for (somebody looked).
 
-``python tests/bank/blind.py`` writes the table of docs/motifs.md; with ``REPOSITORY=FOLDER``, the folders that the
+``python tests/bank/blind.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER``, the folders that the
 operators of one, two or three checkouts are in, it asks the motifs again and names the findings they no longer meet.
 """
 
@@ -23,7 +23,7 @@ from ascendopt_tune.bench.survey import operator_pair
 from ascendopt_tune.files import write_between
 from ascendopt_tune.search.kernel.rules import rewrites_of
 
-READING, PAGE = Path(__file__).with_name("blind_reading.csv"), Path(__file__).parents[2] / "docs/motifs.md"
+READING, PAGE = Path(__file__).with_name("blind_reading.csv"), Path(__file__).parents[2] / "docs/motifs_reading.md"
 BEGIN, END = "<!-- blind reading: written by tests/bank/blind.py -->", "<!-- end of the blind reading -->"
 _FEW = 3  # a class with fewer findings has no line of its own
 _NEAR = 2  # lines

@@ -1,7 +1,7 @@
 """How many findings of the first reading the motifs meet, at the very lines; nobody looked whether they do as asked.
 
 in_the_wild.csv: operator, file, lines, class, expected effect and sizes of what somebody found in 62 operators of
-cann-ops, and ``met``, the motifs that docs/motifs.md names for the class and that have an edit at those lines.
+cann-ops, and ``met``, the motifs that docs/motifs_reading.md names for the class and that have an edit at those lines.
 ``python tests/bank/catalogue.py CANN_OPS/src`` asks the motifs again and writes ``met``, and the column of the page.
 """
 

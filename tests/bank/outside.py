@@ -7,7 +7,7 @@ Two kinds of kernels, one question: is a motif that meets the kernel's opportuni
 * in_the_wild.csv: what was found in operators of cann-ops by reading them, class by class (376 findings; nothing was
   run for it). Asked about are the operators that the benchmark has a medium case of.
 
-Which motifs meet a class says the table in docs/motifs.md. ``python tests/bank/outside.py`` runs the kernels, writes
+Which motifs meet a class says the table in docs/motifs_reading.md. ``python tests/bank/outside.py`` runs the kernels, writes
 outside.json (what they show, what was gained; none of their code) and prints the figures; it takes minutes, and the
 operators need ASCENDOPT_CANN_OPS. ``--report`` prints the figures of the file that is there.
 """
@@ -50,7 +50,7 @@ from ascendopt_tune.settings import settings
 
 FILE, WILD = (Path(__file__).with_name(name) for name in ("outside.json", "in_the_wild.csv"))
 _SHIPPED = paths.shipped("cache") / "bank"
-_PAGE = Path(__file__).parents[2] / "docs/motifs.md"
+_PAGE = Path(__file__).parents[2] / "docs/motifs_reading.md"
 CHIP, _SIZE = "ascend910b4", "medium"
 _NAMED = 3  # motifs that count as found
 _GAIN = 1.01  # a motif that gains less is no opportunity
@@ -74,7 +74,7 @@ class Shown:
 
 
 def met_by() -> dict[str, tuple[frozenset[str], str]]:
-    """Class -> (motifs, what the table in docs/motifs.md says besides)."""
+    """Class -> (motifs, what the table in docs/motifs_reading.md says besides)."""
     known = {m.name for m in MOTIFS}
     rows = re.findall(r"^\| `([\w:]+)` \| \d+ \| \d+ \| [^|]*\| (.*) \|$", _PAGE.read_text(), re.MULTILINE)
     return {name: (frozenset(re.findall(r"`([\w-]+)`", says)) & known, says) for name, says in rows}

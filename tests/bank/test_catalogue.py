@@ -1,4 +1,4 @@
-"""The first reading: which findings the motifs have an edit for is what docs/motifs.md says, and still so."""
+"""The first reading: which findings the motifs have an edit for is what docs/motifs_reading.md says, and still so."""
 
 from __future__ import annotations
 
