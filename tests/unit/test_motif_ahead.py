@@ -62,7 +62,8 @@ def test_no_place_where_the_next_turn_is_not_known(front: str, offset: str, behi
 
 
 def test_a_single_buffer_gets_a_second_one() -> None:
-    code = _process("offset = i * 64;", "offset")
+    code = _process("offset = i * 64;", "offset", "float sum = workBuf.GetValue(0);")
+    assert code.replace("InitBuffer(inQueue, 2,", "InitBuffer(inQueue, 1,") != code
     code = code.replace("InitBuffer(inQueue, 2,", "InitBuffer(inQueue, 1,")
     (text,) = after("early-fetch", code)
     assert "InitBuffer(inQueue, 2," in text

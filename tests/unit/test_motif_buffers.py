@@ -19,13 +19,18 @@ class K {{
 
 
 @pytest.mark.parametrize(
-    ("number", "said", "made"),
-    [(1, "BUFFERS", "2"), (2, "BUFFERS", "BUFFERS"), (2, "1", "2"), (2, "tiling.n", "tiling.n")],
+    ("number", "said", "found"), [(1, "BUFFERS", 0), (2, "BUFFERS", 1), (2, "1", 0), (2, "tiling.n", 1)]
 )
-def test_the_next_tile_is_asked_for_where_there_is_a_buffer_for_it_or_one_is_made(
-    number: int, said: str, made: str
-) -> None:
-    (text,) = after("early-fetch", TILES.format(number=number, said=said, parameter=""))
+def test_the_next_tile_is_asked_for_where_there_may_be_a_buffer_for_it(number: int, said: str, found: int) -> None:
+    assert len(after("early-fetch", TILES.format(number=number, said=said, parameter=""))) == found
+
+
+@pytest.mark.parametrize(("number", "said", "made"), [(1, "BUFFERS", "2"), (2, "BUFFERS", "BUFFERS"), (2, "1", "2")])
+def test_where_the_scalar_unit_waits_one_buffer_becomes_two(number: int, said: str, made: str) -> None:
+    code = TILES.format(number=number, said=said, parameter="").replace(
+        "Exp(y, x, n);", "Muls(y, x, y.GetValue(0), n);"
+    )
+    (text,) = after("early-fetch", code)
     assert f"InitBuffer(q, {made}, 512)" in text
 
 

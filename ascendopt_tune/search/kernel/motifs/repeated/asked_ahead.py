@@ -6,7 +6,7 @@
    lives longer is what it was, so that the rest of the turn sees its own.
 3. What the rest of the turn moves on by a sum (``offset += length;``) is moved on for the copies as well. What it
    changes in any other way, and the copies go by, leaves no place.
-4. A queue that has one buffer gets a second one.
+4. A queue that has one buffer gets a second one, where the scalar unit waits for something in the turn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...reading.affine import at
 from ...reading.api import root, writes
 from ...reading.classes import members
 from ...reading.counted import CountedLoop, counted_loops
-from ...reading.kernel_program import BlockStep, KernelProgram
+from ...reading.kernel_program import ApiCall, BlockStep, KernelProgram
 from ..motif import Change
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -136,6 +136,14 @@ def _slice(kernel: KernelProgram, turn: _Turn, read: set[str]) -> tuple[BlockSte
 def _written(kernel: KernelProgram, turn: _Turn) -> set[str]:
     """Tensors that something in the turn writes, or takes from a queue."""
     f, block = turn.loop.block.function, turn.loop.block.node
+    inside = _calls(kernel, turn.loop)
+    out = {w for c in inside for w in writes(c)} | {root(c.receiver) for c in inside if c.name == "SetValue"}
+    return out | {root(n) for n in _assigned(kernel, f.path, block) if "Tensor" in n}
+
+
+def _calls(kernel: KernelProgram, loop: CountedLoop) -> list[ApiCall]:
+    """The calls of a turn, and those of the kernel's functions that it calls."""
+    f, block = loop.block.function, loop.block.node
     inside = [c for c in kernel.calls_of(f) if block.start_byte <= c.node.start_byte < block.end_byte]
     pending, seen = {c.name for c in inside}, set[str]()
     while pending:
@@ -146,8 +154,15 @@ def _written(kernel: KernelProgram, turn: _Turn) -> set[str]:
                 inside += own
                 pending |= {c.name for c in own}
         seen.add(name)
-    out = {w for c in inside for w in writes(c)} | {root(c.receiver) for c in inside if c.name == "SetValue"}
-    return out | {root(n) for n in _assigned(kernel, f.path, block) if "Tensor" in n}
+    return inside
+
+
+def _waits(kernel: KernelProgram, loop: CountedLoop) -> bool:
+    """Does the scalar unit wait for something in a turn? Else it asks for the next tile early by itself."""
+    return any(
+        c.name in ("GetValue", "ReduceSum", "ReduceMax", "ReduceMin") or (c.name == "WaitFlag" and "_S>" in c.template)
+        for c in _calls(kernel, loop)
+    )
 
 
 def _moved(text: str) -> str:
@@ -282,6 +297,8 @@ def changes(kernel: KernelProgram, fetchers: Collection[str], single: Collection
         names = [s.call.name for s in found.copies if s.call is not None]
         if found.plain and not found.on and not set(names) & set(single):
             continue  # the form that asks nothing
+        if set(names) & set(single) and not _waits(kernel, loop):
+            continue  # a second buffer is all that it needs
         settings = [kernel.text(path, s.node) for s in found.front]
         copies = [kernel.text(path, s.node) for s in found.copies]
         keep = [f"const auto {_KEPT}{i} = {name};" for i, name in enumerate(found.kept)]
