@@ -59,13 +59,15 @@ def pattern(
     if name not in ("lines", "columns"):
         return make(name, rows, length, steps, rng).reshape(shape)
     out = np.empty((rows, length), np.float64 if isinstance(make, _Floats) else np.int64)
-    kinds = np.array(_line_kinds(rows, rng), dtype=object)
+    frames = _frames(rows, steps, np.random.default_rng(int(rng.integers(1 << 32))))
+    kinds = np.full(rows, "zeros", dtype=object)
+    kinds[np.setdiff1d(np.arange(rows), frames)] = _line_kinds(rows - len(frames), rng)
     for kind in dict.fromkeys(kinds):
         chosen = np.flatnonzero(kinds == kind)
         out[chosen] = make(kind, len(chosen), length, steps, rng)
     for begin, end, kind in _joined_lines(rows, rng):
         out[begin:end] = make(kind, 1, (end - begin) * length, steps, rng).reshape(-1, length)
-    out[_frames(rows, steps, rng)] = make.nothing
+    out[frames] = make.nothing
     return out.reshape(shape)
 
 
@@ -127,10 +129,11 @@ def _places(rows: int, length: int, steps: Sequence[int], rng: np.random.Generat
 
 
 def _few(shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    """Some elements of each line; of one line in four only such as have an odd, or an even, place in it."""
+    """Some elements of each line; of one line in four only such as have an odd, or an even, place in it, of a lone line
+    rather odd ones: who looks at every other element begins with the first."""
     rows = shape[0]
     found = rng.random(shape) < np.exp2(rng.uniform(-6, -1, (rows, 1)))
-    every = rng.integers(0, 8, (rows, 1))
+    every = rng.integers(0, 8, (rows, 1)) if rows > 1 else rng.choice((1, 1, 2), (1, 1))
     return np.asarray(found & ((every > 1) | (np.arange(shape[1]) % 2 == every)))
 
 
@@ -239,6 +242,8 @@ class _Integers:
             values = np.sort(values, -1)[:, :: 1 if name == "ascending" else -1]
         elif name == "sparse":
             values = np.where(_few(shape, rng), values, self.nothing)
+        elif name == "ones":
+            values = np.where(_few(shape, rng), values, self.high)
         elif name == "equal":
             values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
         elif name in ("edges", "large"):
