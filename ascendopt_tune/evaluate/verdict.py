@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..device.launch import SYSTEM_WORKSPACE
 from ..nouns.chip import Chip
 from ..nouns.outcome import Deadlock, Failure, Hazard, LaunchFailed, OutOfBounds
 from ..nouns.profile import Profile
@@ -52,7 +53,7 @@ def failure_of(
     report: Mapping[str, Any] = trial["report"]
     errors, hazards, unwritten = _placed(report, binary, foreign)
     if errors:
-        return _error(errors, label)
+        return _error(errors, label, trial.get("names", ()))
     if trial["error"]:
         return LaunchFailed(f"{trial['error']} [{label}]")
     if trial["damage"]:
@@ -69,6 +70,10 @@ def failure_of(
     )
 
 
+_NO_WORKSPACE = (
+    "That is the workspace, which is empty where a kernel file alone is launched: give it its size by "
+    "--input workspace=uint8[BYTES] --in-place workspace"
+)
 _Reports = list[dict[str, Any]]
 
 
@@ -92,10 +97,13 @@ def _place(reports: _Reports, binary: Path, foreign: Sequence[Path]) -> None:
         s["place"] = places.get(s.get("pc") or -1, "")
 
 
-def _error(errors: _Reports, label: str) -> Failure:
+def _error(errors: _Reports, label: str, names: Sequence[str]) -> Failure:
     first = errors[0]
     told = f"{first['message']}{_at(first['place'])}"
     if first["kind"] == "out_of_bounds":
+        # A kernel file's own workspace is as long as the system's part, of which it gets the end.
+        if "workspace" in names and f"of a tensor of {SYSTEM_WORKSPACE} B" in told:
+            told += f". {_NO_WORKSPACE}"
         return OutOfBounds(f"{told} [{label}]", tuple(errors))
     if first["kind"] == "deadlock":
         advice = _DEADLOCK_ADVICE.get(first["api"], _ANY_DEADLOCK)

@@ -76,6 +76,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     named = {**host, **{str(header): text for header, text in beside.items()}}
     searched = _searched(root, rules, {**named, **kernel})
     above = _above(root, rules, named, bool(searched))
+    beside_headers = [p for p in _bodies_by_name(root, named, above) if p not in (*shared, *tilings, *library)]
     # So is the header that says what their tiling data are, and what leads to it.
     definitions = _shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: _read(path) for key, path in definitions}
@@ -91,7 +92,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
-        library_sources=rules.library_sources + library,
+        library_sources=(*rules.library_sources, *library, *beside_headers),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *(p.parent for p in beside)])
         ),
@@ -448,6 +449,21 @@ def _siblings(root: Path, host: dict[str, str]) -> list[Path]:
             header = ((root / path).parent / included).resolve()
             if not header.is_relative_to(root) and header.is_file():
                 found |= {s: None for s in map(header.with_suffix, _SOURCES) if s.is_file()}
+    return list(found)
+
+
+def _bodies_by_name(root: Path, files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:
+    """Sources beside headers that are included by their way from a folder ``above``, where they have a body for a
+    function that ``files`` call."""
+    words = {word for text in files.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    found: dict[Path, None] = {}
+    for name in dict.fromkeys(n for text in files.values() for n in _INCLUDE.findall(text)):
+        header = next((folder / name for folder in above if (folder / name).is_file()), None)
+        if header is None or header.is_relative_to(root):
+            continue
+        for source in filter(Path.is_file, map(header.with_suffix, _SOURCES)):
+            if words & set(_FUNCTION.findall(_read(source))):
+                found[source] = None
     return list(found)
 
 

@@ -38,6 +38,21 @@ _ASKED: dict[str, tuple[int, ...]] = {
     "GetBroadCastMaxMinTmpSize(platform, ge::Shape({1}), ge::Shape({99}), 2, false, a, b)": (0, 0),
     "GetSelectWithBytesMaskMaxMinTmpSize(rows, one, 2, rows, 1, true, a, b)": (6400 * 2 + 512, 4096 * 2 + 512),
     "GetSelectWithBytesMaskMaxMinTmpSize(one, few, 2, ge::Shape({2, 32}), 1, false, a, b)": (1024 + 32,) * 2,
+    "GetAscendAntiQuantMaxMinTmpSize(rows, one, false, ge::DT_INT8, ge::DT_BF16, a, b)": (6400 * 4, 1024),
+    "GetAscendAntiQuantMaxMinTmpSize(rows, few, false, ge::DT_INT8, ge::DT_BF16, a, b)": ((64 + 6400) * 4,) * 2,
+    "GetAscendAntiQuantMaxMinTmpSize(rows, few, true, ge::DT_INT8, ge::DT_BF16, a, b)": (80 * 32 * 4,) * 2,
+    "GetAscendAntiQuantMaxMinTmpSize(rows, few, true, ge::DT_INT8, ge::DT_FLOAT16, a, b)": (0, 0),
+    "GetAscendQuantMaxMinTmpSize(rows, 2, a, b)": (6400 * 2, 512),
+    "GetAscendQuantMaxMinTmpSize(few, 4, a, b)": (512, 512),
+    # The first SoftmaxFlash: floats for every row, or for one.
+    "GetSoftMaxFlashMinTmpSize(rows, 4, true, false)": ((4 * 8 + 2 * 64) * 4,),
+    "GetSoftMaxFlashMaxTmpSize(rows, 4, true, false)": (100 * (4 * 8 + 2 * 64) * 4,),
+    "GetSoftMaxFlashMinTmpSize(rows, 2, false, false)": ((16 + 64 + 64) * 4,),
+    "GetSoftMaxFlashMaxTmpSize(rows, 2, false, true)": (100 * (16 + 64 + 64) * 4,),
+    "gert::TensorPlacementUtils::IsOnHost(gert::kOnHost)": (1,),
+    "gert::TensorPlacementUtils::IsOnHost(gert::kOnDeviceHbm)": (0,),
+    "gert::TensorPlacementUtils::IsOnDevice(gert::kOnDeviceP2p)": (1,),
+    "gert::TensorPlacementUtils::IsOnDeviceHbm(gert::kOnDeviceP2p)": (0,),
     "GetConcatTmpSize(platform, 64, 4)": (0,),
     "GetSortTmpSize(platform, 64, 4)": (512,),
     "GetSortTmpSize(platform, 64, 2)": (512,),
@@ -65,6 +80,7 @@ REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
 _BODY = """
   uint32_t n[COUNT] = {}, *next = n, a = 0, b = 0;
   auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+  gert::OpImplRegisterV2("Placed").TilingInputsDataDependency({0}, {gert::TilingPlacement::TILING_ON_HOST});
   const ge::Shape rows({100, 64}), few({4, 8}), wide({16, 256}), one({1});
 QUESTIONS
   data.set_sizes(n);

@@ -136,6 +136,21 @@ def test_what_another_operator_takes_of_the_repositorys_library_is_built_too(tmp
     assert "shared/rows_shared.cpp" in load_project(root).host_sources
 
 
+def test_the_body_of_a_called_function_is_found_beside_a_header_named_from_a_folder_above(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    common = tmp_path / "common" / "inc" / "tiling"
+    common.mkdir(parents=True)
+    (common / "told.h").write_text("#pragma once\nnamespace optiling { int Told(int rows); int Other(); }\n")
+    (common / "other.h").write_text("#pragma once\nnamespace optiling { int Unasked(); }\n")
+    (common / "told.cpp").write_text("namespace optiling {\nint Told(int rows) { return rows; }\n}\n")
+    (common / "other.cpp").write_text("namespace optiling {\nint Unasked() { return 1; }\n}\n")
+    key = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    before = load_project(root).library_sources
+    includes = '#include "common/inc/tiling/told.h"\n#include "common/inc/tiling/other.h"\n'
+    key.write_text(f"{includes}{key.read_text()}\nstatic int Ask() {{ return optiling::Told(1); }}\n")
+    assert [p for p in load_project(root).library_sources if p not in before] == [common / "told.cpp"]
+
+
 def test_a_compiler_may_read_what_host_sources_include_of_a_neighbour(tmp_path: Path) -> None:
     root = write_repository(tmp_path)
     beside, further = tmp_path / "math" / "beside" / "op_host", tmp_path / "math" / "further"

@@ -5,10 +5,6 @@
 #include "kernel_operator.h"
 #include "kernel_tiling/cube_tiling_data.h"
 
-struct fp8_e8m0_t {  // of other models
-  uint8_t bits;
-};
-
 enum addr_cal_mode_t { inc = 0, dec = 1 };
 constexpr uint64_t get_imm(uint64_t value) { return value; }
 
@@ -44,30 +40,6 @@ constexpr uint32_t ConstCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 constexpr uint32_t CeilDivision(uint32_t a, uint32_t b) { return b == 0 ? a : (a + b - 1) / b; }
 ASCENDC_INLINE void Barrier() {}  // for the device's compiler
 ASCENDC_INLINE int64_t GetSubBlockIdxImpl() { return GetSubBlockIdx(); }
-
-enum class BlockMode : uint8_t {
-  BLOCK_MODE_NORMAL = 0,
-  BLOCK_MODE_MATRIX,
-  BLOCK_MODE_VECTOR,
-  BLOCK_MODE_SMALL_CHANNEL,
-  BLOCK_MODE_DEPTHWISE,
-};
-enum class DeqScale : uint8_t { DEQ_NONE = 0, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
-struct DataCopyEnhancedParams {
-  BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
-  DeqScale deqScale = DeqScale::DEQ_NONE;
-  uint64_t deqValue = 0;
-  uint8_t sidStoreMode = 0;
-  bool isRelu = false;
-  uint64_t padValue = 0, deqTensorAddr = 0;
-};
-
-// What they say is about copies from L0C, except that a vector (GEMV) is copied to L1 as it lies.
-template <typename T>
-ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
-                             const DataCopyEnhancedParams&) {
-  DataCopy(dst, src, params);
-}
 
 // A Matmul begins to allocate its buffers: in L1 and L0C where the others of the core have theirs. `bytes`: of L1, of
 // L0C. With mode 1 the two vector cores' objects have a half each.

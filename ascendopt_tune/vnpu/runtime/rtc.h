@@ -52,6 +52,16 @@ std::vector<Kernel> find_kernels(const std::string& preprocessed);
 // of both kinds with flags between them, of both kinds with products but no flags (cube cores), or anything else.
 Cores cores_of(const std::string& preprocessed, const std::string& key);
 
+// Whether a program says itself, for all of its kernels, what cores they are for.
+bool says_cores(const std::string& preprocessed, const std::string& key);
+
+// Whether one of the text's files asks whether it is compiled for cube cores, by the device compiler's macros; none of
+// those below `own`, the toolkit's headers.
+bool asks_for_cubes(const std::string& preprocessed, const std::string& program, const std::string& own);
+
+// Whether what a program is for cube cores alone, beside what it is for vector cores, multiplies matrices.
+bool multiplies_apart(const std::string& on_cubes, const std::string& on_vectors);
+
 // The first attribute in preprocessed text whose string goes to the assembler as it is, and with it instructions that
 // no compiler has seen; "" when there is none.
 std::string assembled(const std::string& preprocessed);

@@ -261,13 +261,25 @@ class Compilation {
     return refuse(ACL_ERROR_RTC_FAILURE, "aclrtc: the temporary folder can't be written; set TMPDIR to one that can\n");
   }
 
+  // Of a program that seems to be for vector cores, says nothing itself, and asks for which it is compiled: whether it
+  // is for groups of both.
+  int look_further(std::vector<Kernel>* on_cubes, Cores* unsaid) {
+    if (says_cores(expanded_, tiling_key())) return ACL_SUCCESS;
+    if (!asks_for_cubes(expanded_, program_->source, (prefix_ / "include").string())) return ACL_SUCCESS;
+    const std::string on_vectors = expanded_;
+    const int code = look(Pass::Cube, on_cubes);
+    if (code == ACL_SUCCESS && multiplies_apart(expanded_, on_vectors)) *unsaid = Cores::MixedTwo;
+    return code;
+  }
+
   // Finds the kernels of either kind of cores, by what a preprocessor makes of the program for them: for cube cores,
   // too, where it has kernels that run there.
   int find() {
     std::vector<Kernel> on_vectors, on_cubes;
     int code = look(Pass::Vector, &on_vectors);
     if (code != ACL_SUCCESS) return code;
-    const Cores unsaid = cores_of(expanded_, tiling_key());
+    Cores unsaid = cores_of(expanded_, tiling_key());
+    if (unsaid == Cores::Vector && (code = look_further(&on_cubes, &unsaid)) != ACL_SUCCESS) return code;
     const auto take = [&](std::vector<Kernel>& found, Pass pass) {
       for (Kernel& kernel : found) {
         if (!kernel.cores) kernel.cores = unsaid;
@@ -278,7 +290,7 @@ class Compilation {
     };
     const auto elsewhere = [](const Kernel& k) { return k.cores && *k.cores != Cores::Vector; };
     const bool both = unsaid != Cores::Vector || std::any_of(on_vectors.begin(), on_vectors.end(), elsewhere);
-    if (both) code = look(Pass::Cube, &on_cubes);
+    if (both && on_cubes.empty()) code = look(Pass::Cube, &on_cubes);
     take(on_vectors, Pass::Vector);
     take(on_cubes, Pass::Cube);
     return code;

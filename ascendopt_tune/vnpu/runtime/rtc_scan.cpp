@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -211,6 +214,42 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }
 
+bool says_cores(const std::string& preprocessed, const std::string& key) {
+  const std::vector<std::string> tokens = tokenize(preprocessed);
+  KernelFinder finder(tokens);
+  finder.run();
+  return finder.of_templates().has_value() || !task_type(tokens, key).empty();
+}
+
+bool asks_for_cubes(const std::string& preprocessed, const std::string& program, const std::string& own) {
+  const auto asks = [](const std::string& text) {
+    return text.find("__DAV_C220_CUBE__") != std::string::npos || text.find("__DAV_CUBE__") != std::string::npos;
+  };
+  if (asks(program)) return true;
+  std::set<std::string> seen;
+  for (std::size_t at = preprocessed.find("\n# "); at != std::string::npos; at = preprocessed.find("\n# ", at + 1)) {
+    const std::size_t start = preprocessed.find('"', at) + 1, end = preprocessed.find('"', start);
+    if (start == 0 || end == std::string::npos) break;
+    const std::string file = preprocessed.substr(start, end - start);
+    const auto below = [&](const std::string& folder) { return file.compare(0, folder.size(), folder) == 0; };
+    if (below(own) || below("/usr/") || below("<") || !seen.insert(file).second) continue;
+    if (!std::filesystem::is_regular_file(file)) continue;  // the folder that the compiler is started in
+    std::ifstream in(file, std::ios::binary);
+    if (asks({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()})) return true;
+  }
+  return false;
+}
+
+bool multiplies_apart(const std::string& on_cubes, const std::string& on_vectors) {
+  static const std::set<std::string> products = {"Mmad", "mad", "IterateAll"};
+  std::map<std::string, int> surplus;
+  for (const std::string& token : tokenize(on_cubes))
+    if (products.count(token) != 0) ++surplus[token];
+  for (const std::string& token : tokenize(on_vectors))
+    if (products.count(token) != 0) --surplus[token];
+  return std::any_of(surplus.begin(), surplus.end(), [](const auto& one) { return one.second > 0; });
+}
+
 std::string assembled(const std::string& preprocessed) {
   static const std::set<std::string> attributes = {"section", "weakref", "symver",
                                                    "alias",   "ifunc",   "patchable_function_entry"};
@@ -233,6 +272,11 @@ std::string explain(const std::string& log) {
   static const std::regex member(R"(error: '(\w+)' is not a member of 'AscendC')");
   static const std::regex undeclared(R"(error: '(\w+)' was not declared in this scope)");
   static const std::regex overload(R"(error: no matching function for call to '(?:AscendC::)?([A-Z]\w*)[(<])");
+  // Of arguments that depend on a template's, g++ says it another way.
+  static const std::regex unknown(R"(error: (?:'(\w+)' was not declared|there are no arguments to '(\w+)'))");
+  static const std::regex instruction(
+      R"((copy|load|set|get)_(gm|cbuf|ubuf|matrix|smask|atomic|fmatrix|l3d|nd|quant|fpc|vector|ctrl|loop)\w*|)"
+      R"(mad|ffts_\w+|v(add|sub|mul|div|conv|cmp|sel|brcb|reducev2|gather|axpy|madd|ector_dup)\w*)");
   static const std::regex header(R"(fatal error: (\S+): No such file or directory)");
   const std::string where =
       " Add it in ascendopt_tune/vnpu/include/ascendc (CONTRIBUTING.md, \"How to add an AscendC API\").\n";
@@ -250,6 +294,15 @@ std::string explain(const std::string& log) {
       say("if " + name + " is an AscendC API, it is not covered." + where);
     }
   });
+  std::string instructions;
+  int told = 0;
+  for (std::sregex_iterator it(log.begin(), log.end(), unknown), end; it != end; ++it) {
+    const std::string name = (*it)[1].matched ? (*it)[1].str() : (*it)[2].str();
+    if (std::regex_match(name, instruction) && said.insert(name).second && ++told <= 6)
+      instructions += (instructions.empty() ? "" : ", ") + name;
+  }
+  if (!instructions.empty())
+    say("instructions of CANN's own compiler (" + instructions + ") are not covered, AscendC's functions are.\n");
   each(overload, [&](const std::string& name) {
     say("if " + name + " is an AscendC API, this form of it is not covered, or its arguments are wrong." + where);
   });

@@ -54,7 +54,36 @@ struct FixpipeParamsV220 {
   uint8_t unitFlag = 0;
   bool isChannelSplit = false;
 };
-// As above; SetFixpipeNz2ndFlag and SetFixpipePreQuantFlag say the rest.
+// The older way to say it: columns in rows of 16 by 16 elements (cburstNum), their rows as 32-byte blocks of 16 sums
+// each (burstLen), gaps in place of strides.
+struct QuantParams {
+  QuantParams() = default;
+  QuantParams(QuantMode_t quant) : quantPre(quant) {}
+  QuantParams(QuantMode_t quant, uint64_t scalar) : quantPre(quant), deqScalar(scalar) {}
+  QuantMode_t quantPre = NoQuant;
+  uint64_t deqScalar = 0;
+};
+struct Nz2NdParams {
+  Nz2NdParams() = default;
+  Nz2NdParams(bool rows, uint16_t num, uint16_t srcNd, uint16_t dstNd, uint16_t n)
+      : nz2ndEn(rows), ndNum(num), srcNdStride(srcNd), dstNdStride(dstNd), originalNSize(n) {}
+  bool nz2ndEn = false;
+  uint16_t ndNum = 1, srcNdStride = 0, dstNdStride = 0, originalNSize = 0;
+};
+template <typename T = int32_t>
+struct FixpipeParams {
+  FixpipeParams() = default;
+  FixpipeParams(uint16_t count, uint16_t len, uint16_t src, uint32_t dst)
+      : cburstNum(count), burstLen(len), dstStride(dst), srcStride(src) {}
+  uint16_t cburstNum = 1, burstLen = 1;
+  uint32_t dstStride = 0;
+  uint16_t srcStride = 0;
+  QuantParams quantParams;
+  bool reluEn = false;
+  Nz2NdParams nz2ndParams;
+  uint8_t unitFlag = 0;
+};
+// As FixpipeParamsV220; SetFixpipeNz2ndFlag and SetFixpipePreQuantFlag say the rest.
 struct DataCopyCO12DstParams {
   DataCopyCO12DstParams() = default;
   DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t dst, uint16_t src, QuantMode_t quant, uint8_t relu, bool split,
@@ -105,6 +134,27 @@ ASCENDC_INLINE vnpu::Outgoing outgoing_of(const FixpipeParamsV220& p, bool rows)
   o.unit_flag = p.unitFlag;
   return o;
 }
+// `width` bytes an element of the destination has; sums have four (asc-devkit, FixpipeInfoParams).
+template <typename S>
+ASCENDC_INLINE FixpipeParamsV220 newer_params(const FixpipeParams<S>& p, uint64_t width) {
+  const Nz2NdParams& rows = p.nz2ndParams;
+  if (rows.nz2ndEn && rows.originalNSize == 0)
+    vnpu::misuse("Fixpipe", "nz2ndParams.originalNSize is 0: with nz2ndEn it says how many columns there are");
+  const uint32_t m = uint32_t(p.burstLen) * 32 / 4 / 16, whole = (m + 15) / 16 * 16;
+  FixpipeParamsV220 f;
+  f.mSize = static_cast<uint16_t>(m);
+  f.nSize = rows.nz2ndEn ? rows.originalNSize : static_cast<uint16_t>(p.cburstNum * 16);
+  f.srcStride = static_cast<uint16_t>(p.srcStride * 16 + whole);
+  f.dstStride = rows.nz2ndEn ? p.dstStride : p.dstStride + static_cast<uint32_t>(p.burstLen * width / 4);
+  f.quantPre = p.quantParams.quantPre;
+  f.deqScalar = p.quantParams.deqScalar;
+  f.ndNum = rows.ndNum;
+  f.srcNdStride = rows.srcNdStride;
+  f.dstNdStride = rows.dstNdStride;
+  f.reluEn = p.reluEn;
+  f.unitFlag = p.unitFlag;
+  return f;
+}
 template <typename T>
 ASCENDC_INLINE vnpu::Outgoing outgoing_of(const DataCopyCO12DstParams& p) {
   const vnpu::OutgoingRegisters r = vnpu::outgoing_registers();
@@ -153,6 +203,19 @@ ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& sr
   detail::bring_words(cbufWorkspace, params.nSize);
   Fixpipe<T, U, config>(dst, src, params);
 }
+template <typename T, typename U, typename S>
+ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<S>& params) {
+  const FixpipeParamsV220 f = detail::newer_params(params, sizeof(T));
+  params.nz2ndParams.nz2ndEn ? Fixpipe<T, U, CFG_ROW_MAJOR>(dst, src, f) : Fixpipe<T, U, CFG_NZ>(dst, src, f);
+}
+template <typename T, typename U, typename W, typename S>
+ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<W>& cbufWorkspace,
+                            const FixpipeParams<S>& params) {
+  if (detail::takes_words(params.quantParams.quantPre))
+    detail::bring_words(cbufWorkspace.template ReinterpretCast<uint64_t>(),
+                        detail::newer_params(params, sizeof(T)).nSize);
+  Fixpipe(dst, src, params);
+}
 template <typename T, typename U>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                              const DataCopyCO12DstParams& params) {
@@ -175,6 +238,19 @@ ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src
   detail::bring_words(cbufWorkspace, params.nSize);
   Fixpipe<T, U, config>(dst, src, params);
 }
+template <typename T, typename U, typename S>
+ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<S>& params) {
+  if (params.nz2ndParams.nz2ndEn) vnpu::unsupported("Fixpipe", "to L1 tiles alone can be brought, not rows (nz2ndEn)");
+  Fixpipe<T, U, CFG_NZ>(dst, src, detail::newer_params(params, sizeof(T)));
+}
+template <typename T, typename U, typename W, typename S>
+ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<W>& cbufWorkspace,
+                            const FixpipeParams<S>& params) {
+  if (detail::takes_words(params.quantParams.quantPre))
+    detail::bring_words(cbufWorkspace.template ReinterpretCast<uint64_t>(),
+                        detail::newer_params(params, sizeof(T)).nSize);
+  Fixpipe(dst, src, params);
+}
 template <typename T, typename U>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                              const DataCopyCO12DstParams& params) {
@@ -193,6 +269,11 @@ ASCENDC_INLINE void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitF
   static_assert(!setRelu, "AscendC::SetFixPipeConfig: setRelu has to be false on architecture 2201");
   if (isUnitFlag) vnpu::clear_unit_flags();
   if (preData.position() == TPosition::C2PIPE2GM) vnpu::set_outgoing_words(preData.pointer());
+}
+// What code written before there was a public form calls.
+template <typename T, bool setRelu = false>
+ASCENDC_INLINE void SetFixPipeConfigImpl(const LocalTensor<T>& pre, bool isUnitFlag = false) {
+  SetFixPipeConfig<T, setRelu>(pre, isUnitFlag);
 }
 ASCENDC_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
   vnpu::set_outgoing_matrices(ndNum, srcNdStride, dstNdStride);

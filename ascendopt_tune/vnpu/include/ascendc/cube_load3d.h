@@ -100,7 +100,7 @@ uint32_t padding_bits(T value) {
     return byte | static_cast<uint32_t>(byte) << 8;
   } else {
     uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
+    std::memcpy(&bits, &value, sizeof value < sizeof bits ? sizeof value : sizeof bits);
     return bits;
   }
 }

@@ -3,6 +3,8 @@
 #include "tensor.h"
 #include "vnpu/cube.h"
 
+enum class pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5 };
+
 namespace AscendC {
 
 // Lengths and gaps in 32-byte blocks; a gap is from the end of one piece to the start of the next.
@@ -19,6 +21,35 @@ struct DataCopyParams {
     uint16_t dstStride = 0;
     uint16_t dstGap;
   };
+};
+// What older calls say about copies from L0C; the other copies, which are all that architecture 2201 has of them, don't
+// heed it.
+enum class BlockMode : uint8_t {
+  BLOCK_MODE_NORMAL = 0,
+  BLOCK_MODE_MATRIX,
+  BLOCK_MODE_VECTOR,
+  BLOCK_MODE_SMALL_CHANNEL,
+  BLOCK_MODE_DEPTHWISE,
+};
+enum class DeqScale : uint8_t { DEQ_NONE = 0, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
+struct DataCopyEnhancedParams {
+  DataCopyEnhancedParams() = default;
+  DataCopyEnhancedParams(BlockMode block, DeqScale scale, uint64_t value, uint8_t sid, bool relu, pad_t pad,
+                         uint64_t pad_value)
+      : blockMode(block),
+        deqScale(scale),
+        deqValue(value),
+        sidStoreMode(sid),
+        isRelu(relu),
+        padMode(pad),
+        padValue(pad_value) {}
+  BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
+  DeqScale deqScale = DeqScale::DEQ_NONE;
+  uint64_t deqValue = 0;
+  uint8_t sidStoreMode = 0;
+  bool isRelu = false;
+  pad_t padMode = pad_t::PAD_NONE;
+  uint64_t padValue = 0, deqTensorAddr = 0;
 };
 // Lengths in bytes; gaps in bytes on the GM side and in 32-byte blocks on the UB side.
 constexpr uint8_t DEFAULT_DATA_COPY_NBURST = 1;
@@ -105,7 +136,7 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
 
 }  // namespace detail
 
-// Limit of DataCopy: not the slices of several dimensions (SliceInfo), not DataCopyEnhancedParams.
+// Limit of DataCopy: not the slices of several dimensions (SliceInfo).
 
 // ---- GM -> UB ----
 template <typename T>
@@ -200,6 +231,27 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& sr
                       vnpu::dtype_of<T>(), vnpu::dtype_of<U>(), "DataCopy");
 }
 
+// ---- with DataCopyEnhancedParams ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
+                             const DataCopyEnhancedParams&) {
+  DataCopy(dst, src, params);
+}
+template <typename T>
+ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params,
+                             const DataCopyEnhancedParams&) {
+  DataCopy(dst, src, params);
+}
+template <typename T, typename U>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& params,
+                             const DataCopyEnhancedParams&) {
+  if (detail::memory_of(src.position()) == vnpu::Memory::L0C)
+    vnpu::unsupported("DataCopy", "from L0C to the Unified Buffer there is no way on architecture 2201: use Fixpipe");
+  if (detail::memory_of(dst.position()) == vnpu::Memory::L0C)
+    vnpu::unsupported("DataCopy", "with DataCopyEnhancedParams to L0C: not covered by the virtual NPU");
+  DataCopy(dst, src, params);
+}
+
 // ---- accumulation on the way to GM ----
 template <typename T>
 ASCENDC_INLINE void SetAtomicAdd() {
@@ -239,3 +291,4 @@ VNPU_RAW_COPY(8, uint8_t)
 VNPU_RAW_COPY(16, uint16_t)
 VNPU_RAW_COPY(32, uint32_t)
 #undef VNPU_RAW_COPY
+ASCENDC_INLINE void set_atomic_none() { AscendC::SetAtomicNone(); }

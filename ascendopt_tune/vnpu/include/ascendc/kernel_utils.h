@@ -54,6 +54,7 @@ template <bool condition, typename T, typename U>
 struct Conditional : std::conditional<condition, T, U> {};
 
 using TEventID = int8_t;
+constexpr TEventID INVALID_TEVENTID = -1;
 
 class AscendCUtils {
  public:

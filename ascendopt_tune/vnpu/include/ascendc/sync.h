@@ -118,6 +118,10 @@ ASCENDC_INLINE void set_flag(pipe_t src, pipe_t dst, event_t id) {
 ASCENDC_INLINE void wait_flag(pipe_t src, pipe_t dst, event_t id) {
   vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
 }
+// Its word: 1, the mode from bit 4 on, the flag from bit 8 on (asc-devkit, GetffstMsg).
+ASCENDC_INLINE void ffts_cross_core_sync(pipe_t pipe, uint64_t config) {
+  vnpu::cross_set(static_cast<uint32_t>(config >> 4) & 3, vnpu::to_pipe(pipe), static_cast<uint32_t>(config >> 8) & 15);
+}
 ASCENDC_INLINE void wait_flag_dev(int64_t flag_id) { vnpu::cross_wait(static_cast<uint16_t>(flag_id)); }
 ASCENDC_INLINE void pipe_barrier(pipe_t pipe) {
   if (pipe == PIPE_ALL)

@@ -36,9 +36,16 @@ struct TBuffAddr {
   uint32_t bufferAddr = 0;
   TBufHandle bufferHandle = nullptr;  // the queue buffer it was allocated from
   uint8_t* absAddr = nullptr;
+  bool byOffset = false;  // absAddr is a number of bytes from the begin of the position's memory
 };
 
 namespace detail {
+// Where it lies.
+ASCENDC_INLINE uint8_t* placed(const TBuffAddr& a) {
+  if (!a.byOffset) return a.absAddr;
+  auto* base = static_cast<uint8_t*>(vnpu::local_base(memory_of(static_cast<TPosition>(a.logicPos))));
+  return base + reinterpret_cast<uint64_t>(a.absAddr);
+}
 // How many T an element is behind the first one.
 template <typename T>
 ASCENDC_INLINE uint64_t place(uint64_t element) {
@@ -118,17 +125,23 @@ class LocalTensor {
     Compare(*this, e.a, e.b, e.mode, e.a.GetSize());
   }
   // A number, as on the device.
-  uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(address_.absAddr); }
+  uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(pointer()); }
   uint64_t GetPhyAddr(uint32_t offset) const {
     return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset));
   }
-  T* pointer() const { return reinterpret_cast<T*>(address_.absAddr); }  // for the headers of this folder
+  T* pointer() const { return reinterpret_cast<T*>(detail::placed(address_)); }  // for the headers of this folder
   int32_t GetPosition() const { return address_.logicPos; }
   TPosition position() const { return static_cast<TPosition>(address_.logicPos); }  // for the headers of this folder
   uint32_t GetSize() const { return static_cast<uint32_t>(vnpu::elements_in<T>(address_.dataLen)); }  // elements
   uint32_t GetLength() const { return address_.dataLen; }                                             // bytes
   void SetSize(uint32_t size) { address_.dataLen = static_cast<uint32_t>(vnpu::bytes_of<T>(size)); }
   void SetBufferLen(uint32_t bytes) { address_.dataLen = bytes; }
+  // `size` elements at a byte of a memory that the position says, then or later (address_.logicPos): no TPipe involved.
+  void InitBuffer(const uint32_t bufferOffset, const uint32_t bufferSize) {
+    address_.absAddr = reinterpret_cast<uint8_t*>(static_cast<uint64_t>(bufferOffset));
+    address_.byOffset = true;
+    SetSize(bufferSize);
+  }
   void SetAddr(const TBuffAddr& address) { address_ = address; }
   TBufHandle GetBufferHandle() const { return address_.bufferHandle; }
   void SetAddrWithOffset(LocalTensor& src, uint32_t offset) { *this = src[offset]; }

@@ -73,6 +73,19 @@ struct bfloat16_t {
     return static_cast<uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
   }
 };
+// The device compiler's own name of it.
+#define __bf16 bfloat16_t
+// What a program may define for its loader, which has no use of it here.
+struct OpSystemRunCfg {
+  uint64_t l2Cacheoffset;
+};
+// Of other models; declarations name it.
+struct fp8_e8m0_t {
+  uint8_t bits;
+};
+namespace AscendC {
+using ::fp8_e8m0_t;
+}
 struct int4b_t {
   int4b_t() = default;
   constexpr int4b_t(int32_t value) : bits(static_cast<uint8_t>(value & 15)) {}

@@ -34,6 +34,8 @@ OpFunctions& FunctionsOf(const char* op_type);
 
 namespace gert {
 
+enum class TilingPlacement : uint8_t { TILING_ON_HOST = 0, TILING_ON_AICPU };
+
 class OpImplRegisterV2 {
  public:
   using TilingFunction = ge::graphStatus (*)(TilingContext*);
@@ -77,6 +79,11 @@ class OpImplRegisterV2 {
   OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
     for (int32_t i : inputs) functions_->tiling_value_inputs |= uint64_t{1} << i;
     return *this;
+  }
+  // Where a program's tiling may be worked out: always on the host here.
+  OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs,
+                                               std::initializer_list<TilingPlacement>) {
+    return TilingInputsDataDependency(inputs);
   }
   // Private attributes belong to graph fusion; a case never carries them.
   template <typename... T>

@@ -126,6 +126,24 @@ inline bool IsBasicBlockInSoftMax(optiling::SoftMaxTiling& tiling, const uint32_
   return IsBasicBlockInSoftMax(plain, dataTypeSize);
 }
 
+// SoftmaxFlash, the first form: floats for all rows, or for one (asc-devkit's numbers).
+namespace detail {
+inline uint32_t first_flash_floats(uint32_t length, uint32_t type_size, bool update) {
+  const uint32_t block = kRowBlockBytes / type_size;
+  return update ? 4 * block + 2 * length : block + length + kFloatsPerRepeat;
+}
+}  // namespace detail
+inline uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
+                                          const bool /*isReuseSource*/) {
+  const detail::Rows rows(srcShape);
+  return dataTypeSize == 0 ? 0 : rows.count * detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
+}
+inline uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
+                                          const bool /*isReuseSource*/) {
+  const detail::Rows rows(srcShape);
+  return dataTypeSize == 0 || rows.count == 0 ? 0 : detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
+}
+
 // SoftmaxFlashV2: `dataTypeSize1` is the source's, `dataTypeSize2` that of sums and maxima.
 inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize1,
                                             const uint32_t dataTypeSize2, const bool /*isUpdate*/,

@@ -33,4 +33,26 @@ inline void GetAscendDequantMaxMinTmpSize(const ge::Shape& srcShape, const uint3
   maxValue = minValue + (all - inner) * static_cast<uint32_t>(sizeof(float));
 }
 
+// Of rows with one scale for all of it, or one for each column; none for half (asc-devkit's numbers).
+inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape& srcShape, const ge::Shape& scaleShape, bool isTranspose,
+                                            ge::DataType /*inputDataType*/, ge::DataType outputDataType,
+                                            uint32_t& maxValue, uint32_t& minValue) {
+  maxValue = minValue = 0;
+  if (outputDataType == ge::DT_FLOAT16) return;
+  const auto scales = static_cast<uint32_t>(scaleShape.GetShapeSize());
+  if (scales == 1) {
+    maxValue = static_cast<uint32_t>(srcShape.GetShapeSize()) * 4;
+    minValue = 1024;
+    return;
+  }
+  const auto rows = static_cast<uint32_t>(srcShape.GetDim(0));
+  maxValue = minValue = isTranspose ? 80 * scales * 4 : (2 * scales + 64 * rows) * 4;
+}
+// Two bytes an element, and at least two repeats (asc-devkit's numbers).
+inline void GetAscendQuantMaxMinTmpSize(const ge::Shape& srcShape, const uint32_t /*typeSize*/, uint32_t& maxValue,
+                                        uint32_t& minValue) {
+  minValue = 512;
+  maxValue = std::max((static_cast<uint32_t>(srcShape.GetShapeSize()) * 2 + 31) / 32 * 32, minValue);
+}
+
 }  // namespace AscendC

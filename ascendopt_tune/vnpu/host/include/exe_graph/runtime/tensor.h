@@ -11,6 +11,12 @@ namespace gert {
 
 enum TensorPlacement { kOnDeviceHbm, kOnHost, kFollowing, kOnDeviceP2p, kTensorPlacementEnd };
 
+struct TensorPlacementUtils {
+  static bool IsOnHost(TensorPlacement placement) { return placement == kOnHost || placement == kFollowing; }
+  static bool IsOnDeviceHbm(TensorPlacement placement) { return placement == kOnDeviceHbm; }
+  static bool IsOnDevice(TensorPlacement placement) { return placement == kOnDeviceHbm || placement == kOnDeviceP2p; }
+};
+
 class Tensor {
  public:
   Tensor() = default;
