@@ -26,11 +26,13 @@ void apply_atomic(Atomic op, void* dst, const void* src, uint64_t bytes) {
 }
 
 // The pieces that a core asks for one by one, and those that wait for the one before. Pieces of one stretch of GM that
-// a copy sets apart in UB are read line by line: shorter than a block (counters of Concat's L2 requests), or set apart
-// by its gap (concat_tasks, whole rows). Not so those that are filled up with a value (padded_rows).
+// a copy sets apart in UB are read line by line if they are shorter than a line: shorter than a block (counters of
+// Concat's L2 requests), or set apart by its gap (concat_tasks, whole rows). Not so those that are filled up with a
+// value (padded_rows).
 void cut_into_pieces(Transfer& t, const CopyShape& s, const Chip& chip) {
   const uint64_t line = chip.l2_line_bytes;
-  const bool apart = s.burst_bytes < kBlockBytes || (s.burst_bytes % kBlockBytes == 0 && s.dst_stride > s.burst_bytes);
+  const bool apart = s.burst_bytes < kBlockBytes ||
+                     (s.burst_bytes < line && s.burst_bytes % kBlockBytes == 0 && s.dst_stride > s.burst_bytes);
   t.pieces = s.bursts;
   if (!t.write && t.burst_stride == s.burst_bytes && apart) {
     if (s.fill == CopyShape::Fill::Value && s.burst_bytes < kBlockBytes)
