@@ -5,8 +5,9 @@ file, lines, class, expected effect, sizes, and what it is. ``first``: the motif
 asked for the first time; ``met``: those that do now. A finding is met where a motif that the table of classes in
 docs/motifs_reading.md names for its class has a rewrite there that does what the finding asks for (somebody looked).
 
-``python tests/bank/blind.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER``, the folders that the
-operators of one, two or three checkouts are in, it asks the motifs again and names the findings they no longer meet.
+``python tests/bank/blind.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER``, the folders that
+the operators of one, two or three checkouts are in, it asks the motifs again and names the findings they no longer
+meet.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Two kinds of kernels, one question: is a motif that meets the kernel's opportuni
 * in_the_wild.csv: what was found in operators of cann-ops by reading them, class by class (376 findings; nothing was
   run for it). Asked about are the operators that the benchmark has a medium case of.
 
-Which motifs meet a class says the table in docs/motifs_reading.md. ``python tests/bank/outside.py`` runs the kernels, writes
-outside.json (what they show, what was gained; none of their code) and prints the figures; it takes minutes, and the
-operators need ASCENDOPT_CANN_OPS. ``--report`` prints the figures of the file that is there.
+Which motifs meet a class says the table in docs/motifs_reading.md. ``python tests/bank/outside.py`` runs the kernels,
+writes outside.json (what they show, what was gained; none of their code) and prints the figures; it takes minutes, and
+the operators need ASCENDOPT_CANN_OPS. ``--report`` prints the figures of the file that is there.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ for the first time; ``met``: those that do now. Somebody looked whether the rewr
 ``half``: by every other place in the order of the paths' SHA-256, before anything was mended; *held* was not mended
 from.
 
-``python tests/bank/third.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER`` of checkouts it asks the
-motifs again and names the findings they no longer meet.
+``python tests/bank/third.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER`` of checkouts it
+asks the motifs again and names the findings they no longer meet.
 """
 
 from __future__ import annotations
