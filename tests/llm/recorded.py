@@ -48,8 +48,9 @@ class Recording:
     """One tuning. ``replies``: (heading, text) in the order in which they were given.
 
     ``evaluations``: its budget. ``speedup``: modelled, of the best pair; ``rules``: what the rules alone come to with
-    the default budget of 40 evaluations; ``tokens``: of all questions and answers. ``limit``: of tokens, where
-    OpenEvolve has been given as many, 0: none; ``within``: evaluations, speedup and tokens of a part that keeps to it.
+    the default budget of 40 evaluations, ``chosen``: what they came to when the operator was chosen; ``tokens``: of all
+    questions and answers. ``limit``: of tokens, where OpenEvolve has been given as many, 0: none; ``within``:
+    evaluations, speedup and tokens of a part that keeps to it.
     """
 
     operator: str
@@ -57,6 +58,7 @@ class Recording:
     evaluations: int
     speedup: float
     rules: float
+    chosen: float
     replies: tuple[tuple[str, str], ...]
     tokens: int = 0
     limit: int = 0
@@ -75,7 +77,7 @@ class Recording:
         replies = [part.partition("\n") for part in parts]
         return Recording(
             told["operator"], Case(tuple(tensors[0]), tuple(tensors[1])), int(told["evaluations"]),
-            float(told["speedup"]), float(told.get("rules", "nan")),
+            float(told["speedup"]), float(told.get("rules", "nan")), float(told.get("chosen", "nan")),
             tuple((heading, text) for heading, _, text in replies), int(told.get("tokens", 0)),
             int(told.get("limit", 0)), _part(told.get("within", "0, 0, 0")),
         )  # fmt: skip
