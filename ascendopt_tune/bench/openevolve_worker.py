@@ -16,14 +16,15 @@ from ..nouns.operator import Pair
 
 ADDRESS, KEY = "OPENEVOLVE_ASKS_AT", "OPENEVOLVE_ASKS_WITH"  # of the environment
 _TILING, _KERNEL, _END = "//@tiling ", "//@kernel ", "//@end"
+_MARK, _WRITTEN = "//@", "//@@"  # how those begin, and how a file's own line that begins so is written
 _BEGIN, _FENCE = "# Current Program\n```cpp\n", "\n```"
 _LONGEST = 1 << 24  # characters of a pair; OpenEvolve's default of 10,000 is less than a kernel has
 
 
 def text_of(pair: Pair) -> str:
     """The pair as one text; inverse of :func:`pair_in`."""
-    parts = [f"{_TILING}{path}\n{text}" for path, text in sorted(pair.tiling.items())]
-    parts += [f"{_KERNEL}{path}\n{text}" for path, text in sorted(pair.kernel.items())]
+    parts = [f"{_TILING}{path}\n{_escaped(text)}" for path, text in sorted(pair.tiling.items())]
+    parts += [f"{_KERNEL}{path}\n{_escaped(text)}" for path, text in sorted(pair.kernel.items())]
     return "\n".join([*parts, _END])
 
 
@@ -34,7 +35,7 @@ def pair_in(text: str) -> Pair:
     for line in text.split("\n"):
         begins = next((k for k in files if line.startswith(k)), None)
         if begins is None and line != _END:
-            lines.append(line)
+            lines.append(_MARK + line.removeprefix(_WRITTEN) if line.startswith(_WRITTEN) else line)
             continue
         if kind:
             files[kind][path] = "\n".join(lines)
@@ -44,6 +45,11 @@ def pair_in(text: str) -> Pair:
             return Pair(files[_TILING], files[_KERNEL])
         kind, path, lines = begins, line.removeprefix(begins), []
     raise ValueError(f"not a pair: {text[:80]!r}")
+
+
+def _escaped(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(_WRITTEN + line.removeprefix(_MARK) if line.startswith(_MARK) else line for line in lines)
 
 
 def shown(prompt: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bench_examples import FakeSubject
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -153,6 +153,7 @@ FILES = st.dictionaries(
 
 
 @given(FILES, FILES)
+@example({"a.cpp": "//@end\n//@@end"}, {"a.cpp": "//@kernel "})
 def test_a_pair_is_a_text_and_back(tiling: dict[str, str], kernel: dict[str, str]) -> None:
     pair = Pair(tiling, kernel)
     text = text_of(pair)
