@@ -71,7 +71,7 @@ def failure_of(
 
 
 _NO_WORKSPACE = (
-    "That is the workspace, which is empty where a kernel file alone is launched: give it its size by "
+    "If that is the workspace, it is empty where a kernel file alone is launched: give it its size by "
     "--input workspace=uint8[BYTES] --in-place workspace"
 )
 _Reports = list[dict[str, Any]]
@@ -101,7 +101,7 @@ def _error(errors: _Reports, label: str, names: Sequence[str]) -> Failure:
     first = errors[0]
     told = f"{first['message']}{_at(first['place'])}"
     if first["kind"] == "out_of_bounds":
-        # A kernel file's own workspace is as long as the system's part, of which it gets the end.
+        # A kernel file's own workspace is as long as the system's part, of which it gets the end; so may a tensor be.
         if "workspace" in names and f"of a tensor of {SYSTEM_WORKSPACE} B" in told:
             told += f". {_NO_WORKSPACE}"
         return OutOfBounds(f"{told} [{label}]", tuple(errors))

@@ -97,8 +97,8 @@ class RunOptions:
         "For LLMs, in US dollars: ends the asking.", setting="llm_max_money", minimum=0, panel=LIMITS
     )
     schedule: Schedule = _option(  # noqa: RUF009
-        "paper: the stages take turns every 10 steps; opening: the same behind the likeliest steps of both; adaptive: "
-        "more steps for what still earns.",
+        "paper: the stages take turns every 10 steps; opening: the first round begins with the likeliest steps of both "
+        "and goes on in short turns; adaptive: more steps for what still earns.",
         Schedule.OPENING,
     )
     steps: tuple[int, int] = _option(

@@ -43,8 +43,8 @@ class SearchOptions:
     ``parallel`` candidates are proposed and evaluated together; it is part of what makes a run reproducible.
     ``min_gain``: a candidate must be faster by more than this share of the incumbent's time (0 where times don't vary).
     ``duplicates_per_evaluation`` bounds how many repeated launches may be screened for one evaluation.
-    ``schedule``: ``paper`` or ``adaptive`` (schedule.py). ``joint_steps``: of a round, at its start, where both stages
-    have steps.
+    ``schedule``: one of ``SCHEDULES`` (schedule.py). ``joint_steps``: of a round, at its start but for the opening,
+    where both stages have steps.
 
     Raises:
         CaseError: an unknown schedule.

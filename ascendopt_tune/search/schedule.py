@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain, cycle
 
 from ..nouns.run_options import Schedule
 from ..nouns.trial import Trial
@@ -48,7 +49,9 @@ def _planned(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) ->
 def _opened(wanted: dict[int, int]) -> list[tuple[int, int]]:
     """The first round: ``_OPENING``, and what is left of everybody's steps behind it, in short turns."""
     left, out = dict(wanted), []
-    for stage, steps in (*_OPENING, *((stage, _TURN) for _ in range(sum(wanted.values())) for stage, _ in _OPENING)):
+    turns = chain(_OPENING, cycle((stage, _TURN) for stage, _ in _OPENING))
+    while any(left.values()):
+        stage, steps = next(turns)
         now = min(steps, left.get(stage, 0))
         if now > 0:
             left[stage] -= now

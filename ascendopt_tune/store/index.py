@@ -19,7 +19,7 @@ from ..files import MALFORMED, parse_json
 from ..nouns.clocks import Interval
 from .entry import ENTRY_FILE, Key, canonical, folder_reader, read_document, restore
 
-ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature", "stamp"})
+_ROW_FIELDS = frozenset({"key", "call", "baseline_us", "best_us", "created", "signature", "stamp"})
 
 #: What an index raises that can't be read or written.
 INDEX_TROUBLE = (OSError, sqlite3.Error, diskcache.Timeout, CacheError, *MALFORMED)
@@ -111,7 +111,7 @@ class SummaryIndex:
 def current_row(folder: Path, row: object) -> dict[str, Any] | None:
     """An entry's summary: ``row``, what the index says of it, where that is whole and of the ``entry.json`` that is
     there, else from ``entry.json``; None if nothing can be read."""
-    if not isinstance(row, dict) or not row.keys() >= ROW_FIELDS:
+    if not isinstance(row, dict) or not row.keys() >= _ROW_FIELDS:
         return read_row(folder)
     if row["stamp"] != _stamp(folder):  # a writer that died has left the row of the entry before
         return read_row(folder) or row  # the row of a damaged one leads to it: then it is quarantined

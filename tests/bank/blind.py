@@ -57,23 +57,28 @@ class Finding:
         return tuple((int(m[1]), int(m[2] or m[1])) for m in found if m is not None)
 
 
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def finding_of(row: Mapping[str, str]) -> Finding:
+    return Finding(
+        repository=row["repository"],
+        op=row["op"],
+        file=row["file"],
+        lines=row["lines"],
+        kind=row["class"],
+        effect=row["effect"],
+        size=row["size"],
+        what=row["what"],
+        first=frozenset(row["first"].split()),
+        met=frozenset(row["met"].split()),
+    )
+
+
 def reading() -> tuple[Finding, ...]:
-    with READING.open(newline="") as file:
-        return tuple(
-            Finding(
-                repository=row["repository"],
-                op=row["op"],
-                file=row["file"],
-                lines=row["lines"],
-                kind=row["class"],
-                effect=row["effect"],
-                size=row["size"],
-                what=row["what"],
-                first=frozenset(row["first"].split()),
-                met=frozenset(row["met"].split()),
-            )
-            for row in csv.DictReader(file)
-        )
+    return tuple(map(finding_of, rows(READING)))
 
 
 def table() -> str:

@@ -20,7 +20,7 @@ def test_the_page_has_the_table() -> None:
 
 def test_what_meets_a_finding_is_a_motif_of_its_class() -> None:
     known, met_by = {m.name for m in MOTIFS}, outside.met_by()
-    for finding in map(third.finding, third.rows()):
+    for finding in map(blind.finding_of, blind.rows(third.READING)):
         assert finding.first | finding.met <= known, finding
         assert finding.first | finding.met <= met_by.get(finding.kind, (frozenset(), ""))[0], finding
         assert finding.spans or not finding.met, finding
@@ -29,7 +29,7 @@ def test_what_meets_a_finding_is_a_motif_of_its_class() -> None:
 
 def test_halves_are_every_other_operator_by_the_hash_of_its_path() -> None:
     halves = {}
-    for row in third.rows():
+    for row in blind.rows(third.READING):
         below = f"{third._BELOW[row['repository']]}/" if row["repository"] in third._BELOW else ""
         halves[f"{row['repository']}/{below}{row['op']}"] = row["half"]
     ordered = sorted(halves, key=lambda path: hashlib.sha256(path.encode()).hexdigest())
@@ -37,7 +37,7 @@ def test_halves_are_every_other_operator_by_the_hash_of_its_path() -> None:
 
 
 def test_no_operator_of_it_is_in_another_reading() -> None:
-    names = {row["op"].rpartition("/")[2] for row in third.rows()}
+    names = {row["op"].rpartition("/")[2] for row in blind.rows(third.READING)}
     others = {op.rpartition("/")[2] for op in (*outside.wild(), *(f.op for f in blind.reading()))}
     assert not names & others
 

@@ -12,7 +12,6 @@ asks the motifs again and names the findings they no longer meet.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,29 +28,9 @@ _BELOW = {"cann-ops": "src"}
 _ELSEWHERE = frozenset(["double-buffer"])  # its edit is where buffers get their number, not at the lines of a loop
 
 
-def rows() -> list[dict[str, str]]:
-    with READING.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def finding(row: Mapping[str, str]) -> blind.Finding:
-    return blind.Finding(
-        repository=row["repository"],
-        op=row["op"],
-        file=row["file"],
-        lines=row["lines"],
-        kind=row["class"],
-        effect=row["effect"],
-        size=row["size"],
-        what=row["what"],
-        first=frozenset(row["first"].split()),
-        met=frozenset(row["met"].split()),
-    )
-
-
 def by_half() -> dict[str, list[blind.Finding]]:
     """Half -> its findings in device code."""
-    found = [(row["half"], finding(row)) for row in rows()]
+    found = [(row["half"], blind.finding_of(row)) for row in blind.rows(READING)]
     return {half: [f for h, f in found if h == half and f.of_kernel] for half in HALVES}
 
 
@@ -77,8 +56,8 @@ def table() -> str:
 
 def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:
     """Findings that are said to be met by a motif that has no place there."""
-    for row in rows():
-        f, root = finding(row), checkouts.get(row["repository"])
+    for row in blind.rows(READING):
+        f, root = blind.finding_of(row), checkouts.get(row["repository"])
         folder = root / _BELOW.get(f.repository, "") if root is not None else None
         if folder is None or not (folder / f.op).is_dir():
             continue

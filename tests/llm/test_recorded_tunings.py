@@ -48,6 +48,7 @@ def test_what_is_recorded() -> None:
         assert told.within[2] <= told.limit
     hopeless = [told for told in RECORDINGS.values() if told.chosen < RULES_ALONE]
     assert len(hopeless) >= 3
+    assert all(10 * told.rules < told.speedup for told in hopeless), "the rules have got better, and are far behind"
     replies = [text for told in hopeless for _, text in told.replies]
     content = [text for text in replies if not text.startswith("PASS")]
     assert len(content) >= 40

@@ -104,12 +104,13 @@ def _other_cores(template: Template, context: Context) -> Iterator[Mutation]:
 
 
 def beyond_lists(template: Template, context: Context, mutation: Mutation) -> bool:
-    """Does the mutation ask for another number of cores than the tiling data's lists, as long as there are cores, have
-    entries for?"""
-    if not any(m.family == "core_count" for m in mutation.moves) or _entries(template) is None:
+    """Does the mutation ask for another number of cores and leave lists of the tiling data that are as long as there
+    are cores as they are?"""
+    entries = _entries(template) if any(m.family == "core_count" for m in mutation.moves) else None
+    if entries is None:
         return False
-    paths = {(p.path, p.start) for p in _places(template, shortest=1)}
-    return not any((e.path, e.start) in paths for e in mutation.edits)
+    changed = {(e.path, e.start) for e in mutation.edits}
+    return not {(p.path, p.start) for p in _places(template, shortest=1) if p.length == entries} <= changed
 
 
 def _entries(template: Template) -> int | None:
