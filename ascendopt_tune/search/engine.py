@@ -302,9 +302,10 @@ class Search:
         clock = time.monotonic()
         try:
             for number, outcome in self._outcomes([t.candidate for t in batch]):
-                trial = ended[number] = replace(waiting[number], outcome=outcome)
+                trial = replace(waiting[number], outcome=outcome)
                 if self.journal is not None:
                     self.journal.write(trial, self.operator.baseline, time.monotonic() - clock, self.limits.spent())
+                ended[number] = trial  # not before it is on the disk: what is told is found again
                 clock = time.monotonic()
         finally:
             for number in sorted(ended):

@@ -487,3 +487,21 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CacheError, match="can't write the journal"):
         Journal(tmp_path / "file" / "run.jsonl", HEADER)
+
+
+def test_what_the_journal_could_not_keep_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run that ends with its disk full only what is in the journal was told: it is what a resumed run has."""
+    file, told = tmp_path / "run.jsonl", list[Progress]()
+    options = SearchOptions(budget=6, parallel=2)
+    with Journal(file, HEADER) as journal:
+        append = journal._log.append
+
+        def until_two_are_told(*lines: str | bytes) -> None:
+            if len(told) >= 2:
+                raise OSError(28, "No space left on device")
+            append(*lines)
+
+        monkeypatch.setattr(journal._log, "append", until_two_are_told)
+        with pytest.raises(CacheError, match="No space left"):
+            rules(journal=journal, options=options, progress=told.append).run()
+    assert {event.trial.candidate.pair.hash for event in told} == set(read_journal(file).outcomes)
