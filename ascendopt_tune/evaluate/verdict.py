@@ -35,6 +35,15 @@ _DOCUMENTED = (
 _SHOWN = 3  # hazards that are written out in a reason; all are in the outcome's reports
 
 
+class Failed(Exception):
+    """Ends an evaluation with an outcome that is not Timed."""
+
+    def __init__(self, outcome: Failure, hazards: Sequence[Mapping[str, object]] = ()) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+        self.hazards = tuple(hazards)
+
+
 def failure_of(
     trial: Mapping[str, Any],
     binary: Path,

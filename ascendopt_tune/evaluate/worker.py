@@ -7,32 +7,27 @@ confined processes it forks, and answers through a pipe.
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
-
-import numpy as np
 
 from ..build.host import HostDescription, HostProgram, TilingResult
 from ..build.object import uses_system_workspace
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
-from ..device.launch import SYSTEM_WORKSPACE, Arrays, as_tuple, same_bytes
+from ..device.launch import SYSTEM_WORKSPACE
 from ..errors import CaseError, HostProgramError, HostProgramStuck, KernelCompileError
 from ..nouns.case import Argument, AttrValue, flatten
 from ..nouns.chip import kept_folder, load_chip
-from ..nouns.operator import Operator, Pair, Signature
-from ..nouns.outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut, WrongResult
+from ..nouns.operator import Operator, Pair
+from ..nouns.outcome import CompileFailed, Crashed, Failure, Hazard, LaunchFailed, Outcome, Timed, TimedOut
 from ..nouns.profile import Profile
-from ..sources.arguments import Array, dtype_name
-from .accuracy import Errors, ErrorsSoFar, too_inaccurate
 from .build import Builder
-from .compare import compare, drift, tolerance, too_much_drift
+from .check import Checks
 from .execute import LaunchPlan, execute
 from .limits import Confinement, ProcessLimits, Stopped, run_confined
 from .outputs import shared_arrays
@@ -42,30 +37,18 @@ from .protocol import (
     EvaluateRequest,
     EvaluationResult,
     GateTrial,
-    Habits,
     Launchable,
     Tiled,
-    load_arrays,
-    save_array,
 )
 from .sandbox import system_folders
 from .symbolize import demangled
+from .tile import describe_and_tile, launchable, names_of, short_soc
 from .timeline import FILE_BYTES, add_sources
-from .verdict import failure_of, least_us, profile_of, slack_of
+from .verdict import Failed, least_us, profile_of
 
 T = TypeVar("T")
 
 _TENSOR_COPIES = 4  # of every tensor, in the confined process: mapped input, device, another launch's, comparison
-_INPUT_LIMIT = 1 << 20  # bytes of value-depend inputs that are read for the tiling function
-
-
-class _Failed(Exception):
-    """Ends an evaluation with an outcome that is not Timed."""
-
-    def __init__(self, outcome: Failure, hazards: Sequence[Mapping[str, object]] = ()) -> None:
-        super().__init__(str(outcome))
-        self.outcome = outcome
-        self.hazards = tuple(hazards)
 
 
 @dataclass
@@ -85,14 +68,13 @@ class Worker:
         self._builder = Builder(self.toolkit, self.build_dir, self.limits, self.work)
         self._trace_path: str | None = None
         self._printed = ""
-        self._first: list[Array] = []
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def describe(self, operator: Operator, pair: Pair, chip: str) -> HostDescription:
         """The operator definition of the pair. Raises HostProgramError, also when the program crashes."""
         program = self._program(operator, pair)
-        return self._ask(lambda: program.describe(_short_soc(chip)), "the operator definition", program)
+        return self._ask(lambda: program.describe(short_soc(chip)), "the operator definition", program)
 
     def infer_outputs(
         self, operator: Operator, inputs: tuple[Argument, ...], attrs: tuple[tuple[str, AttrValue], ...]
@@ -104,7 +86,7 @@ class Worker:
     def tile(self, request: EvaluateRequest) -> Tiled:
         """The host program's answer. Raises HostProgramError when it has none."""
         program = self._program(request.operator, request.pair)
-        task = functools.partial(_describe_and_tile, program, request)
+        task = functools.partial(describe_and_tile, program, request)
         return self._ask(task, "the tiling function", program, request.trials)
 
     def evaluate(self, request: EvaluateRequest) -> EvaluationResult:
@@ -116,7 +98,7 @@ class Worker:
         result = EvaluationResult(LaunchFailed("not evaluated"))
         try:
             return self._evaluate(request)
-        except _Failed as failed:
+        except Failed as failed:
             result = replace(result, outcome=failed.outcome, hazards=failed.hazards)
         except CaseError as error:
             if request.pair.hash == request.operator.baseline.hash:
@@ -135,14 +117,12 @@ class Worker:
     def _evaluate(self, request: EvaluateRequest) -> EvaluationResult:
         _check_paths(request.pair)
         tiled = self._tile(request)
-        description, tiling = _launchable(tiled) if tiled is not None else (None, None)
+        description, tiling = launchable(tiled) if tiled is not None else (None, None)
         signature = description.signature if description is not None else request.signature
         binary, entry = self._kernel(request, description, tiling)
         kept_variables = self._variables(binary, tiled, request)
         direct = request.operator.direct
         block_dim = tiling.block_dim if tiling is not None else direct.block_dim if direct is not None else 0
-        names = _names(request, signature)
-        launchable = Launchable(str(binary), entry, tiling, block_dim)
         bare = _bare(request, tiling, binary)
         folder = self.work / "launches"
         folder.mkdir()
@@ -151,8 +131,8 @@ class Worker:
             chip=request.chip,
             operator=request.operator,
             case=request.case,
-            names=names,
-            launchable=launchable,
+            names=names_of(request, signature),
+            launchable=Launchable(str(binary), entry, tiling, block_dim),
             trials=request.trials,
             measure=request.measure,
             incumbent=request.incumbent,
@@ -163,32 +143,18 @@ class Worker:
             state=request.state,
             bare=request.allowed is None or request.allowed.bare,
         )
-        done: list[dict[str, Any]] = []
-        kept: list[tuple[ArrayArgument, ...]] = []
-        checks = 0
-        repeats = True
-        seen = ErrorsSoFar()
-        parameters = (*names[0], *names[1][: len(names[1]) - len(request.operator.in_place)], "the workspace", "tiling")
+        again = self.toolkit.kind == "virtual" and any(t.again for t in request.trials)
+        checks = Checks(request, plan, self._foreign, kept_in=self.work, again=again)
 
         def hear(trial: dict[str, Any]) -> None:
-            nonlocal checks, repeats
-            trial["names"] = parameters if direct is None else [name for name, _ in direct.parameters]
-            if trial.get("timed"):
-                self._check(request, plan, 0, trial, names[1], seen)
-                return
-            i = len(done)
-            done.append(trial)
-            if i == 0:
-                self._printed = trial.get("printed", "")
-            checks += self._stage("check", lambda: self._check(request, plan, i, trial, names[1], seen))
-            if self.toolkit.kind == "virtual" and any(t.again for t in request.trials):
-                repeats &= self._stage("check", lambda: self._repeated(request, plan, i))
-            if request.keep_outputs:
-                kept.append(tuple(_save(self.work / f"output-{i}.{k}", a) for k, a in enumerate(plan.outputs)))
+            self._stage("check", lambda: checks.hear(trial))
 
         try:
             measured = self._stage("execute", lambda: self._execute(plan, hear))
         finally:
+            done = checks.done
+            self.knows_expected |= checks.knows_expected
+            self._printed = done[0].get("printed", "") if done else ""
             self.timings["execute"] -= self.timings.get("check", 0.0)
             for i, name in enumerate(("launch", "launch_cpu")):
                 self.timings[name] = sum(t["launch_s"][i] for t in done)
@@ -196,20 +162,20 @@ class Worker:
                 self._trace_path = str(self.work / "trace.json")
             shutil.rmtree(folder, ignore_errors=True)
         if request.measure and request.trials:
-            outcome: Outcome = Timed(profile_of({"trials": done, "measured": measured}, block_dim), checks)
+            outcome: Outcome = Timed(profile_of({"trials": done, "measured": measured}, block_dim), checks.count)
         else:
-            outcome = Timed(Profile(0.0, block_dim=block_dim), checks)  # launched, not measured
+            outcome = Timed(Profile(0.0, block_dim=block_dim), checks.count)  # launched, not measured
         _check_time(outcome, request)
         return EvaluationResult(
             outcome=outcome,
-            outputs=tuple(kept),
+            outputs=tuple(checks.kept),
             tiling=tiling,
             block_dim=block_dim,
             entry=entry,
             timings_s=self.timings,
             reused=tuple(self._builder.reused),
-            checks=checks,
-            habits=replace(_habits(done, seen.drifts, kept_variables, repeats), bare=bare),
+            checks=checks.count,
+            habits=checks.habits(kept_variables, bare),
             binary_path=str(binary),
             tiling_path=self._keep_tiling(tiling),
             trace_path=self._trace_path,
@@ -233,17 +199,17 @@ class Worker:
         try:
             program = self._stage("compile", lambda: self._builder.host(request.operator, request.pair))
         except HostProgramError as error:
-            raise _Failed(CompileFailed(error.message, str(error), "tiling")) from None
+            raise Failed(CompileFailed(error.message, str(error), "tiling")) from None
         if isinstance(program, Stopped):
-            raise _Failed(CompileFailed(program.reason, "", "tiling"))
+            raise Failed(CompileFailed(program.reason, "", "tiling"))
         how = self._host_confinement(program, request.trials)
-        task = functools.partial(_describe_and_tile, program, request)
+        task = functools.partial(describe_and_tile, program, request)
         try:
             answer = self._stage("tiling", lambda: run_confined(task, how, "the tiling function"))
         except HostProgramError as error:
-            raise _Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
+            raise Failed(LaunchFailed(f"the tiling function refused the case: {error.message}")) from None
         if isinstance(answer, Stopped):
-            raise _Failed(_stopped(answer))
+            raise Failed(_stopped(answer))
         tiled: Tiled = answer
         return tiled
 
@@ -259,13 +225,13 @@ class Worker:
                 ),
             )
         except KernelCompileError as error:
-            raise _Failed(CompileFailed(error.message, error.log, "kernel")) from None
+            raise Failed(CompileFailed(error.message, error.log, "kernel")) from None
         if isinstance(built, Stopped):
-            raise _Failed(CompileFailed(built.reason, "", "kernel"))
+            raise Failed(CompileFailed(built.reason, "", "kernel"))
         return built
 
     def _variables(self, binary: Path, tiled: Tiled | None, request: EvaluateRequest) -> tuple[str, ...]:
-        """Variables that keep a value from one call to the next; raises _Failed for those the baseline hasn't."""
+        """Variables that keep a value from one call to the next; raises Failed for those the baseline hasn't."""
         own = {v.name: f"{demangled(v.name)} ({v.size} bytes)" for v in variables(binary.read_bytes())}
         changed = {name: demangled(name) for name in (tiled.variables if tiled is not None else ())}
         if request.allowed is not None:
@@ -274,23 +240,8 @@ class Worker:
                 if more:
                     text = f"a static or global variable of {where}: {', '.join(more[:5])}"
                     why = "what it holds goes from launch to launch, and from core to core in no order"
-                    raise _Failed(Hazard(f"{text}: {why}"))
+                    raise Failed(Hazard(f"{text}: {why}"))
         return (*own, *changed)
-
-    def _repeated(self, request: EvaluateRequest, plan: LaunchPlan, number: int) -> bool:
-        """Whether the outputs of trial ``number``, where it repeats the first one, are that one's bits.
-
-        Raises _Failed where the baseline's are and these aren't.
-        """
-        outputs = [a for arrays in plan.outputs for a in as_tuple(arrays)]
-        if number == 0:
-            self._first = [a.copy() for a in outputs]
-        if not request.trials[number].again or all(map(same_bytes, self._first, outputs)):
-            return True
-        if request.allowed is None or not request.allowed.repeats:
-            return False
-        text = "launched again on the same inputs, at other addresses, the kernel leaves other results: something"
-        raise _Failed(Hazard(f"{text} decides them that nobody wrote in this launch (its stack, an earlier launch)"))
 
     def _execute(self, plan: LaunchPlan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
         """Launches; ``hear`` is given every trial as it ends (see execute.execute)."""
@@ -306,58 +257,8 @@ class Worker:
         )
         answer = run_confined(functools.partial(execute, plan), how, "the kernel", hear)
         if isinstance(answer, Stopped):
-            raise _Failed(_stopped(answer))
+            raise Failed(_stopped(answer))
         return dict(answer) if answer is not None else None
-
-    def _check(
-        self,
-        request: EvaluateRequest,
-        plan: LaunchPlan,
-        number: int,
-        done: Mapping[str, Any],
-        outputs: Sequence[str],
-        seen: ErrorsSoFar,
-    ) -> int:
-        """Number of outputs compared of trial ``number`` (from 0), noted in ``seen``; raises _Failed when it doesn't
-        hold."""
-        trial = request.trials[number]
-        label = f"trial {number + 1} of {len(request.trials)}: {trial}"
-        failure = failure_of(done, Path(plan.launchable.binary_path), self._foreign, label, request.allowed)
-        if failure is not None:
-            raise _Failed(failure, getattr(failure, "reports", ()))
-        if trial.expected is None:
-            return 0
-        checks = 0
-        limits = dict(trial.limits)
-        leeways = map(load_arrays, trial.leeway or (None,) * len(trial.expected))
-        expectations = map(load_arrays, trial.expected)
-        for name, got, expected, leeway in zip(outputs, plan.outputs, expectations, leeways, strict=True):
-            listed = isinstance(expected, tuple)
-            free = as_tuple(leeway) or (None,) * len(as_tuple(expected))
-            for k, (a, b, more) in enumerate(zip(as_tuple(got), as_tuple(expected), free, strict=True)):
-                checks += 1
-                full = f"{name}.{k}" if listed else name
-                limit = limits.get(full)
-                if same_bytes(a, b):
-                    seen.note(name, (number, k), Errors(), limit)
-                    continue
-                self.knows_expected = True  # in freed memory
-                allowed = tolerance(dtype_name(b.dtype), request.operator.settings)
-                there = functools.partial(_inputs_at, plan.names[0], trial, k, b.shape)
-                text, errors = compare(full, a, b, allowed, trial.poison, more, there)
-                seen.note(name, (number, k), errors, limit)
-                if text is None and limit is not None and request.allowed is not None:
-                    text = too_inaccurate(full, errors, limit.most)
-                seen.drifts[full] = max(seen.drifts.get(full, 0.0), drift(a, b, more), key=abs)
-                if text is None and request.allowed is not None:
-                    text = too_much_drift(full, seen.drifts[full], request.allowed.drift.get(full, 0.0))
-                if text is not None:
-                    raise _Failed(WrongResult(f"{text} [{label}]"))
-            if number == len(request.trials) - 1 and request.allowed is not None and as_tuple(expected):
-                text = seen.together(name, dtype_name(as_tuple(expected)[0].dtype))
-                if text is not None:
-                    raise _Failed(WrongResult(text))
-        return checks
 
     @functools.cached_property
     def _foreign(self) -> list[Path]:
@@ -416,86 +317,30 @@ def _check_paths(pair: Pair) -> None:
     for part, files in (("tiling", pair.tiling), ("kernel", pair.kernel)):
         for path in map(PurePosixPath, files):
             if path.is_absolute() or ".." in path.parts:
-                raise _Failed(CompileFailed(f"the source path {path} leads out of the operator's folder.", "", part))
-
-
-def _launchable(tiled: Tiled) -> tuple[HostDescription, TilingResult]:
-    """Both answers; raises _Failed for a launch that can't be."""
-    block_dim = tiled.result.block_dim
-    if not 1 <= block_dim <= 65535:
-        raise _Failed(LaunchFailed(f"the tiling function set block dim {block_dim}; it has to be 1..65535"))
-    return tiled.description, tiled.result
-
-
-def _describe_and_tile(program: HostProgram, request: EvaluateRequest) -> Tiled:
-    chip = load_chip(request.chip)
-    description = program.describe(_short_soc(request.chip))
-    values: dict[int, Array] = {}
-    for i, param in enumerate(description.signature.inputs):
-        given = request.trials[0].inputs[i] if request.trials else None
-        if param.value_depend and isinstance(given, ArrayFile):
-            array = given.load()
-            if array.nbytes <= _INPUT_LIMIT:
-                values[i] = np.array(array)
-    case = replace(request.case, outputs=request.case.outputs[: len(description.signature.outputs)])
-    tiling = program.tiling(case, chip, values)
-    changed = _changed_by_a_call(program, lambda: program.tiling(case, chip, values), tiling)
-    initial = request.operator.settings.get("initial", {})
-    if initial:
-        defined = itertools.zip_longest(description.signature.outputs, tiling.initial_values)
-        tiling = replace(tiling, initial_values=tuple(initial.get(p.name, value) for p, value in defined))
-    return Tiled(description, tiling, program.ran(), changed)
-
-
-def _changed_by_a_call(program: HostProgram, call: Callable[[], TilingResult], first: TilingResult) -> tuple[str, ...]:
-    """Static variables that another call of the tiling function changes, or what else it decides the second time."""
-    before = program.state()
-    try:
-        same = call() == first
-    except HostProgramError:
-        same = False
-    after = program.state()
-    changed = tuple(name for name in before if before[name] != after[name])
-    return changed if changed or same else ("what an earlier call left",)
-
-
-def _habits(
-    trials: Sequence[Mapping[str, Any]], drifts: Mapping[str, float], kept: tuple[str, ...], repeats: bool
-) -> Habits:
-    slack: dict[str, int] = {}
-    for trial in trials:
-        for place, count in slack_of(trial["report"], trial["names"]).items():
-            slack[place] = max(slack.get(place, 0), count)
-    return Habits(
-        relies_on=tuple(sorted({r for t in trials for r in t["report"].get("relies_on", ())})),
-        slack=slack,
-        drift=drifts,
-        variables=kept,
-        repeats=repeats,
-    )
+                raise Failed(CompileFailed(f"the source path {path} leads out of the operator's folder.", "", part))
 
 
 def _bare(request: EvaluateRequest, tiling: TilingResult | None, binary: Path) -> bool:
     """Whether the tiling function asks for less than the system's part of the workspace.
 
-    Raises _Failed where the original doesn't and the kernel needs that part: on the device it would have other memory.
+    Raises Failed where the original doesn't and the kernel needs that part: on the device it would have other memory.
     """
     bare = tiling is not None and tiling.workspace_bytes < SYSTEM_WORKSPACE
     if bare and request.allowed is not None and not request.allowed.bare and uses_system_workspace(binary.read_bytes()):
         text = f"the kernel needs the system's part of the workspace, {SYSTEM_WORKSPACE} bytes, and the tiling function"
-        raise _Failed(LaunchFailed(f"{text} asks for {tiling.workspace_bytes if tiling is not None else 0} in all"))
+        raise Failed(LaunchFailed(f"{text} asks for {tiling.workspace_bytes if tiling is not None else 0} in all"))
     return bare
 
 
 def _check_time(outcome: Outcome, request: EvaluateRequest) -> None:
-    """Raises _Failed for a time in which the chip can't even write the outputs."""
+    """Raises Failed for a time in which the chip can't even write the outputs."""
     if not isinstance(outcome, Timed) or not request.measure or not request.trials:
         return
     written = request.case.outputs[: len(request.case.outputs) - len(request.operator.in_place)]
     count = sum(t.nbytes for t in flatten(written))
     least = least_us(load_chip(request.chip), count)
     if outcome.profile.task_duration_us < least:
-        raise _Failed(
+        raise Failed(
             LaunchFailed(
                 f"a time of {outcome.profile.task_duration_us:.3g} us is impossible: an empty launch, and writing the "
                 f"{count} bytes of the outputs at the chip's largest bandwidth, take {least:.3g} us"
@@ -503,50 +348,8 @@ def _check_time(outcome: Outcome, request: EvaluateRequest) -> None:
         )
 
 
-def _short_soc(chip: str) -> str:
-    return str(load_chip(chip).values.get("chip.short_soc", "ascend910b"))
-
-
-def _names(request: EvaluateRequest, signature: Signature | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of inputs and outputs. Without signature: a direct kernel's pointers, inputs before outputs."""
-    if signature is not None:
-        outputs = (*(p.name for p in signature.outputs), *request.operator.in_place)
-        return tuple(p.name for p in signature.inputs), outputs
-    case, direct = request.case, request.operator.direct
-    attrs = dict(case.attrs)
-    pointers = [n for n, _ in direct.parameters if n not in attrs and n != "workspace"] if direct is not None else []
-    if len(pointers) != len(case.inputs) + len(case.outputs):
-        raise CaseError(
-            f"{request.operator.entry} has the tensor parameters {', '.join(pointers)}; the case has "
-            f"{len(case.inputs)} inputs and {len(case.outputs)} outputs.",
-            "Name every tensor parameter once, as input or output.",
-        )
-    return tuple(pointers[: len(case.inputs)]), tuple(pointers[len(case.inputs) :])
-
-
 def _stopped(stopped: Stopped) -> Failure:
     return TimedOut(stopped.reason) if stopped.kind == "timeout" else Crashed(stopped.reason)
-
-
-def _save(path: Path, arrays: Arrays) -> ArrayArgument:
-    if arrays is None:
-        return None
-    if isinstance(arrays, tuple):
-        return tuple(save_array(path.with_name(f"{path.name}.{i}"), a) for i, a in enumerate(arrays))
-    return save_array(path, arrays)
-
-
-def _inputs_at(
-    names: Sequence[str], trial: GateTrial, number: int, shape: tuple[int, ...], index: tuple[int, ...]
-) -> str:
-    """What inputs of an output's shape hold where that is wrong: ``; there x is -32768``. ``number``: within lists."""
-    found = []
-    for name, argument in zip(names, map(load_arrays, trial.inputs), strict=False):
-        listed = isinstance(argument, tuple)
-        array = as_tuple(argument)[number] if listed and number < len(as_tuple(argument)) else argument
-        if isinstance(array, np.ndarray) and array.shape == shape:
-            found.append(f"{name}.{number} is {array[index]}" if listed else f"{name} is {array[index]}")
-    return f"; there {', '.join(found[:4])}" if found else ""
 
 
 def _files(argument: ArrayArgument) -> tuple[ArrayFile, ...]:
