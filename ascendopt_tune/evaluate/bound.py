@@ -94,21 +94,27 @@ def _bound_on(cores: int, needed: NeededWork, value: Mapping[str, float]) -> flo
     return begun + max(turn + of_all, turn * (in_turns + 1) / 2 + of_each)
 
 
-def paying_cores(profile: Profile, chip: Chip) -> int | None:
-    """On how many cores what a pair does would end soonest, if what grows with the data were split evenly.
+def costs_of_cores(profile: Profile, chip: Chip) -> dict[int, float]:
+    """Cores -> us in which what a pair does would end on so many, if what grows with the data were split evenly.
 
     That is its bytes at the pace of a core's copies and its instructions without their heads; what a core takes besides
-    stays, however many there are, and each turn of cores starts later than the one before, as in this profile.
-    None for mixed kernels, and where the profile doesn't tell.
+    stays, however many there are, and isn't in it. Each turn of cores starts later than the one before, as in this
+    profile. Empty for mixed kernels, and where the profile doesn't tell.
     """
     if profile.kind == "mix" or "mte2_bytes" not in profile.counters:
-        return None
+        return {}
     done, clock = work(profile, chip), float(chip.values["core.clock_mhz"])
     moved = done.bytes_in / float(chip.values["mte2.l2_bytes_per_cycle"])
     moved += done.bytes_out / float(chip.values["mte3.bytes_per_cycle"])
     split = (moved + done.vector_cycles + done.matrix_cycles) / clock
     turn = turn_us(profile, chip)
-    return min(range(1, cores_there(profile, chip) + 1), key=lambda n: turn * turns(n, chip) + split / n)
+    return {n: turn * turns(n, chip) + split / n for n in range(1, cores_there(profile, chip) + 1)}
+
+
+def paying_cores(profile: Profile, chip: Chip) -> int | None:
+    """The number of cores that costs least (:func:`costs_of_cores`); None where the profile doesn't tell."""
+    costs = costs_of_cores(profile, chip)
+    return min(costs, key=lambda n: costs[n]) if costs else None
 
 
 def bound_of(case: Case, pairs: Sequence[Profile], chip: Chip) -> float | None:

@@ -18,9 +18,9 @@ from ..nouns.trial import Trial
 from .proposer import JOINT
 
 SCHEDULES = tuple(s.value for s in Schedule)
-# (stage, steps): joint moves first, some of which are worth most of all; then the kernel's, as fewer cores pay when
-# they start faster.
-_OPENING = ((JOINT, 2), (2, 2), (1, 4))
+# (stage, steps): joint moves first, some of which are worth most of all; then everything the kernel's motifs can do at
+# once, as fewer cores pay when they start faster; then their number, and what shorter lists make possible.
+_OPENING = ((JOINT, 2), (2, 1), (1, 1), (2, 1), (1, 3))
 _TURN = 3  # steps of a stage behind the opening: each builds on what the other has just found
 _ROUND = 8  # steps of an adaptive round: five rounds of a budget of 40
 
@@ -49,7 +49,7 @@ def _planned(schedule: str, wanted: dict[int, int], history: Sequence[Trial]) ->
 def _opened(wanted: dict[int, int]) -> list[tuple[int, int]]:
     """The first round: ``_OPENING``, and what is left of everybody's steps behind it, in short turns."""
     left, out = dict(wanted), []
-    turns = chain(_OPENING, cycle((stage, _TURN) for stage, _ in _OPENING))
+    turns = chain(_OPENING, cycle((stage, _TURN) for stage in dict(_OPENING)))
     while any(left.values()):
         stage, steps = next(turns)
         now = min(steps, left.get(stage, 0))

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendopt_tune.evaluate.bound import NeededWork, bound_of, bound_us, hap, least, mean_hap, paying_cores, work
+from ascendopt_tune.evaluate.bound import (
+    NeededWork,
+    bound_of,
+    bound_us,
+    costs_of_cores,
+    hap,
+    least,
+    mean_hap,
+    paying_cores,
+    work,
+)
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import Chip, load_chip
 from ascendopt_tune.nouns.profile import Profile
@@ -107,3 +117,13 @@ def test_a_longer_start_pays_for_fewer_cores() -> None:
 
 def test_what_no_profile_tells_is_no_number_of_cores() -> None:
     assert paying_cores(Profile(9.0, block_dim=8), CHIP) is None
+
+
+def test_costs_fall_towards_the_number_that_pays_and_rise_behind_it() -> None:
+    profile = launched(40, 512e3, 0.1, 1.7)
+    costs = costs_of_cores(profile, CHIP)
+    paying = paying_cores(profile, CHIP)
+    assert list(costs) == list(range(1, 41))
+    assert paying is not None
+    assert costs[1] > costs[max(2, paying // 2)] > costs[paying] < costs[40]
+    assert costs_of_cores(Profile(9.0, block_dim=8), CHIP) == {}

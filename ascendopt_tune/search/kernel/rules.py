@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Protocol
 
 from ...evaluate.diagnosis import diagnose
@@ -30,6 +31,7 @@ from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..proposer import SearchState
 from .motifs import MOTIFS, Motif, Rewrite, find
 from .reading.kernel_program import KernelProgram
+from .tried import prior
 
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
@@ -64,21 +66,22 @@ class _Group:
     rewrites: tuple[Rewrite, ...]
     weight: float = 1.0
     parent: Trial | None = None  # None: the incumbent
+    behind: tuple[tuple[Rewrite, ...], ...] = ()  # more, each of the kernel that those in front of it leave
 
     @property
-    def sites(self) -> frozenset[str]:
-        return frozenset(map(site_of, self.rewrites))
+    def every(self) -> tuple[Rewrite, ...]:
+        return (*self.rewrites, *chain.from_iterable(self.behind))
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        return tuple(Move(site_of(r), r.motif, "flip", 1.0) for r in self.rewrites)
+        return tuple(Move(site_of(r), r.motif, "flip", 1.0) for r in self.every)
 
     @property
     def change(self) -> str:
         """One line: each motif with its places."""
         parts = []
-        for motif in dict.fromkeys(r.motif for r in self.rewrites):
-            mine = [r for r in self.rewrites if r.motif == motif]
+        for motif in dict.fromkeys(r.motif for r in self.every):
+            mine = [r for r in self.every if r.motif == motif]
             places = dict.fromkeys(_function(r) for r in mine)
             at = ", ".join(list(places)[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
             parts.append(f"{motif}: {mine[0].change if len(mine) == 1 else f'at {len(mine)} places ({at})'}")
@@ -124,15 +127,17 @@ class KernelRules:
         broad: list[Rewrite] = []
         groups: list[_Group] = []
         for motif in MOTIFS:
+            if not _is_of_use(motif, state):
+                continue
             mine = grouped(by_motif.get(motif.name, ()))
             if mine and _goes_together(motif, state):
                 broad += mine[0]
             for position, rewrites in enumerate(mine):
                 weight = worth.get(motif.name, _OTHER) * record.factor(rewrites) / (1.0 + 0.15 * position)
                 groups.append(_Group(rewrites, weight))
-        everything = record.without_blamed(_compatible(r for r in broad if not record.refused(r)))
-        if len({r.motif for r in everything}) > 1 and record.factor(everything) > 0:
-            yield _Group(everything)
+        everything = _joined(state, _compatible(r for r in broad if not record.refused(r)), record)
+        if len({r.motif for r in everything.every}) > 1 and record.factor(everything.every) > 0:
+            yield everything
         usable = sorted((g for g in groups if g.weight >= _FLOOR), key=lambda g: -g.weight)  # stable
         first: dict[str, _Group] = {}
         for group in usable:
@@ -176,6 +181,46 @@ def _goes_together(motif: Motif, state: SearchState) -> bool:
     if motif.together == "whole-blocks":
         return not any(t.nbytes % _BLOCK for t in flatten((*state.case.inputs, *state.case.outputs)))
     return motif.together == "yes" or (motif.together == "auto-sync" and state.operator.auto_sync)
+
+
+def _is_of_use(motif: Motif, state: SearchState) -> bool:
+    """Whether the case is one that the motif can help."""
+    if motif.beyond_l2:
+        moved = sum(t.nbytes for t in flatten((*state.case.inputs, *state.case.outputs)))
+        return 2 * moved > int(state.chip.values["memory.l2_bytes"])
+    return True
+
+
+def _joined(state: SearchState, rewrites: tuple[Rewrite, ...], record: _Record) -> _Group:
+    """The rewrites, and behind them the motifs that change the whole kernel; without what is blamed for a failure."""
+    with_more = True
+    while True:
+        group = _Group(rewrites, behind=_behind(state, rewrites, record) if with_more else ())
+        blamed = record.blamed(group.every)
+        left = tuple(r for r in rewrites if find(r.motif).kind not in blamed)
+        if len(left) < len(rewrites):
+            rewrites = left
+        elif blamed and with_more and not {find(r.motif).kind for r in group.every}.isdisjoint(blamed):
+            with_more = False
+        else:
+            return group
+
+
+def _behind(state: SearchState, rewrites: tuple[Rewrite, ...], record: _Record) -> tuple[tuple[Rewrite, ...], ...]:
+    """What the motifs that go behind others do to the incumbent's kernel with these rewrites, one after the other."""
+    pair: Pair | None = applied(state.incumbent.candidate.pair, rewrites)
+    out: list[tuple[Rewrite, ...]] = []
+    for motif in MOTIFS:
+        if motif.together != "behind" or pair is None:
+            continue
+        files = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
+        program = _program(*files, state.operator.auto_sync, state.incumbent.tiling_key)
+        found = grouped([r for r in motif.optimize(program) if not record.refused(r)])[:1]
+        after = applied(pair, found[0]) if found else None
+        if after is not None:
+            out.append(found[0])
+            pair = after
+    return tuple(out)
 
 
 # -- the kernel's rewrites ---------------------------------------------------------------------------------------------
@@ -271,23 +316,19 @@ class _Record:
         """Did this rewrite, alone, fail or slow the kernel down?"""
         return self._results.get(frozenset([site_of(rewrite)])) in (FAILED, SLOWER)
 
-    def without_blamed(self, rewrites: tuple[Rewrite, ...]) -> tuple[Rewrite, ...]:
-        """Without the motifs that are blamed, as long as what is left has failed; as it is where none is."""
-        while blamed := _BLAMED.get(self._failures.get(frozenset(map(site_of, rewrites)), "")):
-            left = tuple(r for r in rewrites if find(r.motif).kind not in blamed)
-            if len(left) == len(rewrites):
-                break
-            rewrites = left
-        return rewrites
+    def blamed(self, rewrites: Iterable[Rewrite]) -> frozenset[str]:
+        """The kinds of motifs that are blamed, where just these rewrites together have failed."""
+        return _BLAMED.get(self._failures.get(frozenset(map(site_of, rewrites)), ""), frozenset())
 
     def factor(self, rewrites: Sequence[Rewrite]) -> float:
-        """0: not again. Else the motif's share of wins here (Beta mean, two in four as prior), more for what helped,
-        less for a motif that has only ever done nothing."""
+        """0: not again. Else the motif's share of wins here (Beta mean, with what tried.py knows and two in four as
+        prior), more for what helped, less for a motif that has only ever done nothing."""
         sites = frozenset(map(site_of, rewrites))
         motifs = {r.motif for r in rewrites}
         wins = sum(self._wins.get(m, 0.0) for m in motifs)
-        trials = sum(self._trials.get(m, 0.0) for m in motifs)
-        out = 2.0 * (wins + 2.0) / (trials + 4.0)
+        before = [prior(m) for m in motifs]
+        trials = sum(self._trials.get(m, 0.0) for m in motifs) + sum(n for _, n in before)
+        out = 2.0 * (wins + sum(w for w, _ in before) + 2.0) / (trials + 4.0)
         if wins == 0:
             out *= _IDLE ** max(self._idle.get(m, 0) for m in motifs)
         for tried, result in self._results.items():
@@ -320,7 +361,9 @@ def _pairs(groups: Sequence[_Group], record: _Record) -> Iterator[_Group]:
 def _apply(state: SearchState, group: _Group) -> Proposal | None:
     """The proposal; None if the edits overlap or together break the syntax."""
     parent = (group.parent or state.incumbent).candidate
-    pair = applied(parent.pair, group.rewrites)
+    pair: Pair | None = parent.pair
+    for rewrites in (group.rewrites, *group.behind):
+        pair = applied(pair, rewrites) if pair is not None else None
     return Proposal(pair, group.change, parent.id, group.moves) if pair is not None else None
 
 

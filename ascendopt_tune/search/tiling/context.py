@@ -7,13 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...evaluate.bound import paying_cores
+from ...evaluate.bound import costs_of_cores
 from ...nouns.case import DTYPES, TensorSpec, flatten
 from ...nouns.outcome import Timed
 from ...nouns.trial import Trial
 from ...sources.cpp import Edit
 from ..proposer import SearchState
 from .slice import EvolvableSite
+
+# Worth of a number of cores that is modelled to cost a tenth of the task's time more: a seventh. Chosen by judgement.
+_DECAY, _LEAST_WORTH = 20.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,19 @@ class Context:
     task_us: float | None = None  # what the parent takes
     word_us: float = 0.0  # what 8 bytes of tiling data take on their way to a core's stack
     listed: int = 0  # tensors of the longest list among the case's arguments
-    paying_cores: int | None = None  # as many as the parent's work is worth; None: its profile doesn't tell
+    core_costs: tuple[float, ...] = ()  # us that the parent's work costs on 1, 2, ... cores; empty: nobody can tell
+
+    @property
+    def paying_cores(self) -> int | None:
+        """As many as the parent's work is worth; None: its profile doesn't tell."""
+        return min(range(len(self.core_costs)), key=self.core_costs.__getitem__) + 1 if self.core_costs else None
+
+    def worth_of_cores(self, cores: int) -> float:
+        """1 for as many as pay best, less the more of the parent's time another number would cost; at most 1."""
+        if not self.core_costs or not self.task_us or not 1 <= cores <= len(self.core_costs):
+            return 1.0
+        lost = (self.core_costs[cores - 1] - min(self.core_costs)) / self.task_us
+        return max(_LEAST_WORTH, math.exp(-_DECAY * lost))
 
     @staticmethod
     def of(state: SearchState, parent: Trial | None = None) -> Context:
@@ -100,7 +115,7 @@ class Context:
             task_us=trial.time_us,
             word_us=_word_us(state.chip.values),
             listed=max((len(a) for a in state.case.inputs + state.case.outputs if isinstance(a, tuple)), default=0),
-            paying_cores=_paying_cores(trial, state),
+            core_costs=_core_costs(trial, state),
         )
 
 
@@ -113,9 +128,9 @@ def _blocks(trial: Trial) -> int | None:
     return outcome.profile.block_dim or None if isinstance(outcome, Timed) else None
 
 
-def _paying_cores(trial: Trial, state: SearchState) -> int | None:
+def _core_costs(trial: Trial, state: SearchState) -> tuple[float, ...]:
     outcome = trial.outcome
-    return paying_cores(outcome.profile.detail, state.chip) if isinstance(outcome, Timed) else None
+    return tuple(costs_of_cores(outcome.profile.detail, state.chip).values()) if isinstance(outcome, Timed) else ()
 
 
 def _has_queues(kernel: Mapping[str, str]) -> bool:

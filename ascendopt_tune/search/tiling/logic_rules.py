@@ -39,12 +39,16 @@ _SHARES = (
     (2, 1, 0.5),
     (1, 16, 0.3),
 )
+_SECOND_CAP = 0.2  # worth of another place where cores come in, once their number is capped at one
 
 
 def core_count(template: Template, context: Context) -> Iterator[Mutation]:
     """``n`` -> ``(n < k ? n : k)``; a cap that is there already is changed, not nested; other core queries."""
-    for site in template.of_purpose("core_count"):
+    sites = template.of_purpose("core_count")
+    elsewhere = any(CAP.fullmatch(s.text) for s in sites)
+    for site in sites:
         capped = CAP.fullmatch(site.text)
+        rank = site.rank * (_SECOND_CAP if elsewhere and not capped else 1.0)
         what, current = (capped["what"], int(capped["n"])) if capped else (site.text, context.cores)
         for value, promise in core_counts(context, current):
             text = what if value >= context.cores else f"({what} < {value} ? {what} : {value})"
@@ -52,7 +56,7 @@ def core_count(template: Template, context: Context) -> Iterator[Mutation]:
                 continue
             move = Move(site.id, "core_count", "up" if value > current else "down", value)
             yield Mutation(
-                (Edit(site.path, site.start, site.end, text),), f"cores: at most {value}", (move,), site.rank * promise
+                (Edit(site.path, site.start, site.end, text),), f"cores: at most {value}", (move,), rank * promise
             )
         for old, new in (("GetCoreNum()", "GetCoreNumAiv()"), ("GetCoreNumAiv()", "GetCoreNum()")):
             if old in site.text:

@@ -26,15 +26,16 @@ def core_counts(context: Context, current: int | None) -> list[tuple[int, float]
     n = context.cores
     ladder = [(n, 1.0), *((e, 0.9) for e in context.even_cores[-2:]), (n // 2, 0.8), (3 * n // 4, 0.6), (n // 4, 0.6)]
     ladder += [(n // 8, 0.4), (1, 0.2)]
-    if context.paying_cores is not None:
-        ladder.append((context.paying_cores, _PAYING))
+    paying = context.paying_cores
+    if paying is not None:
+        ladder += [(paying, _PAYING), (3 * paying // 2, 0.8), (2 * paying // 3, 0.8)]
     if current is not None:
         ladder += [(current * 2, 0.8), (current // 2, 0.7), (current - 1, 0.05), (current * 4, 0.4)]
         ladder += [(3 * current // 4, 0.5), (5 * current // 4, 0.4)] if current < n else []
     out: dict[int, float] = {}
     for value, promise in ladder:
         if 1 <= value <= n and value != current:
-            out[value] = max(promise, out.get(value, 0.0))
+            out[value] = max(promise * context.worth_of_cores(value), out.get(value, 0.0))
     return list(out.items())
 
 

@@ -302,5 +302,5 @@ RINGS_FOR_QUEUES = Motif(
     "pipes are at most 8.",
     faster=_faster,
     slower=_slower,
-    together="no",
+    together="behind",
 )

@@ -272,5 +272,5 @@ SHARED_BUFFERS = Motif(
     preconditions="Nothing but tensors is asked of the buffers; they are made side by side.",
     faster=_faster,
     slower=_slower,
-    together="no",
+    together="behind",
 )

@@ -69,4 +69,5 @@ CACHE_HINT = Motif(
     faster=_faster,
     slower=_slower,
     together="no",
+    beyond_l2=True,
 )

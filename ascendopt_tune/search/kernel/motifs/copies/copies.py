@@ -62,19 +62,24 @@ def _pad_faster(kernel: KernelProgram) -> Iterator[Change]:
         plain = call.spelled("DataCopy", call.args[0], call.args[1], count)
         site = kernel.site(block.function, call.statement)
         padded = kernel.text(path, call.statement)
-        if not _guarded(kernel, block):
-            text = f"if (({count}) * sizeof({kind}) % 32 == 0) {{ {plain}; }} else {{ {padded} }}"
-            edit = kernel.replace(path, call.statement, text)
-            yield Change(f"{site}/either", f"DataCopy where {block.function.name} copies whole blocks", (edit,))
+        if _guarded(kernel, block):
+            continue
+        text = f"if (({count}) * sizeof({kind}) % 32 == 0) {{ {plain}; }} else {{ {padded} }}"
+        edit = kernel.replace(path, call.statement, text)
+        yield Change(f"{site}/either", f"DataCopy where {block.function.name} copies whole blocks", (edit,))
         edit = kernel.replace(path, call.statement, f"{plain};")
         yield Change(f"{site}/aligned", f"DataCopyPad of {block.function.name} made DataCopy", (edit,))
 
 
 def _guarded(kernel: KernelProgram, block: Block) -> bool:
-    parent = block.node.parent
-    return parent is not None and "% 32 == 0" in kernel.text(block.function.path, parent).partition("{")[0] + (
-        kernel.text(block.function.path, parent.parent).partition("{")[0] if parent.parent is not None else ""
-    )
+    """Is the block one of the two ways of a copy that was told apart already?"""
+    node = block.node
+    while (
+        node.parent is not None and node.type != "if_statement" and node.parent.type in ("else_clause", "if_statement")
+    ):
+        node = node.parent
+    condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
+    return condition is not None and "% 32 == 0" in kernel.text(block.function.path, condition)
 
 
 def _pad_slower(kernel: KernelProgram) -> Iterator[Change]:
