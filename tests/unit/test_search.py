@@ -382,7 +382,7 @@ def test_the_opening_has_the_likeliest_of_both_stages_and_takes_no_step_from_eit
         options = SearchOptions(budget, stage1_steps=steps[0], stage2_steps=steps[1], schedule=schedule)
         return [t.stage for t in search(proposers, options=options).run().history[1:]]
 
-    assert stages(21, "opening") == [2, 2, 1, 1, 1, 1] + 2 * [2, 2, 2, 1, 1, 1] + [2, 2]
+    assert stages(21, "opening") == [2, 1, 2, 1, 1, 1] + 2 * [2, 2, 2, 1, 1, 1] + [2, 2]
     assert stages(41, "opening")[20:] == stages(41, "paper")[20:], "rounds behind the first are the paper's"
     assert stages(5, "opening", (1, 1)) == [2, 1, 1, 2]
 

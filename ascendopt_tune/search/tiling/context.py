@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...evaluate.bound import costs_of_cores
 from ...nouns.case import DTYPES, TensorSpec, flatten
 from ...nouns.outcome import Timed
 from ...nouns.trial import Trial
 from ...sources.cpp import Edit
 from ..proposer import SearchState
+from .cores_seen import core_costs
 from .slice import EvolvableSite
 
 # Worth of a number of cores that is modelled to cost a tenth of the task's time more: a seventh. Chosen by judgement.
@@ -115,7 +115,7 @@ class Context:
             task_us=trial.time_us,
             word_us=_word_us(state.chip.values),
             listed=max((len(a) for a in state.case.inputs + state.case.outputs if isinstance(a, tuple)), default=0),
-            core_costs=_core_costs(trial, state),
+            core_costs=core_costs(trial, state),
         )
 
 
@@ -126,11 +126,6 @@ def _word_us(chip: Mapping[str, str | int | float]) -> float:
 def _blocks(trial: Trial) -> int | None:
     outcome = trial.outcome
     return outcome.profile.block_dim or None if isinstance(outcome, Timed) else None
-
-
-def _core_costs(trial: Trial, state: SearchState) -> tuple[float, ...]:
-    outcome = trial.outcome
-    return tuple(costs_of_cores(outcome.profile.detail, state.chip).values()) if isinstance(outcome, Timed) else ()
 
 
 def _has_queues(kernel: Mapping[str, str]) -> bool:
