@@ -15,9 +15,9 @@ from ascendopt_tune.nouns.run_options import Schedule
 from ascendopt_tune.nouns.trial import Trial
 from ascendopt_tune.search.kernel.motifs import MOTIFS, find
 from ascendopt_tune.search.kernel.rules import KernelRules
-from ascendopt_tune.search.kernel.tried import prior
 from ascendopt_tune.search.proposer import JOINT, SearchState
 from ascendopt_tune.search.schedule import plan
+from ascendopt_tune.search.tried import prior
 from ascendopt_tune.sources.registry import load_operator
 
 MORE = """  __aicore__ inline void More(uint32_t i) {
@@ -129,3 +129,13 @@ def test_a_motif_that_seldom_helped_anywhere_comes_later() -> None:
     assert prior("never tried") == (0.0, 0.0)
     wins, trials = prior("rings-for-queues")
     assert 4.0 < wins < trials == 8.0
+
+
+def test_what_is_not_blamed_is_offered_whole_after_a_failure() -> None:
+    """All queues as rings, not one of them: the hazard of everything together is not theirs."""
+    at = registered()
+    (everything,) = KernelRules().propose(at, 1)
+    history = tried(list(at.history), everything, Hazard("nothing orders them"))
+    later = KernelRules().propose(replace(at, history=History.of(history)), 40)
+    alone = [p.change for p in later if {m.family for m in p.moves} == {"rings-for-queues"}]
+    assert alone[0].endswith("3 queues made rings with flags of their own")

@@ -29,9 +29,9 @@ from ...nouns.trial import Move, Proposal, Trial
 from ...sources.cpp import Edit, apply_edits, breaks_syntax
 from ..learning import FAILED, FASTER, SAME, SLOWER, verdict
 from ..proposer import SearchState
+from ..tried import prior
 from .motifs import MOTIFS, Motif, Rewrite, find
 from .reading.kernel_program import KernelProgram
-from .tried import prior
 
 _NEIGHBOURS = 8  # motifs asked of the bank
 _OTHER = 0.2  # worth of a motif that no finding and no experience speaks for
@@ -316,6 +316,11 @@ class _Record:
         """Did this rewrite, alone, fail or slow the kernel down?"""
         return self._results.get(frozenset([site_of(rewrite)])) in (FAILED, SLOWER)
 
+    def _may_be_blamed(self, kinds: set[str], tried: frozenset[str]) -> bool:
+        """Whether the failure of what was tried together may be that of motifs of these kinds."""
+        blamed = _BLAMED.get(self._failures.get(tried, ""))
+        return blamed is None or not kinds.isdisjoint(blamed)
+
     def blamed(self, rewrites: Iterable[Rewrite]) -> frozenset[str]:
         """The kinds of motifs that are blamed, where just these rewrites together have failed."""
         return _BLAMED.get(self._failures.get(frozenset(map(site_of, rewrites)), ""), frozenset())
@@ -325,6 +330,7 @@ class _Record:
         prior), more for what helped, less for a motif that has only ever done nothing."""
         sites = frozenset(map(site_of, rewrites))
         motifs = {r.motif for r in rewrites}
+        kinds = {find(m).kind for m in motifs}
         wins = sum(self._wins.get(m, 0.0) for m in motifs)
         before = [prior(m) for m in motifs]
         trials = sum(self._trials.get(m, 0.0) for m in motifs) + sum(n for _, n in before)
@@ -334,7 +340,7 @@ class _Record:
         for tried, result in self._results.items():
             if tried == sites:
                 out *= 4.0 if result == FASTER else 0.0
-            elif sites < tried:
+            elif sites < tried and (result != FAILED or self._may_be_blamed(kinds, tried)):
                 out *= {SAME: 0.0, SLOWER: 0.5, FAILED: 0.7}.get(result, 1.0)
             elif tried < sites:
                 out *= {FAILED: 0.0, SLOWER: 0.3}.get(result, 1.0)
