@@ -3,8 +3,7 @@
 Weight of a mutation = its prior times, for each of its moves,
 1. *boundary*: the same site and direction failed at this value or before it: nearly never again; was slower: seldom;
    did nothing: seldom; helped: go on, the next steps in that direction come first;
-2. *family*: the share of wins of the rule family so far (Beta posterior mean, with what tried.py knows and one win in
-   four as prior);
+2. *family*: the share of wins of the rule family so far (Beta posterior mean, one win in four as prior);
 3. *pressure*: after the Unified Buffer overflowed, whatever uses more of it is held back;
 4. *crowding*: each further try at a site that has not helped yet is worth less;
 5. *silence*: where changes of a function led to their parent's launch, and none to another, this case probably doesn't
@@ -24,7 +23,6 @@ from ..nouns.history import History
 from ..nouns.outcome import LaunchFailed, OutOfBounds, Timed
 from ..nouns.trial import Move, Trial
 from .mutation import Mutation
-from .tried import prior
 
 _OVERFLOW = re.compile(r"\bUB\b|unified buffer|overflow|exceed|InitBuffer|no space|too large", re.IGNORECASE)
 
@@ -114,9 +112,7 @@ class Boundaries:
         for function in {_function(m.site) for m in mutation.moves} - self._heard:
             out *= _SILENT ** min(self._silent[function], _MOST_SILENT)
         for move in mutation.moves:
-            wins, trials = (
-                now + before for now, before in zip(self._family[move.family], prior(move.family), strict=True)
-            )
+            wins, trials = self._family[move.family]
             out *= 4.0 * (wins + 1.0) / (trials + 4.0)
             if move.pressure > 0:
                 out *= max(0.1, 0.5**self.overflows)
