@@ -24,6 +24,8 @@ from .errors import CacheError
 #: type or out of range, nested without end.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
+_NAME = 24  # characters of the file's name, and of its suffix, in that of a temporary one
+
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
@@ -37,7 +39,8 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         yield path
         return
     path = path.resolve()  # what a link points to, not the link
-    temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}")
+    # A name may have 255 bytes, and the user's may have them all.
+    temporary = path.with_name(f".{path.stem[:_NAME]}-{uuid.uuid4().hex[:8]}{path.suffix[:_NAME]}")
     try:
         yield temporary
         if durable:
@@ -60,9 +63,14 @@ def hold(descriptor: int, wait: bool) -> None:
 
     Raises:
         BlockingIOError: another process has it, and ``wait`` is False.
-        OSError: the file system has no locks.
+        OSError: the file system has no locks; ``strerror`` tells.
     """
-    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:  # some network file systems, unless they are mounted with locks
+        raise OSError(error.errno, f"its file system gives no locks ({error.strerror})") from error
 
 
 def let_go(descriptor: int) -> None:
@@ -113,7 +121,7 @@ def write_between(page: Path, begin: str, end: str, what: str, text: str, fresh:
     Raises:
         CacheError: the page hasn't these marks, or can't be written.
     """
-    old = page.read_text() if page.exists() else f"{fresh}\n\n{begin}\n{end}\n" if fresh else ""
+    old = page.read_text(encoding="utf-8") if page.exists() else f"{fresh}\n\n{begin}\n{end}\n" if fresh else ""
     if begin not in old or end not in old:
         raise CacheError(f"{page} has no place for {what}.", f"Put the lines {begin!r} and {end!r} into it.")
     try:

@@ -40,6 +40,7 @@ from ..nouns.operator import Operator
 from ..nouns.outcome import CompileFailed, Timed
 from ..nouns.run_options import RunOptions
 from ..sources.registry import load_folder
+from ..store.lines import append_lines, read_lines
 
 #: The categories of AscendCraft's 52 tasks, in its order.
 CATEGORIES = ("activation", "loss", "math", "normalization", "optimizer", "reduce", "pooling")
@@ -138,8 +139,7 @@ def execute(
         finally:
             workers.put(worker)
         with lock:
-            with results.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(asdict(record)) + "\n")
+            append_lines(results, [json.dumps(asdict(record))])
             say(record)
         return record
 
@@ -154,7 +154,7 @@ def execute(
 def records(results: Path) -> Iterator[Record]:
     """What has been recorded; of several lines of a task the last. Lines that can't be read are left out."""
     found: dict[str, Record] = {}
-    for line in results.read_text(encoding="utf-8").splitlines() if results.is_file() else ():
+    for line in read_lines(results):
         try:
             record = Record(**json.loads(line))
         except (ValueError, TypeError):

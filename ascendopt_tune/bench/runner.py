@@ -27,9 +27,9 @@ from queue import Empty
 from typing import Any
 
 from .. import paths
-from ..errors import AscendOptError
+from ..errors import AscendOptError, CacheError
 from ..nouns.run_options import Schedule
-from ..store.lines import append_lines, read_lines
+from ..store.lines import append_lines, read_documents
 from . import peers
 from .methods import OWN, as_written, ours
 from .patience import at_most
@@ -114,21 +114,33 @@ def code() -> str:
 
 
 def read_runs(results: Path) -> list[RunRecord]:
-    """The finished runs in a folder, whatever version made them; a torn last line is left out."""
-    return [RunRecord.from_json(json.loads(line)) for line in read_lines(results / "runs.jsonl")]
+    """The finished runs in a folder, whatever version made them; a torn last line is left out.
+
+    Raises CacheError for one that can't be read, or another line that is damaged.
+    """
+    return read_documents(results / "runs.jsonl", RunRecord.from_json)
 
 
 def read_failures(results: Path) -> dict[tuple[str, str], str]:
-    """(operator, size) -> why it had no run (or none more) when that was tried last."""
-    lines = map(json.loads, read_lines(results / "failures.jsonl"))
-    return {(line["operator"], line["size"]): line["error"] for line in lines}
+    """(operator, size) -> why it had no run (or none more) when that was tried last. Raises as :func:`read_runs`."""
+    path = results / "failures.jsonl"
+    return dict(read_documents(path, lambda line: ((line["operator"], line["size"]), line["error"])))
 
 
 def keep_in(results: Path) -> Keep:
-    """What is told it (``runs`` or ``failures``, and a document) is a line of that file in the folder."""
+    """What is told it (``runs`` or ``failures``, and a document) is a line of that file in the folder.
+
+    What is returned raises CacheError where it can't be written.
+    """
 
     def keep(name: str, document: dict[str, Any]) -> None:
-        append_lines(results / f"{name}.jsonl", [json.dumps(document, sort_keys=True)])  # operators end together
+        path = results / f"{name}.jsonl"
+        try:
+            append_lines(path, [json.dumps(document, sort_keys=True)])  # operators end together
+        except OSError as error:
+            raise CacheError(
+                f"can't write {path}: {error.strerror}.", "Free space; the same command goes on there."
+            ) from error
 
     return keep
 
@@ -229,7 +241,7 @@ def run_operator(
                         with at_most(plan.run_minutes, f"{name}, seed {seed},"):
                             done[identity] = record(subject, METHODS[name], seed, plan.budget, **about)
                     except Exception as error:
-                        if name not in peers.PEERS:
+                        if name not in peers.PEERS or isinstance(error, CacheError):  # a full disk is nobody's fault
                             raise
                         own = f"{name}, seed {seed}: {error!r}"  # a peer's own trouble
                         keep("failures", {"operator": entry.path, "size": entry.size, "error": own})

@@ -25,6 +25,7 @@ from ..generator.module_file import read
 from ..nouns.case import flatten
 from ..nouns.outcome import Timed
 from ..sources.registry import load_folder
+from ..store.lines import append_lines, read_lines
 
 if TYPE_CHECKING:
     import torch
@@ -73,14 +74,13 @@ def scaled(files: Sequence[Path], results: Path, chip: str, seconds: float) -> I
                     _run(found, file, results.parent, evaluator)
                 except (AscendOptError, RuntimeError) as error:
                     found.reason = found.reason or " ".join(str(error).split())[:300]
-                with results.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(asdict(found)) + "\n")
+                append_lines(results, [json.dumps(asdict(found))])
             yield found
 
 
 def records(results: Path) -> Iterator[Scaled]:
     """What has been done; lines that can't be read are left out."""
-    for line in results.read_text(encoding="utf-8").splitlines() if results.is_file() else ():
+    for line in read_lines(results):
         try:
             yield Scaled(**json.loads(line))
         except (ValueError, TypeError):

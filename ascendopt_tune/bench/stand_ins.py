@@ -25,6 +25,7 @@ from ..nouns.chip import load_chip
 from ..nouns.outcome import Timed
 from ..sources.arguments import build_case
 from ..sources.project import load_project
+from ..store.lines import append_lines, read_lines
 
 _FEW = 1024  # bytes of a call that only pays for its launch
 _NUMBER = TensorSpec("float32", (1,))
@@ -256,14 +257,13 @@ def measured(files: Sequence[Path], results: Path, sources: Path, chip: str, sec
             if found is None:
                 module, inputs = read(file).make()
                 found = baseline(file.stem, aten_calls(module, inputs), sources, evaluator)
-                with results.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(asdict(found)) + "\n")
+                append_lines(results, [json.dumps(asdict(found))])
             yield found
 
 
 def baselines(results: Path) -> Iterator[Baseline]:
     """What has been measured; lines that can't be read are left out."""
-    for line in results.read_text(encoding="utf-8").splitlines() if results.is_file() else ():
+    for line in read_lines(results):
         try:
             yield Baseline(**json.loads(line))
         except (ValueError, TypeError):

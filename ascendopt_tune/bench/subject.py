@@ -26,7 +26,7 @@ from ..nouns.outcome import Outcome, outcome_from_json, outcome_to_json
 from ..sources.specification import specification
 from ..store.cache import Key
 from ..store.entry import sha256
-from ..store.lines import LineLog
+from ..store.lines import LineLog, documents
 from .sizes import DECODE, LARGE, MEDIUM
 from .table import BenchOperator
 
@@ -40,7 +40,7 @@ class EvaluationStore:
     """Questions and answers of one subject. One process at a time writes it.
 
     Raises:
-        CacheError: the file can't be written, or another process has it.
+        CacheError: the file can't be written, a line of it is damaged, or another process has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,15 +52,27 @@ class EvaluationStore:
             raise CacheError(
                 f"can't write {path}: {error.strerror}.", "Name a writable folder by --results."
             ) from error
-        self._known: dict[tuple[str, str], Any] = {}
-        for document in map(json.loads, self._log.lines):
-            self._known[document["asked"], document["pair"]] = document["answer"]
+        self._path = path
+        try:
+            known = documents(path, self._log.lines, lambda line: ((line["asked"], line["pair"]), line["answer"]))
+        except CacheError:
+            self._log.close()
+            raise
+        self._known: dict[tuple[str, str], Any] = dict(known)
 
     def ask(self, asked: str, pair: str, make: Callable[[], Any]) -> Any:
-        """What is known under this name, else what ``make`` says (JSON), kept from now on."""
+        """What is known under this name, else what ``make`` says (JSON), kept from now on.
+
+        Raises CacheError where it can't be kept.
+        """
         if (asked, pair) not in self._known:
             document = {"asked": asked, "pair": pair, "answer": make()}
-            self._log.append(json.dumps(document, sort_keys=True))
+            try:
+                self._log.append(json.dumps(document, sort_keys=True))
+            except OSError as error:
+                raise CacheError(
+                    f"can't write {self._path}: {error.strerror}.", "Free space; the same command goes on there."
+                ) from error
             self._known[asked, pair] = document["answer"]
         return self._known[asked, pair]
 

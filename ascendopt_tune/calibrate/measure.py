@@ -22,9 +22,9 @@ from pathlib import Path
 from ..build.kernel import TILING_MACROS
 from ..device.acl import Acl, Argument, Binary
 from ..errors import CaseError
-from ..files import parse_json
+from ..files import MALFORMED, parse_json
 from ..nouns.chip import Chip
-from ..store.lines import append_lines, read_lines
+from ..store.lines import LineLog, append_lines
 from .microbenchmarks import BUFFER_BYTES, Data, Microbenchmark, Value, Wide, flush, hold, source
 
 _TURNS = 200  # of the holding kernel, to see how long one takes
@@ -213,34 +213,42 @@ class Measurements:
         self._path, self._device = path, dict(device)
         self.done: dict[str, Measured] = {}
         try:
-            lines = read_lines(path)
+            with LineLog(path, wait=True) as log:  # one of several processes writes the first line
+                if not log.lines:
+                    log.append(json.dumps({"device": self._device}))
+                lines = log.lines
         except OSError as error:
-            raise CaseError(f"the measurements {path} can't be read: {error}.", "Name another file.") from error
+            raise _unusable(path, error) from error
         if lines:
             self._read(lines)
-        else:
-            self._append({"device": self._device})
 
     def missing(self, benchmarks: Sequence[Microbenchmark]) -> list[Microbenchmark]:
         """Those of them that have not been measured as they are now."""
         return [b for b in benchmarks if b.name not in self.done or self.done[b.name].digest != b.digest]
 
     def add(self, measured: Measured) -> None:
-        """Keeps it, in the file too."""
+        """Keeps it, in the file first. Raises CaseError where that can't be written."""
+        try:
+            append_lines(self._path, [json.dumps(asdict(measured))])
+        except OSError as error:
+            raise _unusable(self._path, error) from error
         self.done[measured.name] = measured
-        self._append(asdict(measured))
 
     def _read(self, lines: Sequence[bytes]) -> None:
         try:
             first, *rest = map(parse_json, lines)
             device = first["device"]
             self.done = {row["name"]: Measured(**row) for row in rest}
-        except (ValueError, KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise CaseError(f"{self._path} holds no measurements: {error}.", "Remove it to measure anew.") from None
         if device != self._device:
             raise CaseError(
                 f"{self._path} was measured on {device}, and this is {self._device}.", "Remove it, or name another."
             )
 
-    def _append(self, document: Mapping[str, object]) -> None:
-        append_lines(self._path, [json.dumps(document)])
+
+def _unusable(path: Path, error: OSError) -> CaseError:
+    return CaseError(
+        f"the measurements {path} can't be read or written: {error.strerror or error}.",
+        "Free some space, or name another file: what had been measured is gone on from.",
+    )

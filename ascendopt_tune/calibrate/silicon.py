@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import write_whole
+from ..files import replacing, write_whole
 from ..sources.registry import operator_names
 
 _OURS = "ascendopt_tune"
@@ -74,23 +74,40 @@ def _given(inputs: Sequence[str]) -> tuple[str, ...]:
 
 
 def run(step: CheckStep, folder: Path) -> StepDone:
-    """Runs a step, or reads what it left when it was done before."""
+    """Runs a step, or reads what it left when it was done before, by the same words."""
     log, kept = folder / f"{step.name}.log", folder / f"{step.name}.json"
-    if kept.exists():
-        return StepDone(step, 0, json.loads(kept.read_text()), "")
+    begin = _anonymous(f"$ python -m {' '.join(step.words)}\n")
+    before = _kept(log, kept, begin)
+    if before is not None:
+        return StepDone(step, 0, before, "")
+    kept.unlink(missing_ok=True)  # of another check in this folder
     command = [sys.executable, "-m", *step.words]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+        result = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=_TIMEOUT_S
+        )
         code, out, errors = result.returncode, result.stdout, result.stderr
     except subprocess.TimeoutExpired:
         code, out, errors = -1, "", f"it was not done after {_TIMEOUT_S:.0f} s"
     errors, out = _anonymous(errors), _anonymous(out)
-    write_whole(log, _anonymous(f"$ python -m {' '.join(step.words)}\n") + f"{errors}\nexit code {code}\n")
+    write_whole(log, begin + f"{errors}\nexit code {code}\n", durable=True)
     document = _document(out)
     if document is not None:
         # What failed is kept too, under another name: it is tried again.
-        write_whole(kept if code == 0 else folder / f"{step.name}.failed.json", json.dumps(document, indent=1))
+        place = kept if code == 0 else folder / f"{step.name}.failed.json"
+        write_whole(place, json.dumps(document, indent=1), durable=True)
     return StepDone(step, code, document, errors)
+
+
+def _kept(log: Path, kept: Path, begin: str) -> Mapping[str, Any] | None:
+    """The document of a step that was done; None where it wasn't, or its log begins otherwise, or can't be read."""
+    try:
+        if not log.read_text(encoding="utf-8").startswith(begin):
+            return None
+        found = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _anonymous(text: str) -> str:
@@ -178,8 +195,8 @@ def _last_line(errors: str) -> str:
 
 
 def bundle(folder: Path, archive: Path) -> None:
-    """Packs what the steps left into ``archive`` (.tar.gz)."""
-    with tarfile.open(archive, "w:gz") as out:
+    """Packs what the steps left into ``archive`` (.tar.gz), which is there whole or as it was."""
+    with replacing(archive) as whole, tarfile.open(whole, "w:gz") as out:
         for file in sorted(folder.iterdir()):
             if file.is_file():
                 out.add(file, f"silicon-check/{file.name}", filter=_of_nobody)

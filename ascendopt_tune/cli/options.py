@@ -12,7 +12,7 @@ import typer
 
 from .. import paths
 from ..errors import CacheError, SettingsError, did_you_mean
-from ..files import check_space
+from ..files import check_space, hold
 from ..nouns.chip import STATES, WARM
 from ..nouns.run_options import CASE as _CASE
 from ..settings import override
@@ -180,7 +180,7 @@ class CaseFlags:
 
 
 def check_cache_folder() -> None:
-    """Before anything is compiled: the writable cache can be written and has room.
+    """Before anything is compiled: the writable cache can be written and locked, and has room.
 
     Raises:
         CacheError: it can't, or it hasn't.
@@ -188,8 +188,8 @@ def check_cache_folder() -> None:
     folder = paths.cache_dir()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder) as file:
+            hold(file.fileno(), wait=False)  # its file system may have no locks
         check_space(folder, _FREE_BYTES)
     except OSError as e:
         raise CacheError(

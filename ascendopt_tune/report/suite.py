@@ -12,7 +12,7 @@ from pathlib import Path
 from ..bench import peers, runner, summary, table
 from ..bench.record import RunRecord
 from ..bench.report import Results
-from ..errors import CaseError
+from ..errors import CacheError, CaseError
 from ..fidelity.summary import FidelitySummary
 from . import landscape
 from . import suite_figures as figures_of
@@ -46,10 +46,8 @@ def results_of(folder: Path) -> Results:
     """
     try:
         runs = runner.read_runs(folder)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise CaseError(
-            f"{folder / 'runs.jsonl'} can't be read: {error!r}.", "Was it made by another version?"
-        ) from error
+    except CacheError as error:
+        raise CaseError(error.message, "Was it made by another version?") from error
     if not runs:
         raise CaseError(f"{folder / 'runs.jsonl'} has no run.", "ascendopt-tune bench search --results makes some.")
     (chip, budget), _ = Counter((r.chip, r.budget) for r in runs).most_common(1)[0]

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from ..errors import CacheError
 from ..files import MALFORMED, parse_json, read_plain, write_whole
 from .entry import ENTRY_FILE, FILE_BYTES, Entry, Key, canonical, folder_reader, read_document, sha256
+from .root import flush, sync
 
 MANIFEST, SIGNATURE = "bundle.json", "bundle.sig"
 SCHEMA = 1
@@ -173,8 +174,7 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
     Raises:
         CacheError: an entry is damaged, or the folder can't be written or is something else.
     """
-    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / "entries").is_dir())):
-        raise CacheError(f"{target} is not empty, and no bundle.", "Name another folder.")
+    check_place(target)
     rows: dict[str, list[BundleRow]] = {}
     about: dict[str, set[str]] = {"chips": set(), "targets": set(), "toolkits": set()}
     wanted: set[Path] = set()
@@ -210,6 +210,20 @@ def write_bundle(target: Path, entries: Iterable[Path]) -> Bundle:
     return open_bundle(target)
 
 
+def check_place(target: Path) -> None:
+    """Raises CacheError for a place that :func:`write_bundle` refuses: a file, or a folder with other things in it."""
+    try:
+        other = target.exists() and (
+            not target.is_dir() or (any(target.iterdir()) and not (target / "entries").is_dir())
+        )
+    except OSError as error:
+        raise CacheError(
+            f"the bundle {target} can't be read: {error.strerror or error}.", "Name another folder."
+        ) from error
+    if other:
+        raise CacheError(f"{target} is not empty, and no bundle.", "Name another folder.")
+
+
 def _copy(folder: Path, place: Path) -> None:
     """Copies an entry unless it is there: entries are never changed in place, so equal entry.json are equal entries."""
     try:
@@ -221,5 +235,7 @@ def _copy(folder: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as work:
         shutil.copytree(folder, Path(work) / "entry")
+        flush(Path(work) / "entry")  # the manifest, which names it, is
         shutil.rmtree(place, ignore_errors=True)
         os.rename(Path(work) / "entry", place)
+    sync(place.parent)

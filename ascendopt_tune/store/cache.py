@@ -158,10 +158,10 @@ class Cache:
         folder = self._folder(self.root, entry.key)
         try:
             with self._own.lock():
+                self._own.sweep()
                 current = self._read(self.root, folder)
                 if current is not None and _holds_against(current, entry):
                     return False
-                self._own.sweep()
                 self._own.write(folder, files)
                 self._announce(folder)
         except OSError as error:

@@ -7,11 +7,16 @@ is no line: readers leave it out, the next writer removes it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar
 
-from ..files import TEXT_BYTES, hold, read_plain
+from ..errors import CacheError
+from ..files import MALFORMED, TEXT_BYTES, hold, parse_json, read_plain
+
+T = TypeVar("T")
 
 
 def read_lines(path: Path) -> list[bytes]:
@@ -20,6 +25,30 @@ def read_lines(path: Path) -> list[bytes]:
         return _whole(read_plain(path, TEXT_BYTES)).splitlines()
     except FileNotFoundError:
         return []
+
+
+def read_documents(path: Path, make: Callable[[Any], T]) -> list[T]:
+    """What ``make`` makes of every line, which is JSON.
+
+    Raises:
+        CacheError: the file can't be read, or a line isn't what is expected; the text names it.
+    """
+    try:
+        lines = read_lines(path)
+    except OSError as error:
+        raise CacheError(f"{path} can't be read: {error.strerror}.", "Name another folder.") from error
+    return documents(path, lines, make)
+
+
+def documents(path: Path, lines: Iterable[bytes], make: Callable[[Any], T]) -> list[T]:
+    """As :func:`read_documents`, of lines that have been read from ``path``."""
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(make(parse_json(line)))
+        except MALFORMED as error:
+            raise CacheError(f"{path}, line {number} can't be read: {error!r:.200}.", "Remove that line.") from error
+    return found
 
 
 def append_lines(path: Path, lines: Iterable[str | bytes]) -> None:
@@ -54,13 +83,23 @@ class LineLog:
             self._file.close()
             raise
         self.lines = whole.splitlines()
+        self._size = len(whole)  # bytes of all lines that were added
 
     def append(self, *lines: str | bytes) -> None:
-        """Adds lines, given without line breaks. Raises OSError; what was written of them then is no line."""
-        data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
-        while data:
-            data = data[self._file.write(data) :]
-        os.fsync(self._file.fileno())
+        """Adds lines, given without line breaks. Raises OSError; nothing of them is in the file then, or it is no line
+        and goes with the next call."""
+        data = left = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        if os.fstat(self._file.fileno()).st_size != self._size:
+            self._file.truncate(self._size)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except BaseException:  # also Ctrl-C: what wasn't told mustn't be there, nor be the beginning of the next line
+            with suppress(OSError):
+                self._file.truncate(self._size)
+            raise
+        self._size += len(data)
 
     def close(self) -> None:
         self._file.close()

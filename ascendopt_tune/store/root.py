@@ -20,6 +20,8 @@ from pathlib import Path
 
 from ..files import locked
 
+_ASIDE = "replaced-"
+_AT_ONCE = 32  # files that are flushed to the disk
 STALE_S = 3600.0  # a temporary folder older than this belongs to no living writer
 
 
@@ -44,35 +46,51 @@ class WritableRoot:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with open(target, "xb") as file:
                     file.write(data)
-            written = [work / name for name in files] + [Path(directory) for directory, _, _ in os.walk(work)]
-            with ThreadPoolExecutor(len(written)) as pool:  # together they take the disk half as long
-                list(pool.map(_sync, written))
+            flush(work)
             os.chmod(work, 0o755)  # mkdtemp's 0700 would hide the entry from other users of a shared root
             folder.parent.mkdir(parents=True, exist_ok=True)
             if not folder.exists():
                 os.rename(work, folder)
             elif not _exchange(work, folder):
-                os.rename(folder, work / "replaced")
-                os.rename(work, folder)
+                self._replace(folder, work)
             for place in (folder.parent, folder.parent.parent, self.path):  # a folder's name is in the one above
-                _sync(place)
+                sync(place)
             with suppress(OSError):
-                _sync(self.path.parent)
-        shutil.rmtree(folder / "replaced", ignore_errors=True)
+                sync(self.path.parent)
+
+    def _replace(self, folder: Path, work: Path) -> None:
+        """In two steps; a writer that dies between them leaves the old one where :meth:`sweep` finds it."""
+        aside = self._aside(folder)
+        os.rename(folder, aside)
+        try:
+            os.rename(work, folder)
+        except BaseException:  # also Ctrl-C
+            os.rename(aside, folder)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
 
     def remove(self, folder: Path) -> None:
         """Removes a folder of the root, for readers in one step; nothing if it is gone already. With the lock held."""
         with self._work_folder() as work:
             if folder.exists():
                 os.rename(folder, work / "removed")
+            shutil.rmtree(self._aside(folder), ignore_errors=True)
+
+    def _aside(self, folder: Path) -> Path:
+        return self.path / "tmp" / f"{_ASIDE}{folder.parent.name}-{folder.name}"
 
     def sweep(self) -> None:
-        """Removes what writers that died left in ``tmp``."""
+        """Removes what writers that died left in ``tmp``, or gives it its name again; with the lock held."""
         for leftover in (self.path / "tmp").glob("*"):
             try:
-                if abs(time.time() - leftover.stat().st_mtime) > STALE_S:  # or the clock was set back since
+                if leftover.name.startswith(_ASIDE):
+                    operator, _, name = leftover.name.removeprefix(_ASIDE).rpartition("-")
+                    place = self.path / "entries" / operator / name
+                    shutil.rmtree(leftover) if place.exists() else os.rename(leftover, place)
+                    continue
+                if abs(time.time() - leftover.lstat().st_mtime) > STALE_S:  # or the clock was set back since
                     shutil.rmtree(leftover, ignore_errors=True)
-            except FileNotFoundError:
+            except OSError:  # gone, or not ours to look at
                 continue
 
     @contextmanager
@@ -113,7 +131,14 @@ def _exchange(one: Path, other: Path) -> bool:
     return function is not None and function(at_cwd, bytes(one), at_cwd, bytes(other), rename_exchange) == 0
 
 
-def _sync(path: Path) -> None:
+def flush(folder: Path) -> None:
+    """Flushes everything below a folder, and itself, to the disk."""
+    found = [Path(place, name) for place, _, names in os.walk(folder) for name in ("", *names)]
+    with ThreadPoolExecutor(min(len(found), _AT_ONCE)) as pool:  # together they take the disk half as long
+        list(pool.map(sync, found))
+
+
+def sync(path: Path) -> None:
     """Flushes a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
