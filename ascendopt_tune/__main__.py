@@ -1,5 +1,18 @@
-"""``python -m ascendopt_tune``: the same as the command ``ascendopt-tune``."""
+"""``python -m ascendopt_tune``, and the command ``ascendopt-tune``."""
 
-from .cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Entry point; Ctrl-C has one answer from the first import to the end."""
+    try:
+        from .cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -207,7 +207,10 @@ def tune_cases(
         say("checking the best pair once more, on inputs the search never saw")
         confirmed = confirm(found.gate, found.result, toolkit.target)
         entries = run.keep(found, confirmed, known)
-    run.learn(found.result)
+    try:
+        run.learn(found.result)
+    except KeyboardInterrupt:
+        say("interrupted: the result is in the cache; what the run has learned is in no bank")
     seen, stop, elapsed = found.result.history, found.result.stop, found.result.elapsed_s
     spent, given = run.chosen.counts(), run.chosen.retrieval.found
     return [

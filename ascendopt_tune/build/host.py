@@ -160,7 +160,7 @@ class _Inline:
         if self._marks and (blocks.TABLE in log or self._tries == _LIFTS):
             self._marks = False
             return
-        lines = re.findall(r"^(?:\s+from |In file included from )?(\S+?):(\d+)", log, re.MULTILINE)
+        lines = re.findall(r"^(?:\s+from |In file included from )?(.+?):(\d+)", log, re.MULTILINE)
         at = [(path.removeprefix(f"{self._root}/"), int(line)) for path, line in lines]
         more = knobs.blamed(self._files, at, knobs.names_in(log)) - self._places
         self._places |= more if more and self._tries < _LIFTS - 1 else knobs.every(self._files)
@@ -220,7 +220,7 @@ class _Build:
             for path, text in self.pair.tiling.items():
                 file = work / path
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
+                file.write_text(text, encoding="utf-8")
             try:
                 work.rename(self.staged)
             except OSError:
@@ -258,13 +258,12 @@ class _Build:
             known: dict[str, str] = json.loads(record.read_text())
         except ValueError:  # a process that wrote it was killed
             return False
-        return all(_file_digest(Path(p)) == h for p, h in known.items())
+        return all(h and _file_digest(Path(p)) == h for p, h in known.items())
 
     def _shared_files(self, deps: Path) -> list[str]:
         """The files a source included that are neither the pair's nor the toolkit's nor the system's."""
-        words = deps.read_text().replace("\\\n", " ").split()[1:]
         own = (str(self.staged), str(self.toolkit.include), "/usr/")
-        return sorted(w for w in words if not w.startswith(own))
+        return sorted(name for name in _prerequisites(deps) if not name.startswith(own))
 
     def link(self, objects: Sequence[Path]) -> Path:
         target = self._target(objects)
@@ -326,7 +325,7 @@ class _Build:
 def _told(operator: Operator, log: str) -> HostProgramError:
     """One paragraph with the first error; a missing header or function is told as what it is."""
     name = operator.name
-    missing = re.search(r"(\S+:\d+):\d+: fatal error: (\S+): No such file", log)
+    missing = re.search(r"(?m)^(.+?:\d+):\d+: fatal error: (\S+): No such file", log)
     if missing:
         return HostProgramError(
             f"the host program of {name} includes {missing[2]!r} ({missing[1]}), which is neither the operator's "
@@ -339,7 +338,7 @@ def _told(operator: Operator, log: str) -> HostProgramError:
             f"the host program of {name} uses what none of its sources defines: {', '.join(undefined[:5])}.",
             "Add the source that defines it to op_host/ or to target_sources(optiling ...) in CMakeLists.txt.",
         )
-    errors = re.findall(r"^(\S+:\d+):\d+: (?:fatal )?error: (.*)$", log, re.MULTILINE)
+    errors = re.findall(r"^(.+?:\d+):\d+: (?:fatal )?error: (.*)$", log, re.MULTILINE)
     if not errors:
         return HostProgramError(f"the host program of {name} doesn't build: {log.strip()[-800:]}")
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -364,6 +363,13 @@ def _precompiled(compiler: str, toolkit: Toolkit) -> Path:
     return header
 
 
+def _prerequisites(deps: Path) -> list[str]:
+    """The files in a rule for make as compilers write it: blanks and number signs behind a backslash, dollars twice."""
+    text = deps.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
+    words = re.findall(r"(?:\\.|\S)+", text.partition(": ")[2])
+    return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words]
+
+
 @functools.cache
 def compiler_version(compiler: str) -> str:
     """What the compiler says of itself; part of the name of all it makes."""
@@ -378,4 +384,4 @@ def _file_digest(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
-        return ""  # gone: no recorded digest equals it
+        return ""  # gone: it is as no recorded one

@@ -228,7 +228,8 @@ def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> No
     for path, text in files.items():
         target = work_dir / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f'#line 1 "{real.get(path, operator.root / path)}"\n{without_launches(text)}')
+        name = str(real.get(path, operator.root / path)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        target.write_text(f'#line 1 "{name}"\n{without_launches(text)}', encoding="utf-8")
 
 
 def kernel_unit(

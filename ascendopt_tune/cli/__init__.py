@@ -21,8 +21,8 @@ from .narrow import fitting
 _EPILOG = (
     "Begin with: ascendopt-tune (without arguments). "
     "Exit codes: 0 success; 1 the operator ran and failed the checks (or doctor found something that must be mended); "
-    "2 an input or installation to correct, said in one paragraph; 130 interrupted. Settings: ASCENDOPT_* environment "
-    "variables, listed in docs/settings.md."
+    "2 an input or installation to correct, said in one paragraph; 130 interrupted; 141 nobody reads what it prints "
+    "any more. Settings: ASCENDOPT_* environment variables, listed in docs/settings.md."
 )
 
 #: Each command's file here, what it is there (a function or a group), and its epilog's name (none: of examples.py).
@@ -156,9 +156,22 @@ def main() -> None:
     # References need torch on the CPU only; loading torch_npu as well would cost seconds and a device.
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     _keep_freed_memory()
+    failure.prepare_output()
     if completion.VARIABLE in os.environ:
         completion.answer_shells()
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):
+            failure.print_nothing_more()
+            sys.exit(failure.NOBODY_READS)
+        raise
+    except BrokenPipeError:
+        failure.print_nothing_more()
+        sys.exit(failure.NOBODY_READS)
     except (AscendOptError, OSError, MemoryError) as error:
         sys.exit(failure.tell(error, json="--json" in sys.argv, debug="--debug" in sys.argv))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..errors import AscendOptError
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed
@@ -11,6 +15,8 @@ from ..report.lines import folded
 
 EXIT_CODE = 2
 INTERRUPTED = 130  # what shells give a program that Ctrl-C ended: 128 + SIGINT
+NOBODY_READS = 141  # and one whose reader has gone: 128 + SIGPIPE
+_STDOUT = "standard output"
 _AGAIN = "Correct it there and run the command again."
 _NOT_COVERED = "The virtual NPU can't run it at this stage; docs/api.md lists what it covers."
 
@@ -23,6 +29,10 @@ def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bo
     elif isinstance(error, MemoryError):
         message = f"there isn't enough memory: {error or 'an allocation failed'}."
         next_step, log = "Give a smaller case; --debug shows where it was.", ""
+    elif error.filename == _STDOUT:
+        message = f"what it prints can't be written to {_STDOUT}: {error.strerror or error}."
+        next_step, log = "Free some space there and run the command again; what was tuned is in the cache.", ""
+        print_nothing_more()
     else:  # a full disk or a folder without permission, wherever it was met
         message = f"{error.filename or 'writing a file failed'}: {error.strerror or error}."
         next_step = "Free some space, or name another cache folder in ASCENDOPT_CACHE_DIR; --debug shows where it was."
@@ -31,9 +41,57 @@ def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bo
         traceback.print_exception(error)
         print(log, file=sys.stderr)
     paragraph(message, next_step)
-    if json:
+    if json and getattr(error, "filename", None) != _STDOUT:
         print_document(type(error).__name__, message, next_step, log)
     return EXIT_CODE
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output, whose errors say that they are its own."""
+
+    def write(self, text: str, /) -> int:
+        with self._trouble():
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._trouble():
+            super().flush()
+
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._meet(error)
+
+    def _meet(self, error: OSError) -> None:
+        error.filename = _STDOUT
+        raise error
+
+
+class _Progress(_Output):
+    """Standard error: where it can't be written, a long run goes on without, unless its reader has gone."""
+
+    def _meet(self, error: OSError) -> None:
+        if isinstance(error, BrokenPipeError):
+            raise error
+
+
+def prepare_output() -> None:
+    """Has errors in printing tell where they are; a character that the terminal's encoding lacks is none."""
+    out, err = sys.stdout, sys.stderr
+    if isinstance(out, io.TextIOWrapper):
+        sys.stdout = _Output(out.buffer, out.encoding, "replace", line_buffering=out.line_buffering)
+    if isinstance(err, io.TextIOWrapper):
+        sys.stderr = _Progress(err.buffer, err.encoding, "replace", line_buffering=True)
+
+
+def print_nothing_more() -> None:
+    """Standard output leads nowhere from now on: what is left of it fails no more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def print_document(kind: str, message: str, next_step: str, log: str = "") -> None:

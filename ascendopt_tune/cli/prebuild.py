@@ -61,6 +61,7 @@ def prebuild_command(
     options.check_cache_folder()
     options.check_file(record, "--record")
     wishes = read_manifest(manifest, how)
+    archive.check_before(output, sign)
     done: list[CaseDone] = []
     interrupted = False
     started = time.monotonic()
@@ -73,12 +74,17 @@ def prebuild_command(
                 _say_done(result, len(done), len(wishes), time.monotonic() - started)
     except KeyboardInterrupt:
         interrupted = True
-        print("interrupted: the bundle holds what is done; the same command goes on here.", file=sys.stderr)
+        if done:
+            print("interrupted: the bundle holds what is done; the same command goes on here.", file=sys.stderr)
     folders = [d.folder for d in done if d.folder is not None]
+    if not folders and interrupted:
+        what, next_step = "interrupted before a result was there; there is no bundle.", "The same command goes on."
+        print(f"{what} {next_step}", file=sys.stderr)
+        if json:
+            failure.print_document("Interrupted", what, next_step)
+        raise typer.Exit(failure.INTERRUPTED)
     if not folders:
-        reasons = (
-            "; ".join(dict.fromkeys(d.reason for d in done if d.reason)) or "interrupted before a result was there"
-        )
+        reasons = "; ".join(dict.fromkeys(d.reason for d in done if d.reason))
         raise CacheError(f"there is nothing to put into {output}: {reasons}")
     bundle = archive.make(output, folders, sign)
     document = _document(output, bundle, done, sign is not None)

@@ -104,6 +104,7 @@ def tune(
         )
     operator = find_operator(named)
     toolkit = find(run.target)
+    results: list[TuneRecord] = []
     try:
         with (
             Display(time_word(toolkit.target)) as display,
@@ -135,10 +136,12 @@ def tune(
                 with contextlib.suppress(KeyboardInterrupt):  # the result is kept: the page goes without them
                     timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
-        what = "interrupted; the cache is unchanged, and trials that ended are on disk."
-        print(f"{what} {_GOES_ON}", file=sys.stderr)
+        what, next_step = "interrupted; the cache is unchanged, and trials that ended are on disk.", _GOES_ON
+        if results:
+            what, next_step = "interrupted; the result is in the cache.", "The same command without --retune shows it."
+        print(f"{what} {next_step}", file=sys.stderr)
         if json:
-            failure.print_document("Interrupted", what, _GOES_ON)
+            failure.print_document("Interrupted", what, next_step)
         raise typer.Exit(failure.INTERRUPTED) from None
     result = results[0]
     if cases is not None:

@@ -10,6 +10,7 @@ import gzip
 import os
 import shutil
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from typing import IO, cast
 from ..errors import CacheError
 from ..files import MALFORMED, replacing
 from . import trust
-from .bundle import MANIFEST, SIGNATURE, Bundle, open_bundle, write_bundle
+from .bundle import MANIFEST, SIGNATURE, Bundle, check_place, open_bundle, write_bundle
 from .entry import ENTRY_FILE, Entry, folder_reader, read_document
 from .scratch import Scratch
 
@@ -44,6 +45,29 @@ def make(target: Path, entries: Iterable[Path], sign_with: Path | None = None) -
         bundle = _signed(folder, entries, sign_with)
         pack(bundle, target)
     return bundle
+
+
+def check_before(target: Path, sign_with: Path | None = None) -> None:
+    """Before long work: :func:`make` can write ``target`` later, and sign it.
+
+    Raises:
+        CacheError: it is something else, or can't be written, or the key can't be read.
+    """
+    if target.name.endswith(SUFFIXES):
+        if target.is_dir():
+            raise CacheError(f"{target} is a folder.", "Name a file.")
+    else:
+        check_place(target)
+    if sign_with is not None:
+        trust.private_key(sign_with)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target if target.is_dir() else target.parent):
+            pass
+    except OSError as error:
+        raise CacheError(
+            f"the bundle {target} can't be written: {error.strerror or error}.", "Name another place."
+        ) from error
 
 
 def _signed(folder: Path, entries: Iterable[Path], key: Path | None) -> Bundle:

@@ -72,16 +72,21 @@ def why_untrusted(bundle: Bundle, trust: Iterable[str]) -> str | None:
     return "no key of ASCENDOPT_TRUST made its signature"
 
 
-def sign(folder: Path, private_key: Path) -> None:
-    """Writes ``bundle.sig`` beside ``bundle.json``. Raises CacheError for a key that is not Ed25519 in PEM."""
+def private_key(file: Path) -> Any:
+    """The key in a file. Raises CacheError for one that is not Ed25519 in PEM."""
     serialization, ed25519 = _cryptography()
     try:
-        key = serialization.load_pem_private_key(private_key.read_bytes(), password=None)
+        key = serialization.load_pem_private_key(file.read_bytes(), password=None)
     except (OSError, ValueError, TypeError) as error:
-        raise CacheError(f"the private key {private_key} can't be read: {error}.", _KEY_HELP) from error
+        raise CacheError(f"the private key {file} can't be read: {error}.", _KEY_HELP) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise CacheError(f"{private_key} is no Ed25519 key.", _KEY_HELP)
-    signature = key.sign((folder / MANIFEST).read_bytes())
+        raise CacheError(f"{file} is no Ed25519 key.", _KEY_HELP)
+    return key
+
+
+def sign(folder: Path, file: Path) -> None:
+    """Writes ``bundle.sig`` beside ``bundle.json``. Raises as :func:`private_key`."""
+    signature = private_key(file).sign((folder / MANIFEST).read_bytes())
     document = {"algorithm": "ed25519", "signature": base64.b64encode(signature).decode()}
     write_whole(folder / SIGNATURE, json.dumps(document) + "\n", durable=True)
 
