@@ -23,7 +23,7 @@ if "ASCENDOPT_SANITIZE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("LD_PRELOAD", None)
 # A busy machine is no defect of what is tested.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any machine")
 _KEPT = (

@@ -6,10 +6,7 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from stopping import interrupted
 
 from ascendopt_tune import paths
 
@@ -286,43 +284,23 @@ def test_without_torch_the_baseline_is_the_specification(
         assert found["checks"] > 0
 
 
-def interrupted(arguments: list[str], folder: Path, at: list[str]) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command that gets a Ctrl-C whenever stderr has the next text of ``at``."""
-    with open(folder / "stdout", "w+") as out, open(folder / "stderr", "w+") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ascendopt_tune", *arguments],
-            stdout=out,
-            stderr=errors,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        deadline = time.monotonic() + 240
-        for text in at:
-            while text not in (folder / "stderr").read_text():
-                assert process.poll() is None, (folder / "stderr").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-        process.wait(timeout=120)
-        return process.returncode, (folder / "stdout").read_text(), (folder / "stderr").read_text()
-
-
-def test_ctrl_c_keeps_what_was_found(document: Document, fresh_results: Path, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_found(document: Document, fresh_results: Path) -> None:
     arguments = ["tune", "add", *ADD, "--budget", "40"]
-    code, out, errors = interrupted([*arguments, "--json"], tmp_path, ["evaluation 3/40"])
-    assert code == 0, errors
-    assert "interrupted: keeping the best pair" in errors
-    found = json.loads(out)
+    done = interrupted(["evaluation 3/40"], [*arguments, "--json"])
+    assert done.returncode == 0, done.stderr
+    assert "interrupted: keeping the best pair" in done.stderr
+    found = json.loads(done.stdout)
     assert found["stop"] == "interrupted"
     assert 3 <= found["evaluations"] < 40
     assert document(*arguments, "--accept-unfinished")["cached"]  # else the search goes on: test_resume.py
 
 
-def test_a_second_ctrl_c_ends_at_once_and_nothing_is_cached(fresh_results: Path, tmp_path: Path) -> None:
+def test_a_second_ctrl_c_ends_at_once_and_nothing_is_cached(fresh_results: Path) -> None:
     arguments = ["tune", "add", *ADD, "--budget", "40"]
-    code, _, errors = interrupted(arguments, tmp_path, ["evaluation 2/40", "checking the best pair once more"])
-    assert code == 130
-    assert "the cache is unchanged" in errors
-    assert "Traceback" not in errors
+    done = interrupted(["evaluation 2/40", "checking the best pair once more"], arguments)
+    assert done.returncode == 130, done.stderr
+    assert "the cache is unchanged" in done.stderr
+    assert "Traceback" not in done.stderr
     assert not list(fresh_results.glob("entries/*/*"))
 
 

@@ -141,6 +141,7 @@ def test_kernels(gate: Gate, name: str) -> None:
     assert word in outcome.reason
 
 
+PATIENCE_S = 300.0  # it ends, and a machine may be busy
 _TRAP = "__builtin_trap();"  # SIGILL: the attack has worked
 #: Statements in a tiling program: kind of outcome (Timed: nothing came of it), a word of its reason.
 TILING_ATTACKS: dict[str, tuple[str, type[Outcome] | UnionType, str]] = {
@@ -262,7 +263,7 @@ def test_tiling_programs(gate: Gate, name: str, tmp_path: Path) -> None:
     assert isinstance(outcome, kind), outcome
     assert isinstance(outcome, Timed) or word in outcome.reason
     assert isinstance(outcome, Timed) or len(outcome.reason) < 5000
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < PATIENCE_S
     assert secret.read_text() == "key"
     assert [p.name for p in tmp_path.iterdir()] == ["secret"]
     assert sorted(p.name for p in cache.iterdir()) == before
@@ -317,7 +318,7 @@ def test_sources_without_end(gate: Gate, part: str, mib: int) -> None:
     ).outcome
     assert isinstance(outcome, CompileFailed)
     assert f"{mib} MiB; at most" in outcome.reason
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < PATIENCE_S
 
 
 @pytest.mark.parametrize("part", ["kernel", "tiling"])
@@ -334,7 +335,7 @@ def test_sources_nested_without_end(gate: Gate, part: str, deep: str) -> None:
     outcome = gate.evaluate(pair).outcome
     assert isinstance(outcome, CompileFailed), outcome
     assert len(outcome.reason) < 20_000
-    assert time.monotonic() - started < 120
+    assert time.monotonic() - started < PATIENCE_S
 
 
 def test_expected_outputs_are_out_of_reach(gate: Gate) -> None:
@@ -399,7 +400,7 @@ def test_compiler_that_never_ends(tmp_path: Path) -> None:
         started = time.monotonic()
         outcome = gate.evaluate(operator.baseline.with_tiling(HOST, endless + host)).outcome
         assert isinstance(outcome, TimedOut | CompileFailed | Crashed), outcome
-        assert time.monotonic() - started < 60
+        assert time.monotonic() - started < PATIENCE_S
 
 
 @pytest.mark.parametrize("path", ["/tmp/stolen.h", "op_kernel/../../stolen.h"])
@@ -466,12 +467,12 @@ with Evaluator(toolkit, build_dir=Path({str(tmp_path / "build")!r})) as evaluato
     )
     assert tuner.stdout is not None
     folder = Path(tuner.stdout.readline().strip())
-    deadline = time.monotonic() + 180  # two compilations, on a machine that may be busy
+    deadline = time.monotonic() + PATIENCE_S  # two compilations
     while len(processes_below(folder)) < 2 or not list(folder.glob("server-*/job-*/launches")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     tuner.send_signal(number)
-    tuner.wait(60)
+    tuner.wait(PATIENCE_S)
     tuner.stdout.close()
     while processes_below(folder) or folder.exists():
         assert time.monotonic() < deadline

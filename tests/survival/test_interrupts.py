@@ -49,7 +49,7 @@ for line in sys.stdin:
         with Evaluator(virtual) as evaluator:
             asked(evaluator)
         print("closed", flush=True)
-        time.sleep(10)
+        time.sleep(1000)
     except KeyboardInterrupt:
         if evaluator is not None:
             evaluator.close()
