@@ -104,7 +104,7 @@ def operator_pair(folder: Path) -> tuple[Pair, bool]:
 def _plain(folder: Path) -> Pair:
     tiling, kernel = (
         {
-            str(p.relative_to(folder)): p.read_text(errors="replace")
+            str(p.relative_to(folder)): p.read_text(encoding="utf-8", errors="replace")
             for p in sorted((folder / part).rglob("*"))
             if p.suffix in _SUFFIXES and p.is_file()
         }

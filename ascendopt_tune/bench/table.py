@@ -128,7 +128,7 @@ def left_out(path: Path | None = None) -> tuple[LeftOut, ...]:
 def _entries(path: Path | None) -> list[BenchOperator | LeftOut]:
     path = path or Path(__file__).with_name("operators.toml")
     found: dict[str, list[BenchOperator | LeftOut]] = {}
-    for number, line in enumerate(tomllib.loads(path.read_text())["operator"], start=1):
+    for number, line in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["operator"], start=1):
         try:
             sized = [_operator(line, size) for size in SIZES]
         except (KeyError, ValueError, TypeError, SyntaxError, CaseError) as error:

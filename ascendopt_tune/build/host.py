@@ -139,7 +139,7 @@ class _Inline:
         lifted = replace(pair, tiling=knobs.lift(self._files).files)
         key = _digest(_Build(operator, lifted, toolkit, out_dir).common_key, lifted.tiling_hash)
         self._file = out_dir / "knobs" / f"{key}-marks.json"
-        known = json.loads(self._file.read_text()) if self._file.exists() else {}
+        known = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
         self._places: frozenset[knobs.Place] = frozenset((path, number) for path, number in known.get("inline", ()))
         self._marks = bool(known.get("marks", True))
         self._tries = 0
@@ -255,7 +255,7 @@ class _Build:
         if not target.exists() or not record.exists():
             return False
         try:
-            known: dict[str, str] = json.loads(record.read_text())
+            known: dict[str, str] = json.loads(record.read_text(encoding="utf-8"))
         except ValueError:  # a process that wrote it was killed
             return False
         return all(h and _file_digest(Path(p)) == h for p, h in known.items())
@@ -282,7 +282,7 @@ class _Build:
                     raise
                 missing = self._missing([*command, "-Wl,--no-demangle"])
                 stubs = Path(temporary) / "elsewhere.cpp"
-                stubs.write_text(elsewhere.stubs(missing))
+                stubs.write_text(elsewhere.stubs(missing), encoding="utf-8")
                 self._run([*command, "-fPIC", str(stubs)])
             os.replace(built, target)
         return target

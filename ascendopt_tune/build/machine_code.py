@@ -181,6 +181,6 @@ def read_listing(path: Path) -> str:
     text = ""
     for part in (path, path.with_name(path.name + "0")):
         if part.exists():
-            text += part.read_text(errors="replace")
+            text += part.read_text(encoding="utf-8", errors="replace")
             part.unlink()
     return text

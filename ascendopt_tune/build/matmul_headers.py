@@ -159,5 +159,5 @@ def _link(found: MatmulHeaders, own: dict[str, str], others: set[str]) -> None:
         for name in own:
             (made / name).symlink_to(found.source / name)
         for name in others:
-            (made / name).write_text(_FORWARD)
+            (made / name).write_text(_FORWARD, encoding="utf-8")
         os.rename(made, found.links)

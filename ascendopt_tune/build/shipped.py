@@ -46,13 +46,13 @@ class Built:
 
     def write(self, folder: Path) -> None:
         """Leaves it beside the toolkit."""
-        (folder / _ABOUT).write_text(json.dumps(asdict(self), indent=1) + "\n")
+        (folder / _ABOUT).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 def why_not(folder: Path, version: str, compiler: str) -> str:
     """Why the toolkit in ``folder`` can't be used here with this compiler, in words; empty if it can."""
     try:
-        raw = json.loads((folder / _ABOUT).read_text())
+        raw = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         about = Built(**{**raw, "features": tuple(raw["features"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         return f"it has no readable {_ABOUT} ({error})"

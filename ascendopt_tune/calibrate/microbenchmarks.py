@@ -79,7 +79,7 @@ class Microbenchmark:
 @cache
 def source(kernel: str) -> str:
     """The text of a kernel file."""
-    return (KERNELS / f"{kernel}.cpp").read_text()
+    return (KERNELS / f"{kernel}.cpp").read_text(encoding="utf-8")
 
 
 def _cases(kernel: str, word: str = "CASE") -> dict[str, int]:

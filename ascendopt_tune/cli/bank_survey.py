@@ -12,6 +12,7 @@ import typer
 
 from .. import paths
 from ..errors import AscendOptError, SettingsError
+from ..files import replacing
 from ..report.text import json_text
 from . import failure, options
 
@@ -71,6 +72,7 @@ def survey(
         raise SettingsError("--worth writes what was measured, and nothing is.", "Add --measure.")
     if motifs and (worth is not None or docs is not None):
         raise SettingsError("--motifs leaves motifs out, and --docs and --worth write all.", "Leave one of them out.")
+    options.check_file(worth, "--worth")
     found = work.Survey(kernels=list(work.registry()))
     sources = [f"registry, {len(found.kernels)} operators"]
     found.motifs = options.words_of(motifs, found.motifs, "motifs") or found.motifs
@@ -90,7 +92,8 @@ def survey(
         interrupted = True
         print("interrupted; evaluations are kept, the same command goes on there.", file=sys.stderr)
     if worth is not None and not interrupted:
-        write(worth, found.gains)
+        with replacing(worth) as whole:
+            write(whole, found.gains)
     if docs is not None and not interrupted:
         today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
         work.write(docs, work.section(found, sources, today))

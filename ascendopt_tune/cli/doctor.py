@@ -102,7 +102,7 @@ def _torch() -> Checkup:
     if spec is None or not spec.submodule_search_locations:
         return Checkup("torch", "missing", "not installed", 'pip install -c constraints.txt "ascendopt_tune[torch]".')
     version_py = Path(spec.submodule_search_locations[0]) / "version.py"  # read as text: importing may abort
-    text = version_py.read_text() if version_py.exists() else ""
+    text = version_py.read_text(encoding="utf-8") if version_py.exists() else ""
     cuda = re.search(r"^cuda.*=\s*'(.+)'", text, re.MULTILINE)
     version = importlib.metadata.version("torch")
     if cuda:

@@ -132,7 +132,7 @@ def build(
     """
     log = paths.cache_dir() / "journals" / f"bank-{_name(unit, toolkit)}.jsonl"
     done, tried = log.with_suffix(".done"), canonical([unit.forward, *sorted(m.name for m in unit.tried)])
-    if resume and done.exists() and done.read_text() == tried:
+    if resume and done.exists() and done.read_text(encoding="utf-8") == tried:
         return
     if not resume:
         log.unlink(missing_ok=True)

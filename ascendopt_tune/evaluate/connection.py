@@ -54,7 +54,7 @@ class Connection:
             self._in.flush()
             hello = self._out.readline()
             if not hello:
-                text = (self._folder / "server.log").read_text(errors="replace")[-1500:].strip()
+                text = (self._folder / "server.log").read_text(encoding="utf-8", errors="replace")[-1500:].strip()
                 raise DeviceError(f"the evaluation server does not start: {text}")
             self.hello = protocol.value_or_raise(protocol.loads(hello))
             threading.Thread(target=self._listen, daemon=True).start()

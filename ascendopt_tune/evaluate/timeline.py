@@ -23,7 +23,7 @@ def add_sources(raw: Path, out: Path, binary: Path, foreign: Sequence[Path]) -> 
     """
     if not raw.is_file() or raw.is_symlink():
         return False
-    document = json.loads(raw.read_text())
+    document = json.loads(raw.read_text(encoding="utf-8"))
     events = document["traceEvents"]
     offsets = {e["args"]["pc"] for e in events if e.get("args", {}).get("pc") is not None}
     places = locate(binary, offsets, foreign)
@@ -32,7 +32,7 @@ def add_sources(raw: Path, out: Path, binary: Path, foreign: Sequence[Path]) -> 
         if place is not None:
             event["args"]["source"] = place
     head = json.dumps({k: v for k, v in document.items() if k != "traceEvents"})[:-1]
-    with open(out, "w") as file:
+    with open(out, "w", encoding="utf-8") as file:
         file.write(f'{head}, "traceEvents": [\n')
         file.write(",\n".join(json.dumps(e, separators=(",", ":")) for e in events))
         file.write("\n]}\n")

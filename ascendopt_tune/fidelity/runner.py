@@ -108,7 +108,9 @@ def compiled(acl: Acl, scenario: Scenario) -> bytes:
     """The scenario's kernel. Raises KernelCompileError."""
     name = f"{scenario.kernel}.cpp"
     options = [*(f"-D{d}" for d in scenario.define), *([] if scenario.auto_sync else ["--cce-auto-sync=off"])]
-    return acl.compile((FOLDER / "kernels" / name).read_text(), name, options, {"tiling.h": TILING_MACROS})
+    return acl.compile(
+        (FOLDER / "kernels" / name).read_text(encoding="utf-8"), name, options, {"tiling.h": TILING_MACROS}
+    )
 
 
 @contextmanager

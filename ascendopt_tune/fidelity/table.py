@@ -115,7 +115,9 @@ def _family(entry: Mapping[str, Any]) -> Family:
 
 @cache
 def _documents() -> tuple[Mapping[str, Any], ...]:
-    return tuple(tomllib.loads(path.read_text()) for path in sorted((FOLDER / "scenarios").glob("*.toml")))
+    return tuple(
+        tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((FOLDER / "scenarios").glob("*.toml"))
+    )
 
 
 @cache

@@ -14,6 +14,7 @@ from ..dsl.lower import lower, write_project
 from ..dsl.lower.project import Lowered
 from ..errors import OperatorError
 from ..evaluate.reference import to_array
+from ..files import write_whole
 from ..nouns.case import AttrValue
 from ..sources.arguments import Array
 from .author import Attempt
@@ -74,7 +75,7 @@ class Generated:
             toml += f"\n[domain.{name}]\n{values}\n"
         files = {**lowered.files, "op.toml": toml}
         write_project(Lowered(lowered.name, files), folder)
-        (folder / self.kept).write_bytes(self._module())
+        write_whole(folder / self.kept, self._module())
         return lowered
 
     @property

@@ -68,7 +68,7 @@ def import_solution(file: Path, task: Path | None, out: Path) -> ImportedSolutio
         with tempfile.TemporaryDirectory() as scratch:
             reference = Path(scratch) / name / "reference.py"
             reference.parent.mkdir()
-            reference.write_text(found.files["reference.py"])
+            reference.write_text(found.files["reference.py"], encoding="utf-8")
             check(call, reference)
     found.files["op.toml"] = "\n".join(settings) + "\n"
     for path, text in found.files.items():

@@ -90,7 +90,7 @@ def load_task(file: Path) -> Task:
         inputs = list(module.get_inputs())
     except Exception as e:
         raise OperatorError(f"the task {file} fails: {type(e).__name__}: {e}.") from e
-    return Task(file, file.read_text(), model, init, inputs)
+    return Task(file, file.read_text(encoding="utf-8"), model, init, inputs)
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:

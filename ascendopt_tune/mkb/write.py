@@ -34,7 +34,7 @@ def kept_texts(folder: Path) -> dict[str, str] | None:
     files = {key: folder / KEPT_FOLDER / path for key, path in KEPT.items()}
     if not all(f.is_file() for f in files.values()):
         return None
-    return {key: f.read_text() for key, f in files.items()}
+    return {key: f.read_text(encoding="utf-8") for key, f in files.items()}
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Export:
         shapes = {p.name: a for p, a in zip(s.inputs, self.case.inputs, strict=True)}
         draws = [f"        {_draw(shapes[p.name], domains.get(p.name, {}), shapes)}," for p in s.inputs]
         return _TASK.format(
-            reference=file.read_text().rstrip(),
+            reference=file.read_text(encoding="utf-8").rstrip(),
             init="".join(f", {a.name}={_python(attrs[a.name])}" for a in s.attrs),
             kept="".join(f"        self.{a.name} = {a.name}\n" for a in s.attrs),
             inputs=", ".join(p.name for p in s.inputs),

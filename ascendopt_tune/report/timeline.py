@@ -27,7 +27,7 @@ def first_cores(path: Path) -> dict[str, Any]:
     A lane has ``core``, ``pipe``, ``busy`` (name -> [begin, length] of each stretch) and ``waits``, both in
     microseconds of modelled time from the start of the task.
     """
-    events = json.loads(path.read_text())["traceEvents"]
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     cores = sorted({e["pid"] for e in events if e.get("cat") == "block"})[:CORES]
     named = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     found: dict[tuple[int, int], list[dict[str, Any]]] = defaultdict(list)

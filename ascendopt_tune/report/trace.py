@@ -24,9 +24,9 @@ def save_trace(found: Path, path: Path) -> SavedTrace:
     Raises:
         OSError: it can't be written; ``path`` is then as it was.
     """
-    with open(found) as source:
+    with open(found, encoding="utf-8") as source:
         head = json.loads(source.readline() + "]}")
         source.seek(0)
-        with replacing(path) as whole, open(whole, "w") as file:
+        with replacing(path) as whole, open(whole, "w", encoding="utf-8") as file:
             shutil.copyfileobj(source, file)
     return SavedTrace(path, str(head["otherData"]["left_out"]))

@@ -69,10 +69,9 @@ def own_background(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:  # also when it ends while it is read
         return False
-    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -112,7 +112,7 @@ def _refuse_cuda_build() -> None:
     file = folder / "version.py" if folder is not None else None
     if file is None or not file.exists():
         return
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     cuda = re.search(r"^cuda\b.*=\s*'(.+)'", text, re.MULTILINE)
     version = re.search(r"^__version__ = '(\d+)\.(\d+)", text, re.MULTILINE)
     # Seen to abort: 2.13.0+cu130, 2.14.0+cu130. Seen to work: 2.9.0+cu128.

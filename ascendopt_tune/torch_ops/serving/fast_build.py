@@ -61,7 +61,7 @@ class Build:
         try:
             if abs(time.time() - self.said.stat().st_mtime) > _HEEDED_S:
                 return None
-            return self.said.read_text().strip()
+            return self.said.read_text(encoding="utf-8").strip()
         except OSError:
             return None
 
@@ -108,7 +108,7 @@ class Build:
                 [*self.command, "-o", str(made)],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 check=False,
             )
