@@ -277,6 +277,14 @@ def _loaded_ahead() -> dict[str, str]:
     return first.kernel(KernelProgram(kernel(process=turn, copy_in=copy_in)))
 
 
+def _stored_together() -> dict[str, str]:
+    """Rows that come from where a list says, several of them stored at once."""
+    computed = "CopyIn(xGm.GetValue(i)); Compute(tileLength); CopyOut(i * tileLength);"
+    turn = f"for (uint32_t i = 0; i < total; i++) {{ {computed} }}"
+    first, *_ = find("stored-together").optimize(KernelProgram(kernel(process=turn)))
+    return first.kernel(KernelProgram(kernel(process=turn)))
+
+
 _TILES, _WORKSPACE = _tiled()
 _PARAMS = "DataCopyExtParams{4, static_cast<uint32_t>(64 * sizeof(T)), static_cast<uint32_t>(64 * sizeof(T)), 0, 0}"
 _HANDED_OVER = """
@@ -364,6 +372,7 @@ EXAMPLES = (
     Example("shared-fill", r"GetBlockIdx\(\) == 0", kernel(process=f"{_FILLED}\n    SyncAll();\n{PROCESS}")),
     Example("rows-per-turn", r"i < total; i\+\+", _rows_a_turn()),
     Example("loaded-ahead", r"\n +DataCopy\(xLocal, xGm\[", _loaded_ahead()),
+    Example("stored-together", r"\n +DataCopy\(yGm\[", _stored_together()),
     Example("tiles-first", r"DataCopy\(to, aGm\[", _TILES, host=_WORKSPACE),
     Example("unit-flag", r"SetFlag<HardEvent::M_FIX>", {"op_kernel/kernel.cpp": _HANDED_OVER}),
     Example("rings-for-queues", r"TQue<TPosition::VECIN, 1> inQueue", {"op_kernel/kernel.cpp": _RING}),

@@ -59,6 +59,7 @@ def _found(turn: str, *changes: tuple[str, str]) -> list[str]:
             "pitch",
         ),
         ("CopyIn(seen, pitch); CopyOut(place); seen += 3;", "(pitch) * (3)"),
+        ("CopyIn(i, pitch); CopyOut(i);", "pitch"),  # stored as evenly, and no turn of several rows
     ],
 )
 def test_rows_that_are_scattered_are_loaded_several_at_a_time(turn: str, step: str) -> None:
@@ -73,7 +74,8 @@ def test_rows_that_are_scattered_are_loaded_several_at_a_time(turn: str, step: s
     ("turn", "changes"),
     [
         ("CopyIn(place, pitch); CopyOut(i);", ()),  # gathered: no two follow each other
-        ("CopyIn(i, pitch); CopyOut(i);", ()),  # turns of several rows do more
+        ("CopyIn(i, pitch * i); CopyOut(i);", ()),  # stored as evenly, and no two of a length
+        ("if (place > 0) CopyIn(i, pitch); CopyOut(i);", ()),
         ("CopyIn(i * i, pitch); CopyOut(place);", ()),
         ("CopyIn(begin, pitch); CopyOut(place);", ()),  # the same each time
         ("CopyIn(i, pitch); CopyOut(place);", [("DataCopy(yGm[", "DataCopy(xGm[")]),  # written meanwhile

@@ -11,6 +11,7 @@ from .buffers.loaded_ahead import LOADED_AHEAD
 from .buffers.queues import RINGS_FOR_QUEUES
 from .buffers.rows_per_turn import ROWS_PER_TURN
 from .buffers.shared_buffers import SHARED_BUFFERS
+from .buffers.stored_together import STORED_TOGETHER
 from .buffers.unneeded_buffers import UNNEEDED_BUFFERS
 from .copies.caching import CACHE_HINT
 from .copies.copied_elements import COPIED_ELEMENTS
@@ -73,6 +74,7 @@ MOTIFS: tuple[Motif, ...] = (
     SINGLE_STORE,
     REPEATED_STORES,
     LOADED_AHEAD,
+    STORED_TOGETHER,
     MERGED_LOADS,
     LARGE_PACKETS,
     TILES_FIRST,

@@ -14,10 +14,13 @@ _ONE = re.compile(r"(?:static_cast<\w+>\(|\(\w+\))?\(?1U?\)*")
 
 
 def is_copy(facts: Steady, call: ApiCall) -> bool:
-    """Is it a copy, or a function that is given where to, where from and how many elements, and copies them?"""
+    """Is it a copy, or a function that is given where to, where from and how many elements, and copies them?
+
+    What else such a function could be given is left at what it is by default.
+    """
     if call.name in COPY:
         return True
-    of = [g for g in facts.own.get(call.name, ()) if len(g.parameters) == len(call.args) == 3]
+    of = [g for g in facts.own.get(call.name, ()) if len(g.parameters) >= len(call.args) == 3]
     return bool(of) and all(
         any(
             c.name in COPY and [root(a) for a in c.args[:2]] == list(g.parameters[:2]) for c in facts.kernel.calls_of(g)

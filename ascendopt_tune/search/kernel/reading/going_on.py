@@ -38,10 +38,14 @@ class EvenTurn:
 
 
 class GoingOn:
-    """What goes on in the loops of one kernel."""
+    """What goes on in the loops of one kernel.
 
-    def __init__(self, kernel: KernelProgram, facts: Steady) -> None:
+    ``whatever_is_stored``: also turns that store something that goes on by the same step.
+    """
+
+    def __init__(self, kernel: KernelProgram, facts: Steady, whatever_is_stored: bool = False) -> None:
         self.kernel, self.facts, self.types = kernel, facts, element_types(kernel)
+        self.whatever_is_stored = whatever_is_stored
         self.loops = {(n.block.function.path, n.node.start_byte): n for n in counted_loops(kernel)}
 
     def turn(self, f: Function, statement: Node, index: str) -> EvenTurn | None:
@@ -86,7 +90,7 @@ class GoingOn:
         if step is None or step == "0" or any(n in turns.assigned for n in _WORD.findall(step)):
             return None
         unknown = (set(_WORD.findall(text)) - {loop.name, *on}) & turns.assigned
-        if unknown or self._stored_alike(loop, step, on):
+        if unknown or (not self.whatever_is_stored and self._stored_alike(loop, step, on)):
             return None
         left = f"static_cast<int64_t>({loop.bound}) - static_cast<int64_t>({loop.name})"
         return EvenTurn(f, loop.node, statement, left, step)

@@ -3,8 +3,8 @@
 Rows of updates that are scattered, terms of a sum, rows that are stored several times: what is loaded goes on evenly,
 what is done with it doesn't, so that the turns can't be one (``rows-per-turn``, ``strided-copy``).
 
-1. The place of a load is affine in the counter of the innermost loop around it, or around the call of its function; no
-   store of the turn goes on by the same step.
+1. The place of a load is affine in the counter of the innermost loop around it, or around the call of its function. A
+   store of the turn goes on by the same step only where rows are equally long and the turn can't be one of several.
 2. The loop says how many turns are left and how far rows are apart (``Ahead``). A load asks for its place (``Wants``):
    the tensor is the row's part of what was loaded, or the first one of the next rows. Where rows don't fit, or are
    none of equal length, the load is done as it was.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from .....sources.cpp import Edit, walk
+from .....sources.cpp import Edit, Function, walk
 from ...reading.affine import at, indexed, resolved
 from ...reading.api import root
 from ...reading.classes import Members, in_front, is_of, members, merged, title_of
@@ -29,6 +29,7 @@ from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_aroun
 from ...reading.steady import Steady
 from ..motif import Change, Motif
 from .queues import MAKE, RING, as_queue, unguarded
+from .rows_per_turn import turns_of_rows
 
 AHEAD = "LoadedAhead"  # their class
 _ASKED = ("AllocTensor", "EnQue", "DeQue", "FreeTensor")
@@ -44,117 +45,120 @@ _CLASS = f"""\
 template <typename QUEUED>
 class {AHEAD} {{
  public:
-  __aicore__ inline void Begin(uint32_t count, uint32_t bytes) {{
-    own = (bytes + 31) / 32 * 32;
-    room = own > PIECE ? own : PIECE;
-    Make(queue, count, room, 0);
+  __aicore__ inline void Begin(uint32_t buffers, uint32_t bytes) {{
+    bytesAsked = (bytes + 31) / 32 * 32;
+    bytesOfTensor = 2 * bytesAsked > PIECE ? bytesAsked : PIECE;
+    Make(queue, buffers, bytesOfTensor, 0);
   }}
   // So many rows are left, from the next one that is loaded; so many elements from one to the next.
   __aicore__ inline void Ahead(int64_t rows, int64_t elements) {{
-    left = rows;
-    apart = elements;
+    rowsLeft = rows;
+    rowsApart = elements;
   }}
   // The tensor of an element type, until its row is known.
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> Row() {{ return AscendC::LocalTensor<T>(); }}
   // Gives a tensor the row at `offset`, behind `skipped` elements of its. Is it still to be loaded?
   template <typename T>
-  __aicore__ inline bool Wants(AscendC::LocalTensor<T>& row, const AscendC::GlobalTensor<T>& from, int64_t offset,
-                               int64_t bytes, uint32_t skipped = 0) {{
-    const int64_t rows = left;
-    left = 1;
-    while (number + 1 < count && length == bytes && next <= offset) {{
-      number++;
-      next += step;
-      if (next - step == offset) {{
-        row = Part<T>();
+  __aicore__ inline bool Wants(AscendC::LocalTensor<T>& rowTensor, const AscendC::GlobalTensor<T>& from,
+                               int64_t offset, int64_t bytes, uint32_t skipped = 0) {{
+    const int64_t rows = rowsLeft;
+    rowsLeft = 1;
+    while (rowNumber + 1 < rowsLoaded && bytesOfRow == bytes && nextPlace <= offset) {{
+      rowNumber++;
+      nextPlace += elementsApart;
+      if (nextPlace - elementsApart == offset) {{
+        rowTensor = Part<T>();
         return false;
       }}
     }}
     Anew<T>();
-    row = whole.template ReinterpretCast<T>();
+    rowTensor = wholeTensor.template ReinterpretCast<T>();
     const int64_t blocks = (bytes + 31) / 32 * 32;
-    stride = skipped > 0 ? own : blocks;
-    length = bytes;
-    if (rows < 2 || bytes <= 0 || 2 * stride > room || apart * static_cast<int64_t>(sizeof(T)) < bytes) {{
+    bytesOfPart = skipped > 0 ? bytesAsked : blocks;
+    bytesOfRow = bytes;
+    const int64_t gap = rowsApart * static_cast<int64_t>(sizeof(T)) - bytes;
+    if (rows < 2 || bytes <= 0 || 2 * bytesOfPart > bytesOfTensor || gap < 0 || gap > FAR) {{
       return true;
     }}
-    const int64_t most = room / stride < 4095 ? room / stride : 4095;
-    count = rows < most ? rows : most;
-    step = apart;
-    next = offset + step;
-    const int64_t gap = step * static_cast<int64_t>(sizeof(T)) - bytes;
-    if (gap == 0 && stride == bytes && skipped == 0) {{
-      AscendC::DataCopy(row, from[offset], static_cast<uint32_t>(count * bytes / sizeof(T)));
+    const int64_t most = bytesOfTensor / bytesOfPart < 4095 ? bytesOfTensor / bytesOfPart : 4095;
+    rowsLoaded = rows < most ? rows : most;
+    elementsApart = rowsApart;
+    nextPlace = offset + elementsApart;
+    if (gap == 0 && bytesOfPart == bytes && skipped == 0) {{
+      AscendC::DataCopy(rowTensor, from[offset], static_cast<uint32_t>(rowsLoaded * bytes / sizeof(T)));
     }} else {{
-      const AscendC::DataCopyExtParams several{{static_cast<uint16_t>(count), static_cast<uint32_t>(bytes),
+      const AscendC::DataCopyExtParams several{{static_cast<uint16_t>(rowsLoaded), static_cast<uint32_t>(bytes),
                                                static_cast<uint32_t>(gap),
-                                               static_cast<uint32_t>((stride - blocks) / 32), 0}};
-      AscendC::DataCopyPad(row[skipped], from[offset], several, AscendC::DataCopyPadExtParams<T>{{false, 0, 0, 0}});
+                                               static_cast<uint32_t>((bytesOfPart - blocks) / 32), 0}};
+      const AscendC::DataCopyPadExtParams<T> plain{{false, 0, 0, 0}};
+      AscendC::DataCopyPad(rowTensor[skipped], from[offset], several, plain);
     }}
     return false;
   }}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> AllocTensor() {{
     Anew<T>();
-    return whole.template ReinterpretCast<T>();
+    return wholeTensor.template ReinterpretCast<T>();
   }}
   template <typename T>
   __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
-    if (!given) queue.EnQue(whole.template ReinterpretCast<T>());
-    given = true;
+    if (!tensorGiven) queue.EnQue(wholeTensor.template ReinterpretCast<T>());
+    tensorGiven = true;
   }}
   template <AscendC::TPosition FROM, AscendC::TPosition TO, typename T>
   __aicore__ inline void EnQue(const AscendC::LocalTensor<T>&) {{
-    if (!given) queue.template EnQue<FROM, TO, T>(whole.template ReinterpretCast<T>());
-    given = true;
+    if (!tensorGiven) queue.template EnQue<FROM, TO, T>(wholeTensor.template ReinterpretCast<T>());
+    tensorGiven = true;
   }}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
-    if (!taken) whole = queue.template DeQue<T>().template ReinterpretCast<uint8_t>();
-    taken = true;
+    if (!tensorTaken) wholeTensor = queue.template DeQue<T>().template ReinterpretCast<uint8_t>();
+    tensorTaken = true;
     return Part<T>();
   }}
   template <AscendC::TPosition FROM, AscendC::TPosition TO, typename T>
   __aicore__ inline AscendC::LocalTensor<T> DeQue() {{
-    if (!taken) whole = queue.template DeQue<FROM, TO, T>().template ReinterpretCast<uint8_t>();
-    taken = true;
+    if (!tensorTaken) wholeTensor = queue.template DeQue<FROM, TO, T>().template ReinterpretCast<uint8_t>();
+    tensorTaken = true;
     return Part<T>();
   }}
   template <typename T>
   __aicore__ inline void FreeTensor(const AscendC::LocalTensor<T>&) {{
-    if (number + 1 >= count) Free<T>();
+    if (rowNumber + 1 >= rowsLoaded) Free<T>();
   }}
 
  private:
   static constexpr uint32_t PIECE = 16384;  // bytes
+  static constexpr int64_t FAR = 0x7fffffff;  // what is further apart goes backwards, in unsigned numbers
 {MAKE}
   template <typename T>
   __aicore__ inline AscendC::LocalTensor<T> Part() {{
-    return whole[static_cast<uint32_t>(number * stride)].template ReinterpretCast<T>();
+    return wholeTensor[static_cast<uint32_t>(rowNumber * bytesOfPart)].template ReinterpretCast<T>();
   }}
   template <typename T>
   __aicore__ inline void Free() {{
-    auto all = whole.template ReinterpretCast<T>();
-    if (held) queue.FreeTensor(all);
-    held = false;
-    count = 1;
-    number = 0;
+    auto all = wholeTensor.template ReinterpretCast<T>();
+    if (tensorHeld) queue.FreeTensor(all);
+    tensorHeld = false;
+    rowsLoaded = 1;
+    rowNumber = 0;
   }}
   template <typename T>
   __aicore__ inline void Anew() {{
     Free<T>();
-    whole = queue.template AllocTensor<T>().template ReinterpretCast<uint8_t>();
-    held = true;
-    given = false;
-    taken = false;
+    wholeTensor = queue.template AllocTensor<T>().template ReinterpretCast<uint8_t>();
+    tensorHeld = true;
+    tensorGiven = false;
+    tensorTaken = false;
   }}
 
   QUEUED queue;
-  AscendC::LocalTensor<uint8_t> whole;
-  uint32_t room = 0, own = 0;
-  bool held = false, given = false, taken = false;
-  int64_t left = 1, apart = 0, number = 0, count = 1, next = 0, step = 0, stride = 0, length = 0;
+  AscendC::LocalTensor<uint8_t> wholeTensor;
+  uint32_t bytesOfTensor = 0, bytesAsked = 0;
+  bool tensorHeld = false, tensorGiven = false, tensorTaken = false;
+  int64_t rowsLeft = 1, rowsApart = 0, rowNumber = 0, rowsLoaded = 1;
+  int64_t nextPlace = 0, elementsApart = 0, bytesOfPart = 0, bytesOfRow = 0;
 }};
 #endif
 
@@ -187,7 +191,8 @@ class _Rows:
 class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
         self.kernel, self.facts = kernel, Steady(kernel)
-        self.going = GoingOn(kernel, self.facts)
+        self.going, self.also_stored = GoingOn(kernel, self.facts), GoingOn(kernel, self.facts, whatever_is_stored=True)
+        self.several = turns_of_rows(kernel)
         self.types = self.going.types
         self.named: dict[str, list[ApiCall]] = {}
         for c in kernel.calls:
@@ -211,7 +216,7 @@ class _Finder:
         loads, turns = list[_Load](), list[EvenTurn]()
         for taken in (c for c in asked if c.name == "AllocTensor"):
             fills = self._loads(taken, name)
-            found = [[t for t in self._turns(load) if not self._of_tile(made, t)] for load in fills]
+            found = [[t for t in self._turns(load) if not (self._of_tile(made, t) or _left(t.loop))] for load in fills]
             if any(found):
                 loads += fills
                 turns += [t for each in found for t in each]
@@ -281,7 +286,7 @@ class _Finder:
             return
         around = loops_around(load.statement, f)
         if around:
-            turn = self.going.turn(f, load.statement, index)
+            turn = self._turn(load, f, load.statement, index)
             if turn is not None:
                 yield turn
             return
@@ -300,9 +305,34 @@ class _Finder:
                 text = at(text, parameter, f"given__{i}")
             for i, given in enumerate(c.args):
                 text = at(text, f"given__{i}", given)
-            turn = self.going.turn(c.function, c.statement, text)
+            turn = self._turn(load, c.function, c.statement, text)
             if turn is not None:
                 yield turn
+
+    def _turn(self, load: _Load, f: Function, statement: Node, index: str) -> EvenTurn | None:
+        """The turn of a statement that asks for a place; one that stores as evenly as it loads where rows are equally
+        long, and it can't be one of several rows."""
+        turn = self.going.turn(f, statement, index)
+        if turn is not None or statement.parent is None or statement.parent.type != "compound_statement":
+            return turn
+        turns = self.facts.turns_of(load.call.function, load.statement)
+        if turns is None or not self.facts.number(turns, load.call.function, load.size):
+            return None
+        turn = self.also_stored.turn(f, statement, index)
+        return turn if turn is not None and (f.path, turn.loop.start_byte) not in self.several else None
+
+
+def _left(loop: Node) -> bool:
+    """Is a loop left before its last turn, so that rows behind may be none?"""
+    inner = ("switch_statement", *LOOPS)
+    for n in walk(loop):
+        if n.type == "break_statement":
+            around = n.parent
+            while around is not None and around.type not in inner:
+                around = around.parent
+            if around == loop:
+                return True
+    return any(n.type == "return_statement" for n in walk(loop))
 
 
 def _in_branch(statement: Node, block: Node) -> bool:

@@ -156,6 +156,11 @@ def _turns(kernel: KernelProgram) -> Iterator[list[_Turn]]:
     yield from found.values()
 
 
+def turns_of_rows(kernel: KernelProgram) -> set[tuple[str, int]]:
+    """Loops, by path and first byte, whose turns may be of several rows."""
+    return {(t.loop.block.function.path, t.loop.node.start_byte) for found in _turns(kernel) for t in found}
+
+
 def _moves(kernel: KernelProgram, call: ApiCall, f: Function, counter: str) -> list[_Copy]:
     """The copies of a function that only loads or stores the counter's row; none where it does anything else."""
     names = dict(zip(f.parameters, call.args, strict=False))
