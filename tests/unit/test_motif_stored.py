@@ -50,6 +50,15 @@ def test_ways_to_store_a_row(store: str) -> None:
     assert text.count("this->outQueue.Alone(") == store.count("DataCopy(yGm") + store.count("DataCopyPad(yGm")
 
 
+def test_what_another_class_stores_or_another_function_adds_is_no_obstacle() -> None:
+    other = "class Other { __aicore__ inline void Copy() { DataCopy(yGm[0], y, 8); } };\n"
+    other += "template <typename T>\nclass Kernel"
+    adding = "  __aicore__ inline void Last() { SetAtomicAdd<T>(); DataCopy(zGm, z, 8); SetAtomicNone(); }\n private:\n"
+    assert _found(("\ntemplate <typename T>\nclass Kernel", other), (" private:\n", adding))
+    calling = adding.replace("DataCopy(zGm, z, 8);", "Process();")
+    assert not _found((" private:\n", calling))
+
+
 def test_what_a_function_of_the_kernels_stores() -> None:
     own = """  template <typename U>
   __aicore__ inline void Out(const GlobalTensor<U>& to, const LocalTensor<U>& row, uint32_t count, uint32_t rows = 1) {
@@ -79,6 +88,7 @@ def test_what_a_function_of_the_kernels_stores() -> None:
         [("CopyIn(place);", "if (i > most) { return; } CopyIn(place);")],  # the loop's end is passed by
         [("CopyOut(i * tileLength);", "if (i > 2) CopyOut(i * tileLength);")],  # no block to put a statement into
         [("CopyIn(place);", "Fill(outQueue); CopyIn(place);")],  # given to somebody
+        [("CopyIn(place);", "CopyIn(place); Compute(tileLength); CopyOut(i * tileLength);")],  # two rows by turns
         [("    pipe->InitBuffer(outQueue, 2, tileLength * sizeof(T));\n", "")],  # made elsewhere
         [("LocalTensor<T> yLocal = outQueue.DeQue<T>();", "y = outQueue.DeQue<T>(); LocalTensor<T> yLocal = y;")],
     ],

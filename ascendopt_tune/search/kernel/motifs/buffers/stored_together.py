@@ -7,8 +7,9 @@ own each turn, and four calls of a queue; what makes them may be anything.
 2. The place of that store is affine in the counter of the innermost loop around it, or around the call of its
    function; a row is as long in each turn. The loop says how many turns are left and how far rows are apart
    (``Ahead``).
-3. Tensors are parts of one, one behind the other (``StoredTogether``). Whoever stores a row asks whether it is alone
-   (``Alone``); else it is kept until the tensor is full, the next row lies elsewhere, or the loop ends (``Flush``).
+3. A turn stores one row of the queue's. Tensors are parts of one, one behind the other (``StoredTogether``). Whoever
+   stores a row asks whether it is alone (``Alone``); else it is kept until the tensor is full, the next row lies
+   elsewhere, or the loop ends (``Flush``).
 4. Nobody loads or stores the global tensor otherwise, nobody adds to it, and no cores meet in the loop.
 """
 
@@ -188,7 +189,7 @@ class _Finder:
         users = [f for f in methods if name in self._words(f)]
         ours = [c for f in users for c in self.kernel.calls_in(f) if name in _names(c)]
         made = tuple(c for c in ours if c.name in ("InitBuffer", "Begin") and c.statement is not None)
-        if not self._plain_queue(name, ours, made, users) or self._adds(methods):
+        if not self._plain_queue(name, ours, made, users):
             return None
         stores, turns = list[_Store](), list[EvenTurn]()
         for taken in (c for c in ours if c.name == "DeQue"):
@@ -197,13 +198,23 @@ class _Finder:
                 return None
             stores += found
             turns += [t for store in found for t in self._turns(store) if self._ends(t)]
-        if not turns or not self._left_alone({_tensor(s.call) for s in stores}, stores):
+        where_kept = {s.call.function.name for s in stores} | {t.function.name for t in turns}
+        loops = {(t.function.path, t.loop.start_byte) for t in turns}
+        if len(loops) < len(set(turns)):  # rows of two kinds by turns
+            return None
+        if not turns or self._adding(methods) & where_kept or not self._left_alone(methods, stores):
             return None
         return _Rows(line, name, made, tuple(stores), tuple(dict.fromkeys(turns)))
 
-    def _adds(self, methods: list[Function]) -> bool:
-        """Does one of the methods add to what is in global memory?"""
-        return any(w.startswith("SetAtomic") for f in methods for w in self._words(f))
+    def _adding(self, methods: list[Function]) -> set[str]:
+        """Methods that add to what is in global memory, or may be called while another one does."""
+        out, pending = set[str](), [f for f in methods if any(w.startswith("SetAtomic") for w in self._words(f))]
+        while pending:
+            f = pending.pop()
+            out.add(f.name)
+            called = {c.name for c in self.kernel.calls_in(f)} - out
+            pending += [g for g in methods if g.name in called]
+        return out
 
     def _words(self, f: Function) -> list[str]:
         return _WORD.findall(self.kernel.text(f.path, f.node))
@@ -223,10 +234,11 @@ class _Finder:
         whole = all(n.parent is not None and n.parent.type == "compound_statement" for n in (turn.loop, turn.statement))
         return whole and not leaves and not meets
 
-    def _left_alone(self, tensors: set[str], stores: list[_Store]) -> bool:
-        """Is each of the global tensors stored there only, and never read?"""
+    def _left_alone(self, methods: list[Function], stores: list[_Store]) -> bool:
+        """Is each of the global tensors of the class stored there only, and never read?"""
+        tensors = {_tensor(s.call) for s in stores}
         places = {(s.call.path, s.call.node.start_byte) for s in stores}
-        for c in self.kernel.calls:
+        for c in (c for f in methods for c in self.kernel.calls_of(f)):
             if (c.path, c.node.start_byte) in places:
                 continue
             copies = c.name in COPY or c.name in self.facts.own
@@ -386,7 +398,7 @@ STORED_TOGETHER = Motif(
     description="A row, or the one number of a row, that each turn stores by itself pays a store's issue and four "
     "calls of a queue. They lie evenly in global memory: the queue's tensors hold as many as 8 KB more have room for, "
     "and one store takes them all.",
-    bottlenecks=("small copies", "copies", "scalar", "no overlap"),
+    bottlenecks=("small copies", "scalar"),
     preconditions="Nobody reads what is stored, or adds to it; rows are of one length; the Unified Buffer has room.",
     faster=_faster,
     slower=_slower,
