@@ -268,8 +268,8 @@ class _Finder:
             if self.kernel.call_at(f, call).name == "FreeTensor":
                 continue
             store = self._store(copies.get(call.start_byte), name)
-            if store is None:
-                return []
+            if store is None or len(loops_around(store.statement, f)) > len(loops_around(taken.node, f)):
+                return []  # other things are done with it, or it is stored again and again
             stores.append(store)
         return stores if all(_either(a.statement, b.statement) for a, b in combinations(stores, 2)) else []
 

@@ -10,6 +10,7 @@ from tree_sitter import Node
 from .....sources.cpp import walk
 from ...reading.api import ELEMENTWISE, UNARY, VECTOR, is_barrier, reads, root, writes
 from ...reading.counted import CountedLoop, counted_loops
+from ...reading.declared import kinds_in
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ...reading.turn import ended
 from ..motif import Change, Motif
@@ -74,7 +75,7 @@ def _scalar_faster(kernel: KernelProgram) -> Iterator[Change]:
         if call is None or call.name != "SetValue" or len(call.args) != 2 or call.args[0] != loop.name:
             continue
         text = _as_vector(call.receiver, call.args[1], loop)
-        if text is None:
+        if text is None or ("/" in call.args[1] and _whole_numbers(kernel, call)):
             continue
         path = loop.block.function.path
         site = kernel.site(loop.block.function, loop.node)
@@ -82,6 +83,12 @@ def _scalar_faster(kernel: KernelProgram) -> Iterator[Change]:
         plain.add(loop.node.start_byte)
         yield Change(site, change, (kernel.replace(path, loop.node, f"{text};"),))
     yield from (c for c in filled_ranges(kernel) if not plain & {e.start for e in c.edits})
+
+
+def _whole_numbers(kernel: KernelProgram, call: ApiCall) -> bool:
+    """Are the elements that a call sets known as integers, whose quotients no instruction makes?"""
+    kinds = kinds_in(kernel, call.function).get(root(call.receiver.removeprefix("this->")), set())
+    return any(re.fullmatch(r"u?int(?:\d+_t)?", kind) for kind in kinds)
 
 
 def _as_vector(target: str, value: str, loop: CountedLoop) -> str | None:
