@@ -1,7 +1,8 @@
 """From what a user writes (``x=float16[1024,4096]``, a file of arrays, ``dim=-1``) to a Case.
 
 Spelling of a tensor: ``NAME=DTYPE[d0,d1,...]``, a storage format may follow as ``:NHWC``. The tensors of a list
-parameter are ``NAME.0``, ``NAME.1``, ... A scalar tensor is ``DTYPE[]``; ``DTYPE[1]`` has one element.
+parameter are ``NAME.0``, ``NAME.1``, ...; ``NAME=[]`` is one without any. A scalar tensor is ``DTYPE[]``; ``DTYPE[1]``
+has one element.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, Any]
 InferOutputs = Callable[[tuple[Argument, ...], tuple[tuple[str, AttrValue], ...]], tuple[Argument, ...]]
 
 _TENSOR = re.compile(r"^(?P<name>\w+(?:\.\d+)?)=(?P<dtype>\w+)\[(?P<shape>\d+(?:,\d+)*|)\](?::(?P<format>\w+))?$")
+_EMPTY_LIST = re.compile(r"(?P<name>\w+)=\[\]")
 _ALIASES = {"fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32", "bf16": "bfloat16"}
 
 
@@ -63,13 +65,15 @@ def parse_tensor(text: str) -> tuple[str, TensorSpec]:
 
 
 def parse_tensors(texts: Iterable[str], option: str) -> dict[str, TensorSpec]:
-    """Every tensor of a repeatable option by name.
+    """Every tensor of a repeatable option by name; a list without any, ``NAME=[]``, by its name with a dot behind.
 
     Raises:
         CaseError: as :func:`parse_tensor`, or a name that is given twice.
     """
     found: dict[str, TensorSpec] = {}
-    for name, spec in map(parse_tensor, texts):
+    for text in texts:
+        empty = _EMPTY_LIST.fullmatch(text.replace(" ", ""))
+        name, spec = (f"{empty['name']}.", TensorSpec("float32", (0,))) if empty else parse_tensor(text)
         if name in found:
             raise CaseError(f"{option} {name} is given twice.", "Give it once; the tensors of a list are x.0, x.1, ...")
         found[name] = spec
@@ -239,6 +243,15 @@ def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
         raise CaseError(f"can't write the results to {path}: {e}.", "Name a file that can be written.") from e
 
 
+def _listed(name: str, single: TensorSpec | None, listed: Mapping[int, TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The tensors of a list: one given whole, or numbered ones."""
+    if single is not None and listed:
+        raise CaseError(f"{name} is given both whole and as {name}.{min(listed)}.", "Number all its tensors.")
+    if single is None and sorted(listed) != list(range(len(listed))):
+        raise CaseError(f"the list {name} has a gap: {sorted(listed)}.", "Number its tensors from 0.")
+    return (single,) if single is not None else tuple(listed[i] for i in sorted(listed))
+
+
 def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what: str, op_type: str) -> list[Argument]:
     """One Argument per parameter, in the definition's order.
 
@@ -253,19 +266,20 @@ def collect(params: Iterable[ParamDef], tensors: Mapping[str, TensorSpec], what:
             raise CaseError(f"{op_type} has no {what} {name!r}.{near}", f"Its {what}s: {', '.join(known) or 'none'}.")
     out: list[Argument] = []
     for p in params:
-        listed = {int(n.partition(".")[2]): t for n, t in tensors.items() if n.startswith(f"{p.name}.")}
+        empty = f"{p.name}." in tensors
+        numbers = {n: n.partition(".")[2] for n in tensors if n.startswith(f"{p.name}.")}
+        listed = {int(number): tensors[n] for n, number in numbers.items() if number}
         single = tensors.get(p.name)
+        if empty and (p.kind != "dynamic" or single is not None or listed):
+            raise CaseError(f"{p.name}=[] is for a list without tensors.", "Leave it out, or name none beside it.")
         if p.kind == "dynamic":
-            if single is not None and listed:
+            items = _listed(p.name, single, listed)
+            if not items and not empty and what == "input":
                 raise CaseError(
-                    f"{p.name} is given both whole and as {p.name}.{min(listed)}.", "Number all its tensors."
+                    f"{op_type} needs the tensor list {p.name}.",
+                    f"Give {p.name}.0, {p.name}.1, ..., or {p.name}=[] where it has none.",
                 )
-            items = [single] if single is not None else [listed[i] for i in sorted(listed)]
-            if single is None and sorted(listed) != list(range(len(listed))):
-                raise CaseError(f"the list {p.name} has a gap: {sorted(listed)}.", "Number its tensors from 0.")
-            if not items and what == "input":
-                raise CaseError(f"{op_type} needs the tensor list {p.name}.", f"Give {p.name}.0, {p.name}.1, ...")
-            out.append(tuple(items))
+            out.append(items)
         elif listed:
             raise CaseError(f"{p.name} is one tensor, not a list.", f"Give it as {p.name}=DTYPE[...].")
         elif single is None and p.kind == "required" and what == "input":

@@ -123,12 +123,19 @@ def test_a_case_takes_defaults_and_infers_outputs() -> None:
     assert build({"x": F16, "more": F16}, y=given_output).outputs == (given_output,)
 
 
+def test_a_list_may_have_no_tensors() -> None:
+    case = build({"x": F16, **arguments.parse_tensors(["more = []"], "--input")})
+    assert case.inputs == (F16, None, ())
+
+
 @pytest.mark.parametrize(
     ("inputs", "attrs", "says"),
     [
         ({"more": F16}, None, "needs the input x"),
         ({"x": F16}, None, "needs the tensor list more"),
         ({"x": F16, "more.1": F16}, None, "gap"),
+        ({"x": F16, "more.": F16, "more.0": F16}, None, "is for a list without tensors"),
+        ({"x": F16, "x.": F16, "more": F16}, None, "is for a list without tensors"),
         ({"x": F16, "more": F16, "more.0": F16}, None, "both whole and as more.0"),
         ({"x.0": F16, "more": F16}, None, "one tensor, not a list"),
         ({"x": F16, "more": F16, "z": F16}, None, "no input 'z'"),

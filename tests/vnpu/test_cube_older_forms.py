@@ -233,5 +233,5 @@ def test_the_instruction_that_ends_atomic_additions() -> None:
 def test_instructions_of_the_compiler_are_called_that() -> None:
     body = '#include "kernel_operator.h"\nextern "C" __global__ __cube__ void k(GM_ADDR x) { %s }'
     with pytest.raises(KernelCompileError) as error:
-        device().compile(body % "copy_gm_to_cbuf((__cbuf__ void*)0, x, 0, 1, 1, 0, 0, PAD_NONE); mad(0);", "k.cpp")
-    assert "instructions of CANN's own compiler (copy_gm_to_cbuf, mad) are not covered" in error.value.log
+        device().compile(body % "load_gm_to_cbuf((__cbuf__ void*)0, x, 0, 1, 1, 0, 0); vsel(0);", "k.cpp")
+    assert "instructions of CANN's own compiler (load_gm_to_cbuf, vsel) are not covered" in error.value.log

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory.h"
+
 namespace vnpu {
 namespace {
 
@@ -27,7 +29,7 @@ std::string entry(const LogEntry& e, const uint8_t* local, const LocalMap& map) 
                     pair("api", e.event.api) + ",\"accesses\":[";
   bool first = true;
   for (const Access& a : e.accesses) {
-    if (a.range.bytes == 0 || a.range.pieces == 0) continue;
+    if (a.range.bytes == 0 || a.range.pieces == 0 || (a.gm && gm_is_room(a.canonical))) continue;
     out += (first ? "" : ",") + access(a, local, map);
     first = false;
   }

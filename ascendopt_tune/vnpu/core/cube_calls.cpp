@@ -30,6 +30,7 @@ void Core::await_raised(int id, const void* pc) {
 
 void Core::call_cube(std::function<void()> run, const void* pc) {
   const int cube = groups.group(index) * groups.size();
+  hazards.message();
   raise(Scope::Cube, Pipe::MTE3, kCall + groups.sub(index), pc);
   crossing_.calls[cube].push_back({index, std::move(run)});
   crossing_.arrive(cube, kBell, {});
@@ -72,6 +73,7 @@ void Core::serve() {
 }
 
 void Core::send(std::vector<uint8_t> message, const void* pc) {
+  hazards.message();
   raise(Scope::Cube, Pipe::MTE3, kCall + groups.sub(index), pc);
   crossing_.messages[index].push_back({std::move(message)});
   crossing_.arrive(groups.group(index) * groups.size(), kBell, {});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "memory.h"
 #include "words.h"
 
 namespace vnpu {
@@ -226,6 +227,7 @@ bool HazardTracker::overlap(const GmPending& a, const GmPending& b) {
 }
 
 void HazardTracker::gm(const Access& access) {
+  if (gm_is_room(access.canonical)) return;
   const Range& range = access.range;
   current_.write = access.write;
   scalar_gm_ = scalar_gm_ || current_.pipe == Pipe::S;
@@ -389,6 +391,13 @@ void HazardTracker::cross_set(Pipe pipe) {
   clock[p] = issued_[p];
   clock[0] = issued_[0];
   release(clock);
+}
+
+void HazardTracker::message() {
+  const int p = static_cast<int>(Pipe::MTE3);
+  known_[0][p] = std::max(known_[0][p], posted_);
+  posted_ = issued_[p];
+  barrier(Pipe::MTE3);
 }
 
 void HazardTracker::learn(const Knowledge& known) {

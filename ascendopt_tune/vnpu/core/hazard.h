@@ -78,6 +78,9 @@ class HazardTracker {
   // What the flag between cores or the meeting that was told last hands over: what this core knows of the others, and
   // which of its own instructions are complete.
   const Knowledge& told() const { return told_; }
+  // A vector core's message to its cube core goes out by MTE3, behind all that MTE3 has done; the scalar unit writes
+  // the next one when this one has gone (asc-devkit, KfcCommClient::PostMessage and AllocMessage).
+  void message();
   // The core has waited, and now knows this, too.
   void learn(const Knowledge& known);
   // Has somebody set the flag who nobody has waited for yet?
@@ -201,6 +204,7 @@ class HazardTracker {
   size_t first_open_ = 0;  // accesses before it are complete at some barrier
   int barriers_ = 0;
   int interval_ = 0;        // the last barrier of its own that it knows to be over
+  uint32_t posted_ = 0;     // what MTE3 had done when the last message went out
   Knowledge knows_, told_;  // of the others; what the last barrier hands over
   bool scalar_gm_ = false;  // the scalar unit has touched GM
   DataCache cache_;

@@ -9,11 +9,13 @@
 namespace vnpu {
 namespace {
 
+constexpr uint64_t kConstants = 1ull << 48;  // beyond all tensors
+
 struct Table {
   std::shared_mutex mutex;
   std::map<uint64_t, std::unique_ptr<Allocation>> by_base;
   uint64_t next_canonical = 1 << 20;
-  uint64_t next_constant = 1ull << 48;  // beyond all tensors
+  uint64_t next_constant = kConstants;
   int next_index = 0;
 };
 
@@ -23,8 +25,9 @@ Table& table() {
 }
 
 // Takes canonical addresses from `next`, with a gap behind; the caller holds the lock.
-void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, int index) {
+void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, int index, bool room = false) {
   auto a = std::make_unique<Allocation>();
+  a->room = room;
   a->base = reinterpret_cast<uint64_t>(p);
   a->payload = payload;
   a->allocated = allocated;
@@ -46,6 +49,18 @@ void gm_register_constants(void* p, size_t bytes) {
   Table& t = table();
   std::unique_lock lock(t.mutex);
   add(t, p, bytes, bytes, t.next_constant, -1);
+}
+
+void gm_register_room(void* p, size_t bytes) {
+  Table& t = table();
+  std::unique_lock lock(t.mutex);
+  add(t, p, bytes, bytes, t.next_constant, -1, true);
+}
+
+bool gm_is_room(uint64_t canonical) {
+  if (canonical < kConstants) return false;
+  const Allocation* a = gm_find_canonical(canonical);
+  return a != nullptr && a->room;
 }
 
 void gm_unregister(void* p) {

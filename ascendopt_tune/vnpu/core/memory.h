@@ -24,6 +24,7 @@ struct Allocation {
   uint64_t canonical = 0;  // canonical device address of base, 512-byte aligned
   int index = 0;           // running number, for reports
   bool scratch = false;    // a workspace: nobody reads what a kernel leaves there
+  bool room = false;       // of this machine's own, for what cores of a group hand each other
   mutable std::atomic<GmUnwritten*> unwritten{nullptr};  // none: every byte is written
 };
 
@@ -32,6 +33,9 @@ void gm_register(void* p, size_t payload, size_t allocated);
 // Constants of a loaded kernel binary (`const __gm__` arrays), which lie in GM on the device. They have addresses of
 // their own, so that loading a binary moves no tensor's canonical address.
 void gm_register_constants(void* p, size_t bytes);
+// Where calls of a group's cores lie on their way; a program can't order its accesses, which the toolkit makes.
+void gm_register_room(void* p, size_t bytes);
+bool gm_is_room(uint64_t canonical);
 void gm_unregister(void* p);
 // The allocation that holds host address `addr`, or nullptr. The result stays valid until it is unregistered.
 const Allocation* gm_find(uint64_t addr);

@@ -5,8 +5,6 @@
 #include "kernel_operator.h"
 #include "kernel_tiling/cube_tiling_data.h"
 
-enum addr_cal_mode_t { inc = 0, dec = 1 };
-constexpr uint64_t get_imm(uint64_t value) { return value; }
 
 namespace AscendC {
 

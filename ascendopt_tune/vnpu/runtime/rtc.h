@@ -49,7 +49,8 @@ std::vector<Kernel> find_kernels(const std::string& preprocessed);
 
 // The cores that a program's kernels are for, where they don't say it themselves: as a template of theirs is marked;
 // else as KERNEL_TASK_TYPE says (for tiling key `key`, or for all); else by what occurs: positions of cube cores alone,
-// of both kinds with flags between them, of both kinds with products but no flags (cube cores), or anything else.
+// of both kinds with flags or a meeting between them, of both kinds with products but neither (cube cores), or anything
+// else.
 Cores cores_of(const std::string& preprocessed, const std::string& key);
 
 // Whether a program says itself, for all of its kernels, what cores they are for.

@@ -172,6 +172,14 @@ bool names_position(const std::vector<std::string>& tokens, const std::set<std::
   return false;
 }
 
+// Whether the cores of a group order each other by flags, or all cores of both kinds meet.
+bool says_groups(const std::vector<std::string>& tokens) {
+  static const std::set<std::string> flags = {"CrossCoreSetFlag", "NotifyEvent", "ffts_cross_core_sync"};
+  static const std::vector<std::string> meeting = {"SyncAll", "<", "false", ">"};
+  return std::any_of(tokens.begin(), tokens.end(), [](const std::string& t) { return flags.count(t) != 0; }) ||
+         std::search(tokens.begin(), tokens.end(), meeting.begin(), meeting.end()) != tokens.end();
+}
+
 // Whether an operator() specialized for `kind` of core, as a library's kernels are, does something.
 bool specialized_does(const std::vector<std::string>& tokens, const std::string& kind) {
   static const std::vector<std::string> call = {"operator", "(", ")", "<"};
@@ -209,7 +217,7 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   // A MatmulImpl that nobody registers multiplies where it is.
   if (!names_position(tokens, cube_positions) && !says("MatmulImpl")) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
-  if (says("CrossCoreSetFlag")) return Cores::MixedTwo;
+  if (says_groups(tokens)) return Cores::MixedTwo;
   if (specialized_does(tokens, "AIV") && !specialized_does(tokens, "AIC")) return Cores::Vector;
   return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }

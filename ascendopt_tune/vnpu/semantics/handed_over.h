@@ -10,7 +10,7 @@
 
 namespace vnpu {
 
-// Global memory of `bytes` for each core that asks; kept for later launches.
+// Global memory of `bytes` for each core that asks, or by other numbers; kept for later launches.
 class CoreRooms {
  public:
   explicit CoreRooms(size_t bytes) : bytes_(bytes) {}
@@ -19,7 +19,7 @@ class CoreRooms {
     std::unique_ptr<uint8_t[]>& room = rooms_[core];
     if (room == nullptr) {
       room = std::make_unique<uint8_t[]>(bytes_);
-      gm_register_constants(room.get(), bytes_);
+      gm_register_room(room.get(), bytes_);
     }
     return room.get();
   }

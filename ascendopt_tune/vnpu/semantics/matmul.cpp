@@ -9,48 +9,45 @@
 namespace vnpu {
 namespace {
 
-constexpr size_t kAreaBytes = 256 << 10;  // of C, of A and of B
+constexpr size_t kAreaBytes = 256 << 10;  // of each
 
-// Global memory of a vector core for what its cube core hands it.
-uint8_t* area_of(int core) {
-  static CoreRooms areas(3 * kAreaBytes);
-  return areas.of(core);
+constexpr int kMostObjects = 64;  // of a core that have areas of their own
+
+size_t number_of(const Matmul& m) {
+  Core& asking = core();
+  return asking.matmul_numbers.emplace(&m, asking.matmul_numbers.size()).first->second;
 }
 
-// A or B in the Unified Buffer, where rows begin at multiples of 32 bytes: to global memory, for the cube core. The
-// setup it gets says where.
-void bring_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, bool changed, const char* api) {
+// Global memory of a vector core's object for what the cube core hands it, and for A, B and the bias.
+uint8_t* area_of(const Matmul& m, MatmulArea which) {
+  static CoreRooms areas(4 * kAreaBytes);
+  const int number = static_cast<int>(number_of(m) % kMostObjects);
+  return areas.of(core().index * kMostObjects + number) + static_cast<size_t>(which) * kAreaBytes;
+}
+
+// A or B that was brought over, where rows begin at multiples of 32 bytes: the setup that the cube core gets says
+// where.
+void point_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, const char* api) {
   if (!m.in_ub || m.data == nullptr) return;
   if (m.turned) std::swap(rows, columns);
   const auto size = static_cast<int32_t>(dtype_size(m.dtype));
-  const bool tiles = m.layout == MatrixLayout::Tiles;
-  const int32_t pitch = up(columns, 32 / size);
-  const int64_t bytes = static_cast<int64_t>(tiles ? up(rows, 16) : rows) * pitch;
-  if (bytes * size > static_cast<int64_t>(kAreaBytes)) unsupported(api, "matrices of more than 256 KB");
-  if (changed) {
-    order(Pipe::V, Pipe::MTE3);
-    CopyShape s;
-    s.burst_bytes = static_cast<uint64_t>(bytes * size);
-    s.byte_exact = true;
-    copy_local_to_gm(area, m.data, s, api);
-  }
   m.data = area;
-  m.pitch = pitch;
+  m.pitch = up(columns, 32 / size);
+  const int64_t all = m.layout == MatrixLayout::Tiles ? up(rows, 16) : rows;
+  if (static_cast<uint64_t>(all * m.pitch * size) > m.brought)
+    misuse(api, "the tensor in the Unified Buffer has fewer elements than the matrix");
 }
 
-// The cube core of the group does `what`, as this core's object wants it from block `block` on, behind what this core
-// has copied so far.
+// The cube core of the group does `what`, as this core's object wants it from block `block` on. The message goes out
+// behind what MTE3 has done so far, and nothing else: as on the device (asc-devkit, KfcCommClient::PostMessage).
 template <typename F>
 void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what) {
   Core& asking = core();
-  order(Pipe::MTE2, Pipe::MTE3);
+  order(Pipe::S, Pipe::MTE3);
   MatmulSetup setup = m;
-  uint8_t* area = area_of(asking.index);
-  bring_over(setup.a, m.cut.m, m.cut.k, area + kAreaBytes, m.brought_a != m.version_a, api);
-  bring_over(setup.b, m.cut.k, m.cut.n, area + 2 * kAreaBytes, m.brought_b != m.version_b, api);
-  m.brought_a = m.version_a;
-  m.brought_b = m.version_b;
-  const size_t number = asking.matmul_numbers.emplace(&m, asking.matmul_numbers.size()).first->second;
+  point_over(setup.a, m.cut.m, m.cut.k, area_of(m, MatmulArea::A), api);
+  point_over(setup.b, m.cut.k, m.cut.n, area_of(m, MatmulArea::B), api);
+  const size_t number = number_of(m);
   asking.call_cube(
       [setup, from = asking.index, number, api, pc, answer, block, what] {
         const Calling calling(pc);
@@ -75,19 +72,36 @@ void out_aligned(Matmul& m, Multiplication& on, void* to) {
   on.out(to, true, false);
 }
 
-// Rows lie there as they lie in global memory.
-void to_local(void* to, const void* from, uint64_t bytes, const char* api, uint32_t rows = 1, uint64_t pitch = 0) {
-  order(Pipe::V, Pipe::MTE2);
-  order(Pipe::MTE3, Pipe::MTE2);
+// Rows lie there as they lie in global memory. Nothing orders the copy behind what this core still does with those
+// bytes but what the kernel says, and, where an answer was awaited, that MTE3 had ended before the message; with `wait`
+// V goes on when it has ended (asc-devkit, MatmulClient::CopyToUB).
+void to_local(void* to, const void* from, uint64_t bytes, const char* api, bool wait = true, uint32_t rows = 1,
+              uint64_t pitch = 0) {
   CopyShape s;
   s.bursts = rows;
   s.burst_bytes = bytes;
   s.src_stride = s.dst_stride = pitch;
   copy_gm_to_local(to, from, s, api);
-  order(Pipe::MTE2, Pipe::V);
+  if (wait) order(Pipe::MTE2, Pipe::V);
 }
 
 }  // namespace
+
+void matmul_bring(Matmul& m, MatmulArea which, const void* from, uint64_t bytes, const char* api) {
+  const Calling calling(VNPU_PC);
+  if (!asks(core()) || from == nullptr || bytes == 0) return;
+  if (bytes > kAreaBytes) unsupported(api, "matrices of more than 256 KB");
+  order(Pipe::V, Pipe::MTE3);
+  CopyShape s;
+  s.burst_bytes = bytes;
+  s.byte_exact = true;
+  uint8_t* area = area_of(m, which);
+  copy_local_to_gm(area, from, s, api);
+  if (which == MatmulArea::Bias)
+    m.bias.data = area;
+  else
+    (which == MatmulArea::A ? m.a : m.b).brought = bytes;
+}
 
 void matmul_init(Matmul& m, const char* api) {
   const void* pc = VNPU_PC;
@@ -120,7 +134,7 @@ void matmul_out_local(Matmul& m, void* to, const char* api) {
   const Calling calling(pc);
   core().needs(CoreKind::Vector, api, pc);
   if (!asks(core())) unsupported(api, "the Unified Buffer needs a cube core beside the vector core");
-  uint8_t* area = area_of(core().index);
+  uint8_t* area = area_of(m, MatmulArea::C);
   const uint64_t bytes = Multiplication(m, api).block_bytes();
   if (bytes > kAreaBytes) unsupported(api, "blocks of more than 256 KB");
   ask(m, api, pc, true, m.at, [area](Matmul& held, Multiplication& on) { out_aligned(held, on, area); });
@@ -169,10 +183,20 @@ void* matmul_take(Matmul& m, const char* api) {
   return static_cast<uint8_t*>(m.workspace) + m.taken++ * Multiplication(m, api).whole_block_bytes();
 }
 
-void matmul_take_local(Matmul& m, void* to, const char* api) {
+void matmul_take_local(Matmul& m, void* to, bool wait, const char* api) {
   const Calling calling(VNPU_PC);
   const void* from = matmul_take(m, api);
-  to_local(to, from, Multiplication(m, api).block_bytes_of(m.taken - 1), api);
+  to_local(to, from, Multiplication(m, api).block_bytes_of(m.taken - 1), api, wait);
+}
+
+void matmul_copy_local(void* to, const void* from, uint64_t bytes, const char* api) {
+  const Calling calling(VNPU_PC);
+  to_local(to, from, bytes, api);
+}
+
+void matmul_local_is_there() {
+  const Calling calling(VNPU_PC);
+  if (asks(core())) order(Pipe::MTE2, Pipe::V);
 }
 
 void matmul_short_floats(bool on, bool ties_to_zero, const char* api) {
@@ -211,7 +235,7 @@ void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& ca
            ("C takes " + std::to_string(made) + " bytes, the tensor in the Unified Buffer has " + std::to_string(bytes))
                .c_str());
   if (made > kAreaBytes) unsupported(api, "results of more than 256 KB in the Unified Buffer");
-  uint8_t* area = area_of(core().index);
+  uint8_t* area = area_of(m, MatmulArea::C);
   ask(m, api, pc, true, 0,
       [area, call, api](Matmul& held, Multiplication&) { make_batch(held, call, area, true, api); });
   core().await_answer(pc);
@@ -250,7 +274,7 @@ void matmul_take_batch_local(Matmul& m, void* to, const BatchCall& call, const c
   const Calling calling(VNPU_PC);
   const void* from = matmul_take_batch(m, call, api);
   const BatchRows rows = batch_rows(m, call, m.taken - 1, api);
-  to_local(to, from, rows.bytes, api, rows.pieces, rows.pitch);
+  to_local(to, from, rows.bytes, api, true, rows.pieces, rows.pitch);
 }
 
 bool matmul_serve() {

@@ -24,7 +24,6 @@ void message_send(const void* message, uint32_t bytes) {
   if (std::uncaught_exceptions() > 0) return;  // the launch has failed; the kernel is being left
   const auto* first = static_cast<const uint8_t*>(message);
   order(Pipe::S, Pipe::MTE3);
-  order(Pipe::MTE2, Pipe::MTE3);
   core().send({first, first + bytes}, VNPU_PC);
 }
 

@@ -141,11 +141,23 @@ graphStatus Operator::GetOpType(AscendString& type) const {
 }
 TensorDesc Operator::GetInputDescByName(const char* name) const { return Found(inputs_, name, TensorDesc()); }
 TensorDesc Operator::GetOutputDescByName(const char* name) const { return Found(outputs_, name, TensorDesc()); }
+TensorDesc Operator::GetInputDesc(const std::string& name) const { return Found(inputs_, name.c_str(), TensorDesc()); }
+TensorDesc Operator::GetInputDesc(uint32_t index) const {
+  return index < input_names_.size() ? GetInputDesc(input_names_[index]) : TensorDesc();
+}
+TensorDesc Operator::GetOutputDesc(const std::string& name) const {
+  return Found(outputs_, name.c_str(), TensorDesc());
+}
+TensorDesc Operator::GetOutputDesc(uint32_t index) const {
+  return index < output_names_.size() ? GetOutputDesc(output_names_[index]) : TensorDesc();
+}
 graphStatus Operator::UpdateInputDesc(const char* name, const TensorDesc& desc) {
+  if (inputs_.count(name) == 0) input_names_.emplace_back(name);
   inputs_[name] = desc;
   return GRAPH_SUCCESS;
 }
 graphStatus Operator::UpdateOutputDesc(const char* name, const TensorDesc& desc) {
+  if (outputs_.count(name) == 0) output_names_.emplace_back(name);
   outputs_[name] = desc;
   return GRAPH_SUCCESS;
 }

@@ -14,6 +14,19 @@ enum QuantMode_t {
   VQF322B8_PRE,
   REQ8,
   VREQ8,
+  // Of other architectures: kernels for several name them.
+  QF322F16_PRE,
+  VQF322F16_PRE,
+  QF322BF16_PRE,
+  VQF322BF16_PRE,
+  QF322F32_PRE,
+  VQF322F32_PRE,
+  QF322FP8_PRE,
+  VQF322FP8_PRE,
+  QF322HIF8_PRE,
+  VQF322HIF8_PRE,
+  QS322BF16_PRE,
+  VQS322BF16_PRE,
 };
 
 namespace AscendC {
@@ -113,7 +126,7 @@ ASCENDC_INLINE vnpu::Requantize requantize_of(QuantMode_t mode) {
   constexpr R table[] = {R::None,   R::F32ToF16,   R::F32ToBF16, R::I32ToF16,  R::I32ToF16Each,
                          R::F32To8, R::F32To8Each, R::I32To8,    R::I32To8Each};
   if (mode < 0 || static_cast<size_t>(mode) >= sizeof table / sizeof *table)
-    vnpu::misuse("Fixpipe", "an unknown way of quantization");
+    vnpu::misuse("Fixpipe", "a way of quantization that is unknown, or not on architecture 2201");
   return table[mode];
 }
 template <typename T>
@@ -175,7 +188,8 @@ ASCENDC_INLINE void bring_words(const LocalTensor<uint64_t>& words, uint32_t col
   vnpu::TableCopy t;
   t.bytes = (uint64_t(columns) * 8 + 127) / 128 * 128;
   void* table = vnpu::local_base(vnpu::Memory::FB);
-  vnpu::copy_to_table(vnpu::Memory::FB, table, words.pointer(), t, vnpu::DType::U64, vnpu::DType::U64, "Fixpipe");
+  vnpu::copy_to_table(vnpu::Memory::FB, table, words.pointer_in(vnpu::Memory::L1), t, vnpu::DType::U64,
+                      vnpu::DType::U64, "Fixpipe");
   vnpu::set_outgoing_words(table);
   vnpu::barrier(vnpu::Pipe::FIX);
 }
@@ -190,7 +204,8 @@ ASCENDC_INLINE void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& sr
   vnpu::Outgoing o = detail::outgoing_of<T>(params, config.format == CO2Layout::ROW_MAJOR);
   o.cached = dst.IsCached();
   vnpu::order_within(vnpu::Pipe::FIX);  // Fixpipe to global memory begins with it (asc-devkit, fixpipe_v2_impl.h)
-  vnpu::bring_out(dst.pointer(), src.pointer(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
+  vnpu::bring_out(dst.pointer(), src.pointer_in(vnpu::Memory::L0C), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(),
+                  "Fixpipe");
 }
 // With words, but of a way of quantization that takes none, Fixpipe does nothing (asc-devkit, fixpipe_v2_impl.h).
 namespace detail {
@@ -221,15 +236,16 @@ ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& s
                              const DataCopyCO12DstParams& params) {
   vnpu::Outgoing o = detail::outgoing_of<T>(params);
   o.cached = dst.IsCached();
-  vnpu::bring_out(dst.pointer(), src.pointer(), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "DataCopy");
+  vnpu::bring_out(dst.pointer(), src.pointer_in(vnpu::Memory::L0C), o, vnpu::dtype_of<U>(), vnpu::dtype_of<T>(),
+                  "DataCopy");
 }
 
 // ---- L0C -> L1 ----
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& params) {
   static_assert(config.format == CO2Layout::NZ, "AscendC::Fixpipe to L1: only CFG_NZ on architecture 2201");
-  vnpu::bring_to_l1(dst.pointer(), src.pointer(), detail::outgoing_of<T>(params, false), vnpu::dtype_of<U>(),
-                    vnpu::dtype_of<T>(), "Fixpipe");
+  vnpu::bring_to_l1(dst.pointer_in(vnpu::Memory::L1), src.pointer_in(vnpu::Memory::L0C),
+                    detail::outgoing_of<T>(params, false), vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Fixpipe");
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
@@ -254,8 +270,8 @@ ASCENDC_INLINE void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src
 template <typename T, typename U>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                              const DataCopyCO12DstParams& params) {
-  vnpu::bring_to_l1(dst.pointer(), src.pointer(), detail::outgoing_of<T>(params), vnpu::dtype_of<U>(),
-                    vnpu::dtype_of<T>(), "DataCopy");
+  vnpu::bring_to_l1(dst.pointer_in(vnpu::Memory::L1), src.pointer_in(vnpu::Memory::L0C), detail::outgoing_of<T>(params),
+                    vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "DataCopy");
 }
 
 // ---- registers ----

@@ -119,8 +119,8 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& params) {
   static_assert(detail::is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
-  vnpu::load_tiles(detail::memory_of(dst.position()), dst.pointer(), src.pointer(), detail::tile_load(params),
-                   vnpu::dtype_of<T>(), "LoadData");
+  vnpu::load_tiles(detail::memory_of(dst.position()), dst.pointer(), src.pointer_in(vnpu::Memory::L1),
+                   detail::tile_load(params), vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& params) {
@@ -136,7 +136,7 @@ ASCENDC_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const Local
                                           const LoadData2dTransposeParams& p) {
   static_assert(detail::is_loaded_type<T>(),
                 "AscendC::LoadDataWithTranspose of this type is not covered by the virtual NPU");
-  vnpu::load_squares(detail::memory_of(dst.position()), dst.pointer(), src.pointer(),
+  vnpu::load_squares(detail::memory_of(dst.position()), dst.pointer(), src.pointer_in(vnpu::Memory::L1),
                      {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.addrMode != 0},
                      vnpu::dtype_of<T>(), "LoadDataWithTranspose");
 }

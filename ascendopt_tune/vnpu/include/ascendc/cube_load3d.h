@@ -89,7 +89,8 @@ ASCENDC_INLINE void load_windows(const LocalTensor<T>& dst, const LocalTensor<T>
                                  bool small) {
   static_assert(is_loaded_type<T>(), "AscendC::LoadData of this type is not covered by the virtual NPU");
   if (small) vnpu::misuse("LoadData", "enSmallK does not exist on architecture 2201");
-  vnpu::load_windows(memory_of(dst.position()), dst.pointer(), src.pointer(), load, vnpu::dtype_of<T>(), "LoadData");
+  vnpu::load_windows(memory_of(dst.position()), dst.pointer(), src.pointer_in(vnpu::Memory::L1), load,
+                     vnpu::dtype_of<T>(), "LoadData");
 }
 template <typename T>
 uint32_t padding_bits(T value) {

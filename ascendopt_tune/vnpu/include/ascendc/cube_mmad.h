@@ -60,8 +60,9 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
   using Start = vnpu::Product::Start;
   const bool zero = params.cmatrixInitVal && !params.isBias;
   const Start start = zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old;
-  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), nullptr, detail::product_of(params, start),
-                 vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
+  vnpu::multiply(dst.pointer_in(vnpu::Memory::L0C), fm.pointer_in(vnpu::Memory::L0A),
+                 filter.pointer_in(vnpu::Memory::L0B), nullptr, detail::product_of(params, start), vnpu::dtype_of<U>(),
+                 vnpu::dtype_of<T>(), "Mmad");
 }
 // The bias decides by its position where C begins: in the table of biases, or at what C held.
 template <typename T, typename U, typename S, typename V>
@@ -71,10 +72,11 @@ ASCENDC_INLINE void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, co
                 "AscendC::Mmad of these types is not covered by the virtual NPU, or not on architecture 2201");
   using Start = vnpu::Product::Start;
   const bool table = bias.position() == TPosition::C2;
-  if (!table && bias.pointer() != dst.pointer())
+  if (!table && bias.pointer_in(vnpu::Memory::L0C) != dst.pointer_in(vnpu::Memory::L0C))
     vnpu::misuse("Mmad", "a bias has to be in the table of biases (TPosition::C2)");
   const Start start = params.cmatrixInitVal ? Start::Zero : table ? Start::Bias : Start::Old;
-  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), table ? bias.pointer() : nullptr,
+  vnpu::multiply(dst.pointer_in(vnpu::Memory::L0C), fm.pointer_in(vnpu::Memory::L0A),
+                 filter.pointer_in(vnpu::Memory::L0B), table ? bias.pointer() : nullptr,
                  detail::product_of(params, start), vnpu::dtype_of<U>(), vnpu::dtype_of<T>(), "Mmad");
 }
 
@@ -88,8 +90,8 @@ ASCENDC_INLINE void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<
   const bool zero = params.cmatrixInitVal && !params.isBias;
   vnpu::Product p = detail::product_of(params, zero ? Start::Zero : params.cmatrixSource ? Start::Bias : Start::Old);
   p.sparse = true;
-  vnpu::multiply(dst.pointer(), fm.pointer(), filter.pointer(), nullptr, p, vnpu::DType::I8, vnpu::DType::I32,
-                 "MmadWithSparse");
+  vnpu::multiply(dst.pointer_in(vnpu::Memory::L0C), fm.pointer_in(vnpu::Memory::L0A),
+                 filter.pointer_in(vnpu::Memory::L0B), nullptr, p, vnpu::DType::I8, vnpu::DType::I32, "MmadWithSparse");
 }
 
 // In which order the tiles of C are made: values are the same; unit flags hand them over in this order.

@@ -60,7 +60,10 @@ constexpr vnpu::MatrixLayout layout_of(CubeFormat f) {
          : f == CubeFormat::ND_ALIGN ? vnpu::MatrixLayout::AlignedRows
                                      : vnpu::MatrixLayout::Rows;
 }
-constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || p == TPosition::VECOUT; }
+constexpr bool in_unified_buffer(TPosition p) {
+  return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC;
+}
+constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || in_unified_buffer(p); }
 constexpr bool covers_format(CubeFormat f, bool result) {
   return f == CubeFormat::ND || f == CubeFormat::NZ || (result ? f == CubeFormat::ND_ALIGN : f == CubeFormat::VECTOR);
 }
@@ -283,11 +286,13 @@ class MatmulImpl {
   ASCENDC_INLINE void SetTensorA(const LocalTensor<SrcAT>& leftMatrix, bool isTransposeA = false) {
     static_assert(matmul_inner::may_be_local(A_TYPE::pos), "AscendC::Matmul::SetTensorA: A's position is not local");
     take(state_.a, leftMatrix.pointer(), isTransposeA, "Matmul::SetTensorA");
+    if (state_.a.in_ub) bring(vnpu::MatmulArea::A, leftMatrix, "Matmul::SetTensorA");
     changed(true, false);
   }
   ASCENDC_INLINE void SetTensorB(const LocalTensor<SrcBT>& rightMatrix, bool isTransposeB = false) {
     static_assert(matmul_inner::may_be_local(B_TYPE::pos), "AscendC::Matmul::SetTensorB: B's position is not local");
     take(state_.b, rightMatrix.pointer(), isTransposeB, "Matmul::SetTensorB");
+    if (state_.b.in_ub) bring(vnpu::MatmulArea::B, rightMatrix, "Matmul::SetTensorB");
     changed(false, true);
   }
   ASCENDC_INLINE void SetTensorA(SrcAT) {
@@ -297,6 +302,12 @@ class MatmulImpl {
   ASCENDC_INLINE void SetBias(const GlobalTensor<BiasT>& biasGlobal) {
     state_.bias.data = biasGlobal.pointer();
     state_.bias.cached = biasGlobal.IsCached();
+    state_.with_bias = true;
+  }
+  ASCENDC_INLINE void SetBias(const LocalTensor<BiasT>& inputBias) {
+    static_assert(matmul_inner::in_unified_buffer(BIAS_TYPE::pos),
+                  "AscendC::Matmul::SetBias: the bias' position is not the Unified Buffer");
+    bring(vnpu::MatmulArea::Bias, inputBias, "Matmul::SetBias");
     state_.with_bias = true;
   }
   ASCENDC_INLINE void ClearBias() { state_.with_bias = false; }
@@ -371,8 +382,22 @@ class MatmulImpl {
     if constexpr (sync)
       vnpu::matmul_out_local(state_, co2Local.pointer(), "Matmul::GetTensorC");
     else
-      vnpu::matmul_take_local(state_, co2Local.pointer(), "Matmul::GetTensorC");
+      vnpu::matmul_take_local(state_, co2Local.pointer(), true, "Matmul::GetTensorC");
   }
+  // To global memory, and from there to the Unified Buffer: as many elements as the tensor has.
+  template <bool sync = true>
+  ASCENDC_INLINE void GetTensorC(const GlobalTensor<DstT>& gm, const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0,
+                                 bool enSequentialWrite = false) {
+    GetTensorC(gm, enAtomic, enSequentialWrite);
+    vnpu::matmul_copy_local(co2Local.pointer(), gm.pointer(), uint64_t(co2Local.GetSize()) * sizeof(DstT),
+                            "Matmul::GetTensorC");
+  }
+  // A block of Iterate<false>, for which V doesn't wait but at WaitGetTensorC.
+  ASCENDC_INLINE void AsyncGetTensorC(const LocalTensor<DstT>& c) {
+    state_.atomic = 0;
+    vnpu::matmul_take_local(state_, c.pointer(), false, "Matmul::AsyncGetTensorC");
+  }
+  ASCENDC_INLINE void WaitGetTensorC() { vnpu::matmul_local_is_there(); }
   // Where in the workspace the next of the blocks lies that Iterate<false> has asked for.
   template <bool sync = true>
   ASCENDC_INLINE GlobalTensor<DstT> GetTensorC(uint8_t = 0, bool = false) {
@@ -448,13 +473,17 @@ class MatmulImpl {
     m.dtype = dtype;
     m.layout = matmul_inner::layout_of(format);
     m.in_l1 = position == TPosition::TSCM;
-    m.in_ub = position == TPosition::VECOUT;
+    m.in_ub = matmul_inner::in_unified_buffer(position);
     m.may_turn = may_turn;
   }
   ASCENDC_INLINE static void take(vnpu::Matrix& m, const void* data, bool turned, const char* api) {
     if (turned && !m.may_turn) vnpu::misuse(api, "a transposed matrix needs MatmulType's ISTRANS");
     m.data = data;
     m.turned = turned;
+  }
+  template <typename T>
+  ASCENDC_INLINE void bring(vnpu::MatmulArea which, const LocalTensor<T>& from, const char* api) {
+    vnpu::matmul_bring(state_, which, from.pointer(), (uint64_t(from.GetLength()) + 31) / 32 * 32, api);
   }
   ASCENDC_INLINE void goes_to(const GlobalTensor<DstT>& gm, uint8_t kind) {
     if (kind > 3) vnpu::misuse("Matmul", "enAtomic is 0 to 3");

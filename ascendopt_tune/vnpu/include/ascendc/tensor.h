@@ -31,20 +31,23 @@ class LocalTensor;
 // Where a local tensor lies, without its type: address_ of a tensor, which operators and CANN's headers hand on.
 using TBufHandle = void*;
 struct TBuffAddr {
-  uint8_t logicPos = static_cast<uint8_t>(TPosition::VECCALC);
-  uint32_t dataLen = 0;  // bytes
-  uint32_t bufferAddr = 0;
+  uint8_t logicPos = static_cast<uint8_t>(TPosition::MAX);  // MAX: nobody has said; then what uses it says
+  uint32_t dataLen = 0;                                     // bytes
+  uint32_t bufferAddr = 0;            // without absAddr: from the begin of the position's memory, in bytes
   TBufHandle bufferHandle = nullptr;  // the queue buffer it was allocated from
   uint8_t* absAddr = nullptr;
-  bool byOffset = false;  // absAddr is a number of bytes from the begin of the position's memory
 };
 
 namespace detail {
-// Where it lies.
+// Where it lies. What nobody has placed begins, as on the device, at byte 0 of its memory.
 ASCENDC_INLINE uint8_t* placed(const TBuffAddr& a) {
-  if (!a.byOffset) return a.absAddr;
-  auto* base = static_cast<uint8_t*>(vnpu::local_base(memory_of(static_cast<TPosition>(a.logicPos))));
-  return base + reinterpret_cast<uint64_t>(a.absAddr);
+  if (a.absAddr != nullptr) return a.absAddr;
+  return static_cast<uint8_t*>(vnpu::local_base(memory_of(static_cast<TPosition>(a.logicPos)))) + a.bufferAddr;
+}
+// The same for an instruction that knows one memory alone.
+ASCENDC_INLINE uint8_t* placed_in(vnpu::Memory memory, const TBuffAddr& a) {
+  if (a.absAddr != nullptr || a.logicPos != static_cast<uint8_t>(TPosition::MAX)) return placed(a);
+  return static_cast<uint8_t*>(vnpu::local_base(memory)) + a.bufferAddr;
 }
 // How many T an element is behind the first one.
 template <typename T>
@@ -105,7 +108,11 @@ class LocalTensor {
   LocalTensor operator[](uint32_t offset) const {
     LocalTensor t = *this;
     const uint32_t size = GetSize();
-    t.address_.absAddr += detail::place<T>(offset) * sizeof(T);
+    const uint64_t bytes = detail::place<T>(offset) * sizeof(T);
+    if (t.address_.absAddr != nullptr)
+      t.address_.absAddr += bytes;
+    else
+      t.address_.bufferAddr += static_cast<uint32_t>(bytes);
     t.SetSize(offset < size ? size - offset : 0);
     return t;
   }
@@ -129,7 +136,9 @@ class LocalTensor {
   uint64_t GetPhyAddr(uint32_t offset) const {
     return reinterpret_cast<uint64_t>(pointer() + detail::place<T>(offset));
   }
-  T* pointer() const { return reinterpret_cast<T*>(detail::placed(address_)); }  // for the headers of this folder
+  // For the headers of this folder: where it lies; and where, for an instruction that knows one memory alone.
+  T* pointer() const { return reinterpret_cast<T*>(detail::placed(address_)); }
+  T* pointer_in(vnpu::Memory memory) const { return reinterpret_cast<T*>(detail::placed_in(memory, address_)); }
   int32_t GetPosition() const { return address_.logicPos; }
   TPosition position() const { return static_cast<TPosition>(address_.logicPos); }  // for the headers of this folder
   uint32_t GetSize() const { return static_cast<uint32_t>(vnpu::elements_in<T>(address_.dataLen)); }  // elements
@@ -138,8 +147,8 @@ class LocalTensor {
   void SetBufferLen(uint32_t bytes) { address_.dataLen = bytes; }
   // `size` elements at a byte of a memory that the position says, then or later (address_.logicPos): no TPipe involved.
   void InitBuffer(const uint32_t bufferOffset, const uint32_t bufferSize) {
-    address_.absAddr = reinterpret_cast<uint8_t*>(static_cast<uint64_t>(bufferOffset));
-    address_.byOffset = true;
+    address_.absAddr = nullptr;
+    address_.bufferAddr = bufferOffset;
     SetSize(bufferSize);
   }
   void SetAddr(const TBuffAddr& address) { address_ = address; }

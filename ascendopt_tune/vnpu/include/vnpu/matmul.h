@@ -17,6 +17,7 @@ struct Matrix {
   MatrixLayout layout = MatrixLayout::Rows;
   bool in_l1 = false;     // there already, as tiles; C: stays where the kernel wants it
   bool in_ub = false;     // of a vector core: its cube core gets it through global memory
+  uint64_t brought = 0;   // bytes that lie there
   int32_t pitch = 0;      // elements from row to row where that isn't the whole matrix's
   bool may_turn = false;  // room is made for both directions
   bool turned = false;    // A lies as [k, m], B as [n, k]
@@ -112,18 +113,20 @@ struct Matmul : MatmulSetup {
   uint8_t* result = nullptr;            // in L0C
   uint32_t result_bytes = 0;            // of one buffer
   uint32_t result_buffers = 0;
-  uint32_t at = 0;                        // blocks that have been computed
-  int32_t row = 0, column = 0;            // of the latest block
-  uint8_t buffer = 0;                     // of L0C it is in
-  bool ready = false;                     // it has not been brought out
-  int from = -1;                          // the core that asked last, where a cube core serves several
-  uint32_t taken = 0;                     // of the blocks that were computed ahead
-  uint32_t brought_a = 0, brought_b = 0;  // versions that lie in global memory instead of the Unified Buffer
-  uint32_t unanswered = 0;                // calls that nobody has waited for
+  uint32_t at = 0;              // blocks that have been computed
+  int32_t row = 0, column = 0;  // of the latest block
+  uint8_t buffer = 0;           // of L0C it is in
+  bool ready = false;           // it has not been brought out
+  int from = -1;                // the core that asked last, where a cube core serves several
+  uint32_t taken = 0;           // of the blocks that were computed ahead
+  uint32_t unanswered = 0;      // calls that nobody has waited for
 };
 
 // Each of them does its work on the cube core that calls, or asks the cube core of the vector core's group to.
 
+// Of a vector core, an operand in its Unified Buffer: goes to global memory at once, for the cube core.
+enum class MatmulArea { C, A, B, Bias };
+void matmul_bring(Matmul& m, MatmulArea which, const void* from, uint64_t bytes, const char* api);
 // New sizes and cut: memory is divided anew.
 void matmul_init(Matmul& m, const char* api);
 // The next block: false when all are done. With `add` it is added to what the block before has left in L0C; `into` (may
@@ -139,7 +142,11 @@ void matmul_wait(Matmul& m);
 // All blocks to the workspace, ahead of those who take them: where the next one lies when it is there.
 bool matmul_start(Matmul& m, const char* api);
 void* matmul_take(Matmul& m, const char* api);
-void matmul_take_local(Matmul& m, void* to, const char* api);
+// With `wait`, V waits for what is brought; otherwise the kernel says so by matmul_local_is_there.
+void matmul_take_local(Matmul& m, void* to, bool wait, const char* api);
+void matmul_local_is_there();
+// What lies in global memory, once more.
+void matmul_copy_local(void* to, const void* from, uint64_t bytes, const char* api);
 // Whether cube cores round float inputs first, and whether those halfway go towards zero; not of a mixed kernel.
 void matmul_short_floats(bool on, bool ties_to_zero, const char* api);
 // Products of a batch, all to their places in C; as matmul_all waits, or to the Unified Buffer, which has room for

@@ -3,9 +3,11 @@
 #pragma once
 #include <any>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/ascend_string.h"
 #include "graph/error_codes.h"
@@ -27,6 +29,11 @@ class Operator {
   // An empty description for a name that the operator doesn't have.
   TensorDesc GetInputDescByName(const char* name) const;
   TensorDesc GetOutputDescByName(const char* name) const;
+  // Older forms: by name, or by place among the descriptions in the order in which they were given.
+  TensorDesc GetInputDesc(const std::string& name) const;
+  TensorDesc GetInputDesc(uint32_t index) const;
+  TensorDesc GetOutputDesc(const std::string& name) const;
+  TensorDesc GetOutputDesc(uint32_t index) const;
   graphStatus UpdateInputDesc(const char* name, const TensorDesc& desc);
   graphStatus UpdateOutputDesc(const char* name, const TensorDesc& desc);
   // The values of an input that is a constant of the graph; GRAPH_FAILED for every other one.
@@ -51,6 +58,7 @@ class Operator {
  private:
   AscendString name_, type_;
   std::map<std::string, TensorDesc> inputs_, outputs_;
+  std::vector<std::string> input_names_, output_names_;
   std::map<std::string, Tensor> constants_;
   std::map<std::string, std::any> attributes_;
 };
