@@ -145,11 +145,12 @@ def read_plain(path: Path, limit: int) -> bytes:
         OSError: it can't be read, is no plain file, or has more than ``limit`` bytes; ``strerror`` tells.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(fd)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, "it is no plain file", str(path))
     with open(fd, "rb") as file:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
-            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-            raise OSError(number, "it is no plain file", str(path))
         data = file.read(limit + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))

@@ -34,6 +34,7 @@ def silicon_check(
     chip file, logs and versions, no data of yours; nothing is sent anywhere. Exit code 1 when a step failed.
     """
     options.check_cache_folder()
+    options.check_file(folder / "summary.md", "--output")
 
     def say(step: str) -> None:
         if not json:

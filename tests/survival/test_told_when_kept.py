@@ -21,6 +21,7 @@ from ascendopt_tune.calibrate import silicon
 from ascendopt_tune.calibrate.measure import Measured, Measurements
 from ascendopt_tune.cli import options
 from ascendopt_tune.errors import CacheError, CaseError
+from ascendopt_tune.files import read_plain
 from ascendopt_tune.store import bundle as bundles
 from ascendopt_tune.store import lines
 from ascendopt_tune.store import root as roots
@@ -351,3 +352,13 @@ def test_a_file_system_without_locks_is_named(own_cache: Path) -> None:
     with pytest.raises(OSError, match="gives no locks"):
         append_lines(own_cache / "log.jsonl", ["one"])
     cache.close()
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_and_leaves_nothing_open(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    before = os.listdir("/proc/self/fd")
+    for place in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="it is no plain file") as raised:
+            read_plain(place, 10)
+        assert raised.value.filename == str(place)
+    assert os.listdir("/proc/self/fd") == before
