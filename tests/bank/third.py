@@ -25,7 +25,7 @@ BEGIN, END = "<!-- third reading: written by tests/bank/third.py -->", "<!-- end
 HALVES = ("mend", "held")
 _FEW = 3  # a class with fewer findings has no line of its own
 _BELOW = {"cann-ops": "src"}
-_ELSEWHERE = frozenset(["double-buffer"])  # its edit is where buffers get their number, not at the lines of a loop
+ELSEWHERE = frozenset(["double-buffer"])  # its edit is where buffers get their number, not at the lines of a loop
 
 
 def by_half() -> dict[str, list[blind.Finding]]:
@@ -61,7 +61,7 @@ def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:
         folder = root / _BELOW.get(f.repository, "") if root is not None else None
         if folder is None or not (folder / f.op).is_dir():
             continue
-        anywhere = _ELSEWHERE & {motif for motif, *_ in blind.places(folder / f.op)}
+        anywhere = ELSEWHERE & {motif for motif, *_ in blind.places(folder / f.op)}
         gone = f.met - blind.motifs_at(f, folder) - anywhere
         if gone:
             yield f"{f.op} {f.file}:{f.lines} {f.kind}: {', '.join(sorted(gone))}"

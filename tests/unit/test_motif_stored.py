@@ -128,3 +128,14 @@ def test_rows_that_are_stored_as_evenly_are_loaded_ahead_where_no_turn_of_severa
     assert "inQueue.Ahead(static_cast<int64_t>(total) - static_cast<int64_t>(i), tileLength);" in text
     shorter = asked.replace("{ factor", "{ if (i + 1 == total) { tileLength = tail; } factor")
     assert not _found(motif="loaded-ahead", turn=shorter)
+
+
+def test_the_type_of_a_row_is_that_of_its_class_tensor() -> None:
+    other = "template <typename U>\nclass Another { GlobalTensor<U> yGm, xGm; };\n"
+    text = kernel(process=_TURN)[_PATH].replace('extern "C"', f'{other}extern "C"')
+    for motif in ("stored-together", "loaded-ahead"):
+        turn = text if motif == "stored-together" else text.replace("CopyIn(place)", "CopyIn(i * tileLength)")
+        turn = turn.replace("CopyOut(i * tileLength)", "CopyOut(place)") if motif == "loaded-ahead" else turn
+        program = KernelProgram({_PATH: turn})
+        (changed,) = (r.kernel(program)[_PATH] for r in find(motif).optimize(program))
+        assert "(tileLength) * sizeof(T))) {" in changed

@@ -26,6 +26,16 @@ def element_types(kernel: KernelProgram) -> dict[str, str]:
     }
 
 
+def element_type(kernel: KernelProgram, f: Function, name: str) -> str | None:
+    """The element type of a GlobalTensor, as written where a function sees it: in itself, its class, then any file."""
+    held = kernel.class_node(f)
+    for path, node in ((f.path, f.node), *([held] if held is not None else [])):
+        for kind, names in _GLOBAL.findall(kernel.text(path, node)):
+            if name in [n.strip() for n in names.split(",")]:
+                return str(kind)
+    return element_types(kernel).get(name)
+
+
 def global_tensors(kernel: KernelProgram) -> set[str]:
     """Names of GlobalTensors."""
     return set(element_types(kernel))

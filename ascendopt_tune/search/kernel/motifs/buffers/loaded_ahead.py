@@ -24,6 +24,7 @@ from ...reading.affine import at, indexed, resolved
 from ...reading.api import root
 from ...reading.classes import Members, in_front, is_of, members, merged, title_of
 from ...reading.copied import bytes_of, is_copy
+from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn, bare
 from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_around
 from ...reading.steady import Steady
@@ -193,7 +194,6 @@ class _Finder:
         self.kernel, self.facts = kernel, Steady(kernel)
         self.going, self.also_stored = GoingOn(kernel, self.facts), GoingOn(kernel, self.facts, whatever_is_stored=True)
         self.several = turns_of_rows(kernel)
-        self.types = self.going.types
         self.named: dict[str, list[ApiCall]] = {}
         for c in kernel.calls:
             for name in {c.receiver.removeprefix("this->"), *(a.removeprefix("this->") for a in c.args)}:
@@ -272,7 +272,7 @@ class _Finder:
             return None
         tensor, skipped = indexed(call.args[0])
         source = root(call.args[1].removeprefix("this->"))
-        kind = self.types.get(source)
+        kind = element_type(self.kernel, call.function, source)
         if kind is None or tensor != name or source in self.facts.stored:
             return None
         size = bytes_of(self.kernel, call, kind)

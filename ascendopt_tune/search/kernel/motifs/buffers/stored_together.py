@@ -27,6 +27,7 @@ from ...reading.affine import at, indexed, resolved
 from ...reading.api import COPY, root
 from ...reading.classes import Members, family_members, in_front, members, merged, title_of
 from ...reading.copied import bytes_of, is_copy
+from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn
 from ...reading.kernel_program import ApiCall, KernelProgram, loops_around
 from ...reading.steady import Steady
@@ -276,7 +277,7 @@ class _Finder:
     def _store(self, call: ApiCall | None, name: str) -> _Store | None:
         if call is None or call.statement is None or call.args[1] != name:
             return None
-        kind = self.going.types.get(_tensor(call))
+        kind = element_type(self.kernel, call.function, _tensor(call))
         size = bytes_of(self.kernel, call, kind) if kind is not None else None
         return _Store(call, call.statement, size) if size is not None else None
 

@@ -1,0 +1,70 @@
+"""A fourth reading: four operators, read when the motifs were ready and before any of them was asked.
+
+fourth_reading.csv: repository, operator, file, lines, class, expected effect, sizes, what it is. ``first``: the motifs
+that met the finding when they were asked for the first time; ``met``: those that do now. Somebody looked whether the
+rewrite does what the finding asks for. Chosen by rule (docs/motifs_reading.md says which).
+
+``python tests/bank/fourth.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER`` of checkouts it
+asks the motifs again and names the findings they no longer meet.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import blind
+import third
+
+from ascendopt_tune.files import write_between
+
+READING = Path(__file__).with_name("fourth_reading.csv")
+BEGIN, END = "<!-- fourth reading: written by tests/bank/fourth.py -->", "<!-- end of the fourth reading -->"
+
+
+def findings() -> list[blind.Finding]:
+    """Those in device code."""
+    return [f for f in map(blind.finding_of, blind.rows(READING)) if f.of_kernel]
+
+
+def table() -> str:
+    """By class, the most frequent first: how many there are, were met at first, and are now; and by what."""
+    every = findings()
+    kinds = sorted({f.kind for f in every}, key=lambda k: (-sum(f.kind == k for f in every), k))
+    lines = ["| class | findings | met at first | now | by |", "|---|--:|--:|--:|---|"]
+    for kind in kinds:
+        lines.append(_row(f"`{kind}`", [f for f in every if f.kind == kind]))
+    lines.append(_row("those expected to matter most", [f for f in every if f.effect == "high"]))
+    lines.append(_row("all", every))
+    return "\n".join(lines)
+
+
+def _row(title: str, some: list[blind.Finding]) -> str:
+    by = sorted({name for f in some for name in f.met}) if title.startswith("`") else []
+    counts = (len(some), sum(bool(f.first) for f in some), sum(bool(f.met) for f in some))
+    return f"| {title} | {' | '.join(map(str, counts))} | {', '.join(f'`{n}`' for n in by)} |"
+
+
+def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:
+    """Findings that are said to be met by a motif that has no place there."""
+    for f in findings():
+        folder = checkouts.get(f.repository)
+        if folder is None or not (folder / f.op).is_dir():
+            continue
+        anywhere = third.ELSEWHERE & {motif for motif, *_ in blind.places(folder / f.op)}
+        gone = f.met - blind.motifs_at(f, folder) - anywhere
+        if gone:
+            yield f"{f.op} {f.file}:{f.lines} {f.kind}: {', '.join(sorted(gone))}"
+
+
+def main() -> None:
+    if len(sys.argv) == 1:
+        write_between(blind.PAGE, BEGIN, END, "the fourth reading", table())
+        return
+    checkouts = {name: Path(folder) for name, _, folder in (a.partition("=") for a in sys.argv[1:])}
+    print(*unconfirmed(checkouts), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
