@@ -50,7 +50,7 @@ _HOST_CODE = """\
 """
 
 #: The virtual toolkit brings tiling data in with its cost; a device compiler gets a copy through the scalar unit.
-TILING_MACROS = """\
+STRUCT_MACROS = """\
 #if defined(__VNPU__)
 #define AOT_LOAD_TILING(dst, src, bytes) vnpu::load_tiling(dst, src, bytes)
 #else
@@ -75,13 +75,19 @@ TILING_MACROS = """\
   T aot_copy_##name[count];                                           \\
   AOT_LOAD_TILING(&aot_copy_##name, from, sizeof(T) * (count));       \\
   const T(*name)[count] = &aot_copy_##name
+"""
+TILING_MACROS = (
+    STRUCT_MACROS
+    + """\
 #define REGISTER_NONE_TILING
 #define REGISTER_TILING_DEFAULT(S) using AotTilingDefault = S;
 #define REGISTER_TILING_FOR_TILINGKEY(expression, S)
 #define GET_TILING_DATA(name, tiling) GET_TILING_DATA_WITH_STRUCT(AotTilingDefault, name, tiling)
 """
+)
 
-# What tells a tiling program's build about tiling data says nothing to a kernel that its own program launches.
+# What tells a tiling program's build about tiling data says nothing to a kernel that its own program launches; it may
+# load its own structs, as CANN's header for direct launch lets it.
 _LAUNCHED_MACROS = """\
 #define REGISTER_TILING_DEFAULT(S)
 #define REGISTER_TILING_FOR_TILINGKEY(expression, S)
@@ -256,7 +262,7 @@ def kernel_unit(
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
-        lines = [*head, _LAUNCHED_MACROS, _RESERVED, f'#include "{main}"', ""]
+        lines = [*head, STRUCT_MACROS, _LAUNCHED_MACROS, _RESERVED, f'#include "{main}"', ""]
         entry = operator.entry
         if "<" in entry:  # what is launched is a function that calls the template with its arguments
             entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")

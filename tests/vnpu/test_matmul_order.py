@@ -86,6 +86,22 @@ def test_what_is_set_is_with_the_cube_core(ordered: int) -> None:
         assert any("MTE3_V" in m for m in found(report)), found(report)
 
 
+@pytest.mark.parametrize("awaited", [0, 1, 2], ids=["both", "the other one", "the one that is read"])
+def test_each_object_is_answered(awaited: int) -> None:
+    rng = np.random.default_rng(awaited)
+    m, n = 128, 160  # two results of 80 KB: objects share L0C
+    t = CubeTiling.from_buffer_copy(T)
+    t.M = t.singleCoreM = t.baseM = m
+    t.N = t.singleCoreN = t.baseN = n
+    a, b = rng.standard_normal((2, m, SIDE)).astype(np.float16), rng.standard_normal((SIDE, n)).astype(np.float16)
+    first, second, out = (np.zeros(m * n, np.float32) for _ in range(3))
+    report = launch("two_ahead", [a, b, first, second], out, t, ctypes.c_uint32(awaited), binary=kernels())
+    exact = a[1].astype(np.float64) @ b.astype(np.float64)
+    assert bool(report["hazards"]) == (awaited == 1), report["hazards"][:1]
+    if awaited != 1:
+        np.testing.assert_allclose(out[: SIDE * SIDE], exact.reshape(-1)[: SIDE * SIDE], atol=1e-4)
+
+
 def test_a_tensor_has_what_the_product_takes() -> None:
     a, b = operands()
     with pytest.raises(DeviceError, match="fewer elements than the matrix"):

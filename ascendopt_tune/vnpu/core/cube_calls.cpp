@@ -11,8 +11,8 @@ namespace vnpu {
 namespace {
 
 // Numbers that no kernel's flag has.
-constexpr int kNotice = 64, kCall = 240, kAnswer = 244, kFreed = 245;
-constexpr uint32_t kNotices = 128;  // flags of kernels' objects that the cube core raises
+constexpr int kNotice = 64, kAnswer = 192, kCall = 240, kFreed = 245;
+constexpr uint32_t kNotices = 128, kAnswers = 48;  // flags of kernels' objects that the cube core raises
 
 }  // namespace
 
@@ -36,9 +36,13 @@ void Core::call_cube(std::function<void()> run, const void* pc) {
   crossing_.arrive(cube, kBell, {});
 }
 
-void Core::answer(int to, const void* pc) { raise(to_vector(groups.sub(to)), Pipe::FIX, kAnswer, pc); }
+void Core::answer(int to, size_t object, const void* pc) {
+  raise(to_vector(groups.sub(to)), Pipe::FIX, kAnswer + static_cast<int>(object % kAnswers), pc);
+}
 
-void Core::await_answer(const void* pc) { await_raised(kAnswer, pc); }
+void Core::await_answer(size_t object, const void* pc) {
+  await_raised(kAnswer + static_cast<int>(object % kAnswers), pc);
+}
 
 void Core::serve() {
   int running = groups.vectors;

@@ -515,8 +515,16 @@ void Core::reset_local() {
   used_ = {};
   shared_ = {};
   buffers_.clear();
+  matmul_results_.clear();
   buffers_beyond_ = 0;
   if (!multiplication.allocated) std::memset(events_, 0, sizeof events_);
+}
+
+uint8_t* Core::matmul_results(uint32_t bytes, uint32_t buffers) {
+  MatmulResults& held = matmul_results_[bytes];
+  if (buffers > held.buffers)
+    held = {buffers, static_cast<uint8_t*>(allocate_local(Memory::L0C, bytes * buffers, caller))};
+  return held.at;
 }
 
 // Buffers of different users cut the part differently: from the second one on it is one buffer.

@@ -135,10 +135,13 @@ class Core {
   void cross_wait(uint32_t id, const void* pc);
   // Of a vector core in a group: its cube core does this, when it serves; and has answered.
   void call_cube(std::function<void()> run, const void* pc);
-  void await_answer(const void* pc);
+  void await_answer(size_t object, const void* pc);
+  // Where in L0C a Matmul object has its results, `buffers` of `bytes`: where another one of the same cut has its own,
+  // for objects share L0C and are used in turn (asc-devkit, InitShareBufStart).
+  uint8_t* matmul_results(uint32_t bytes, uint32_t buffers);
   // Of a cube core in a group: does what vector cores ask for until they have ended; tells one that it is done.
   void serve();
-  void answer(int to, const void* pc);
+  void answer(int to, size_t object, const void* pc);
   // Messages, which a vector core sends its cube core behind what it has stored; each of a cube core's looks for the
   // next one of vector core `sub` of the group. One that is put back is that vector core's next one again.
   void send(std::vector<uint8_t> message, const void* pc);
@@ -228,10 +231,15 @@ class Core {
   UnitFlags unit_flags;
   bool rows_first = false;  // the order in which products make their tiles
   MultiplicationFlags multiplication;
-  std::map<size_t, Matmul> multiplications;      // of the vector cores of the group, by the objects' numbers
-  bool multiplies = false;                       // an object of the high-level Matmul has been started
-  std::map<const void*, size_t> matmul_numbers;  // of this vector core's objects, as they were initialized
-  const void* caller = nullptr;                  // the kernel's call, while an API that is made of others runs
+  std::map<size_t, Matmul> multiplications;  // of the vector cores of the group, by the objects' numbers
+  bool multiplies = false;                   // an object of the high-level Matmul has been started
+  struct MatmulResults {
+    uint32_t buffers = 0;
+    uint8_t* at = nullptr;
+  };
+  std::map<uint32_t, MatmulResults> matmul_results_;  // by bytes of one buffer
+  std::map<const void*, size_t> matmul_numbers;       // of this vector core's objects, as they were initialized
+  const void* caller = nullptr;                       // the kernel's call, while an API that is made of others runs
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
   MessageRoom message_room;

@@ -59,7 +59,7 @@ void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block
         on.notice_changes();
         held.at = block;
         what(held, on);
-        if (answer) core().answer(from, pc);
+        if (answer) core().answer(from, number, pc);
       },
       pc);
 }
@@ -126,7 +126,7 @@ void matmul_out(Matmul& m, void* to, bool in_sequence, const char* api) {
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).out(to, in_sequence, false);
   ask(m, api, pc, true, m.at, [to, in_sequence](Matmul&, Multiplication& on) { on.out(to, in_sequence, false); });
-  core().await_answer(pc);
+  core().await_answer(number_of(m), pc);
 }
 
 void matmul_out_local(Matmul& m, void* to, const char* api) {
@@ -138,7 +138,7 @@ void matmul_out_local(Matmul& m, void* to, const char* api) {
   const uint64_t bytes = Multiplication(m, api).block_bytes();
   if (bytes > kAreaBytes) unsupported(api, "blocks of more than 256 KB");
   ask(m, api, pc, true, m.at, [area](Matmul& held, Multiplication& on) { out_aligned(held, on, area); });
-  core().await_answer(pc);
+  core().await_answer(number_of(m), pc);
   to_local(to, area, bytes, api);
 }
 
@@ -148,14 +148,14 @@ void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api) {
   if (!asks(core())) return Multiplication(m, api).all(to);
   ask(m, api, pc, wait || later, 0, [to](Matmul&, Multiplication& on) { on.all(to); });
   if (wait)
-    core().await_answer(pc);
+    core().await_answer(number_of(m), pc);
   else
     m.unanswered += later;
 }
 
 void matmul_wait(Matmul& m) {
   const void* pc = VNPU_PC;
-  for (; m.unanswered > 0; m.unanswered--) core().await_answer(pc);
+  for (; m.unanswered > 0; m.unanswered--) core().await_answer(number_of(m), pc);
 }
 
 bool matmul_start(Matmul& m, const char* api) {
@@ -178,7 +178,7 @@ void* matmul_take(Matmul& m, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (m.unanswered == 0) misuse(api, "there is no block: Iterate<false> has to come first");
-  core().await_answer(pc);
+  core().await_answer(number_of(m), pc);
   m.unanswered--;
   return static_cast<uint8_t*>(m.workspace) + m.taken++ * Multiplication(m, api).whole_block_bytes();
 }
@@ -219,7 +219,7 @@ void matmul_batch(Matmul& m, void* to, const BatchCall& call, bool wait, bool la
   ask(m, api, pc, wait || later, 0,
       [to, call, api](Matmul& held, Multiplication&) { make_batch(held, call, to, false, api); });
   if (wait)
-    core().await_answer(pc);
+    core().await_answer(number_of(m), pc);
   else
     m.unanswered += later;
 }
@@ -238,7 +238,7 @@ void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& ca
   uint8_t* area = area_of(m, MatmulArea::C);
   ask(m, api, pc, true, 0,
       [area, call, api](Matmul& held, Multiplication&) { make_batch(held, call, area, true, api); });
-  core().await_answer(pc);
+  core().await_answer(number_of(m), pc);
   to_local(to, area, made, api);
 }
 
@@ -249,14 +249,15 @@ void matmul_batches(Matmul& m, uint32_t loops, const BatchCall& call, bool wait,
   if (!asks(core())) unsupported(api, "IterateNBatch needs a cube core beside the vector core");
   const bool one_by_one = !wait && !later;
   m.taken = 0;
-  ask(m, api, pc, !one_by_one, 0, [loops, call, one_by_one, api, pc](Matmul& held, Multiplication&) {
+  const size_t number = number_of(m);
+  ask(m, api, pc, !one_by_one, 0, [loops, call, one_by_one, number, api, pc](Matmul& held, Multiplication&) {
     for (uint32_t i = 0; i < loops; i++) {
       make_batch_of(held, call, i, held.workspace, api);
-      if (one_by_one) core().answer(held.from, pc);
+      if (one_by_one) core().answer(held.from, number, pc);
     }
   });
   if (wait)
-    core().await_answer(pc);
+    core().await_answer(number_of(m), pc);
   else
     m.unanswered += later ? 1 : loops;
 }
@@ -265,7 +266,7 @@ void* matmul_take_batch(Matmul& m, const BatchCall& call, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (m.unanswered == 0) misuse(api, "there is no batch: IterateNBatch<false> has to come first");
-  core().await_answer(pc);
+  core().await_answer(number_of(m), pc);
   m.unanswered--;
   return static_cast<uint8_t*>(m.workspace) + batch_rows(m, call, m.taken++, api).offset;
 }

@@ -95,7 +95,7 @@ void Multiplication::init() {
   if (m_.c.in_l1 || (bytes <= m_.result_bytes && buffers <= m_.result_buffers)) return;
   m_.result_bytes = bytes;
   m_.result_buffers = buffers;
-  m_.result = static_cast<uint8_t*>(local_allocate(Memory::L0C, bytes * buffers));
+  m_.result = core_.matmul_results(bytes, buffers);
 }
 
 // Along m first, or along n; packets are gone through one by one.

@@ -120,6 +120,33 @@ extern "C" __global__ __mix__(1, 1) void set_early(GM_ADDR a, GM_ADDR b, GM_ADDR
   other.End();
 }
 
+// Two products under way at once: the second one is read when both were awaited, or (`awaited`) one of them.
+extern "C" __global__ __mix__(1, 1) void two_ahead(GM_ADDR a, GM_ADDR b, GM_ADDR first, GM_ADDR second, GM_ADDR out,
+                                                   TCubeTiling t, uint32_t awaited) {
+  TPipe pipe;
+  Matmul<Rows, Rows, Sums, Sums> mm;
+  Matmul<Rows, Rows, Sums, Sums> other;
+  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t, other, &t);
+  TBuf<TPosition::VECCALC> memory;
+  pipe.InitBuffer(memory, kAll * sizeof(float));
+  LocalTensor<float> block = memory.Get<float>();
+  for (int i = 0; i < 2; i++) {
+    auto& object = i == 0 ? mm : other;
+    object.SetTensorA(global<half>(a)[i * t.M * t.Ka]);
+    object.SetTensorB(global<half>(b));
+    object.template IterateAll<false>(global<float>(i == 0 ? first : second), 0, false, true);
+  }
+  if (awaited != 2) mm.WaitIterateAll();
+  if (awaited != 1) other.WaitIterateAll();
+  DataCopy(block, global<float>(second), kAll);
+  order<HardEvent::MTE2_MTE3>();
+  DataCopy(global<float>(out), block, kAll);
+  if (awaited == 1) other.WaitIterateAll();
+  if (awaited == 2) mm.WaitIterateAll();
+  mm.End();
+  other.End();
+}
+
 // A tensor with too few elements.
 extern "C" __global__ __mix__(1, 1) void too_few(GM_ADDR a, GM_ADDR b, GM_ADDR out, TCubeTiling t) {
   TPipe pipe;

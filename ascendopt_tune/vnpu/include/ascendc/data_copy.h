@@ -3,7 +3,7 @@
 #include "tensor.h"
 #include "vnpu/cube.h"
 
-enum class pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5 };
+enum pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5 };
 
 namespace AscendC {
 

@@ -112,10 +112,10 @@ class TQueSync {
 }  // namespace AscendC
 
 // The raw intrinsics that some kernels use beside the API.
-ASCENDC_INLINE void set_flag(pipe_t src, pipe_t dst, event_t id) {
+ASCENDC_INLINE void set_flag(pipe_t src, pipe_t dst, int32_t id) {
   vnpu::set_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
 }
-ASCENDC_INLINE void wait_flag(pipe_t src, pipe_t dst, event_t id) {
+ASCENDC_INLINE void wait_flag(pipe_t src, pipe_t dst, int32_t id) {
   vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id);
 }
 // Its word: 1, the mode from bit 4 on, the flag from bit 8 on (asc-devkit, GetffstMsg).

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "exe_graph/runtime/kernel_context.h"
+#include "exe_graph/runtime/stride.h"
 #include "exe_graph/runtime/tiling_data.h"
 #include "graph/error_codes.h"
 
@@ -30,6 +31,10 @@ class TilingContext : public ExtendedKernelContext {
   const StorageShape* GetOptionalInputShape(size_t ir_index) const { return ShapeOf(IrInput(ir_index, 0)); }
   const StorageShape* GetRequiredInputShape(size_t ir_index) const { return ShapeOf(IrInput(ir_index, 0)); }
   const StorageShape* GetDynamicInputShape(size_t ir_index, size_t k) const { return ShapeOf(IrInput(ir_index, k)); }
+  const Stride* GetInputStride(size_t) const { return nullptr; }
+  const Stride* GetOptionalInputStride(size_t) const { return nullptr; }
+  const Stride* GetRequiredInputStride(size_t) const { return nullptr; }
+  const Stride* GetDynamicInputStride(size_t, size_t) const { return nullptr; }
   const Tensor* GetInputTensor(size_t index) const { return Input(index); }
   const Tensor* GetOptionalInputTensor(size_t ir_index) const { return IrInput(ir_index, 0); }
   const Tensor* GetRequiredInputTensor(size_t ir_index) const { return IrInput(ir_index, 0); }
