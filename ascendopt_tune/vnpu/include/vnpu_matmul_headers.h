@@ -5,7 +5,6 @@
 #include "kernel_operator.h"
 #include "kernel_tiling/cube_tiling_data.h"
 
-
 namespace AscendC {
 
 constexpr int32_t ONE_BYTE_BIT_SIZE = 8, HALF_FACTOR = 2, CUBE_MAX_SIZE = 256, BYTE_PER_FRACTAL = 512, MIX_NUM = 2;
