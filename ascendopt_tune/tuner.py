@@ -15,7 +15,7 @@ from typing import Any
 from .bank.experience import Experience
 from .bank.refinement import LearningRun, learned
 from .build.toolkit import Toolkit, find
-from .errors import NoWorkingCandidate, OutOfTime
+from .errors import CacheError, NoWorkingCandidate, OutOfTime
 from .evaluate.bound import bound_of
 from .evaluate.cores import waves_json
 from .evaluate.evaluator import Evaluator
@@ -289,7 +289,13 @@ class _Run:
         if self.options.resume and not self._goes_on:
             self._say("nothing to resume: starting at the beginning")
         if self.options.retune and not self.options.resume:
-            self._journal.unlink(missing_ok=True)
+            try:
+                self._journal.unlink(missing_ok=True)
+            except OSError as error:
+                raise CacheError(
+                    f"the journal {self._journal} can't be removed: {error.strerror}.",
+                    "Make its folder writable, or point ASCENDOPT_CACHE_DIR at another one.",
+                ) from error
 
     def search(
         self,
@@ -331,7 +337,7 @@ class _Run:
                     starters=[WarmStart(self._neighbours(log))],
                 ).run()
         except NoWorkingCandidate:  # told to the user, who mends it; the next run measures anew
-            self._journal.unlink(missing_ok=True)
+            self._has_served()
             raise
         for note in dict.fromkeys(note for g in gates for note in g.unwritten_notes):
             self._say(f"{note}; no candidate has to do better")
@@ -364,8 +370,12 @@ class _Run:
         entries = [entry_of(key, one, made) for key, one in zip(self.keys, kept, strict=True)]
         if known:
             entries = [better(one, other) for one, other in zip(known, entries, strict=True)]
-        for entry in entries:
-            self.cache.put(entry)
+        try:
+            for entry in entries:
+                self.cache.put(entry)
+        except CacheError as error:
+            there = f"The trials are in the journal {self._journal}: the same command with --resume goes on there."
+            raise CacheError(error.message, f"{error.hint} {there}") from error
         return entries
 
     def learn(self, result: SearchResult) -> None:
@@ -377,6 +387,11 @@ class _Run:
             )  # fmt: skip
             self.chosen.retrieval.give(lambda bank: learned(run, bank))
         if result.stop in FINISHED:
+            self._has_served()
+
+    def _has_served(self) -> None:
+        """The journal goes; where it can't, what it led to is none the worse."""
+        with contextlib.suppress(OSError):
             self._journal.unlink(missing_ok=True)
 
 

@@ -60,6 +60,7 @@ Ctrl-C ends the search, checks the best pair found so far and keeps it; a second
 disk as soon as it ended: the same command goes on where a killed one was.
 """
 _GOES_ON = "The same command goes on there."
+_RESUMED = "The same command with --resume goes on there."  # --retune alone begins anew
 
 
 @grouped
@@ -136,7 +137,8 @@ def tune(
                 with contextlib.suppress(KeyboardInterrupt):  # the result is kept: the page goes without them
                     timelines = _timelines(subject, results[0], evaluator, run.seed)
     except KeyboardInterrupt:
-        what, next_step = "interrupted; the cache is unchanged, and trials that ended are on disk.", _GOES_ON
+        what = "interrupted; the cache is unchanged, and trials that ended are on disk."
+        next_step = _GOES_ON if run.resume or not run.retune else _RESUMED
         if results:
             what, next_step = "interrupted; the result is in the cache.", "The same command without --retune shows it."
         print(f"{what} {next_step}", file=sys.stderr)

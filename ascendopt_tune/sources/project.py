@@ -50,6 +50,10 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     root = resolved(folder)
     if not root.is_dir():
         raise OperatorError(f"{folder} is not a folder.", "Give the folder that has op_host/ and op_kernel/.")
+    try:
+        str(root).encode()  # names of folders go into sources and keys
+    except UnicodeEncodeError:
+        raise OperatorError(f"the name of the folder {root} is no UTF-8 text.", "Rename it.") from None
     for part in ("op_host", "op_kernel"):
         if not (root / part).is_dir():
             below = _operators_below(root)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stopping import interrupted
 from typer.testing import CliRunner
 
 from ascendopt_tune import paths
@@ -17,6 +18,7 @@ from ascendopt_tune.build import host
 from ascendopt_tune.build.toolkit import host_compiler
 from ascendopt_tune.cli import app, prebuild, tune
 from ascendopt_tune.files import write_whole
+from ascendopt_tune.search.journal import read_journal
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
@@ -41,6 +43,12 @@ def test_an_operator_in_a_folder_with_an_odd_name(cli: Cli, refused: Refused, tm
         source = operator / part / "add.cpp"
         source.write_text(source.read_text() + "\n#error mend me\n")
         assert f"{source}:" in refused("run", str(operator), *ADD)
+
+
+def test_a_folder_whose_name_is_no_text(refused: Refused, tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff"))
+    shutil.copytree(paths.shipped("registry") / "add", folder)
+    assert "is no UTF-8 text. Rename it." in refused("run", str(folder), *ADD)
 
 
 def test_what_a_compiler_says_it_has_read(tmp_path: Path) -> None:
@@ -137,6 +145,29 @@ def test_ctrl_c_when_the_result_is_kept_already(tmp_path: Path, monkeypatch: pyt
     assert "interrupted; the result is in the cache." in done.stderr
     assert "unchanged" not in done.stderr
     monkeypatch.undo()
+
+
+def test_ctrl_c_in_a_run_that_is_made_anew_names_what_goes_on_there() -> None:
+    """``--retune`` alone forgets the journal."""
+    done = interrupted(["building"], ["tune", "add", *ADD, "--budget", "2", "--retune"])
+    assert done.returncode == 130, done.stderr
+    assert "trials that ended are on disk. The same command with --resume goes on there." in done.stderr
+
+
+def test_a_result_that_cannot_be_kept_says_where_its_trials_are(refused: Refused, own_cache: Path) -> None:
+    """And there they are."""
+    (own_cache / "entries").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASCENDOPT_CACHE_DIR", str(own_cache))
+        run = ["tune", "add", *ADD, "--budget", "2"]
+        assert "The trials are in the journal" in refused(*run)
+        (journal,) = (own_cache / "journals").iterdir()
+        assert len(read_journal(journal).outcomes) == 2
+        (own_cache / "entries").unlink()
+        done = said(*run, "--resume", stdout=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "going on after 2 evaluations" in done.stderr
+    assert not journal.exists()
 
 
 # -- prebuild ---------------------------------------------------------------------------------------------------------
