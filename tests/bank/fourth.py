@@ -29,10 +29,10 @@ def findings() -> list[blind.Finding]:
 
 
 def table() -> str:
-    """By class, the most frequent first: how many there are, were met at first, and are now; and by what."""
+    """By class, the most frequent first: how many were met at first, and are now, and by what."""
     every = findings()
     kinds = sorted({f.kind for f in every}, key=lambda k: (-sum(f.kind == k for f in every), k))
-    lines = ["| class | findings | met at first | now | by |", "|---|--:|--:|--:|---|"]
+    lines = ["| class | met at first | met now | by |", "|---|--:|--:|---|"]
     for kind in kinds:
         lines.append(_row(f"`{kind}`", [f for f in every if f.kind == kind]))
     lines.append(_row("those expected to matter most", [f for f in every if f.effect == "high"]))
@@ -42,8 +42,8 @@ def table() -> str:
 
 def _row(title: str, some: list[blind.Finding]) -> str:
     by = sorted({name for f in some for name in f.met}) if title.startswith("`") else []
-    counts = (len(some), sum(bool(f.first) for f in some), sum(bool(f.met) for f in some))
-    return f"| {title} | {' | '.join(map(str, counts))} | {', '.join(f'`{n}`' for n in by)} |"
+    first, now = (sum(map(bool, side)) for side in ((f.first for f in some), (f.met for f in some)))
+    return f"| {title} | {first} of {len(some)} | {now} of {len(some)} | {', '.join(f'`{n}`' for n in by)} |"
 
 
 def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:

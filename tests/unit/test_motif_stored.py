@@ -79,7 +79,7 @@ def test_what_a_function_of_the_kernels_stores() -> None:
         [(_STORE, "SetAtomicAdd<T>(); DataCopy(yGm[offset], yLocal, tileLength); SetAtomicNone();")],
         [(_STORE, f"{_STORE} Adds(yLocal, yLocal, one, tileLength);")],  # not only stored
         [(_STORE, f"{_STORE} DataCopy(zGm[offset], yLocal, tileLength);")],  # twice
-        [(_STORE, f"for (uint32_t k = 0; k < 3; k++) {{ {_STORE.replace('offset', 'offset + k')} }}")],  # again and again
+        [(_STORE, f"for (uint32_t k = 0; k < 3; k++) {{ {_STORE.replace('offset', 'offset + k')} }}")],  # again
         [(_STORE, "DataCopy(yGm[offset], yLocal[8], tileLength);")],
         [(_STORE, "DataCopyPad(yGm[offset], yLocal, DataCopyExtParams{2, 32, 0, 0, 0});")],  # two rows already
         [("DataCopy(xLocal, xGm[offset], tileLength);", "DataCopy(xLocal, yGm[offset], tileLength);")],  # read again
