@@ -139,3 +139,22 @@ def test_the_type_of_a_row_is_that_of_its_class_tensor() -> None:
         program = KernelProgram({_PATH: turn})
         (changed,) = (r.kernel(program)[_PATH] for r in find(motif).optimize(program))
         assert "(tileLength) * sizeof(T))) {" in changed
+
+
+def test_a_queue_that_a_derived_class_makes_is_begun_there() -> None:
+    turn = _TURN.replace("CopyIn(place)", "CopyIn(i * tileLength)").replace("CopyOut(i * tileLength)", "CopyOut(place)")
+    text = kernel(process=turn)[_PATH]
+    derived = """
+template <typename T>
+class More : public Kernel<T> {
+ public:
+  __aicore__ inline void Begin(TPipe* pipe) { pipe->InitBuffer(this->inQueue, 2, 4096); }
+};
+extern "C" __global__"""
+    text = text.replace('extern "C" __global__', derived).replace(
+        "  Kernel<float> op;", "  More<float> op;\n  op.Begin(p);"
+    )
+    program = KernelProgram({_PATH: text})
+    (changed,) = (r.kernel(program)[_PATH] for r in find("loaded-ahead").optimize(program))
+    assert changed.count("inQueue.Begin(") == 2
+    assert "InitBuffer(this->inQueue" not in changed

@@ -22,11 +22,11 @@ from tree_sitter import Node
 from .....sources.cpp import Edit, Function, walk
 from ...reading.affine import at, indexed, resolved
 from ...reading.api import root
-from ...reading.classes import Members, in_front, is_of, members, merged, title_of
+from ...reading.classes import Members, family_members, in_front, is_of, members, merged, title_of
 from ...reading.copied import bytes_of, is_copy
 from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn, bare
-from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, loops_around
+from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, Where, loops_around, where
 from ...reading.steady import Steady
 from ..motif import Change, Motif
 from .queues import MAKE, RING, as_queue, unguarded
@@ -200,14 +200,15 @@ class _Finder:
                 self.named.setdefault(name, []).append(c)
 
     def found(self) -> Iterator[_Rows]:
-        for line in members(self.kernel, _QUEUES):
+        for line, once, methods in family_members(self.kernel, _QUEUES):
             for name in line.names:
-                rows = self._rows(line, name)
+                rows = self._rows(line, name, {where(f) for f in methods} if name in once else set())
                 if rows is not None:
                     yield rows
 
-    def _rows(self, line: Members, name: str) -> _Rows | None:
-        ours = [c for c in self.named.get(name, ()) if is_of(self.kernel, line, c.function)]
+    def _rows(self, line: Members, name: str, methods: set[Where]) -> _Rows | None:
+        """``methods``: of the class and those derived from it, if the queue's name is one queue's there."""
+        ours = [c for c in self.named.get(name, ()) if where(c.function) in methods or self._own(line, c)]
         asked = [c for c in ours if c.name in _ASKED]
         made = tuple(c for c in ours if c.name in ("InitBuffer", "Begin") and c.statement is not None)
         sizes = [len(c.args) - (c.name == "InitBuffer") for c in made]
@@ -221,6 +222,9 @@ class _Finder:
                 loads += fills
                 turns += [t for each in found for t in each]
         return _Rows(line, name, made, tuple(loads), tuple(dict.fromkeys(turns))) if loads else None
+
+    def _own(self, line: Members, call: ApiCall) -> bool:
+        return is_of(self.kernel, line, call.function)
 
     def _of_tile(self, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
         """Is it a tile, with a loop over it, or none that is stored?
