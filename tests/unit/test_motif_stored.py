@@ -158,3 +158,23 @@ extern "C" __global__"""
     (changed,) = (r.kernel(program)[_PATH] for r in find("loaded-ahead").optimize(program))
     assert changed.count("inQueue.Begin(") == 2
     assert "InitBuffer(this->inQueue" not in changed
+
+
+@pytest.mark.parametrize("motif", ["stored-together", "loaded-ahead"])
+def test_a_specialization_without_the_queue_is_left_alone(motif: str) -> None:
+    turn = _TURN if motif == "stored-together" else _TURN.replace("CopyIn(place)", "CopyIn(i * tileLength)")
+    turn = turn if motif == "stored-together" else turn.replace("CopyOut(i * tileLength)", "CopyOut(place)")
+    text = kernel(process=turn)[_PATH]
+    special = f"""
+template <>
+class Kernel<half> {{
+ public:
+  __aicore__ inline void Process() {{
+    {turn}
+  }}
+}};
+extern "C" __global__"""
+    program = KernelProgram({_PATH: text.replace('extern "C" __global__', special)})
+    (changed,) = (r.kernel(program)[_PATH] for r in find(motif).optimize(program))
+    assert changed.count(".Ahead(") == 1
+    assert ".Ahead(" not in changed.partition("class Kernel<half>")[2]

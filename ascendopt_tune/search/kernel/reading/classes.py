@@ -54,6 +54,11 @@ def title_of(kernel: KernelProgram, line: Members) -> str:
     return kernel.title(line.path, node)
 
 
+def may_use(kernel: KernelProgram, line: Members, f: Function) -> bool:
+    """Is a function of the members' class, or of one of another name? Specializations share a name, not members."""
+    return kernel.class_of(f) != title_of(kernel, line) or is_of(kernel, line, f)
+
+
 def families(kernel: KernelProgram) -> dict[str, frozenset[str]]:
     """Class -> itself and all that are derived from it."""
     bases: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ from tree_sitter import Node
 from .....sources.cpp import Edit, Function, walk
 from ...reading.affine import at, indexed, resolved
 from ...reading.api import root
-from ...reading.classes import Members, family_members, in_front, is_of, members, merged, title_of
+from ...reading.classes import Members, family_members, in_front, is_of, may_use, members, merged, title_of
 from ...reading.copied import bytes_of, is_copy
 from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn, bare
@@ -217,7 +217,7 @@ class _Finder:
         loads, turns = list[_Load](), list[EvenTurn]()
         for taken in (c for c in asked if c.name == "AllocTensor"):
             fills = self._loads(taken, name)
-            found = [[t for t in self._turns(load) if not (self._of_tile(made, t) or _left(t.loop))] for load in fills]
+            found = [[t for t in self._turns(load) if self._of_rows(line, made, t)] for load in fills]
             if any(found):
                 loads += fills
                 turns += [t for each in found for t in each]
@@ -225,6 +225,10 @@ class _Finder:
 
     def _own(self, line: Members, call: ApiCall) -> bool:
         return is_of(self.kernel, line, call.function)
+
+    def _of_rows(self, line: Members, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
+        """Is it a turn of rows, of a loop that isn't left, where the queue is known?"""
+        return may_use(self.kernel, line, turn.function) and not self._of_tile(made, turn) and not _left(turn.loop)
 
     def _of_tile(self, made: tuple[ApiCall, ...], turn: EvenTurn) -> bool:
         """Is it a tile, with a loop over it, or none that is stored?

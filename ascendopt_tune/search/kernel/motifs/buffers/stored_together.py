@@ -25,7 +25,7 @@ from tree_sitter import Node
 from .....sources.cpp import Edit, Function, walk
 from ...reading.affine import at, indexed, resolved
 from ...reading.api import COPY, root
-from ...reading.classes import Members, family_members, in_front, members, merged, title_of
+from ...reading.classes import Members, family_members, in_front, may_use, members, merged, title_of
 from ...reading.copied import bytes_of, is_copy
 from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn
@@ -198,7 +198,8 @@ class _Finder:
             if not found:
                 return None
             stores += found
-            turns += [t for store in found for t in self._turns(store) if self._ends(t)]
+            mine = (t for store in found for t in self._turns(store) if may_use(self.kernel, line, t.function))
+            turns += [t for t in mine if self._ends(t)]
         where_kept = {s.call.function.name for s in stores} | {t.function.name for t in turns}
         loops = {(t.function.path, t.loop.start_byte) for t in turns}
         if len(loops) < len(set(turns)):  # rows of two kinds by turns
