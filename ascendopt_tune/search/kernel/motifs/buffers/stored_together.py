@@ -198,15 +198,19 @@ class _Finder:
             if not found:
                 return None
             stores += found
-            mine = (t for store in found for t in self._turns(store) if may_use(self.kernel, line, t.function))
-            turns += [t for t in mine if self._ends(t)]
-        where_kept = {s.call.function.name for s in stores} | {t.function.name for t in turns}
+            turns += self._turns_of(line, found)
         loops = {(t.function.path, t.loop.start_byte) for t in turns}
         if len(loops) < len(set(turns)):  # rows of two kinds by turns
             return None
+        where_kept = {s.call.function.name for s in stores} | {t.function.name for t in turns}
         if not turns or self._adding(methods) & where_kept or not self._left_alone(methods, stores):
             return None
         return _Rows(line, name, made, tuple(stores), tuple(dict.fromkeys(turns)))
+
+    def _turns_of(self, line: Members, stores: list[_Store]) -> list[EvenTurn]:
+        """The turns of stores, where the queue is known and what is kept leaves behind the loop."""
+        turns = [t for store in stores for t in self._turns(store)]
+        return [t for t in turns if may_use(self.kernel, line, t.function) and self._ends(t)]
 
     def _adding(self, methods: list[Function]) -> set[str]:
         """Methods that add to what is in global memory, or may be called while another one does."""
