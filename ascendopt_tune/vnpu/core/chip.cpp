@@ -66,7 +66,7 @@ constexpr Binding kNumbers[] = {
 };
 
 // What files of one's own may be older than: cube cores, in tables of their own, what an operator's start costs, short
-// pieces of a line, dirty lines of the kernel before, and what L2 keeps for itself.
+// pieces of a line and of a window, dirty lines of the kernel before, and what L2 keeps for itself.
 constexpr Binding kLaterNumbers[] = {
     {"launch.operator_head_us", &Chip::operator_head_us, 1},
     {"mte2.same_block_cycles", &Chip::mte2_same_block_cycles, 1},
@@ -77,6 +77,8 @@ constexpr Binding kLaterNumbers[] = {
     {"flushed.page_us", &Chip::flushed_page_us, 1},
     {"flushed.cube_page_us", &Chip::flushed_cube_page_us, 1},
     {"memory.page_bytes", &Chip::page_bytes, 1},
+    {"memory.few_bytes_read_cycles", &Chip::few_bytes_read_cycles, 1},
+    {"memory.few_bytes_write_cycles", &Chip::few_bytes_write_cycles, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},
     {"mixed.start_us", &Chip::mixed_start_us, 1},
     {"nd2nz.request_cycles", &Chip::nd2nz_request_cycles, 1},

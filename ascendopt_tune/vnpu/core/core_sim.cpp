@@ -54,7 +54,7 @@ double CoreSim::shared_cycles(const Record& r, double own) const {
   return sharers > 1 ? std::max(own, t.requests * sharers * chip_.same_window_cycles) : own;
 }
 
-void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
+void CoreSim::transfer_done(Pipe pipe, double now, double resident, double delay) {
   PipeState& p = pipes_[static_cast<int>(pipe)];
   const Record& r = trace_.records[p.queue.front().record];
   const Transfer& t = trace_.transfers[r.transfer];
@@ -62,7 +62,7 @@ void CoreSim::transfer_done(Pipe pipe, double now, double resident) {
   p.moving = false;
   ready_ |= 1u << static_cast<int>(pipe);
   const double asked = p.start + issue_cycles(pipe);
-  double requested = asked + request_cycles(r, resident), free = std::max(now, requested);
+  double requested = asked + request_cycles(r, resident) + delay, free = std::max(now, requested);
   double alone = asked + t.gm_bytes / (in                  ? chip_.mte2_bytes_per_cycle
                                        : pipe == Pipe::FIX ? chip_.fix_bytes_per_cycle
                                                            : chip_.mte3_bytes_per_cycle);

@@ -84,8 +84,12 @@ class CoreSim {
   // Goes as far as known times allow; GM transfers that can start are added to `arrivals`.
   void advance(Arrivals& arrivals);
   // The data of the copy that `pipe` is executing have been moved at `now`; it goes on when its requests are through,
-  // too. `resident`: the part that was in L2 (0..1).
-  void transfer_done(Pipe pipe, double now, double resident);
+  // too. `resident`: the part that was in L2 (0..1). `delay`: how long its requests waited for those of other cores.
+  void transfer_done(Pipe pipe, double now, double resident, double delay);
+  // What the requests of the copy that `pipe` is executing take where no other core asks for the same windows.
+  double request_cycles(Pipe pipe, double resident) const {
+    return request_cycles(trace_.records[pipes_[static_cast<int>(pipe)].queue.front().record], resident);
+  }
 
   double end() const { return std::max(scalar_ + costs_.scalar_tail(), complete_all()); }
   bool finished() const { return next_ == trace_.records.size() && idle(); }

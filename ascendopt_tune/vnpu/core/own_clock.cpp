@@ -6,7 +6,7 @@ OwnClock::OwnClock(const Trace& trace, const Chip& chip)
     : chip_(chip),
       traces_{&trace},
       cross_(Groups{}),
-      traffic_(traces_, chip, l2_, 0),
+      traffic_(traces_, none_, chip, l2_, 0),
       core_(0, trace, nobody_, traffic_.bandwidth(), cross_, chip, nullptr) {}
 
 double OwnClock::now() {

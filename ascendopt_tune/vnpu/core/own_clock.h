@@ -17,6 +17,7 @@ class OwnClock {
   const Chip& chip_;
   const std::vector<const Trace*> traces_;
   const std::vector<uint16_t> nobody_;  // shares a transfer
+  const Meetings none_;                 // it is alone
   L2State l2_;
   CrossFlags<double> cross_;
   Traffic traffic_;

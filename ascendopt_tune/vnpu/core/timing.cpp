@@ -83,7 +83,10 @@ class Front {
 }  // namespace
 
 TaskTraces::TaskTraces(std::vector<const Trace*> all, const Groups& cores, const Chip& chip)
-    : groups(cores), traces(std::move(all)), sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))) {
+    : groups(cores),
+      traces(std::move(all)),
+      sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))),
+      meetings(meetings_of(traces, chip)) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
@@ -101,7 +104,7 @@ class Simulation {
  public:
   Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
       : chip_(chip),
-        traffic_(task.traces, chip, l2, page_cycles(task, chip, state)),
+        traffic_(task.traces, task.meetings, chip, l2, page_cycles(task, chip, state)),
         groups_(task.groups),
         cross_(groups_),
         fronts_{Front(task, chip, state), Front(task, chip, state)},

@@ -12,6 +12,7 @@
 #include "groups.h"
 #include "timeline.h"
 #include "trace.h"
+#include "windows.h"
 
 namespace vnpu {
 
@@ -56,6 +57,7 @@ struct TaskTraces {
   Groups groups;
   std::vector<const Trace*> traces;
   std::vector<std::vector<uint16_t>> sharers;  // how many cores make each transfer at the same address; may be empty
+  Meetings meetings;                           // copies that ask for a few bytes of a window of which others do, too
   bool tiling = false;                         // the kernel loads tiling data
 };
 

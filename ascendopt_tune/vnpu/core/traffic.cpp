@@ -29,7 +29,7 @@ Move move_of(const Transfer& t, const L2State::Touched& touched, const Chip& chi
 
 }  // namespace
 
-void Traffic::arrive(const Arrival& a) {
+void Traffic::arrive(const Arrival& a, const CoreSim* cores) {
   const Transfer& t = traces_[static_cast<size_t>(a.core)]->transfers[a.transfer];
   if (page_cycles_ > 0 && !a.translated) {
     const double known = translated(a, t);
@@ -42,6 +42,10 @@ void Traffic::arrive(const Arrival& a) {
   UnderWay& under_way = moving(a.core, a.pipe);
   under_way.back = t.write ? m.written_back : 0;
   under_way.resident = touched.resident;
+  const auto core = static_cast<size_t>(a.core);
+  under_way.delay = core < meetings_.size() && !meetings_[core].empty() && meetings_[core][a.transfer]
+                        ? windows_.delay(a.core, t, a.time, cores[core].request_cycles(a.pipe, touched.resident))
+                        : 0;
   if (!t.write && m.written_back > 0)
     bandwidth_.arrive(a.time, m.written_back, {Bandwidth::kNobody, a.pipe, a.number, Bandwidth::kWriteBack});
   bandwidth_.arrive(a.time, m.bytes, {a.core, a.pipe, a.number, m.kind});
@@ -86,7 +90,7 @@ int Traffic::step(CoreSim* cores) {
   if (!arrivals_.empty() && arrivals_.top().time <= completion) {
     const Arrival a = arrivals_.top();
     arrivals_.pop();
-    arrive(a);
+    arrive(a, cores);
     return -1;
   }
   const Bandwidth::Done d = bandwidth_.finish();
@@ -96,7 +100,7 @@ int Traffic::step(CoreSim* cores) {
     bandwidth_.arrive(completion, std::exchange(move.back, 0), {d.core, d.pipe, d.number, Bandwidth::kWriteBack});
     return -1;
   }
-  cores[d.core].transfer_done(d.pipe, completion, move.resident);
+  cores[d.core].transfer_done(d.pipe, completion, move.resident, move.delay);
   return d.core;
 }
 

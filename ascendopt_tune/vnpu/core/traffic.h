@@ -6,17 +6,22 @@
 #include "bandwidth.h"
 #include "core_sim.h"
 #include "l2.h"
+#include "windows.h"
 
 namespace vnpu {
 
 class Traffic {
  public:
   // `page_cycles`: what the address of a page takes that a core hasn't touched before; 0 where addresses are known.
-  Traffic(const std::vector<const Trace*>& traces, const Chip& chip, L2State& l2, double page_cycles)
+  // `meetings` is meetings_of(traces), or empty for a core alone.
+  Traffic(const std::vector<const Trace*>& traces, const Meetings& meetings, const Chip& chip, L2State& l2,
+          double page_cycles)
       : traces_(traces),
+        meetings_(meetings),
         chip_(chip),
         l2_(l2),
         bandwidth_(chip),
+        windows_(chip),
         page_cycles_(page_cycles),
         begin_(page_cycles > 0 ? begin_of(traces) : 0),
         pages_(traces.size()),
@@ -36,17 +41,20 @@ class Traffic {
  private:
   struct UnderWay {
     double back = 0, resident = 0;  // bytes that will be written back; the part that was in L2
+    double delay = 0;               // cycles that its requests wait for those of other cores
     uint64_t end = ~0ull;           // where the last transfer whose pages were looked up ends
   };
   UnderWay& moving(int core, Pipe pipe) { return moving_[static_cast<size_t>(core * kPipes + static_cast<int>(pipe))]; }
   static uint64_t begin_of(const std::vector<const Trace*>& traces);
-  void arrive(const Arrival& a);
+  void arrive(const Arrival& a, const CoreSim* cores);
   double translated(const Arrival& a, const Transfer& t);  // when the addresses of all its pages are known
 
   const std::vector<const Trace*>& traces_;
+  const Meetings& meetings_;
   const Chip& chip_;
   L2State& l2_;
   Bandwidth bandwidth_;
+  Windows windows_;
   Arrivals arrivals_;
   const double page_cycles_;
   const uint64_t begin_;                                     // where the first page of the task begins
