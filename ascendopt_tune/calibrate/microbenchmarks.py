@@ -208,6 +208,8 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         yield copy("32768", entry, cores, 40, 1, 32768, span=1 << 18)
         yield copy("past/32768", entry, cores, 40, 1, 32768, span=1 << 20, how=_PAST_L2)
         yield copy("past/32768", entry, cores // 2, 40, 1, 32768, span=1 << 20, how=_PAST_L2)
+        # A few bytes each of one window, which serves one core after another.
+        yield copy("few", entry, cores, 20, 1, 2, span=8, each=8)
     for times, count, nbytes, gap in ((20, 64, 256, 256), (20, 64, 128, 384), (10, 128, 256, 256), (20, 64, 384, 128)):
         name = f"past/pieces/{count}x{nbytes}+{gap}"
         yield copy(name, "copy_in", cores, times, count, nbytes, gap=gap, how=_PAST_L2)
