@@ -20,7 +20,7 @@ KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of each of the two buffers that kernels get: more than the L2 of any chip of architecture 2201 holds.
 BUFFER_BYTES = 320 << 20
 
-_PAST_L2, _WAIT = 1, 2  # bits of `how` in copy.cpp
+_PAST_L2, _WAIT, _FILLED = 1, 2, 4  # bits of `how` in copy.cpp
 _CASE = re.compile(r'\b(ROW|CASE)\((\d+), "([^"]+)"')
 
 _MOST_TURNS = 20000  # of the holding kernel: some milliseconds
@@ -200,6 +200,7 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
         yield copy("past/512", entry, 1, 400, 1, 512, how=_PAST_L2)
         for times, count, nbytes, gap in ((40, 64, 128, 384), (40, 64, 384, 128)):
             yield copy(f"past/pieces/{count}x{nbytes}+{gap}", entry, 1, times, count, nbytes, gap=gap, how=_PAST_L2)
+    yield copy("filled/512x4+0", "copy_in", 1, 20, 512, 4, how=_FILLED)  # pieces filled up with a value, one by one
     yield copy("past/waited/32", "copy_in", 1, 100, 1, 32, step=512, how=_PAST_L2 | _WAIT)
     # Pieces that L2 lacks though they don't go past it: going past it has a factor of its own.
     yield copy("flushed/pieces/64x128+384", "copy_in", 1, 100, 64, 128, gap=384, span=1 << 22, state="flushed")

@@ -91,7 +91,8 @@ def test_a_replayed_conversation_tunes_an_operator(server: Server, tune: Tune, o
     assert told["money"] == pytest.approx(300e-6 * len(server.requests))
     assert not any(KEY.encode() in p.read_bytes() for p in own_cache.rglob("*") if p.is_file())
 
-    offline = tune(budget=6, endpoint={"replay": True, "api_key": None, "base_url": "http://127.0.0.1:9/v1"})
+    end = {"replay": True, "api_key": None, "base_url": "http://127.0.0.1:9/v1"}
+    offline = tune(budget=6, schedule="paper", endpoint=end)
     assert [(t.candidate.pair, t.outcome) for t in offline.history] == [
         (t.candidate.pair, t.outcome) for t in record.history
     ]

@@ -1,11 +1,12 @@
 // Copies between GM and UB. Every block makes `times` of them, `step` bytes further each and from its first byte again
 // after `span` bytes; block b begins at byte b * `each`. A copy has `count` pieces of `bytes` bytes, `gap` bytes
-// between them in GM. Bits of `how`: 1 past L2, 2 the scalar unit waits for each copy.
+// between them in GM. Bits of `how`: 1 past L2, 2 the scalar unit waits for each copy, 4 pieces are filled up with a
+// value.
 #include "kernel_operator.h"
 
 using namespace AscendC;
 
-constexpr uint32_t kPastL2 = 1, kWait = 2;
+constexpr uint32_t kPastL2 = 1, kWait = 2, kFilled = 4;
 
 struct Walk {
   __aicore__ Walk(GM_ADDR data, uint32_t span, uint32_t step, uint64_t each, uint32_t how)
@@ -28,7 +29,8 @@ extern "C" __global__ __aicore__ void copy_in(GM_ADDR data, uint32_t times, uint
   Walk walk(data, span, step, each, how);
   LocalTensor<half> ub(TPosition::VECIN, 0, 65536);
   const DataCopyExtParams pieces(static_cast<uint16_t>(count), bytes, gap, 0, 0);
-  const DataCopyPadExtParams<half> pad(false, 0, 0, 0);
+  const uint8_t fill = how & kFilled ? static_cast<uint8_t>((32 - bytes % 32) / 2 % 16) : 0;  // elements
+  const DataCopyPadExtParams<half> pad(how & kFilled, 0, fill, 0);
   for (uint32_t i = 0; i < times; i++) {
     DataCopyPad(ub, walk.next(), pieces, pad);
     if (how & kWait) {
