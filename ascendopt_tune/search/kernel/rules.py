@@ -41,6 +41,7 @@ _IDLE = 0.4  # worth of a motif for each trial of it that did nothing
 _PAIRS = 64  # pairs of groups looked at in one call
 _NAMED = 3  # places a proposal's line names
 _BLOCK = 32  # bytes: what a copy without padding moves
+_OF_L2 = 0.5  # of L2 that the case's tensors have to exceed for what L2 can't hold to matter. Chosen by judgement
 
 #: Outcome of several motifs together -> the kinds of motifs (folders) that it is mostly of. Chosen by judgement.
 _BLAMED = {
@@ -187,7 +188,7 @@ def _is_of_use(motif: Motif, state: SearchState) -> bool:
     """Whether the case is one that the motif can help."""
     if motif.beyond_l2:
         moved = sum(t.nbytes for t in flatten((*state.case.inputs, *state.case.outputs)))
-        return 2 * moved > int(state.chip.values["memory.l2_bytes"])
+        return moved > _OF_L2 * float(state.chip.values["memory.l2_bytes"])
     return True
 
 

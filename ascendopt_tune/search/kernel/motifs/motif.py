@@ -54,8 +54,8 @@ class Motif:
     ``preconditions`` is for people and prompts. ``together``: may its rewrites be tried at all places at once, with
     those of other motifs: ``yes``, ``auto-sync`` (where the compiler synchronizes), ``whole-blocks`` (where no tensor
     ends inside of a block of 32 bytes), ``behind`` (each changes the whole kernel, and goes on top of what the others
-    leave) or ``no`` (many are refused, or do nothing). ``beyond_l2``: it helps only launches that move more than L2
-    holds.
+    leave) or ``no`` (many are refused, or do nothing). ``beyond_l2``: it is for launches that L2 is too small
+    for.
     ``faster`` and ``slower`` find the places; callers use ``optimize`` and ``rewind``, which drop what would not parse.
     """
 

@@ -22,14 +22,14 @@ from tree_sitter import Node
 from .....sources.cpp import Edit, Function, walk
 from ...reading.affine import at, indexed, resolved
 from ...reading.api import root
-from ...reading.classes import Members, family_members, in_front, is_of, may_use, members, merged, title_of
+from ...reading.classes import Members, family_members, is_of, may_use, merged, title_of
 from ...reading.copied import bytes_of, is_copy
 from ...reading.declared import element_type
 from ...reading.going_on import EvenTurn, GoingOn, bare
 from ...reading.kernel_program import LOOPS, ApiCall, KernelProgram, Where, loops_around, where
 from ...reading.steady import Steady
 from ..motif import Change, Motif
-from .queues import MAKE, RING, as_queue, unguarded
+from .queues import MAKE, RING, as_own, queues_again, unguarded
 from .rows_per_turn import turns_of_rows
 
 AHEAD = "LoadedAhead"  # their class
@@ -360,14 +360,7 @@ def _in_branch(statement: Node, block: Node) -> bool:
 
 
 def _edits(kernel: KernelProgram, rows: _Rows) -> Iterator[Edit]:
-    line = rows.line
-    path, kind = line.path, kernel.text(line.path, line.type)
-    written = in_front(kernel, path, line.type, AHEAD, _CLASS)
-    if written is not None:
-        yield written
-    others = ", ".join(n for n in line.names if n != rows.name)
-    rest = f"{kind} {others};\n{kernel.indent(path, line.node)}" if others else ""
-    yield kernel.replace(path, line.node, f"{rest}{AHEAD}<{kind}> {rows.name};")
+    yield from as_own(kernel, rows.line, rows.name, AHEAD, _CLASS)
     for call in rows.made:
         if call.name == "InitBuffer":
             yield kernel.replace(call.path, call.node, f"{rows.name}.Begin({', '.join(call.args[1:])})")
@@ -402,10 +395,7 @@ def _plain(kernel: KernelProgram, call: ApiCall) -> Iterator[Edit]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """Each row loaded by itself."""
-    for line in members(kernel, _OURS):
-        for name in line.names if len(line.names) == 1 else ():
-            edits = as_queue(kernel, line, name, lambda c: _plain(kernel, c))
-            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled a row at a time", edits)
+    return queues_again(kernel, _OURS, lambda c: _plain(kernel, c), "is filled a row at a time")
 
 
 LOADED_AHEAD = Motif(

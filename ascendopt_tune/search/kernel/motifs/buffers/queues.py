@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from .....sources.cpp import Edit
-from ...reading.classes import Members, families, in_front, is_of, members
+from ...reading.classes import Members, families, in_front, is_of, members, title_of
 from ...reading.kernel_program import CLASSES, ApiCall, KernelProgram
 from ..motif import Change, Motif
 
@@ -278,6 +278,27 @@ def as_queue(
         else:
             edits += others(c)
     return tuple(edits)
+
+
+def as_own(kernel: KernelProgram, line: Members, name: str, own: str, text: str, more: str = "") -> Iterator[Edit]:
+    """Edits that make a member of a queue's type one of the class ``own``, which holds the queue; the rest of its line
+    stays. ``text``: the class, written where the file hasn't it; ``more``: its further template arguments."""
+    kind = kernel.text(line.path, line.type)
+    written = in_front(kernel, line.path, line.type, own, text)
+    if written is not None:
+        yield written
+    others = ", ".join(n for n in line.names if n != name)
+    rest = f"{kind} {others};\n{kernel.indent(line.path, line.node)}" if others else ""
+    yield kernel.replace(line.path, line.node, f"{rest}{own}<{kind}{more}> {name};")
+
+
+def queues_again(
+    kernel: KernelProgram, own: re.Pattern[str], others: Callable[[ApiCall], Iterable[Edit]], said: str
+) -> Iterator[Change]:
+    """Each member of a class that holds a queue made the queue (:func:`as_queue`). ``own``: finds the members."""
+    for line in members(kernel, own):
+        for name in line.names if len(line.names) == 1 else ():
+            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} {said}", as_queue(kernel, line, name, others))
 
 
 def unguarded(call: ApiCall) -> Iterator[Edit]:

@@ -18,11 +18,11 @@ from tree_sitter import Node
 
 from .....sources.cpp import Edit, Function
 from ...reading.api import root
-from ...reading.classes import Members, in_front, is_of, members, merged, title_of
+from ...reading.classes import Members, is_of, members, merged, title_of
 from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, KernelProgram, where
 from ...reading.steady import Steady
-from ..buffers.queues import MAKE, RING, as_queue, unguarded
+from ..buffers.queues import MAKE, RING, as_own, queues_again, unguarded
 from ..motif import Change, Motif
 from .kept_tensors import fills_the_same
 
@@ -166,14 +166,7 @@ def _count(kernel: KernelProgram, call: ApiCall) -> str:
 
 
 def _edits(kernel: KernelProgram, held: _Held) -> Iterator[Edit]:
-    line = held.line
-    path, kind = line.path, kernel.text(line.path, line.type)
-    written = in_front(kernel, path, line.type, HELD, _CLASS)
-    if written is not None:
-        yield written
-    others = ", ".join(n for n in line.names if n != held.name)
-    rest = f"{kind} {others};\n{kernel.indent(path, line.node)}" if others else ""
-    yield kernel.replace(path, line.node, f"{rest}{HELD}<{kind}, {len(held.fills)}> {held.name};")
+    yield from as_own(kernel, held.line, held.name, HELD, _CLASS, f", {len(held.fills)}")
     for call in held.made:
         if call.name == "InitBuffer":
             yield kernel.replace(call.path, call.node, f"{call.args[0]}.Begin({', '.join(call.args[1:])})")
@@ -199,10 +192,8 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """A queue that is filled in each turn."""
-    for line in members(kernel, _HELD):
-        for name in line.names if len(line.names) == 1 else ():
-            edits = as_queue(kernel, line, name, lambda c: unguarded(c) if c.name in ("Wants", "Wanted") else ())
-            yield Change(f"{title_of(kernel, line)}::{name}", f"{name} is filled in each turn", edits)
+    asks = ("Wants", "Wanted")
+    return queues_again(kernel, _HELD, lambda c: unguarded(c) if c.name in asks else (), "is filled in each turn")
 
 
 HELD_TILE = Motif(
