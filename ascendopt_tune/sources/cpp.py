@@ -48,6 +48,7 @@ _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.|\\\r?\n)*", re.MULTILINE)
 _SPACES = bytes(0x0A if byte == 0x0A else 0x20 for byte in range(256))  # each byte's place, line breaks as they are
 _ZEROS = re.compile(rb"00+")
 _TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+_MANY = 64  # nodes below one, from which on they are kept
 _FUNCTIONS = Query(LANGUAGE, "(function_definition) @node")
 
 
@@ -101,11 +102,20 @@ class SourceProgram:
 
 def walk(node: Node) -> Iterator[Node]:
     """``node`` and everything below it, in source order."""
+    return iter(_below(node)) if node.descendant_count > _MANY else _walked(node)
+
+
+def _walked(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:
         top = stack.pop()
         yield top
         stack.extend(reversed(top.children))
+
+
+@lru_cache(maxsize=256)  # each motif walks the same functions, and most of it is making the nodes' objects
+def _below(node: Node) -> tuple[Node, ...]:
+    return tuple(_walked(node))
 
 
 def captured(query: Query, node: Node) -> list[Node]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from ....sources.cpp import Edit, Function, walk
+from ....sources.cpp import Edit, Function
 from .kernel_program import CLASSES, KernelProgram
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -30,14 +30,12 @@ class Members:
 
 def members(kernel: KernelProgram, of_type: re.Pattern[str]) -> Iterator[Members]:
     """Those whose whole type matches, in all files."""
-    for path, source in kernel.program.files.items():
-        for node in walk(source.tree.root_node):
-            kind = node.child_by_field_name("type") if node.type == "field_declaration" else None
-            found = of_type.fullmatch(kernel.text(path, kind)) if kind is not None else None
-            if kind is not None and found is not None:
-                declared = node.children_by_field_name("declarator")
-                plain = all(d.type == "field_identifier" for d in declared)
-                yield Members(path, node, kind, found, tuple(kernel.text(path, d) for d in declared) if plain else ())
+    for path, node, kind in kernel.fields:
+        found = of_type.fullmatch(kernel.text(path, kind))
+        if found is not None:
+            declared = node.children_by_field_name("declarator")
+            plain = all(d.type == "field_identifier" for d in declared)
+            yield Members(path, node, kind, found, tuple(kernel.text(path, d) for d in declared) if plain else ())
 
 
 def is_of(kernel: KernelProgram, line: Members, f: Function) -> bool:

@@ -50,10 +50,16 @@ def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:
     """Name of a LocalTensor -> the element types, as written, of all that have that name."""
     found: dict[str, set[str]] = {}
     for text in texts:
-        for kind, names in (*_LOCAL.findall(text), *((k, n) for n, k in _GOT.findall(text))):
+        for kind, names in _declared(text):
             for name in names.split(","):
                 found.setdefault(name.strip(), set()).add(kind.strip())
     return found
+
+
+@lru_cache(maxsize=256)  # motifs ask the same files and functions
+def _declared(text: str) -> tuple[tuple[str, str], ...]:
+    """(element type, names) of the declarations in a text."""
+    return (*_LOCAL.findall(text), *((kind, name) for name, kind in _GOT.findall(text)))
 
 
 @lru_cache(maxsize=32)

@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 from tree_sitter import Node
 
@@ -24,8 +25,10 @@ _ENTRY = re.compile(r"\b__global__\b")
 _KEY = re.compile(r"^\(?\s*TILING_KEY_IS\(\s*(\d+)[uUlL]*\s*\)\s*\)?$")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\r?\n)*)", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_GIVEN = re.compile(r"\b([A-Za-z_]\w*)\s*<([^<>;{}]*)>")
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\w+)\s*[,;}]")
 
+T = TypeVar("T")
 Where = tuple[str, int, int]  # path, first byte, byte behind the last
 
 
@@ -162,6 +165,15 @@ class KernelProgram:
 
     def class_of(self, f: Function) -> str:
         """The class a function belongs to (also when defined outside of it), or an empty string."""
+        if where(f) not in self._classes_of:
+            self._classes_of[where(f)] = self._class_of(f)
+        return self._classes_of[where(f)]
+
+    @cached_property
+    def _classes_of(self) -> dict[Where, str]:
+        return {}  # filled as functions are asked for
+
+    def _class_of(self, f: Function) -> str:
         node = f.node.parent
         while node is not None:
             if node.type in CLASSES:
@@ -177,6 +189,15 @@ class KernelProgram:
 
     def class_node(self, f: Function) -> tuple[str, Node] | None:
         """(path, node) of the class of a method, with its body; None where there isn't exactly one of the name."""
+        if where(f) not in self._nodes_of:
+            self._nodes_of[where(f)] = self._class_node(f)
+        return self._nodes_of[where(f)]
+
+    @cached_property
+    def _nodes_of(self) -> dict[Where, tuple[str, Node] | None]:
+        return {}  # filled as functions are asked for
+
+    def _class_node(self, f: Function) -> tuple[str, Node] | None:
         node = f.node.parent
         while node is not None and node.type not in CLASSES:
             node = node.parent
@@ -196,6 +217,16 @@ class KernelProgram:
             if node.type in CLASSES and node.child_by_field_name("body") is not None
         )
 
+    @cached_property
+    def fields(self) -> tuple[tuple[str, Node, Node], ...]:
+        """(path, declaration, its type) of members of classes, in all files."""
+        return tuple(
+            (path, node, kind)
+            for path, source in self.program.files.items()
+            for node in walk(source.tree.root_node)
+            if node.type == "field_declaration" and (kind := node.child_by_field_name("type")) is not None
+        )
+
     def title(self, path: str, node: Node) -> str:
         """The name of a class without its template arguments."""
         name = node.child_by_field_name("name")
@@ -212,13 +243,17 @@ class KernelProgram:
         if parameter not in parameters:
             return frozenset()
         place = parameters.index(parameter)
-        named = re.compile(rf"\b{re.escape(self.title(*found))}\s*<([^<>;{{}}]*)>")
-        lists = (
-            m[1].split(",")
-            for s in self.program.files.values()
-            for m in named.finditer(s.data.decode("utf-8", "replace"))
-        )
+        lists = self._arguments.get(self.title(*found), ())
         return frozenset(args[place].strip() for args in lists if place < len(args))
+
+    @cached_property
+    def _arguments(self) -> dict[str, list[list[str]]]:
+        """By name in front of a ``<``, the lists of template arguments that the files give it."""
+        out: dict[str, list[list[str]]] = {}
+        for source in self.program.files.values():
+            for name, args in _GIVEN.findall(source.data.decode("utf-8", "replace")):
+                out.setdefault(name, []).append(args.split(","))
+        return out
 
     @cached_property
     def _class_words(self) -> dict[str, set[str]]:
@@ -279,15 +314,20 @@ class KernelProgram:
     def named(self, *names: str) -> Iterator[ApiCall]:
         return (c for c in self.calls if c.name in names)
 
-    def calls_in(self, f: Function) -> Iterator[ApiCall]:
+    def calls_in(self, f: Function) -> tuple[ApiCall, ...]:
         """Those in the body of any function, reachable or not."""
-        return (self.call_at(f, node) for node in walk(f.body) if node.type == "call_expression")
+        if where(f) not in self._calls_in:
+            nodes = (n for n in walk(f.body) if n.type == "call_expression")
+            self._calls_in[where(f)] = tuple(self.call_at(f, n) for n in nodes)
+        return self._calls_in[where(f)]
+
+    @cached_property
+    def _calls_in(self) -> dict[Where, tuple[ApiCall, ...]]:
+        return {}  # filled as functions are asked for
 
     def _live_calls_in(self, f: Function) -> Iterator[ApiCall]:
         dead = list(self._dead_ranges(f))
-        for node in walk(f.body):
-            if node.type == "call_expression" and not any(a <= node.start_byte < b for a, b in dead):
-                yield self.call_at(f, node)
+        return (c for c in self.calls_in(f) if not any(a <= c.node.start_byte < b for a, b in dead))
 
     def call_at(self, f: Function, node: Node) -> ApiCall:
         """The call expression ``node`` of function ``f``."""
@@ -338,6 +378,16 @@ class KernelProgram:
     def repeated(self, f: Function, node: Node) -> bool:
         """Does ``node`` lie in a loop, or in a function that is called from one?"""
         return f.name in self._repeated_functions or bool(loops_around(node, f))
+
+    def once(self, make: Callable[[KernelProgram], T]) -> T:
+        """What ``make`` says of this program, asked once: for facts that several motifs want (``once(Steady)``)."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(T, self._made[make])
+
+    @cached_property
+    def _made(self) -> dict[Callable[[KernelProgram], Any], Any]:
+        return {}
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

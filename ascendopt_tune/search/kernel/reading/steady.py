@@ -56,7 +56,6 @@ class Steady:
         self._made: dict[Where, dict[str, list[tuple[Node, str]]]] = {}
         self._turns: dict[tuple[tuple[str, int], ...], Turns | None] = {}
         self._called: dict[Where, list[ApiCall]] = {}
-        self._classes: dict[Where, str] = {}
         self._given: dict[Where, dict[str, list[ApiCall]]] = {}
         self._parts: dict[Where, dict[str, set[str]]] = {}
         self._changes: dict[Where, list[tuple[int, str]]] = {}
@@ -73,14 +72,9 @@ class Steady:
         """Calls of a function; those of its class where it has some."""
         if where(f) not in self._called:
             calls = [c for c in self._callers.get(f.name, ()) if len(c.args) <= len(f.parameters)]
-            ours = [c for c in calls if self._class_of(c.function) == self._class_of(f)]
+            ours = [c for c in calls if self.kernel.class_of(c.function) == self.kernel.class_of(f)]
             self._called[where(f)] = ours or calls
         return self._called[where(f)]
-
-    def _class_of(self, f: Function) -> str:
-        if where(f) not in self._classes:
-            self._classes[where(f)] = self.kernel.class_of(f)
-        return self._classes[where(f)]
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -286,7 +280,7 @@ class Steady:
 
     def _akin(self, f: Function, g: Function) -> bool:
         """Are two functions of one class, or of two one of which may be derived from the other?"""
-        one, two = self._class_of(f), self._class_of(g)
+        one, two = self.kernel.class_of(f), self.kernel.class_of(g)
         return one == two or one in self._heads.get(two, ()) or two in self._heads.get(one, ())
 
     @cached_property

@@ -191,7 +191,7 @@ class _Rows:
 
 class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
-        self.kernel, self.facts = kernel, Steady(kernel)
+        self.kernel, self.facts = kernel, kernel.once(Steady)
         self.going, self.also_stored = GoingOn(kernel, self.facts), GoingOn(kernel, self.facts, whatever_is_stored=True)
         self.several = turns_of_rows(kernel)
         self.named: dict[str, list[ApiCall]] = {}

@@ -176,7 +176,7 @@ class _Rows:
 
 class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
-        self.kernel, self.facts = kernel, Steady(kernel)
+        self.kernel, self.facts = kernel, kernel.once(Steady)
         self.going = GoingOn(kernel, self.facts, whatever_is_stored=True)
 
     def found(self) -> Iterator[_Rows]:

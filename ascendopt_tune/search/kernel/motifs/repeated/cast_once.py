@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
-    facts = Steady(kernel)
+    facts = kernel.once(Steady)
     first = unused(kernel, MEMBER)
     for call in kernel.named("Cast"):
         again = _again(kernel, facts, call) if call.statement is not None else None

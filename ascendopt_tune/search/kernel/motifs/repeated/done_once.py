@@ -67,7 +67,7 @@ class _Kept:
 
 class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
-        self.kernel, self.facts, self.tensors = kernel, Steady(kernel), global_tensors(kernel)
+        self.kernel, self.facts, self.tensors = kernel, kernel.once(Steady), global_tensors(kernel)
 
     def found(self) -> Iterator[_Kept | taken_once.Taken]:
         if any(c.name in ("Reset", "Destroy") and "ipe" in c.receiver for c in self.kernel.calls):

@@ -95,7 +95,7 @@ class _Held:
 
 class _Finder:
     def __init__(self, kernel: KernelProgram) -> None:
-        self.kernel, self.facts, self.tensors = kernel, Steady(kernel), global_tensors(kernel)
+        self.kernel, self.facts, self.tensors = kernel, kernel.once(Steady), global_tensors(kernel)
         self.named: dict[str, list[ApiCall]] = {}  # calls of a queue, and those that are given it
         for c in kernel.calls:
             for name in {c.receiver.removeprefix("this->"), *(a.removeprefix("this->") for a in c.args)}:

@@ -48,7 +48,7 @@ _GLOBAL = re.compile(r"(?:AscendC::)?GlobalTensor\s*<(.*)>", re.DOTALL)
 
 
 def _faster(kernel: KernelProgram) -> Iterator[Change]:
-    facts = Steady(kernel)
+    facts = kernel.once(Steady)
     first = unused(kernel, _MEMBER)
     found = list(_found(kernel, facts))
     sites: dict[str, int] = {}
