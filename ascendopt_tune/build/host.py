@@ -182,7 +182,7 @@ class _Build:
         real = dict(operator.shared_sources)
         folders = dict.fromkeys(real.get(s, operator.root / s).parent for s in operator.host_sources)
         own = [d.relative_to(operator.root) for d in operator.host_include_dirs if d.is_relative_to(operator.root)]
-        includes = [f"-iquote{d}" for d in folders] + [f"-I{d}" for d in operator.host_include_dirs]
+        includes = [f"-iquote{d}" for d in folders] + [_searched(d) for d in operator.host_include_dirs]
         self.library_flags = [*_FLAGS, *includes, f"-I{toolkit.include}"]
         mine = [self.staged / SHARED, *(self.staged / d for d in own)]
         self.flags = [*_FLAGS, *(f"-I{d}" for d in mine), *includes, f"-I{toolkit.include}"]
@@ -320,6 +320,12 @@ class _Build:
             for key, path in self.operator.shared_sources:
                 log = log.replace(str(self.operator.root / key), str(path))
             raise _CompilerError(log)
+
+
+def _searched(folder: Path) -> str:
+    """The option for a folder of headers; a repository's copies of CANN's inner headers come behind the toolkit's."""
+    last = folder.name == "op_host" and folder.parent.name in ("inc", "include")
+    return f"-idirafter{folder}" if last else f"-I{folder}"
 
 
 def _told(operator: Operator, log: str) -> HostProgramError:

@@ -182,15 +182,24 @@ def repository(folder: Path) -> tuple[Path, ...]:
 
 
 def shared_include_dirs(folder: Path) -> tuple[Path, ...]:
-    """Folders called ``include`` or ``inc`` of the repository ``folder`` lies in, at most one level below an ancestor.
+    """Folders called ``include`` or ``inc`` of the repository ``folder`` lies in, at most one level below an ancestor,
+    and their ``op_host``, as CANN's own repositories search it (cmake/variables.cmake).
 
     A repository adds them to all its operators by statements of its own, which this module doesn't read.
     """
     found: dict[Path, None] = {}
     for parent in repository(folder.resolve()):
         for pattern in ("include", "inc", "*/include", "*/inc"):
-            found |= {p: None for p in sorted(parent.glob(pattern)) if p.is_dir()}
+            for place in sorted(parent.glob(pattern)):
+                found |= {p: None for p in (place, place / "op_host") if p.is_dir()}
     return tuple(found)
+
+
+def bodies_of(include: Path) -> Path | None:
+    """Where the bodies of a shared folder's headers are: its ``src``; None where there is none."""
+    nested = include.name == "op_host"
+    place = include.parent.parent / "src" / "op_host" if nested else include.parent / "src"
+    return place if place.is_dir() else None
 
 
 def _variables(folder: Path) -> dict[str, str]:

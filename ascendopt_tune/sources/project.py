@@ -14,7 +14,7 @@ from ..errors import OperatorError
 from ..files import read_plain, resolved
 from ..nouns.operator import SHARED, SOURCE_LIMIT, DirectLaunch, Operator, Pair
 from .architectures import functions_elsewhere, is_elsewhere
-from .cmake_lists import BuildRules, read_build_rules, repository, shared_include_dirs
+from .cmake_lists import BuildRules, bodies_of, read_build_rules, repository, shared_include_dirs
 from .conditions import unused_branches
 from .several import host_of, kernels_of, plain
 
@@ -28,6 +28,7 @@ _KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+(?:\s*,\s*\w+)*)\)(.*__
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[uUlL]*\s*$", re.MULTILINE)
 _DEFINITION = re.compile(r"\bOP_ADD\b")
+_OPERATOR = re.compile(r"\bOP_ADD\(\s*(\w+)")
 _TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
 _TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
 _OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
@@ -69,6 +70,8 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         host, kernel = host_of(host, entry), kernels_of(kernel, others, main)
     rules = read_build_rules(root)
     own, shared = _host_sources(root, host, rules)
+    registered = _registered_elsewhere(root, [*host.values(), *map(_read, shared)])
+    shared += registered
     if not own and not shared:
         raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
     # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
@@ -78,7 +81,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     kernel_includes, options = _split_options([*rules.kernel_options, *kernel_options])
     beside = _neighbours(root, host)
     named = {**host, **{str(header): text for header, text in beside.items()}}
-    searched = _searched(root, rules, {**named, **kernel})
+    searched = tuple(dict.fromkeys([*_searched(root, rules, {**named, **kernel}), *(p.parent for p in registered)]))
     above = _above(root, rules, named, bool(searched))
     beside_headers = [p for p in _bodies_by_name(root, named, above) if p not in (*shared, *tilings, *library)]
     # So is the header that says what their tiling data are, and what leads to it.
@@ -331,6 +334,18 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     return tuple(own), tuple(shared)
 
 
+def _registered_elsewhere(root: Path, texts: Sequence[str]) -> tuple[Path, ...]:
+    """Where none of ``texts`` registers a tiling function: the source of a folder beside ``root`` that registers one
+    for this operator (one program for operators of a kind)."""
+    names = [] if any(map(_TILING.search, texts)) else [n for text in texts for n in _OPERATOR.findall(text)]
+    if not names:
+        return ()
+    registers = re.compile(rf"\bIMPL_OP(?:_OPTILING)?\(\s*(?:{'|'.join(names)})\s*\)")
+    sources = (p for p in sorted(root.parent.glob("*/op_host/**/*.cpp")) if not p.is_relative_to(root))
+    ours = (p for p in sources if not is_elsewhere(p.relative_to(root.parent)))
+    return tuple(p for p in ours if registers.search(_read(p)))[:1]
+
+
 def _searched(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
     """Folders that the operator's repository searches for headers: shared ones, and those of the operators this one
     depends on."""
@@ -407,18 +422,24 @@ def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequen
 
 def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
     """Headers of the repository, outside of ``root``, that host files include by a path from where they are, and so on
-    from there, with their texts: a compiler has to be let read them, and what they include is searched for as well."""
+    from there, with their texts: a compiler has to be let read them, and what they include is searched for as well.
+
+    The way may lead through headers of ``root`` that are no part of the pair (those for other architectures).
+    """
     top = repository(root)[-1:]
     found: dict[Path, str] = {}
+    seen = {(root / path).resolve() for path in host}
     pending = [((root / path).parent, text) for path, text in host.items()]
     while pending:
         folder, text = pending.pop()
         for included in _INCLUDE.findall(text):
             header = (folder / included).resolve()
-            outside = top and header.is_relative_to(top[0]) and not header.is_relative_to(root)
-            if outside and header not in found and header.is_file():
-                found[header] = _read(header)
-                pending.append((header.parent, found[header]))
+            if not top or header in seen or not header.is_relative_to(top[0]) or not header.is_file():
+                continue
+            seen.add(header)
+            pending.append((header.parent, _read(header)))
+            if not header.is_relative_to(root):
+                found[header] = pending[-1][1]
     return found
 
 
@@ -497,7 +518,7 @@ def _dependency_kernels(folders: Sequence[Path]) -> tuple[tuple[str, Path], ...]
 def _bodies(root: Path, texts: Sequence[str]) -> list[Path]:
     """Sources of the repository's own library with functions that these texts call: what ``include/a/b.h`` of the
     repository declares has its body in ``src/a/b.cpp`` beside that folder."""
-    folders = [folder for folder in shared_include_dirs(root) if (folder.parent / "src").is_dir()]
+    folders = {f: bodies for f in shared_include_dirs(root) if (bodies := bodies_of(f)) is not None}
     pending = [name for text in texts for name in _ANY_INCLUDE.findall(text)]
     words = {word for text in texts for word in re.findall(r"\b(\w+)\s*\(", text)}
     seen: set[str] = set()
@@ -509,8 +530,8 @@ def _bodies(root: Path, texts: Sequence[str]) -> list[Path]:
             continue
         seen.add(name)
         pending += _ANY_INCLUDE.findall(_read(header))
-        folder = next(f for f in folders if header.is_relative_to(f))
-        body = (folder.parent / "src" / name).with_suffix(".cpp")
+        folder = next(f for f in folders if header == f / name)
+        body = (folders[folder] / name).with_suffix(".cpp")
         if body.is_file() and words & set(_FUNCTION.findall(_read(body))):
             found[body] = None
     return list(found)

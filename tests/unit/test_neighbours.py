@@ -1,0 +1,70 @@
+"""Headers and bodies that an operator takes of its neighbours and of its repository's shared folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from test_open_repositories import write_repository
+
+from ascendopt_tune.sources.project import load_project
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def include(source: Path, header: str) -> None:
+    source.write_text(f'#include "{header}"\n{source.read_text()}')
+
+
+def test_the_way_to_a_neighbours_header_leads_through_one_for_another_architecture(tmp_path: Path) -> None:
+    """ops-transformer's grouped_matmul_add: its tiling includes arch35/, which isn't part of the pair."""
+    root = write_repository(tmp_path)
+    write(
+        tmp_path / "math",
+        {
+            "beside/op_host/rows.h": "#pragma once\n",
+            f"{root.name}/op_host/arch35/other_platform.h": '#pragma once\n#include "../../../beside/op_host/rows.h"\n',
+        },
+    )
+    include(root / "op_host" / "arch22" / "scale_rows_tiling.cpp", "../arch35/other_platform.h")
+    operator = load_project(root)
+    assert (tmp_path / "math" / "beside" / "op_host").resolve() in operator.host_include_dirs
+    assert not any("arch35" in path for path in operator.baseline.tiling)
+
+
+def test_what_lies_in_op_host_of_a_shared_folder_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    """ops-nn: common/inc/op_host is searched for headers, and their bodies are in common/src/op_host."""
+    root = write_repository(tmp_path)
+    write(
+        tmp_path,
+        {
+            "common/inc/op_host/rows_cached.h": "#pragma once\nint CachedOf(int rows);\n",
+            "common/src/op_host/rows_cached.cpp": '#include "op_host/rows_cached.h"\n'
+            "int CachedOf(int rows) { return rows; }\n",
+        },
+    )
+    source = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    include(source, "rows_cached.h")
+    source.write_text(f"{source.read_text()}\nstatic int Ask() {{ return CachedOf(1); }}\n")
+    operator = load_project(root)
+    assert tmp_path / "common" / "inc" / "op_host" in operator.host_include_dirs
+    assert "shared/rows_cached.cpp" in operator.host_sources
+
+
+def test_a_tiling_function_that_a_neighbour_registers_is_taken(tmp_path: Path) -> None:
+    """ops-cv's upsample_nearest2d_grad: one program serves two operators, and stands in the other one's folder."""
+    root = write_repository(tmp_path)
+    tiling = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    beside = tmp_path / "math" / "scale_columns" / "op_host"
+    write(beside, {"scale_columns_tiling.cpp": tiling.read_text(), "columns.h": "#pragma once\n"})
+    tiling.unlink()
+    definition = root / "op_host" / "scale_rows_def.cpp"
+    definition.write_text(definition.read_text().replace(".SetTiling(optiling::Tiling)", ""))
+    operator = load_project(root)
+    assert "shared/scale_columns_tiling.cpp" in operator.host_sources
+    assert beside in operator.host_include_dirs
+    write(beside, {"scale_columns_tiling.cpp": "IMPL_OP_OPTILING(Another).Tiling(Any);\n"})
+    assert "shared/scale_columns_tiling.cpp" not in load_project(root).host_sources
