@@ -166,7 +166,8 @@ def _named(name: str, folder: Path) -> Iterator[Path]:
 
 def repository(folder: Path) -> tuple[Path, ...]:
     """The folders above ``folder`` that belong to its repository, the top last: those with a CMakeLists.txt, and single
-    ones between them that have none (a folder of folders whose operators the top lists itself).
+    ones between them that have none (a folder of folders whose operators the top lists itself); more of them where the
+    top says by its license that it is one.
     """
     found: list[Path] = []
     skipped: list[Path] = []
@@ -178,7 +179,13 @@ def repository(folder: Path) -> tuple[Path, ...]:
             break
         else:
             skipped.append(parent)
-    return tuple(found)
+    above = list(folder.parents)
+    top = next((i for i, parent in enumerate(above) if _is_top(parent)), -1)
+    return tuple(above[: top + 1] if top + 1 > len(found) else found)
+
+
+def _is_top(folder: Path) -> bool:
+    return (folder / "CMakeLists.txt").is_file() and any((folder / name).exists() for name in ("LICENSE", ".git"))
 
 
 def shared_include_dirs(folder: Path) -> tuple[Path, ...]:

@@ -54,6 +54,19 @@ def test_what_lies_in_op_host_of_a_shared_folder_is_found_by_its_name_alone(tmp_
     assert "shared/rows_cached.cpp" in operator.host_sources
 
 
+def test_the_top_of_a_repository_may_lie_above_folders_without_lists(tmp_path: Path) -> None:
+    """flash-linear-attention-npu: five folders lie between the operators and the only CMakeLists.txt above them."""
+    root = write_repository(tmp_path / "ops" / "kinds" / "rows")
+    for between in (root.parent, root.parent.parent):
+        (between / "CMakeLists.txt").unlink()
+    write(tmp_path, {"CMakeLists.txt": "", "common/include/kinds/of_rows.h": "#pragma once\n"})
+    include(root / "op_host" / "arch22" / "scale_rows_tiling.cpp", "kinds/of_rows.h")
+    shared = tmp_path / "common" / "include"
+    assert shared not in load_project(root).host_include_dirs
+    write(tmp_path, {"LICENSE": ""})
+    assert shared in load_project(root).host_include_dirs
+
+
 def test_a_tiling_function_that_a_neighbour_registers_is_taken(tmp_path: Path) -> None:
     """ops-cv's upsample_nearest2d_grad: one program serves two operators, and stands in the other one's folder."""
     root = write_repository(tmp_path)

@@ -21,6 +21,9 @@ void* local_base(Memory memory) { return core().local(memory); }
 uint32_t local_bytes(Memory memory) { return core().map[memory].bytes; }
 void* local_allocate(Memory memory, uint32_t bytes) { return core().allocate_local(memory, bytes, VNPU_PC); }
 void local_reset() { core().reset_local(); }
+void pipe_made(void* pipe, bool new_one) { core().pipe_made(pipe, new_one); }
+void pipe_ended(void* pipe, const FreedFlag* freed, size_t number) { core().pipe_ended(pipe, freed, number); }
+void pipe_destroyed(void* pipe) { core().pipe_destroyed(pipe); }
 int event_allocate(Pipe src, Pipe dst) { return core().allocate_event(src, dst, VNPU_PC); }
 void event_release(Pipe src, Pipe dst, int id) { core().release_event(src, dst, id); }
 

@@ -137,6 +137,7 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, c
 }
 
 void Core::tell(const Event& e) {
+  if (ended_) end_pipe();
   hazards.on(e);
   if (options.log) log.push_back({e, {e.accesses, e.accesses + e.n}, std::exchange(held_, {})});
   if (options.timing) time(e);
@@ -260,6 +261,7 @@ void Core::needs_turn(const char* api, const void* pc) const {
 }
 
 void Core::finish() {
+  ended_ = false;  // the kernel's own end waits for all
   if (groups.mixed() && kind == CoreKind::Vector) end_calls();
   hazards.write_all_back();
   trace.scalar_tail = trace.scalars.number(scalar_pending_);

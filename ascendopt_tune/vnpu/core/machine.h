@@ -13,6 +13,7 @@
 
 #include "vnpu/cube.h"
 #include "vnpu/cube_windows.h"
+#include "vnpu/device.h"
 #include "vnpu/matmul.h"
 
 #include "access_log.h"
@@ -182,6 +183,10 @@ class Core {
   // TPipe's bump allocation in one memory; throws KernelError when there are too many buffers.
   void* allocate_local(Memory memory, uint32_t bytes, const void* pc);
   void reset_local();
+  // TPipe objects, of which mostly one is left at a time (vnpu/device.h).
+  void pipe_made(void* pipe, bool new_one);
+  void pipe_ended(const void* pipe, const FreedFlag* freed, size_t number);
+  void pipe_destroyed(const void* pipe);
   // Several users allocate buffers in the same part of a memory, one after another. The first one's part of `bytes`
   // begins where the memory is free, or at its begin (`whole`); the others begin there again, `skip` bytes behind.
   // share_end: what is allocated next lies behind the part.
@@ -297,8 +302,12 @@ class Core {
   void flush_dependencies(Pipe pipe, const char* api, const void* pc);
   void needs_all_at_once(const std::string& call, const char* api, const void* pc) const;
   void await(int id);
+  void end_pipe();
 
   uint64_t events_[kPipes][kPipes] = {};
+  std::vector<const void*> pipes_;  // TPipe objects that are left
+  std::vector<FreedFlag> freed_;    // of one that has ended
+  bool ended_ = false;              // and what it waits for has not been told yet
   Crossing& crossing_;
   std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it (mode 0), and waited for it
   ScalarWork scalar_pending_;

@@ -17,6 +17,7 @@ struct Words {
   const char *allocate_buffer, *allocate_event, *free_buffer;
   // Sentences: how a kernel says which cores it runs on; how its code asks; which flags only groups have.
   const char *choose_cores, *tell_cores, *group_flags;
+  const char* copies_to_l1;                // that a vector core can't make
   const char *meet_other_kind, *counters;  // why cores would wait for ever
   const char* no_message;                  // that a cube core waits for a vector core's, and that none will come
   const char* load_tiling;

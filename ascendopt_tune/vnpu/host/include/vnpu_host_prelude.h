@@ -1,6 +1,9 @@
 // Included before every host source and precompiled: the host interfaces, and the standard headers that CANN's own
 // headers bring along (operator sources rely on them).
 #pragma once
+// CANN's open repositories ask by this whether they are built as packages of their own, as here: what only CANN's whole
+// installation has is looked for at run time then, and its absence is told.
+#define NN_ENABLE_DLOPEN_LEGACY
 #include <algorithm>
 #include <array>
 #include <cctype>

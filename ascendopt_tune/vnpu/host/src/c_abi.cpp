@@ -36,6 +36,21 @@ gert::Tensor MakeTensor(int data_type, int format, uint32_t rank, const int64_t*
                       static_cast<ge::DataType>(data_type), const_cast<void*>(data));
 }
 
+// A tensor in tiles of 16 rows of 32 bytes was a matrix before: [.., N1, M1, M0, N0] was [.., M1 * M0, N1 * N0], and
+// operators ask for that (aclnn passes a cast tensor's view as its origin). Where its last tiles weren't full, what it
+// was isn't known here.
+gert::Tensor MakeInput(int data_type, int format, uint32_t rank, const int64_t* dims, const void* data) {
+  gert::Tensor tensor = MakeTensor(data_type, format, rank, dims, data);
+  if (format != ge::FORMAT_FRACTAL_NZ || rank < 4) return tensor;
+  gert::Shape origin;
+  for (uint32_t i = 0; i + 4 < rank; ++i) origin.AppendDim(dims[i]);
+  origin.AppendDim(dims[rank - 3] * dims[rank - 2]);
+  origin.AppendDim(dims[rank - 4] * dims[rank - 1]);
+  tensor.MutableOriginShape() = origin;
+  tensor.SetOriginFormat(ge::FORMAT_ND);
+  return tensor;
+}
+
 void PushAttr(vnpu_host::Node* node, const void* data, size_t bytes) {
   std::vector<uint64_t> blob((bytes + 7) / 8 + 1);
   std::memcpy(blob.data(), data, bytes);
@@ -141,7 +156,7 @@ VNPU_API void vnpu_ctx_chip(void* context, const char* key, const char* value) {
 // `data`: nullptr, or the values, which must stay alive until the context is freed.
 VNPU_API void vnpu_ctx_input(void* context, uint32_t ir_index, int data_type, int format, uint32_t rank,
                              const int64_t* dims, const void* data) {
-  AsNode(context)->inputs.Add(ir_index, MakeTensor(data_type, format, rank, dims, data));
+  AsNode(context)->inputs.Add(ir_index, MakeInput(data_type, format, rank, dims, data));
 }
 
 VNPU_API void vnpu_ctx_output(void* context, uint32_t ir_index, int data_type, int format, uint32_t rank,

@@ -251,6 +251,12 @@ ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg();
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion);
+// The version of one of CANN's packages: none of them is installed here.
+static inline aclError aclsysGetVersionNum(const char* pkgName, int32_t* versionNum) {
+  (void)pkgName;
+  (void)versionNum;
+  return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+}
 
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);

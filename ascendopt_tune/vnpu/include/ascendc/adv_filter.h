@@ -108,9 +108,4 @@ ASCENDC_INLINE void DropOut(const LocalTensor<T>& dstLocal, const LocalTensor<T>
   DropOut<T, isInitBitMode, dropOutMode>(dstLocal, srcLocal, maskLocal, rest, keepProb, info);
 }
 
-// How the scales of AscendAntiQuant, which isn't covered, lie.
-struct AntiQuantShapeInfo {
-  uint32_t offsetHeight{0}, offsetWidth{0}, scaleHeight{0}, scaleWidth{0};
-};
-
 }  // namespace AscendC

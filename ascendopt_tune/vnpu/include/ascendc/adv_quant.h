@@ -1,5 +1,5 @@
-// High-level API AscendDequant. The forms that count elements without DequantParams, which the documentation advises
-// against, are not covered.
+// High-level APIs AscendDequant and AscendAntiQuant. Of the first the forms that count elements without DequantParams,
+// which the documentation advises against, are not covered.
 #pragma once
 #include <type_traits>
 
@@ -70,6 +70,96 @@ template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUAN
 ASCENDC_INLINE void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,
                                   const scaleT deqScale, DequantParams params) {
   detail::dequant<dstT>(detail::dequant_of(dstTensor, srcTensor, nullptr, params, mode), deqScale);
+}
+
+// How the scales of AscendAntiQuant lie; a height or width of 0 is what the tensor's ShapeInfo says.
+struct AntiQuantShapeInfo {
+  uint32_t offsetHeight{0}, offsetWidth{0}, scaleHeight{0}, scaleWidth{0};
+};
+
+namespace detail {
+template <bool transposed, typename S, typename D>
+ASCENDC_INLINE vnpu::AntiQuant antiquant_of(const LocalTensor<D>& dst, const LocalTensor<S>& src, uint32_t k,
+                                            const LocalTensor<uint8_t>* work) {
+  static_assert(std::is_same_v<S, int8_t> || std::is_same_v<S, int4b_t>, "AscendAntiQuant: src is int8_t or int4b_t");
+  static_assert(std::is_same_v<D, half> || std::is_same_v<D, bfloat16_t>, "AscendAntiQuant: dst is half or bfloat16_t");
+  vnpu::AntiQuant a;
+  a.dst = dst.pointer();
+  a.src = src.pointer();
+  a.dtype = vnpu::dtype_of<D>();
+  a.src_dtype = vnpu::dtype_of<S>();
+  a.transposed = transposed;
+  const uint32_t other = k == 0 ? 0 : src.GetSize() / k;
+  a.rows = transposed ? other : k;
+  a.columns = transposed ? k : other;
+  if (work) {
+    a.work = work->pointer();
+    a.work_bytes = work->GetSize();
+  }
+  return a;
+}
+// With a scale for each channel: how many elements along k have one in common.
+template <typename D>
+ASCENDC_INLINE void antiquant(vnpu::AntiQuant a, const LocalTensor<D>* offset, const LocalTensor<D>& scale, uint32_t k,
+                              const AntiQuantShapeInfo& info) {
+  const uint32_t told = a.transposed ? info.scaleWidth : info.scaleHeight;
+  const ShapeInfo own = scale.GetShapeInfo();
+  uint32_t groups = told != 0 ? told : own.shapeDim == 2 ? own.shape[a.transposed ? 1 : 0] : 1;
+  if (groups == 0) groups = 1;
+  if (k % groups != 0) vnpu::misuse("AscendAntiQuant", "k is no multiple of the number of scales along it");
+  a.share = k / groups;
+  a.scale = scale.pointer();
+  if (offset) a.offset = offset->pointer();
+  vnpu::antiquantize(a);
+}
+template <typename D>
+ASCENDC_INLINE void antiquant(vnpu::AntiQuant a, D offset, D scale) {
+  a.one_offset = static_cast<float>(offset);
+  a.one_scale = static_cast<float>(scale);
+  vnpu::antiquantize(a);
+}
+}  // namespace detail
+
+// On a cube core it does nothing, as in CANN's own code.
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const LocalTensor<OutputDataType>& offset, const LocalTensor<OutputDataType>& scale,
+                                    const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t k,
+                                    const AntiQuantShapeInfo& shapeInfo = {}) {
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, &sharedTmpBuffer), &offset, scale, k, shapeInfo);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const LocalTensor<OutputDataType>& offset, const LocalTensor<OutputDataType>& scale,
+                                    const uint32_t k, const AntiQuantShapeInfo& shapeInfo = {}) {
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, nullptr), &offset, scale, k, shapeInfo);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const LocalTensor<OutputDataType>& scale,
+                                    const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t k,
+                                    const AntiQuantShapeInfo& shapeInfo = {}) {
+  const LocalTensor<OutputDataType>* none = nullptr;
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, &sharedTmpBuffer), none, scale, k, shapeInfo);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const OutputDataType offset, const OutputDataType scale,
+                                    const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t k,
+                                    const AntiQuantShapeInfo& = {}) {
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, &sharedTmpBuffer), offset, scale);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const OutputDataType offset, const OutputDataType scale, const uint32_t k,
+                                    const AntiQuantShapeInfo& = {}) {
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, nullptr), offset, scale);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+ASCENDC_INLINE void AscendAntiQuant(const LocalTensor<OutputDataType>& dst, const LocalTensor<InputDataType>& src,
+                                    const OutputDataType scale, const LocalTensor<uint8_t>& sharedTmpBuffer,
+                                    const uint32_t k, const AntiQuantShapeInfo& = {}) {
+  detail::antiquant(detail::antiquant_of<isTranspose>(dst, src, k, &sharedTmpBuffer), OutputDataType(0), scale);
 }
 
 }  // namespace AscendC

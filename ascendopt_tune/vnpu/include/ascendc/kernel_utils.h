@@ -1,5 +1,7 @@
 // What kernels use of the toolkit's inner headers: which core am I, mask helpers, a few instructions by their own name.
 #pragma once
+#include <type_traits>
+
 #include "data_copy.h"
 #include "vec_duplicate.h"
 #include "vec_mask.h"
@@ -126,8 +128,8 @@ constexpr BlockIdxRegister block_idx{};
 
 // ---- the instructions some kernels call directly; the mask register says which lanes ----
 template <typename T>
-ASCENDC_INLINE void vector_dup(T* dst, T value, uint8_t repeat, uint16_t dstBlkStride, uint16_t /*srcBlkStride*/,
-                               uint8_t dstRepStride, uint8_t /*srcRepStride*/) {
+ASCENDC_INLINE void vector_dup(T* dst, std::common_type_t<T> value, uint8_t repeat, uint16_t dstBlkStride,
+                               uint16_t /*srcBlkStride*/, uint8_t dstRepStride, uint8_t /*srcRepStride*/) {
   vnpu::duplicate({dst, vnpu::dtype_of<T>(), dstBlkStride, dstRepStride}, AscendC::detail::bits_of(value),
                   AscendC::detail::lanes_of(uint64_t(0), repeat, false));
 }

@@ -321,6 +321,10 @@ constexpr TPosition destination_of(TPosition p) {
 }
 }  // namespace detail
 
+// A way into L1: a cube core's own copies, or what a vector core asks its cube core for (AscendC reference, TSCM).
+template <TPosition pos, int32_t depth = 1, auto mask = 0>
+using TSCM = TQueBind<pos, TPosition::TSCM, depth, mask>;
+
 template <TPosition pos, int32_t depth, auto mask = 0>
 class TQue : public TQueBind<detail::source_of(pos), detail::destination_of(pos), depth, mask> {};
 
@@ -368,7 +372,22 @@ class TPipe {
  public:
   // A cube core's raises the flags of M_MTE1 that a Matmul waits for first, and takes their ids (asc-devkit,
   // kernel_tpipe_impl.h, TPipe::Init): who sets one of ids 0 to 2 by number sets it twice.
-  ASCENDC_INLINE TPipe() { Init(); }
+  ASCENDC_INLINE TPipe() {
+    vnpu::pipe_made(this, true);
+    vnpu::raise_matrix_flags();
+  }
+  // As Destroy, where nobody has called it. A TPipe that is made afterwards begins with all that there is; one that is
+  // made before has what this one leaves (AscendC reference, TPipe: there may be one at a time).
+  ASCENDC_INLINE ~TPipe() {
+    vnpu::FreedFlag freed[kMaxBuffers];
+    size_t number = 0;
+    for (int32_t i = 0; i < count_; i++) {
+      const detail::Buffer& b = buffers_[i];
+      if (b.freed_event >= 0 && b.state == detail::Buffer::Free)
+        freed[number++] = {b.freed.src, b.freed.dst, b.freed_event};
+    }
+    vnpu::pipe_ended(this, freed, number);
+  }
 
   // `num` buffers of `len` bytes each, rounded up to 32 bytes.
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -422,7 +441,7 @@ class TPipe {
   }
   // After Destroy.
   ASCENDC_INLINE void Init() {
-    *vnpu::user_pipe() = this;
+    vnpu::pipe_made(this, false);
     vnpu::raise_matrix_flags();
   }
   // Gives back all local memory and all event ids. No pipe but those that FreeTensor has raised flags for waits.
@@ -434,9 +453,14 @@ class TPipe {
   }
   // The same, to a TPipe made afterwards; and all pipes wait for each other.
   ASCENDC_INLINE void Destroy() {
+    DestroyWithoutPipeAll();
+    vnpu::barrier_all();
+  }
+  // The same, without what all pipes wait for.
+  ASCENDC_INLINE void DestroyWithoutPipeAll() {
     vnpu::take_matrix_flags_down();
     take_back();
-    vnpu::barrier_all();
+    vnpu::pipe_destroyed(this);
   }
 
  private:

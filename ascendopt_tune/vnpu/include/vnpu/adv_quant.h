@@ -18,4 +18,19 @@ struct Dequant {
 };
 void dequantize(const Dequant& d);
 
+// dst[r, c] (half or bfloat16) = (src[r, c] (int8 or int4) + offset) * scale, with one pair of them for all, or one for
+// each column of `share` rows that follow each other; transposed, for `share` columns of each row.
+struct AntiQuant {
+  void* dst = nullptr;
+  const void* src = nullptr;
+  const void *offset = nullptr, *scale = nullptr;  // of the type of dst; no scale: `one_offset` and `one_scale` for all
+  float one_offset = 0, one_scale = 0;
+  void* work = nullptr;  // sharedTmpBuffer
+  uint64_t work_bytes = 0;
+  DType dtype = DType::None, src_dtype = DType::None;
+  uint32_t rows = 0, columns = 0, share = 1;
+  bool transposed = false;
+};
+void antiquantize(const AntiQuant& a);
+
 }  // namespace vnpu

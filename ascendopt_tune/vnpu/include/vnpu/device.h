@@ -23,6 +23,18 @@ void* local_base(Memory memory = Memory::UB);
 uint32_t local_bytes(Memory memory = Memory::UB);
 void* local_allocate(Memory memory, uint32_t bytes);
 void local_reset();
+// A TPipe begins: where no other one is left it has all of local memory and all event ids; as a `new` object with no
+// atomic operation and the whole mask.
+void pipe_made(void* pipe, bool new_one);
+// A flag that a queue raised when a buffer was freed, and that nobody has waited for.
+struct FreedFlag {
+  Pipe src, dst;
+  int id;
+};
+// A TPipe has ended, and is gone: what the core does next, if anything, waits for these flags and for all pipes.
+void pipe_ended(void* pipe, const FreedFlag* freed, size_t number);
+// One has waited by itself already.
+void pipe_destroyed(void* pipe);
 int event_allocate(Pipe src, Pipe dst);
 void event_release(Pipe src, Pipe dst, int id);
 void set_flag(Pipe src, Pipe dst, int id);

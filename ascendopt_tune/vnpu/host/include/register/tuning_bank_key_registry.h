@@ -1,6 +1,7 @@
 // The keys under which tuned tilings are found in CANN's bank: functions that make one from a tiling context. They are
 // registered, and found again by who registered them; the bank (tuning_tiling_registry.h) has no entries to ask for.
 #pragma once
+#define __INC_REGISTER_TUNING_BANK_KEY_REGISTRY_HEADER__  // repositories have copies of it: this stands for them
 #include <cstddef>
 #include <functional>
 #include <map>

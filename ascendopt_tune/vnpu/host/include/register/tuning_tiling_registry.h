@@ -2,6 +2,7 @@
 // programs that could look there declare such classes. The bank here has no entries, as that of an installation that
 // nobody tuned: classes are declared, and registering one changes nothing.
 #pragma once
+#define __INC_REGISTER_TUNING_TILING_REGISTRY_HEADER__  // repositories have copies of it: this stands for them
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>

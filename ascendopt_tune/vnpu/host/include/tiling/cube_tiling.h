@@ -61,6 +61,12 @@ enum class DataType : int32_t {
   DT_BFLOAT16 = 27,
   DT_UNDEFINED = 28,  // none has been set
   DT_INT4 = 29,
+  DT_HIFLOAT8 = 34,  // from here on of later architectures: programs have them in tables
+  DT_FLOAT8_E4M3FN = 35,
+  DT_FLOAT8_E5M2 = 36,
+  DT_FLOAT4_E2M1 = 37,
+  DT_FLOAT8_E8M0 = 38,
+  DT_FLOAT4_E1M2 = 39,
 };
 enum class MatrixTraverse { NOSET = 0, FIRSTM = 1, FIRSTN = 2 };
 enum class MatrixMadType { NORMAL = 0, HF32 = 1 };
