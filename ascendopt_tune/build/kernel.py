@@ -39,6 +39,7 @@ _TYPES_OF_DTYPES = "".join(
 # kernel<<<blocks, l2, stream>>> or kernel<template arguments><<<...>>>; the argument list behind it stays. In a macro
 # the name may be pasted.
 _LAUNCH = re.compile(r"\b(?:\w+\s*##\s*)*[A-Za-z_]\w*(?:\s*<[^<>;{}]*>)?\s*<<<[^;{}]*?>>>")
+_SCOPE = re.compile(r"(?:\bnamespace\s+(?P<name>[\w:]+)\s*)?\{|\}")
 _LINE_END = re.compile(r"\\?\n")  # a macro's goes on behind a backslash
 _RUNTIME = re.compile(r"\baclrt[A-Z]\w*\s*\(")
 _RUNTIME_HEADER = re.compile(r"^\s*#\s*include\s*[<\"]acl/", re.MULTILINE)
@@ -201,6 +202,22 @@ def _case_dtypes(signature: Signature | None, case: Case) -> str:
     return "".join(lines)
 
 
+def _namespaces_of_declarations(texts: Iterable[str]) -> list[str]:
+    """Lines that make what ASCENDC_TPL_ARGS_DECL declares inside of a namespace known outside of it."""
+    found: dict[str, None] = {}
+    for text in texts:
+        declared = re.search(r"^\s*ASCENDC_TPL_ARGS_DECL\b", text, re.MULTILINE)
+        scopes: list[str] = []
+        for opens in _SCOPE.finditer(text, 0, declared.start() if declared else 0):
+            if opens[0] == "}":
+                scopes = scopes[:-1]
+            else:
+                scopes.append(opens["name"] or "")
+        if declared and any(scopes):
+            found[f"using namespace {'::'.join(filter(None, scopes))};"] = None
+    return list(found)
+
+
 def _template_value(kind: str, value: str) -> str:
     """A template's argument: the declared value, or the type of the dtype that is declared in a type's place."""
     return (
@@ -289,7 +306,7 @@ def kernel_unit(
             _template_value(kind, f"ascendc_tpl::value_of(ascendc_tpl_params, {i}, {key}UL, aot_inputs, aot_outputs)")
             for i, (kind, _) in enumerate(template)
         ]
-        head.append(_case_dtypes(signature, case))
+        head += [_case_dtypes(signature, case), *_namespaces_of_declarations(pair.kernel.values())]
         told = f"tiling key {key} is none of the declared template arguments (ASCENDC_TPL_ARGS_DECL)"
         head.append(f'static_assert(ascendc_tpl::declares(ascendc_tpl_params, {key}UL), "{told}");')
         if _TYPE_PARAMETERS.intersection(kind for kind, _ in template):

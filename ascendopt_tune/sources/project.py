@@ -69,9 +69,8 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     if wanted or plain(entry) != plain(root.name):
         host, kernel = host_of(host, entry), kernels_of(kernel, others, main)
     rules = read_build_rules(root)
-    own, shared = _host_sources(root, host, rules)
-    registered = _registered_elsewhere(root, [*host.values(), *map(_read, shared)])
-    shared += registered
+    registered = _registered_elsewhere(root, host, rules)
+    own, shared = _host_sources(root, host, rules, registered)
     if not own and not shared:
         raise OperatorError(f"{root / 'op_host'} has no host sources.", "Put the definition and tiling function there.")
     # Shared sources are part of the pair: they hold the tiling function that is to be tuned.
@@ -101,11 +100,11 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
         host_include_dirs=tuple(
-            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *(p.parent for p in beside)])
+            dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *_outside_of(root, beside)])
         ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
         kernel_options=options,
-        elsewhere=functions_elsewhere((root, *rules.dependencies)),
+        elsewhere=functions_elsewhere((root, *rules.dependencies, *_operators_of(root, registered))),
     )
 
 
@@ -312,7 +311,9 @@ def _find_entry(root: Path, kernel: dict[str, str], wanted: str) -> tuple[str, s
     return *preferred[0], {e: p for p, e in named}
 
 
-def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+def _host_sources(
+    root: Path, host: dict[str, str], rules: BuildRules, registered: Sequence[Path]
+) -> tuple[tuple[str, ...], tuple[Path, ...]]:
     """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/.
 
     Definition and tiling function are needed here whichever library they were written for: an author who wants no
@@ -324,9 +325,9 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     sources = [p for p in host if Path(p).suffix in _SOURCES]
     if not own:
         own = sources
-    others = (_read(p) for files in _dependency_sources(rules.dependencies) for p in files)
+    others = [_read(p) for files in (*_dependency_sources(rules.dependencies), registered) for p in files]
     bodies = _bodies(root, [*host.values(), *others])
-    shared += [p for p in (*_siblings(root, host), *bodies) if p not in shared]
+    shared += [p for p in (*_siblings(root, host), *bodies, *registered) if p not in shared]
     for registration in (_DEFINITION, _TILING):
         texts = [*(host[p] for p in own), *map(_read, shared)]
         if not any(registration.search(t) for t in texts):
@@ -334,16 +335,25 @@ def _host_sources(root: Path, host: dict[str, str], rules: BuildRules) -> tuple[
     return tuple(own), tuple(shared)
 
 
-def _registered_elsewhere(root: Path, texts: Sequence[str]) -> tuple[Path, ...]:
-    """Where none of ``texts`` registers a tiling function: the source of a folder beside ``root`` that registers one
-    for this operator (one program for operators of a kind)."""
+def _registered_elsewhere(root: Path, host: Mapping[str, str], rules: BuildRules) -> tuple[Path, ...]:
+    """Where the operator registers no tiling function: the source of a folder beside ``root`` that registers one for
+    it (one program for operators of a kind), and those of that folder with functions that it calls."""
+    texts = [*host.values(), *map(_read, rules.host_sources)]
     names = [] if any(map(_TILING.search, texts)) else [n for text in texts for n in _OPERATOR.findall(text)]
     if not names:
         return ()
     registers = re.compile(rf"\bIMPL_OP(?:_OPTILING)?\(\s*(?:{'|'.join(names)})\s*\)")
     sources = (p for p in sorted(root.parent.glob("*/op_host/**/*.cpp")) if not p.is_relative_to(root))
-    ours = (p for p in sources if not is_elsewhere(p.relative_to(root.parent)))
-    return tuple(p for p in ours if registers.search(_read(p)))[:1]
+    ours = [p for p in sources if not is_elsewhere(p.relative_to(root.parent))]
+    found = [p for p in ours if registers.search(_read(p))][:1]
+    beside = [p for p in ours if _operators_of(root, [p]) == _operators_of(root, found)]
+    called = {word for p in found for word in re.findall(r"\b(\w+)\s*\(", _read(p))}
+    return (*found, *(p for p in beside if p not in found and called & set(_FUNCTION.findall(_read(p)))))
+
+
+def _operators_of(root: Path, sources: Iterable[Path]) -> list[Path]:
+    """The folders beside ``root`` that ``sources`` lie in."""
+    return list(dict.fromkeys(root.parent / p.relative_to(root.parent).parts[0] for p in sources))
 
 
 def _searched(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
@@ -421,10 +431,9 @@ def _definition(beside: tuple[str, Path] | None, name: str, include_dirs: Sequen
 
 
 def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
-    """Headers of the repository, outside of ``root``, that host files include by a path from where they are, and so on
-    from there, with their texts: a compiler has to be let read them, and what they include is searched for as well.
-
-    The way may lead through headers of ``root`` that are no part of the pair (those for other architectures).
+    """Headers of the repository that host files include by a path from where they are, and so on from there, with their
+    texts: a compiler has to be let read them, and what they include is searched for as well. They lie outside of
+    ``root``, or in it and are no part of the pair (those for other architectures).
     """
     top = repository(root)[-1:]
     found: dict[Path, str] = {}
@@ -437,10 +446,14 @@ def _neighbours(root: Path, host: dict[str, str]) -> dict[Path, str]:
             if not top or header in seen or not header.is_relative_to(top[0]) or not header.is_file():
                 continue
             seen.add(header)
-            pending.append((header.parent, _read(header)))
-            if not header.is_relative_to(root):
-                found[header] = pending[-1][1]
+            found[header] = _read(header)
+            pending.append((header.parent, found[header]))
     return found
+
+
+def _outside_of(root: Path, headers: Iterable[Path]) -> list[Path]:
+    """The folders of those ``headers`` that lie outside of ``root``."""
+    return [p.parent for p in headers if not p.is_relative_to(root)]
 
 
 def _outside(root: Path, files: Mapping[str, str]) -> list[Path]:

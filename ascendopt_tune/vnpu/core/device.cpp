@@ -114,6 +114,10 @@ void reset_mask() {
   core().scalar(ScalarKind::Cycle);
 }
 
+void set_atomic_type(DType dtype) {
+  core().atomic_dtype = dtype;
+  core().scalar(ScalarKind::Cycle);
+}
 void set_atomic(AtomicOp op, DType dtype) {
   core().atomic = static_cast<Atomic>(op);
   core().atomic_dtype = dtype;

@@ -45,6 +45,8 @@
 #include "register/op_def_registry.h"
 #include "register/op_impl_registry.h"
 #include "register/tilingdata_base.h"
+#include "register/tuning_bank_key_registry.h"
+#include "register/tuning_tiling_registry.h"
 #include "securec.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/tiling_api.h"

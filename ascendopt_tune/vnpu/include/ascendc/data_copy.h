@@ -265,6 +265,11 @@ template <typename T>
 ASCENDC_INLINE void SetAtomicMin() {
   vnpu::set_atomic(vnpu::AtomicOp::Min, vnpu::dtype_of<T>());
 }
+// Of what an atomic operation is, and not which one.
+template <typename T>
+ASCENDC_INLINE void SetAtomicType() {
+  vnpu::set_atomic_type(vnpu::dtype_of<T>());
+}
 ASCENDC_INLINE void SetAtomicNone() { vnpu::set_atomic(vnpu::AtomicOp::None, vnpu::DType::None); }
 ASCENDC_INLINE void DisableDmaAtomic() { SetAtomicNone(); }
 

@@ -568,14 +568,21 @@ ASCENDC_INLINE const TCubeTiling* tiling_pointer(const T* tiling) {
 ASCENDC_INLINE const TCubeTiling* tiling_pointer(std::nullptr_t) { return nullptr; }
 ASCENDC_INLINE const TCubeTiling* tiling_pointer(const TCubeTiling& tiling) { return &tiling; }
 
+template <typename T>
+constexpr bool is_tiling = std::is_pointer_v<T> || std::is_null_pointer_v<T> || std::is_same_v<T, TCubeTiling>;
+
 ASCENDC_INLINE bool serve_matmul() { return vnpu::matmul_serve(); }
 ASCENDC_INLINE void register_matmul() {}
 template <typename M>
 ASCENDC_INLINE void register_matmul(M&) {}  // Init brings its tiling
 template <typename M, typename T, typename... Rest>
-ASCENDC_INLINE void register_matmul(M& object, T&& tiling, Rest&&... rest) {
-  object.Init(tiling_pointer(tiling));
-  register_matmul(rest...);
+ASCENDC_INLINE void register_matmul(M& object, T&& next, Rest&&... rest) {
+  if constexpr (is_tiling<std::decay_t<T>>) {
+    object.Init(tiling_pointer(next));
+    register_matmul(rest...);
+  } else {  // another object
+    register_matmul(next, rest...);
+  }
 }
 }  // namespace matmul_inner
 }  // namespace AscendC::matmul_api

@@ -99,6 +99,7 @@ void copy_local_to_local(void* dst, const void* src, const CopyShape& shape, con
 void load_tiling(void* dst, const void* src, uint32_t bytes);
 enum class AtomicOp : uint8_t { None, Add, Max, Min };
 void set_atomic(AtomicOp op, DType dtype);
+void set_atomic_type(DType dtype);
 
 // ---- vector instructions ----
 // How many lanes: `count` > 0 is the count form (lanes 0..count-1, contiguous); otherwise `repeat` repeats under a

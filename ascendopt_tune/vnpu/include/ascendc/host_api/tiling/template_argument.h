@@ -65,10 +65,9 @@ constexpr Param boolean() {
 }
 
 // The key of these values; all ones if one of them is not declared.
-template <size_t N, typename... Values>
-constexpr uint64_t key_of(const Param (&params)[N], Values... given) {
-  static_assert(sizeof...(Values) == N, "GET_TPL_TILING_KEY needs a value for each declared argument");
-  const uint64_t values[] = {static_cast<uint64_t>(given)...};
+template <size_t N, size_t M>
+constexpr uint64_t key_of(const Param (&params)[N], const uint64_t (&values)[M]) {
+  static_assert(M == N, "GET_TPL_TILING_KEY needs a value for each declared argument");
   uint64_t key = 0;
   uint32_t shift = 0;
   for (size_t i = 0; i < N; ++i) {
@@ -172,5 +171,5 @@ enum : uint32_t {
   static_assert(true, "")
 #define ascendc_tpl_params ascendc_tpl_declared(ascendc_tpl::Place<__COUNTER__>{}).params
 #define ASCENDC_TPL_SEL(...)
-#define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, __VA_ARGS__)
+#define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, {__VA_ARGS__})
 #define ASCENDC_TPL_SEL_PARAM(context, ...) (context)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))
