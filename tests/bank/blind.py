@@ -108,7 +108,8 @@ def _row(title: str, findings: list[Finding]) -> str:
 
 @cache
 def places(folder: Path) -> tuple[tuple[str, str, int, int], ...]:
-    """(motif, file, first line, last line) of each edit of each rewrite of an operator's kernel."""
+    """(motif, file, first line, last line) of each edit of each rewrite of an operator's kernel, and of each place that
+    a rewrite has a copy of, as it writes calls out."""
     pair, auto_sync = operator_pair(folder)
     found = []
     for motif, rewrites in rewrites_of(pair, auto_sync).items():
@@ -116,6 +117,9 @@ def places(folder: Path) -> tuple[tuple[str, str, int, int], ...]:
             text = pair.kernel[edit.path].encode()
             first, last = (text[:at].count(b"\n") + 1 for at in (edit.start, max(edit.start, edit.end - 1)))
             found.append((motif, edit.path, first, last))
+        for path, byte in {place for rewrite in rewrites for place in rewrite.copied}:
+            line = pair.kernel[path].encode()[:byte].count(b"\n") + 1
+            found.append((motif, path, line, line))
     return tuple(found)
 
 

@@ -12,18 +12,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ....sources.cpp import Edit, apply_edits, breaks_syntax
+from ..reading.flat import Flat, Place, ends, flattened
 from ..reading.kernel_program import KernelProgram
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One application of a motif: ``site`` names the place stably, ``change`` says in a line what is done there."""
+    """One application of a motif: ``site`` names the place stably, ``change`` says in a line what is done there.
+
+    ``copied``: where what is changed stands in other functions of the kernel, whose calls are written out for it.
+    """
 
     motif: str
     site: str
     change: str
     edits: tuple[Edit, ...]
     tiling_edits: tuple[Edit, ...] = ()
+    copied: frozenset[Place] = frozenset()
 
     def kernel(self, program: KernelProgram) -> dict[str, str]:
         """The kernel's files with the rewrite applied."""
@@ -42,6 +47,7 @@ class Change:
     change: str
     edits: tuple[Edit, ...]
     tiling_edits: tuple[Edit, ...] = ()
+    copied: frozenset[Place] = frozenset()
 
 
 Finder = Callable[[KernelProgram], Iterable[Change]]
@@ -55,8 +61,10 @@ class Motif:
     those of other motifs: ``yes``, ``auto-sync`` (where the compiler synchronizes), ``whole-blocks`` (where no tensor
     ends inside of a block of 32 bytes), ``behind`` (each changes the whole kernel, and goes on top of what the others
     leave) or ``no`` (many are refused, or do nothing). ``beyond_l2``: it is for launches that L2 is too small
-    for.
-    ``faster`` and ``slower`` find the places; callers use ``optimize`` and ``rewind``, which drop what would not parse.
+    for. ``through_calls``: it is also asked where calls of small functions are written out and instructions stand in
+    the sides of a choice (reading/flat.py).
+    ``faster`` and ``slower`` find the places; callers use ``optimize`` and ``rewind``, which drop what would not
+    parse.
     """
 
     name: str
@@ -68,6 +76,7 @@ class Motif:
     slower: Finder
     together: str = "yes"
     beyond_l2: bool = False
+    through_calls: bool = False
 
     @property
     def kind(self) -> str:
@@ -76,15 +85,33 @@ class Motif:
 
     def optimize(self, kernel: KernelProgram) -> Iterator[Rewrite]:
         """Bad -> good, at every place the motif applies to; a place's safest rewrite first."""
-        return self._rewrites(kernel, self.faster)
+        found = tuple(self.faster(kernel)) if self.through_calls else self.faster(kernel)
+        yield from self._rewrites(kernel, found)
+        if self.through_calls:
+            known = _lines(kernel, (place for c in found for place in ends(c.edits)))
+            for flat in flattened(kernel):
+                more = tuple(self._in_flat(kernel, flat, known))
+                yield from self._rewrites(kernel, more)
+                known |= _lines(kernel, (place for c in more for place in c.copied))
+
+    def _in_flat(self, kernel: KernelProgram, flat: Flat, known: set[Place]) -> Iterator[Change]:
+        """Places that only a flat form of the kernel shows. ``known``: lines that were found before."""
+        for c in self.faster(flat.kernel):
+            copied = flat.origins(c.edits)
+            if "/" not in c.site or c.tiling_edits or _lines(kernel, copied) <= known:
+                continue
+            edits = flat.back(c.edits)
+            if edits is not None:
+                change = f"{c.change}; calls and choices on the way written out"
+                yield Change(f"{c.site}/flat", change, edits, (), copied)
 
     def rewind(self, kernel: KernelProgram) -> Iterator[Rewrite]:
         """Good -> bad, at every place the optimization is found; each keeps the kernel's results."""
-        return self._rewrites(kernel, self.slower)
+        return self._rewrites(kernel, self.slower(kernel))
 
-    def _rewrites(self, kernel: KernelProgram, finder: Finder) -> Iterator[Rewrite]:
-        for c in finder(kernel):
-            rewrite = Rewrite(self.name, c.site, c.change, c.edits, c.tiling_edits)
+    def _rewrites(self, kernel: KernelProgram, found: Iterable[Change]) -> Iterator[Rewrite]:
+        for c in found:
+            rewrite = Rewrite(self.name, c.site, c.change, c.edits, c.tiling_edits, c.copied)
             try:
                 after, tiling = rewrite.kernel(kernel), rewrite.tiling(kernel)
             except ValueError:  # edits of nested places overlap
@@ -92,3 +119,8 @@ class Motif:
             changed = after != kernel.files or tiling != kernel.tiling
             if changed and not breaks_syntax(kernel.files, after) and not breaks_syntax(kernel.tiling, tiling):
                 yield rewrite
+
+
+def _lines(kernel: KernelProgram, places: Iterable[Place]) -> set[Place]:
+    """The lines, numbered from 0, that places are in."""
+    return {(path, kernel.program.files[path].data.count(b"\n", 0, byte)) for path, byte in places}

@@ -14,6 +14,8 @@ from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
 from ..vectors.choices import copies, made_in_its_branch
+from ..vectors.one_element import unread
+from .copies_alike import copies_alike
 from .copies_within import taken_as_they_are
 from .queues import RING
 from .rows_per_turn import QUEUE
@@ -279,6 +281,9 @@ def _maker(kernel: KernelProgram, block: Block, i: int, target: str, source: str
     behind = [s for s in block.steps[i + 1 :] if used.search(kernel.text(path, s.node))]
     if any(_released(s) is None for s in behind) or root(target) == root(source):
         return None
+    f = block.function
+    if block.node != f.body and not unread(kernel, f, root(source), block.node.end_byte):
+        return None
     for step in reversed(block.steps[:i]):
         text = kernel.text(path, step.node)
         call = step.call
@@ -295,6 +300,7 @@ def _extra_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from made_in_its_branch(kernel)
     done = {c.edits[0].start for c in _copied_faster(kernel)}
     yield from (c for c in taken_as_they_are(kernel) if c.edits[0].start not in done)
+    yield from copies_alike(kernel)
 
 
 def _copied_slower(kernel: KernelProgram) -> Iterator[Change]:
@@ -348,4 +354,5 @@ EXTRA_COPY = Motif(
     preconditions="Source and copy have the same type; the instruction may read and write different tensors.",
     faster=_extra_faster,
     slower=_copied_slower,
+    through_calls=True,
 )

@@ -178,10 +178,35 @@ def _the_loaded_one(kernel: KernelProgram, block: Block, i: int, copy: ApiCall, 
     edits.append(kernel.replace(path, copy.statement, f"{target} = {of_kind};"))
     for node in frees:
         edits.append(kernel.replace(path, node, kernel.text(path, node).replace(target, f"{target}Kept")))
-    if freed.start_byte < uses[-1].start_byte:
-        edits += [kernel.delete(path, freed), kernel.after(path, uses[-1], kernel.text(path, freed))]
+    if freed.start_byte < uses[-1].start_byte and cast.statement is not None:
+        edits += held_longer(kernel, block, freed, uses[-1], [cast.statement])
     change = f"{target} of {block.function.name} is {source} where the types agree"
     yield Change(f"{kernel.site(block.function, copy.statement)}/loaded", change, tuple(edits))
+
+
+def held_longer(kernel: KernelProgram, block: Block, freed: Node, last: Node, casts: list[Node]) -> list[Edit]:
+    """The tensor given back behind ``last``; where it is cast at once, behind the last cast of that side."""
+    path, text = block.function.path, kernel.text(block.function.path, freed)
+    taken: list[str] = []
+    for node in casts:
+        side = node.parent
+        conditions: list[str] = []
+        while side is not None and side.parent is not None and side.parent.type in ("if_statement", "else_clause"):
+            choice = side.parent if side.parent.type == "if_statement" else side.parent.parent
+            if choice is None or choice.start_byte < block.node.start_byte:
+                break
+            asked = choice.child_by_field_name("condition")
+            assert asked is not None
+            mine = choice.child_by_field_name("consequence") == side
+            conditions.insert(0, kernel.text(path, asked) if mine else f"!{kernel.text(path, asked)}")
+            side = choice
+            if choice.parent is None or choice.parent.type != "else_clause":
+                break
+        taken.append(" && ".join(conditions))
+    asked_all = " && ".join(f"!({t})" for t in taken)
+    later = f"if constexpr ({asked_all}) {{ {text} }}" if all(taken) else text
+    behind = [kernel.after(path, node, text) for node in casts] if all(taken) else []
+    return [kernel.delete(path, freed), *behind, kernel.after(path, last, later)]
 
 
 def _held_alone(kernel: KernelProgram, block: Block, i: int, loaded: str, uses: list[Node]) -> Node | None:

@@ -110,4 +110,5 @@ CAST_ONCE = Motif(
     faster=_faster,
     slower=_slower,
     together="no",
+    through_calls=True,
 )

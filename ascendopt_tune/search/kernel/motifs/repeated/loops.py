@@ -382,6 +382,7 @@ LOOP_INVARIANT = Motif(
     preconditions="Nothing else in the loop writes the tensor; it stays allocated over all turns.",
     faster=_invariant_faster,
     slower=_invariant_slower,
+    through_calls=True,
 )
 
 KEPT_VALUE = Motif(
@@ -393,6 +394,7 @@ KEPT_VALUE = Motif(
     preconditions="Nothing writes the element between the reads.",
     faster=_value_faster,
     slower=_value_slower,
+    through_calls=True,
 )
 
 EARLY_FETCH = Motif(

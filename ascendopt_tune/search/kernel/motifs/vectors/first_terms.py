@@ -172,4 +172,5 @@ FIRST_TERM = Motif(
     preconditions="Nothing else in the loop touches the tensor; sums of few terms gain most.",
     faster=_faster,
     slower=_slower,
+    through_calls=True,
 )

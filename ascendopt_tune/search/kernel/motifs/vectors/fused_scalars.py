@@ -20,7 +20,7 @@ from ...reading.declared import local_types
 from ...reading.kernel_program import ApiCall, KernelProgram, Where, where
 from ...reading.room import room
 from ..motif import Change, Motif
-from .pairs import Neighbours, floats, one_for, pairs
+from .pairs import Neighbours, dead_behind, floats, one_for, pairs
 
 _CLASS_NAME = "FusedScalars"
 _MEMBER = "fusedScalars"
@@ -136,18 +136,19 @@ def _fused(kernel: KernelProgram, pair: Neighbours) -> _Fused | None:
     factor = a.args[2]
     if a.name == "Mul" and y != product:
         y, factor = same.get(a.args[2], a.args[2]), a.args[1]
-    if not y == product == target:
+    held = a.args[0] if product == y else b.args[0]
+    if y != target or (product != y and not dead_behind(kernel, pair)):
         return None
     if b.name == "Adds" and same.get(b.args[1], b.args[1]) == product:
         if a.name == "Muls":
-            return _Fused(pair, "ScaleAndAdd", a.args[0], (factor, b.args[2]), (0, 1))
+            return _Fused(pair, "ScaleAndAdd", held, (factor, b.args[2]), (0, 1))
         if same.get(factor, factor) != y:
-            return _Fused(pair, "PlusScalar", a.args[0], (factor, b.args[2]), (1,))
+            return _Fused(pair, "PlusScalar", held, (factor, b.args[2]), (1,))
     terms = [t for t in b.args[1:3] if same.get(t, t) != product]
     if b.name == "Add" and a.name == "Muls" and len(terms) == 1:
-        return _Fused(pair, "TimesScalar", a.args[0], (factor, terms[0]), (0,))
+        return _Fused(pair, "TimesScalar", held, (factor, terms[0]), (0,))
     if b.name == "Sub" and a.name == "Muls" and terms == [b.args[1]]:  # from something else, not something else from it
-        return _Fused(pair, "TimesScalar", a.args[0], (f"-({factor})", terms[0]), (0,))
+        return _Fused(pair, "TimesScalar", held, (f"-({factor})", terms[0]), (0,))
     return None
 
 
@@ -261,4 +262,5 @@ FUSED_SCALARS = Motif(
     faster=_faster,
     slower=_slower,
     together="no",
+    through_calls=True,
 )

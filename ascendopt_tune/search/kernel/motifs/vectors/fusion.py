@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...reading.api import VECTOR, is_barrier, root, writes
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
-from .pairs import floats, one, pairs
+from .pairs import dead_behind, floats, one, pairs
 from .products_in_repeats import products_in_repeats
 
 
@@ -166,14 +166,16 @@ def _fused_slower(kernel: KernelProgram) -> Iterator[Change]:
 def _chained_faster(kernel: KernelProgram) -> Iterator[Change]:
     for pair in pairs(kernel):
         a, b = pair.first, pair.second
-        if len(a.args) != 4 or b.args[:2] != (a.args[0], a.args[0]) or a.args[-1] != b.args[-1]:
+        if len(a.args) != 4 or b.args[1:2] != a.args[:1] or a.args[-1] != b.args[-1]:
+            continue
+        if b.args[0] != a.args[0] and not dead_behind(kernel, pair):
             continue
         if a.name in ("Add", "Sub") and b.name == "Relu" and len(b.args) == 3:
-            text = b.spelled(f"{a.name}Relu", *a.args)
+            text = b.spelled(f"{a.name}Relu", b.args[0], *a.args[1:])
             yield one(kernel, pair, text, f"{a.name} and Relu made {a.name}Relu")
         elif a.name == b.name and a.name in ("Muls", "Adds") and len(b.args) == 4:
             sign = "*" if a.name == "Muls" else "+"
-            text = b.spelled(a.name, *a.args[:2], f"({a.args[2]}) {sign} ({b.args[2]})", b.args[3])
+            text = b.spelled(a.name, b.args[0], a.args[1], f"({a.args[2]}) {sign} ({b.args[2]})", b.args[3])
             yield one(kernel, pair, text, f"two {a.name} made one")
 
 
@@ -206,6 +208,7 @@ FUSED_MULTIPLY_ADD = Motif(
     preconditions="The product is needed for the sum only; rounding between the two is not relied upon.",
     faster=_fused_faster,
     slower=_fused_slower,
+    through_calls=True,
 )
 
 CHAINED_INSTRUCTIONS = Motif(
@@ -217,4 +220,5 @@ CHAINED_INSTRUCTIONS = Motif(
     faster=_chained_faster,
     slower=_chained_slower,
     together="no",  # a product of two factors may be none of the type's: 2^12 and 2^12 in half
+    through_calls=True,
 )

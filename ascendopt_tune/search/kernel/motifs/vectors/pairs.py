@@ -11,6 +11,7 @@ from ...reading.api import VECTOR, is_barrier, root
 from ...reading.declared import local_kinds
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change
+from .dead import dead
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,9 @@ def floats(kernel: KernelProgram, call: ApiCall) -> bool:
     known = kinds.get(root(call.args[0]), set())
     given = {g for kind in known for g in kernel.given(call.function, kind)}
     return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join(known | given))
+
+
+def dead_behind(kernel: KernelProgram, pair: Neighbours) -> bool:
+    """Does nobody need what the first instruction makes, but the second one? Both are of tensors of their own."""
+    name, f = root(pair.first.args[0]), pair.block.function
+    return name != root(pair.second.args[0]) and dead(kernel, f, name, pair.second.node.end_byte)

@@ -324,4 +324,5 @@ ROW_STAGES = Motif(
     "another order; the kernel's own function of that name is a sum or a maximum.",
     faster=_faster,
     slower=_slower,
+    through_calls=True,
 )

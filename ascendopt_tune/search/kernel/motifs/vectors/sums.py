@@ -149,8 +149,7 @@ def _unmade(kernel: KernelProgram, found: _Scaled) -> tuple[Edit, ...]:
     maker = _maker(kernel, found)
     if maker is not None:
         return (*gone, kernel.replace(path, maker.arguments[0], product))
-    as_it_is = found.sum.name in VECTOR and product not in (found.sum.args[0], *found.sum.args[2:])
-    if as_it_is and root(data) not in writes(found.sum):
+    if found.sum.name in VECTOR and found.sum.args[1] == product and root(data) not in writes(found.sum):
         return (*gone, kernel.replace(path, found.sum.arguments[1], data))
     return ()
 
@@ -227,4 +226,5 @@ SCALE_BEHIND_SUM = Motif(
     "function of that name does is a sum.",
     faster=_faster,
     slower=_slower,
+    through_calls=True,
 )

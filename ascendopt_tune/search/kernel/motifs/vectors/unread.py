@@ -170,4 +170,5 @@ UNREAD_RESULTS = Motif(
     "meant.",
     faster=_faster,
     slower=_slower,
+    through_calls=True,
 )

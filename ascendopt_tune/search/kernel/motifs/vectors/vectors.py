@@ -326,6 +326,7 @@ MERGED_ROWS = Motif(
     preconditions="The rows are adjacent in every operand, or a fixed number of 32-byte blocks apart.",
     faster=_rows_faster,
     slower=_rows_slower,
+    through_calls=True,
 )
 
 INDEPENDENT_NEIGHBOURS = Motif(
