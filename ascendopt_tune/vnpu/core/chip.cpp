@@ -77,6 +77,7 @@ constexpr Binding kLaterNumbers[] = {
     {"flushed.page_us", &Chip::flushed_page_us, 1},
     {"flushed.cube_page_us", &Chip::flushed_cube_page_us, 1},
     {"memory.page_bytes", &Chip::page_bytes, 1},
+    {"memory.few_bytes_most", &Chip::few_bytes_most, 1},
     {"memory.few_bytes_read_cycles", &Chip::few_bytes_read_cycles, 1},
     {"memory.few_bytes_write_cycles", &Chip::few_bytes_write_cycles, 1},
     {"mixed.group_flag_cycles", &Chip::group_flag, 1},

@@ -68,8 +68,8 @@ struct Chip {
   double nd2nz_request_cycles, nd2nz_bytes_per_cycle, nd2nz_same_line_cycles, nd2nz_l2_request_cycles,
       nd2nz_crossing_cycles;
   double fix_issue, fix_latency, fix_request_cycles, fix_partial_cycles, fix_bytes_per_cycle, unit_flag_overlap;
-  double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles, few_bytes_read_cycles,
-      few_bytes_write_cycles;
+  double gm_request_bytes, gm_request_overhead, write_back_cost, same_window_cycles, few_bytes_most,
+      few_bytes_read_cycles, few_bytes_write_cycles;
   double mte1_result, mac_result;
   double vec_write_delay, vec_repeats_in_flight, vec_result, vec_dependence, vec_barrier, vec_floor;
   double sync_all, group_flag, mixed_start_us, launch_base_us, launch_dispatch_us, launch_fetch_us, launch_tiling_us,

@@ -86,7 +86,8 @@ TaskTraces::TaskTraces(std::vector<const Trace*> all, const Groups& cores, const
     : groups(cores),
       traces(std::move(all)),
       sharers(sharers_of(traces, static_cast<uint64_t>(chip.gm_request_bytes))),
-      meetings(meetings_of(traces, chip)) {
+      meetings(meetings_of(traces, chip)),
+      few_bytes(chip.few_bytes_most) {
   for (const Trace* t : traces) tiling = tiling || t->tiling;
 }
 
@@ -102,9 +103,10 @@ double page_cycles(const TaskTraces& task, const Chip& chip, State state) {
 // One playing of a task's traces: blocks on cores, the memory system between them.
 class Simulation {
  public:
-  Simulation(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline)
+  Simulation(const TaskTraces& task, const Meetings& meetings, const Chip& chip, L2State& l2, State state,
+             Timeline* timeline)
       : chip_(chip),
-        traffic_(task.traces, task.meetings, chip, l2, page_cycles(task, chip, state)),
+        traffic_(task.traces, meetings, chip, l2, page_cycles(task, chip, state)),
         groups_(task.groups),
         cross_(groups_),
         fronts_{Front(task, chip, state), Front(task, chip, state)},
@@ -252,7 +254,10 @@ class Simulation {
 
 TaskTimes simulate(const TaskTraces& task, const Chip& chip, L2State& l2, State state, Timeline* timeline) {
   if (state == State::Flushed) l2.fill(chip.l2_kept_bytes(), chip.flushed_dirty_share);
-  Simulation simulation(task, chip, l2, state, timeline);
+  // Meetings of more copies than wait serve as well; those of fewer don't.
+  const bool more = chip.few_bytes_most > task.few_bytes;
+  const Meetings wider = more ? meetings_of(task.traces, chip) : Meetings();
+  Simulation simulation(task, more ? wider : task.meetings, chip, l2, state, timeline);
   simulation.run();
   return simulation.times();
 }

@@ -58,6 +58,7 @@ struct TaskTraces {
   std::vector<const Trace*> traces;
   std::vector<std::vector<uint16_t>> sharers;  // how many cores make each transfer at the same address; may be empty
   Meetings meetings;                           // copies that ask for a few bytes of a window of which others do, too
+  double few_bytes;                            // how many bytes are few there, at most
   bool tiling = false;                         // the kernel loads tiling data
 };
 

@@ -5,17 +5,13 @@
 namespace vnpu {
 namespace {
 
-// Requests of fewer bytes wait. Pieces of 1 to 8 bytes are published that do; of 16 to 31 two sources contradict each
-// other (docs/fidelity_model.md), and pieces of 64 bytes don't.
-constexpr uint64_t kFewBytes = 16;
-
 // Calls `each` with the window of every request of few bytes; reads and writes of a window are told apart. Pieces that
 // are one stretch of GM are one request: with Transpose's pieces of 6 bytes four cores don't wait for each other.
 template <typename F>
 void for_each_short(const Transfer& t, const Chip& chip, F each) {
   const bool joined = t.burst_stride == t.burst_bytes;
   const uint64_t bytes = joined ? uint64_t{t.bursts} * t.burst_bytes : t.burst_bytes;
-  if (bytes >= kFewBytes) return;
+  if (static_cast<double>(bytes) > chip.few_bytes_most) return;
   const auto window = static_cast<uint64_t>(chip.gm_request_bytes);
   for (uint64_t b = 0; b < (joined ? 1 : t.bursts); b++)
     each((t.gm_addr + b * t.burst_stride) / window * 2 + (t.write ? 1 : 0));
