@@ -19,6 +19,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..nouns.chip import WARM, load_chip
+from ..nouns.operator import Signature
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed, reason_of
 from ..nouns.run_options import RunOptions
 from ..report.text import (
@@ -53,6 +54,7 @@ ascendopt-tune run --kernel k.cpp --entry my_kernel --block-dim 8 -D N=4096 --in
 """
 
 _CHANGED = re.compile(r"changed bytes that are not its output: the input (\w+)")
+_ADDED = re.compile(r"gets GM bytes [^;]*?kernel parameter (\d+), which nobody has written")
 _DOMAIN = (
     "your own arrays passed, random ones didn't: if the operator isn't defined for those, say which values an input "
     "may have, with --domain NAME=LOW:HIGH or a [domain.NAME] in op.toml (docs/operators.md)"
@@ -192,6 +194,8 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(failure_text(result.outcome))
         if changed := _CHANGED.search(getattr(result.outcome, "reason", "")):
             print(f"where the operator is meant to change {changed[1]}, say so: --in-place {changed[1]}")
+        if hint := initial_hint(getattr(result.outcome, "reason", ""), subject.signature):
+            print(hint)
     for place, count in result.result.habits.slack.items():
         print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
     for text in gate.unwritten_notes:
@@ -200,6 +204,19 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(text)
     if outputs is not None and result.outputs:
         print(f"results: {outputs}")
+
+
+def initial_hint(reason: str, signature: Signature) -> str:
+    """What to say where a kernel reads its own output: adds to it, mostly, and its caller clears it."""
+    read = _ADDED.search(reason)
+    place = int(read[1]) - len(signature.inputs) if read else -1
+    if not 0 <= place < len(signature.outputs):
+        return ""
+    name = signature.outputs[place].name
+    return (
+        f"where the operator adds to {name}, or its caller fills it, say with what: [initial] {name} = 0.0 in an "
+        "op.toml in the operator's folder (docs/operators.md)"
+    )
 
 
 def _print_trace(trace: SavedTrace) -> None:

@@ -23,7 +23,7 @@ from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
 from .patterns import LARGE, PATTERNS, pattern
 from .shares import may_share, shares
-from .together import take_turns
+from .together import SMALL, take_turns
 
 #: Values at which results lie on halves, exactly: the largest inputs are multiples of a half, the others powers of two.
 HALVES = "halves"
@@ -36,9 +36,12 @@ PLAIN = ("normal", "uniform", "zeros")
 #: may be outside of what an operator is defined for.
 STRESS = (
     "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    "specials", "beyond",
+    "tiny all", "specials", "beyond",
 )  # fmt: skip
 
+#: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
+ALL_TINY = "tiny all"
+_FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 _SMALL_INT = 100  # magnitude of integers but in "large"
 _FAR = 64  # times the elements: an input that is no partner of the largest any more
 
@@ -55,6 +58,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     several = len([a for a in case.inputs if a is not None]) > 1
     order += ["sparse others", "ones others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
     order += ["lines others", "columns others"] * bool(_beside(case))
+    order += [ALL_TINY] * (sum(_is_float(a) for a in case.inputs) > 1)
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
     chosen = order[:most]
@@ -146,10 +150,12 @@ def make_inputs(
                 out.append(tuple(one(t, rng=r) for t, r in zip(argument, rngs, strict=True)))
     if group:
         plain = make_inputs(case, names, settings, PLAIN[0], seed, steps)
+        free = not any(names[i] in domains for i in group)
         alike = len({(_dtype(case.inputs[i]), str(domains.get(names[i]))) for i in group}) == 1
-        anything = not any(names[i] in domains for i in group)
         patterned, random = ([np.asarray(arrays[i]) for i in group] for arrays in (out, plain))
-        turns = take_turns(patterned, random, distribution == "columns", alike, anything, seed)
+        turns = take_turns(
+            patterned, random, distribution == "columns", alike, free, seed, free and _all_floats(case, group)
+        )
         for i, array in zip(group, turns, strict=True):
             out[i] = array
     return tuple(out)
@@ -194,6 +200,15 @@ def _beside(case: Case) -> list[int]:
     return [i for i, n in sizes.items() if most // _FAR <= n < most and sum(k > 1 for k in shapes[i]) > 1]
 
 
+def _is_float(argument: Argument) -> bool:
+    """Whether it is one tensor of floating-point numbers."""
+    return isinstance(argument, TensorSpec) and argument.dtype in _FLOATS
+
+
+def _all_floats(case: Case, which: Sequence[int]) -> bool:
+    return all(_is_float(case.inputs[i]) for i in which)
+
+
 def _dtype(argument: Argument) -> str | None:
     return argument.dtype if isinstance(argument, TensorSpec) else None
 
@@ -206,6 +221,8 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
     if distribution == HALVES:
         return {i for i, n in sizes.items() if n == max(sizes.values())}
+    if distribution == ALL_TINY:
+        return {i for i in sizes if _is_float(case.inputs[i]) and not _lone(case.inputs[i], case)}
     if distribution in ("lines others", "columns others"):
         beside = _beside(case)
         return {beside[seed % len(beside)]} if beside else set()
@@ -275,6 +292,9 @@ def _tensor(
     values: Array
     if distribution in (HALVES, "powers") and dtype.kind not in "iubc" and spec.dtype != "int4":
         return _folded(_halves(spec.shape, distribution, rng), *domain).astype(dtype)
+    if distribution == ALL_TINY and dtype.kind not in "iubc" and spec.dtype != "int4":
+        scales = np.exp2(rng.uniform(*SMALL, (*spec.shape[:-1], 1) if spec.shape else ()))
+        return _folded(rng.standard_normal(spec.shape) * scales, *domain).astype(dtype)
     if distribution in PATTERNS or distribution in ("lines", "columns", "ones"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
         if dtype.kind in "iub" or spec.dtype == "int4":

@@ -3,7 +3,8 @@
 One launch so tries a pattern in each of them, beside random numbers in the others, because two patterns would hide each
 other. In blocks of their own they are alike but for a few elements, or one is the other's negative: who compares a
 sample of two inputs takes them for equal there, or for cancelling. And in blocks of their own one of them is 1 or 0 but
-for a few elements: who looks at a sample of it takes a product for the other factor.
+for a few elements: who looks at a sample of it takes a product for the other factor. In others all of them are small,
+by the same power of two: what is added to their sum before a root (an epsilon) decides only there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from ..sources.arguments import Array
 
 _ROUNDS = 4  # blocks of lines that an input has in one trial, where there are as many lines
+SMALL = (-24.0, -4.0)  # binary magnitudes of lines in which all inputs are small
 
 
 def take_turns(
@@ -24,6 +26,7 @@ def take_turns(
     alike: bool,
     anything: bool,
     seed: int,
+    small: bool = False,
 ) -> list[Array]:
     """The inputs, line by line from one of two versions of each.
 
@@ -33,15 +36,18 @@ def take_turns(
         first_axis: lines run along the first axis, not the last.
         alike: inputs may have each other's values.
         anything: any value, each other's negatives among them.
+        small: any float, however small.
     """
     rng = np.random.default_rng([seed, 0x707])
     lined = [[_lines(a, first_axis) for a in arrays] for arrays in (patterned, plain)]
     rows, count = lined[0][0].shape[0], len(patterned)
-    turns = count + alike + anything
+    turns = count + alike + anything + small
     block = max(1, rows // (_ROUNDS * turns))
     number = np.arange(rows) // block + seed
     turn, lap = number % turns, number // turns
-    shared, constant = np.flatnonzero((turn == count) & alike), np.flatnonzero(turn == count + alike)
+    shared, constant = np.flatnonzero((turn == count) & alike), np.flatnonzero((turn == count + alike) & anything)
+    tiny = np.flatnonzero((turn == turns - 1) & small)
+    scales = np.exp2(np.random.default_rng([seed, 0x5111]).uniform(*SMALL, (len(tiny), 1)))
     out = []
     for k, (with_pattern, without) in enumerate(zip(*lined, strict=True)):
         made = np.where((turn == k)[:, None], with_pattern, without)
@@ -50,6 +56,8 @@ def take_turns(
             _fill(made, shared, (lined[1][0][shared] * signs).astype(made.dtype), rng)
         mine = constant[lap[constant] % count == k]
         _fill(made, mine, (lap[mine] // count % 2 == 0)[:, None].astype(made.dtype), rng)
+        if len(tiny):
+            made[tiny] = (lined[1][k][tiny] * scales).astype(made.dtype)
         out.append(_shaped(made, patterned[k].shape, first_axis))
     return out
 

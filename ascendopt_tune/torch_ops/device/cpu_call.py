@@ -7,6 +7,7 @@ does to its arguments' shapes, and which results are arguments or views of them,
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -207,3 +208,15 @@ def _seeded(generator: torch.Generator) -> Iterator[None]:
             yield
         finally:
             torch.default_generator.set_state(before)
+
+
+def _forked() -> None:
+    """A fork has none of its parent's threads: a CPU kernel that waits for them would wait for ever, so kernels get
+    along with one, as in a data loader's workers. Of a process that ran no operator here nothing is changed."""
+    global _default_generator_lock
+    _default_generator_lock = threading.RLock()
+    if calls:
+        torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -27,6 +27,8 @@ _KINDS: Mapping[type, str] = {
     float: "float",
 }
 _MAX_FORMS = 1000
+#: What to do where a method was decorated.
+SELF = " Decorate a function that the method calls, not the method: operators have no self."
 _functions: dict[Hashable, KeyFunction] = {}
 _SCALARS = frozenset({int, float, bool, str, type(None)})
 
@@ -123,4 +125,4 @@ def _part(value: Any, grad: bool) -> Hashable:
         return kind, value  # the type too: 1, 1.0 and True are equal
     if kind is list or kind is tuple or kind is torch.Size:
         return tuple([_part(item, grad) for item in value])
-    raise CaseError(f"an argument is a {kind.__name__}.")
+    raise CaseError(f"an argument is a {kind.__name__}.{SELF if issubclass(kind, torch.nn.Module) else ''}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,8 @@ def warmup(
     """See :func:`ascendopt_tune.warmup`."""
     say = progress or (lambda text: print(text, file=sys.stderr, flush=True))
     started = time.monotonic()
-    runs = [*_calls(example_inputs), *(_with_shapes(_first(example_inputs), s) for s in shapes)]
+    runs = _calls(example_inputs)
+    runs += [_with_shapes(runs[0], s) for s in shapes]
     say(f"running the model on {len(runs)} inputs to see what it calls ...")
     if _trains(model):
         say("the model is in training mode: originals serve where gradients are wanted; model.eval() if it is to serve")
@@ -200,35 +201,46 @@ def _wait_for_cpp(left_s: float | None, say: Progress) -> None:
 
 def record(model: Callable[..., Any], example_inputs: Any, path: Path) -> int:
     """See :func:`ascendopt_tune.record`."""
+    runs = _calls(example_inputs)
     with _serving(model), recording() as recorder:
-        for args, kwargs in _calls(example_inputs):
+        for args, kwargs in runs:
             model(*args, **kwargs)
     return write_calls(recorder, path)
 
 
-def _calls(example_inputs: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Arguments of each run. A tensor, a tuple of arguments and a dict of named ones are one run; other iterables are
-    several."""
-    if isinstance(example_inputs, (torch.Tensor, tuple, dict)):
-        yield _first(example_inputs)
-        return
-    for one in example_inputs:
-        yield _first(one)
+def _calls(example_inputs: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Arguments of each run. A tensor, a tuple of arguments and a mapping of named ones are one run; other iterables
+    are several."""
+    one = _call(example_inputs)
+    if one is not None:
+        return [one]
+    if not isinstance(example_inputs, Iterable) or isinstance(example_inputs, (str, bytes)):
+        raise _no_call(example_inputs)
+    several = []
+    for example in example_inputs:
+        call = _call(example)
+        if call is None:
+            raise _no_call(example)
+        several.append(call)
+    if not several:
+        raise CaseError("there are no example inputs.", _KINDS)
+    return several
 
 
-def _first(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(example_inputs, torch.Tensor):
-        return (example_inputs,), {}
-    if isinstance(example_inputs, dict):
-        return (), example_inputs
-    if isinstance(example_inputs, tuple):
-        return example_inputs, {}
-    if isinstance(example_inputs, Sequence) and example_inputs:
-        return _first(example_inputs[0])
-    raise CaseError(
-        f"example inputs can't be a {type(example_inputs).__name__}.",
-        "Give a tensor, a tuple of arguments, a dict of named ones, or a list of these.",
-    )
+def _call(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Positional and named arguments of one run; None for what isn't one. A tokenizer's mapping is no dict."""
+    if isinstance(example, torch.Tensor):
+        return (example,), {}
+    if isinstance(example, Mapping):
+        return (), dict(example)
+    return (example, {}) if isinstance(example, tuple) else None
+
+
+_KINDS = "Give a tensor, a tuple of arguments, a dict of named ones, or a list of these."
+
+
+def _no_call(example: Any) -> CaseError:
+    return CaseError(f"example inputs can't be a {type(example).__name__}.", _KINDS)
 
 
 def _with_shapes(call: tuple[tuple[Any, ...], dict[str, Any]], shapes: Sequence[Sequence[int]]) -> Any:
