@@ -16,6 +16,8 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
   for (Core* c : cores) {
     for (std::string& what : c->hazards.relies_on()) all.insert(std::move(what));
     if (c->divided_by_zero) all.insert("integer divisions by zero");
+    if (c->atomic != Atomic::None)
+      all.insert(std::string("atomic accumulation that stays switched on when it ends (") + kWords.atomic_off + ")");
     if (c->asked_clock) all.insert(std::string("what time it is (") + kWords.clock + ")");
     for (int m = 0; m < kMemories; m++)
       if (c->overfull(static_cast<Memory>(m)))

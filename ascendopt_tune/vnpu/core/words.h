@@ -14,6 +14,7 @@ struct Words {
   const char *cross_set, *cross_wait;
   const char* answer;  // that a vector core waits for, of its cube core
   const char* clock;   // reads the system counter
+  const char* atomic_off;
   const char *allocate_buffer, *allocate_event, *free_buffer;
   // Sentences: how a kernel says which cores it runs on; how its code asks; which flags only groups have.
   const char *choose_cores, *tell_cores, *group_flags;

@@ -13,6 +13,7 @@ const Words kWords = {
     "CrossCoreWaitFlag",
     "the answer of the cube core, for which Matmul waits,",
     "GetSystemCycle",
+    "SetAtomicNone, AscendC reference: it is to be switched off, so that what follows is not affected",
     "InitBuffer",
     "AllocEventID",
     "TQue::FreeTensor",

@@ -20,3 +20,12 @@ int AlogCheckDebugLevel(uint32_t module, int32_t level);
 int32_t AlogRecord(uint32_t module, uint32_t type, int32_t level, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
 }
+
+// The same under the names of CANN's older logging header; the submodule's name is left out.
+#define Dlog(module, level, ...) AlogRecord(module, DLOG_TYPE_DEBUG, level, __VA_ARGS__)
+#define DlogSub(module, submodule, level, ...) AlogRecord(module, DLOG_TYPE_DEBUG, level, __VA_ARGS__)
+#define dlog_debug(module, ...) Dlog(module, DLOG_DEBUG, __VA_ARGS__)
+#define dlog_info(module, ...) Dlog(module, DLOG_INFO, __VA_ARGS__)
+#define dlog_warn(module, ...) Dlog(module, DLOG_WARN, __VA_ARGS__)
+#define dlog_error(module, ...) Dlog(module, DLOG_ERROR, __VA_ARGS__)
+#define dlog_event(module, ...) AlogRecord(module, DLOG_TYPE_RUN, DLOG_INFO, __VA_ARGS__)
