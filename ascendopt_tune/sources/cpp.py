@@ -113,7 +113,7 @@ def _walked(node: Node) -> Iterator[Node]:
         stack.extend(reversed(top.children))
 
 
-@lru_cache(maxsize=256)  # each motif walks the same functions, and most of it is making the nodes' objects
+@lru_cache(maxsize=1024)  # each motif walks the same functions, and most of it is making the nodes' objects
 def _below(node: Node) -> tuple[Node, ...]:
     return tuple(_walked(node))
 

@@ -98,6 +98,10 @@ _ROOM = 1024  # bytes: 32 scalars
 _CAST = re.compile(r"^(?:static_cast<[^<>]*>\((.*)\)|\(\s*\w+\s*\)\s*(.+)|-\s*(.+)|\(([^()]*)\)|float\(([^()]*)\))$")
 _LITERAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]*")
 _VALUE = rf"\(?\s*(?:\(\w+\)\s*)?{_LITERAL.pattern}\s*\)?"
+_NAMED = re.compile(
+    rf"\bconst(?:expr)?\b[^;={{}}()]*\b(\w+)\s*=\s*({_VALUE})\s*;|#[ \t]*define[ \t]+(\w+)[ \t]+({_VALUE})[ \t]*$",
+    re.MULTILINE,
+)
 _ALIAS = re.compile(r"\bLocalTensor\s*<[^<>;]+>\s*&\s*(\w+)\s*=\s*(\w+)\s*;")
 
 
@@ -157,6 +161,15 @@ def _aliases(kernel: KernelProgram, f: Function) -> dict[str, str]:
     return dict(_ALIAS.findall(kernel.text(f.path, f.node)))
 
 
+def _constants(kernel: KernelProgram) -> dict[str, set[str]]:
+    """Name -> the numbers that constants and macros of that name are, in all files."""
+    out: dict[str, set[str]] = {}
+    for source in kernel.program.files.values():
+        for m in _NAMED.finditer(source.data.decode("utf-8", "replace")):
+            out.setdefault(m[1] or m[3], set()).add(m[2] or m[4])
+    return out
+
+
 def _constant(kernel: KernelProgram, pair: Neighbours, scalar: str) -> str | None:
     """A name for the scalar's value where it is a number, or stands for one; None where it may change."""
     inner = scalar.strip()
@@ -169,8 +182,7 @@ def _constant(kernel: KernelProgram, pair: Neighbours, scalar: str) -> str | Non
     declared = rf"\bconst(?:expr)?\b[^;={{}}()]*\b{inner}\s*=\s*({_VALUE})\s*;"
     defined = rf"#[ \t]*define[ \t]+{inner}[ \t]+({_VALUE})[ \t]*$"
     named = re.compile(f"{declared}|{defined}", re.MULTILINE)
-    texts = [s.data.decode("utf-8", "replace") for s in kernel.program.files.values()]
-    values = {m[1] or m[2] for text in texts for m in named.finditer(text)}
+    values = kernel.once(_constants).get(inner, set())
     f = pair.block.function
     here = kernel.text(f.path, f.node)
     if len(re.findall(rf"\b[A-Za-z_]\w*[\s&*]+{inner}\s*[=,;)]", here)) > len(named.findall(here)):
