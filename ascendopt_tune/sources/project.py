@@ -547,6 +547,8 @@ def _bodies(root: Path, texts: Sequence[str]) -> list[Path]:
         body = (folders[folder] / name).with_suffix(".cpp")
         if body.is_file() and words & set(_FUNCTION.findall(_read(body))):
             found[body] = None
+            pending += _ANY_INCLUDE.findall(_read(body))  # what it calls has a body, too
+            words |= set(re.findall(r"\b(\w+)\s*\(", _read(body)))
     return list(found)
 
 

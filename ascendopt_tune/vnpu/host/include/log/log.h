@@ -1,5 +1,7 @@
 // Log macros of CANN's open operator repositories (their package header log/log.h); collected like base/alog_pub.h.
 #pragma once
+#include <unistd.h>  // as CANN's own, which tells the thread
+
 #include <sstream>
 #include <string>
 
