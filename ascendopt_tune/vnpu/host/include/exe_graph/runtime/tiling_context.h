@@ -26,6 +26,7 @@ class TilingContext : public ExtendedKernelContext {
   const void* GetCompileInfo() const { return CompileInfo(); }
   fe::PlatFormInfos* GetPlatformInfo() const;
   int32_t GetDeterministic() const;
+  int32_t GetDeterministicLevel() const { return GetDeterministic(); }  // no level above 1
 
   const StorageShape* GetInputShape(size_t index) const { return ShapeOf(Input(index)); }
   const StorageShape* GetOptionalInputShape(size_t ir_index) const { return ShapeOf(IrInput(ir_index, 0)); }
