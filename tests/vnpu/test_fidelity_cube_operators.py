@@ -35,10 +35,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube.md"
 
 def test_rows_are_read_and_asked_for_by_name() -> None:
     rows = operators.read(operators.ON_CUBES)
-    assert len({r.id for r in rows}) == len(rows) == 14
+    assert len({r.id for r in rows}) == len(rows) == 26
     assert all(r.task_duration_us > 0 and r.repository in operators.checkouts() for r in rows)
     assert not {r.id for r in rows} & {r.id for r in operators.known([])}
-    assert operators.chosen(["grouped_matmul"], operators.known(["grouped_matmul"])) == rows
+    assert operators.chosen(["grouped_matmul"], operators.known(["grouped_matmul"])) == rows[:14]
 
 
 def multiply_groups(x: Any, weight: Any, bias: Any, *rest: Any, transpose_weight: bool, **_: Any) -> Any:
