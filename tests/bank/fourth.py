@@ -23,14 +23,13 @@ READING = Path(__file__).with_name("fourth_reading.csv")
 BEGIN, END = "<!-- fourth reading: written by tests/bank/fourth.py -->", "<!-- end of the fourth reading -->"
 
 
-def findings() -> list[blind.Finding]:
+def findings(path: Path = READING) -> list[blind.Finding]:
     """Those in device code."""
-    return [f for f in map(blind.finding_of, blind.rows(READING)) if f.of_kernel]
+    return [f for f in map(blind.finding_of, blind.rows(path)) if f.of_kernel]
 
 
-def table() -> str:
+def table(every: list[blind.Finding]) -> str:
     """By class, the most frequent first: how many were met at first, and are now, and by what."""
-    every = findings()
     kinds = sorted({f.kind for f in every}, key=lambda k: (-sum(f.kind == k for f in every), k))
     lines = ["| class | met at first | met now | by |", "|---|--:|--:|---|"]
     for kind in kinds:
@@ -46,9 +45,9 @@ def _row(title: str, some: list[blind.Finding]) -> str:
     return f"| {title} | {first} of {len(some)} | {now} of {len(some)} | {', '.join(f'`{n}`' for n in by)} |"
 
 
-def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:
+def unconfirmed(checkouts: Mapping[str, Path], every: list[blind.Finding]) -> Iterator[str]:
     """Findings that are said to be met by a motif that has no place there."""
-    for f in findings():
+    for f in every:
         folder = checkouts.get(f.repository)
         if folder is None or not (folder / f.op).is_dir():
             continue
@@ -60,10 +59,10 @@ def unconfirmed(checkouts: Mapping[str, Path]) -> Iterator[str]:
 
 def main() -> None:
     if len(sys.argv) == 1:
-        write_between(blind.PAGE, BEGIN, END, "the fourth reading", table())
+        write_between(blind.PAGE, BEGIN, END, "the fourth reading", table(findings()))
         return
     checkouts = {name: Path(folder) for name, _, folder in (a.partition("=") for a in sys.argv[1:])}
-    print(*unconfirmed(checkouts), sep="\n")
+    print(*unconfirmed(checkouts, findings()), sep="\n")
 
 
 if __name__ == "__main__":

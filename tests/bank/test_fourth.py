@@ -14,7 +14,7 @@ from ascendopt_tune.settings import settings
 
 def test_the_page_has_the_table() -> None:
     page = blind.PAGE.read_text()
-    assert page.partition(fourth.BEGIN)[2].partition(fourth.END)[0].strip() == fourth.table()
+    assert page.partition(fourth.BEGIN)[2].partition(fourth.END)[0].strip() == fourth.table(fourth.findings())
 
 
 def test_what_meets_a_finding_is_a_motif_of_its_class() -> None:
@@ -38,4 +38,4 @@ def test_findings_are_met_where_they_were() -> None:
     here = {name: folder for name, folder in folders.items() if folder is not None}
     if not here:
         pytest.skip("ASCENDOPT_OPS_NN is not set")
-    assert list(fourth.unconfirmed(here)) == []
+    assert list(fourth.unconfirmed(here, fourth.findings())) == []

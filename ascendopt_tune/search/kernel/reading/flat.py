@@ -20,6 +20,8 @@ from .written_out import Piece, Rewritten, written_out
 
 Place = tuple[str, int]  # path, byte
 
+_MOST_GROWTH = 2.0  # times as long as the kernel as it is: longer forms are not looked at. Chosen by judgement
+
 
 @dataclass(frozen=True)
 class _Region:
@@ -168,7 +170,8 @@ def _flat(files: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> tu
             if found is not None:
                 now, level = found
                 levels.insert(0, level)
-        if levels and (not out or now.files != out[0].kernel.files):
+        grown = sum(map(len, now.files.values())) <= _MOST_GROWTH * sum(map(len, kernel.files.values()))
+        if levels and grown and (not out or now.files != out[0].kernel.files):
             out.append(Flat(now, tuple(levels)))
     return tuple(out)
 

@@ -174,8 +174,7 @@ def _made_there(kernel: KernelProgram, block: Block, i: int, copy: ApiCall) -> I
                 return
             if root(target) in map(root, call.args[1:]) or not _as_much(call, copy) or call.statement is None:
                 return
-            behind = [s for s in block.steps[i + 1 :] if root(source) in _WORD.findall(kernel.text(path, s.node))]
-            if behind or not dead(kernel, block.function, root(source), _end(block)):
+            if not _over(kernel, block, i, root(source)) or not dead(kernel, block.function, root(source), _end(block)):
                 return
             assert copy.statement is not None
             made = f"{call.spelled(call.name, target, *call.args[1:])};"
@@ -183,6 +182,17 @@ def _made_there(kernel: KernelProgram, block: Block, i: int, copy: ApiCall) -> I
             site = kernel.site(block.function, copy.statement)
             yield Change(f"{site}/there", f"{call.name} in {block.function.name} writes {target} itself", edits)
             return
+
+
+def _over(kernel: KernelProgram, block: Block, i: int, name: str) -> bool:
+    """Is the tensor written anew, or given back, by the next statement behind step i of the block that names it?"""
+    for step in block.steps[i + 1 :]:
+        if name in _WORD.findall(kernel.text(block.function.path, step.node)):
+            call = step.call
+            anew = call is not None and call.name in ELEMENTWISE - ACCUMULATING and call.args[0] == name
+            read = call is not None and any(name in _WORD.findall(a) for a in call.args[1:])
+            return (anew and not read) or (call is not None and call.name == "FreeTensor")
+    return True
 
 
 def _end(block: Block) -> int:

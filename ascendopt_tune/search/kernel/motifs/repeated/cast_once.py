@@ -110,5 +110,4 @@ CAST_ONCE = Motif(
     faster=_faster,
     slower=_slower,
     together="no",
-    through_calls=True,
 )

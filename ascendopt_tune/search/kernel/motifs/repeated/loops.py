@@ -394,7 +394,6 @@ KEPT_VALUE = Motif(
     preconditions="Nothing writes the element between the reads.",
     faster=_value_faster,
     slower=_value_slower,
-    through_calls=True,
 )
 
 EARLY_FETCH = Motif(

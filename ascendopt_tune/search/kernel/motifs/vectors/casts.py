@@ -160,5 +160,4 @@ FEWER_CASTS = Motif(
     preconditions="Nobody else reads the int32 values; the deq scale is 1; results have 8 bits or fewer.",
     faster=_faster,
     slower=_slower,
-    through_calls=True,
 )

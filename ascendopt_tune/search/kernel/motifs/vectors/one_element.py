@@ -290,5 +290,4 @@ ONE_ELEMENT = Motif(
     preconditions="Floats that nobody but the scalar unit reads; the last bits may differ.",
     faster=_faster,
     slower=_slower,
-    through_calls=True,
 )

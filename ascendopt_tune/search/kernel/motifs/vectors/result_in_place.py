@@ -215,5 +215,4 @@ RESULT_IN_PLACE = Motif(
     preconditions="Both tensors are of one type; nobody else reads the result where it was.",
     faster=_faster,
     slower=_slower,
-    through_calls=True,
 )

@@ -141,5 +141,4 @@ ROUNDING_CAST = Motif(
     "beyond stay, where int32 has 0 or its limits).",
     faster=_faster,
     slower=_slower,
-    through_calls=True,
 )

@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from .....sources.cpp import walk
 from ...reading.affine import AffinePlace, affine, fixed, resolved
-from ...reading.api import BINARY, SCALAR, UNARY, is_barrier, root
+from ...reading.api import BINARY, SCALAR, UNARY, is_barrier, root, writes
 from ...reading.counted import CountedLoop, counted_loops
 from ...reading.declared import local_types
 from ...reading.kernel_program import ApiCall, KernelProgram
@@ -28,6 +28,7 @@ _MOST_REPEATS = 255  # repeats of one instruction, and blocks from one to the ne
 _OF_THREE = BINARY | frozenset(["FusedMulAdd", "MulAddDst"])
 _BY_ROW = _OF_THREE | UNARY | SCALAR | frozenset(["Axpy", "Cast"])
 _LEAVES = ("break_statement", "continue_statement", "goto_statement", "return_statement")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _CHANGED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+*/%|&]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 
 
@@ -138,7 +139,19 @@ def _phases(kernel: KernelProgram, loop: CountedLoop) -> _Phases | None:
         parts += part
     used = {w for c in _calls(parts) for a in c.args for w in re.findall(r"[A-Za-z_]\w*", a)}
     changed = {name for pair in _CHANGED.findall(rest) for name in pair}
-    return _Phases(names, tuple(set_up), tuple(parts), rest) if parts and not used & changed else None
+    if not parts or used & changed or _carried(kernel, loop, list(_calls(parts)), names):
+        return None
+    return _Phases(names, tuple(set_up), tuple(parts), rest)
+
+
+def _carried(kernel: KernelProgram, loop: CountedLoop, calls: list[ApiCall], names: dict[str, str]) -> bool:
+    """Does a turn write, behind the instructions, what all rows of theirs read?"""
+    read = {root(a) for c in calls for a in c.args[1:] if loop.name not in _WORD.findall(resolved(a, names))}
+    behind = max(c.node.end_byte for c in calls)
+    later = (
+        c for c in kernel.calls_of(loop.block.function) if behind <= c.node.start_byte < loop.block.node.end_byte
+    )
+    return any(read & writes(c) for c in later)
 
 
 def _plain(value: str) -> bool:
