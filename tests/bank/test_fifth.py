@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import all_readings
 import blind
 import fifth
 import fourth
@@ -42,3 +43,9 @@ def test_findings_are_met_where_they_were() -> None:
     if not here:
         pytest.skip("ASCENDOPT_OPS_NN is not set")
     assert list(fourth.unconfirmed(here, fourth.findings(fifth.READING))) == []
+
+
+def test_the_page_has_the_table_of_all_readings() -> None:
+    page = blind.PAGE.read_text()
+    found = page.partition(all_readings.BEGIN)[2].partition(all_readings.END)[0].strip()
+    assert found == all_readings.table()

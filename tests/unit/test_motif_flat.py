@@ -101,7 +101,8 @@ def test_a_product_and_the_sum_of_one_side_are_one_instruction(holes: dict[str, 
     ],
 )
 def test_two_products_of_which_the_first_is_needed_once_are_one(before: str, behind: str, number: int) -> None:
-    rewritten = [t for t in _choice("chained-instructions", before=before, behind=behind) if "Muls(y, x, (a) * (c)" in t]
+    texts = _choice("chained-instructions", before=before, behind=behind)
+    rewritten = [t for t in texts if "Muls(y, x, (a) * (c)" in t]
     assert len(rewritten) == number
 
 
@@ -118,7 +119,10 @@ TWO = """class K {{
   void Start() {{ left = work.GetWithOffset<float>(n, 0); {elsewhere} }}
   void Compute() {{
     given = queue.DeQue<T>(); {front}
-    if constexpr (half16) {{ Cast(left, given, MODE, m, r, {{1, 1, 8, 4}}); Cast(right, given[n], MODE, m, r, {{1, 1, 8, 4}}); }}
+    if constexpr (half16) {{
+      Cast(left, given, MODE, m, r, {{1, 1, 8, 4}});
+      Cast(right, given[n], MODE, m, r, {{1, 1, 8, 4}});
+    }}
     else if constexpr (wide) {{ Copy(left, given, m, r, {strides}); Copy(right, given[n], m, r, {strides}); }}
     {freed}
     Add(left, left, right, n);

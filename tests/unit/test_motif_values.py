@@ -250,9 +250,13 @@ LOADED = """template <typename T> struct K {{
     ("holes", "found"),
     [
         ({}, "{ t = s.template ReinterpretCast<float>(); } else {"),
-        ({}, "Help(t); in.FreeTensor(s);"),
+        ({}, "Help(t); if constexpr (!(!(same))) { in.FreeTensor(s); }"),
+        ({}, "Cast(t, s, RoundMode::CAST_NONE, n); in.FreeTensor(s); }"),  # held no longer where it is cast
         ({"behind": "Help(t); work.FreeTensor(t);"}, "auto tKept = t; if constexpr"),
-        ({"behind": "Help(t); work.FreeTensor(t);"}, "Help(t); in.FreeTensor(s); work.FreeTensor(tKept);"),
+        (
+            {"behind": "Help(t); work.FreeTensor(t);"},
+            "Help(t); if constexpr (!(!(same))) { in.FreeTensor(s); } work.FreeTensor(tKept);",
+        ),
         ({"behind": "u = in.AllocTensor<T>(); Help(t);"}, "t = s"),
         ({"behind": "u = in.AllocTensor<T>(); Help(t);", "many": "1"}, ""),  # its one buffer is held
         ({"behind": "out.EnQue(t);"}, ""),  # the queue's own tensor has to go back

@@ -20,7 +20,7 @@ from .written_out import Piece, Rewritten, written_out
 
 Place = tuple[str, int]  # path, byte
 
-_MOST_GROWTH = 2.0  # times as long as the kernel as it is: longer forms are not looked at. Chosen by judgement
+_MOST_GROWTH = 3.0  # times as long as the kernel as it is: longer forms are not looked at. Chosen by judgement
 
 
 @dataclass(frozen=True)
