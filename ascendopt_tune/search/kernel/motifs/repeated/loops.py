@@ -382,7 +382,6 @@ LOOP_INVARIANT = Motif(
     preconditions="Nothing else in the loop writes the tensor; it stays allocated over all turns.",
     faster=_invariant_faster,
     slower=_invariant_slower,
-    through_calls=True,
 )
 
 KEPT_VALUE = Motif(
