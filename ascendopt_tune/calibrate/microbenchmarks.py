@@ -115,6 +115,8 @@ def _launches(cores: int) -> Iterator[Microbenchmark]:
     for blocks in (1, 8, cores):
         for state in ("flushed", "cold"):
             yield Microbenchmark(f"empty/{state}/{blocks}", "launch", "empty", blocks, state=state)
+    for blocks in (1, 8, cores):
+        yield Microbenchmark(f"tiled/flushed/{blocks}", "launch", "tiled", blocks, (Data(),), state="flushed")
     # Waves of blocks: what a block costs a core that is running already. 0 and 16 instructions of 128 repeats.
     for times in (0, 16):
         for waves in (1, 10):
@@ -204,6 +206,12 @@ def _copies(cores: int, l2_bytes: int) -> Iterator[Microbenchmark]:
     yield copy("past/waited/32", "copy_in", 1, 100, 1, 32, step=512, how=_PAST_L2 | _WAIT)
     # Pieces that L2 lacks though they don't go past it: going past it has a factor of its own.
     yield copy("flushed/pieces/64x128+384", "copy_in", 1, 100, 64, 128, gap=384, span=1 << 22, state="flushed")
+    # Pieces that follow each other inside of a block of 32 bytes; on the way out short ones, which wait longer.
+    yield copy("pieces/64x34+0", "copy_in", 1, 20, 64, 34)
+    for times, count, nbytes in ((10, 256, 4), (10, 128, 16)):
+        yield copy(f"pieces/{count}x{nbytes}+0", "copy_out", 1, times, count, nbytes)
+    # A page of 2 MiB a copy, each for the first time.
+    yield copy("flushed/pages", "copy_in", 1, 32, 1, 512, step=1 << 21, span=1 << 26, state="flushed")
     # All cores: what they share. Everything in L2, past it, more than fits in, and all the same addresses.
     for entry in ("copy_in", "copy_out"):
         yield copy("32768", entry, cores, 40, 1, 32768, span=1 << 18)
