@@ -373,7 +373,9 @@ def _told(operator: Operator, log: str, own: bool = False) -> HostProgramError:
     if not errors:
         return HostProgramError(f"the host program of {name} doesn't build: {log.strip()[-800:]}")
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return HostProgramError(f"the host program of {name} doesn't compile: {errors[0][0]}: {errors[0][1]}{more}.")
+    unknown = re.search(r"was not declared|does not name a type|has no member|is not a member", errors[0][1])
+    hint = "Correct it there. If it is a name of CANN's own headers, it is missing in this project." if unknown else ""
+    return HostProgramError(f"the host program of {name} doesn't compile: {errors[0][0]}: {errors[0][1]}{more}.", hint)
 
 
 def _precompiled(compiler: str, toolkit: Toolkit) -> Path:
