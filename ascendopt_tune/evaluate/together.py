@@ -3,8 +3,9 @@
 One launch so tries a pattern in each of them, beside random numbers in the others, because two patterns would hide each
 other. In blocks of their own they are alike but for a few elements, or one is the other's negative: who compares a
 sample of two inputs takes them for equal there, or for cancelling. And in blocks of their own one of them is 1 or 0 but
-for a few elements: who looks at a sample of it takes a product for the other factor. In others all of them are small,
-by the same power of two: what is added to their sum before a root (an epsilon) decides only there.
+for a few elements: who looks at a sample of it takes a product for the other factor. In others all of them are 0, or 1,
+but for a few elements: who looks at a sample of each takes a sum for nothing. And in others all of them are small, by the
+same power of two: what is added to their sum before a root (an epsilon) decides only there.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ def take_turns(
     rng = np.random.default_rng([seed, 0x707])
     lined = [[_lines(a, first_axis) for a in arrays] for arrays in (patterned, plain)]
     rows, count = lined[0][0].shape[0], len(patterned)
-    turns = count + alike + anything + small
+    turns = count + alike + 2 * anything + small
     block = max(1, rows // (_ROUNDS * turns))
     number = np.arange(rows) // block + seed
     turn, lap = number % turns, number // turns
     shared, constant = np.flatnonzero((turn == count) & alike), np.flatnonzero((turn == count + alike) & anything)
+    all_of_them = np.flatnonzero((turn == count + alike + 1) & anything)
     tiny = np.flatnonzero((turn == turns - 1) & small)
     scales = np.exp2(np.random.default_rng([seed, 0x5111]).uniform(*SMALL, (len(tiny), 1)))
     out = []
@@ -56,6 +58,8 @@ def take_turns(
             _fill(made, shared, (lined[1][0][shared] * signs).astype(made.dtype), rng)
         mine = constant[lap[constant] % count == k]
         _fill(made, mine, (lap[mine] // count % 2 == 0)[:, None].astype(made.dtype), rng)
+        if len(all_of_them):
+            _fill(made, all_of_them, (lap[all_of_them] % 2 == 1)[:, None].astype(made.dtype), rng)
         if len(tiny):
             made[tiny] = (lined[1][k][tiny] * scales).astype(made.dtype)
         out.append(_shaped(made, patterned[k].shape, first_axis))

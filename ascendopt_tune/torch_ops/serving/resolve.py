@@ -40,6 +40,9 @@ from .launcher import Launcher, device_of
 log = logging.getLogger("ascendopt_tune")
 
 CAPTURED = "first met during graph capture"
+#: First calls that are compared of a pair whose results were judged by other domains, tolerances or another reference:
+#: values that its gate was told never to meet are met here.
+JUDGED_OTHERWISE = 16
 QUEUED = ("queued", "tuning", "reusing", "elsewhere", "waiting")
 
 
@@ -173,7 +176,9 @@ class Resolver:
         if reason := self.remarks(site.store).of(entry, self.label):
             return Original("fallbacks", reason)
         launcher = Launcher(device_of(site.toolkit, site.device.index), entry, planned, site.device)
-        return Probation(launcher, operator.settings, left=site.config.shadow)
+        alike = entry.provenance.answers(specification(operator))
+        left = site.config.shadow if alike else max(site.config.shadow, JUDGED_OTHERWISE)
+        return Probation(launcher, operator.settings, left=left)
 
     def tune(
         self,
