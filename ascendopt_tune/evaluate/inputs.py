@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,12 +36,15 @@ PLAIN = ("normal", "uniform", "zeros")
 #: may be outside of what an operator is defined for.
 STRESS = (
     "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    "tiny all", "specials", "beyond",
+    "tiny all", "sparse all", "specials", "beyond",
 )  # fmt: skip
 
 #: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
 ALL_TINY = "tiny all"
+#: Every input is 0 but for a few elements, and 1 in its second half: who looks at a sample of each takes them for that.
+ALL_SPARSE = "sparse all"
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+_WHOLE = frozenset({"int8", "uint8", "int16", "int32", "int64"})
 _SMALL_INT = 100  # magnitude of integers but in "large"
 _FAR = 64  # times the elements: an input that is no partner of the largest any more
 
@@ -59,6 +62,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order += ["sparse others", "ones others"] * several + ["lines"] * again + [p for p in PATTERNS if p not in order]
     order += ["lines others", "columns others"] * bool(_beside(case))
     order += [ALL_TINY] * (sum(_is_float(a) for a in case.inputs) > 1)
+    order += [ALL_SPARSE] * (sum(_is_number(a) for a in case.inputs) > 1)
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
     chosen = order[:most]
@@ -179,6 +183,8 @@ def _chosen(
         return "most"
     if distribution == "beyond":
         return distribution if main and index else "normal"
+    if distribution == ALL_SPARSE and (index or bounds != (None, None)):
+        return "normal"
     return distribution if main else "normal"
 
 
@@ -205,6 +211,16 @@ def _is_float(argument: Argument) -> bool:
     return isinstance(argument, TensorSpec) and argument.dtype in _FLOATS
 
 
+def _is_number(argument: Argument) -> bool:
+    """Whether it is one tensor of numbers, whole or not."""
+    return isinstance(argument, TensorSpec) and argument.dtype in _FLOATS | _WHOLE
+
+
+def _numbers(case: Case, which: Iterable[int], wanted: Callable[[Argument], bool]) -> set[int]:
+    """Those of the inputs that are wanted, lone numbers left out."""
+    return {i for i in which if wanted(case.inputs[i]) and not _lone(case.inputs[i], case)}
+
+
 def _all_floats(case: Case, which: Sequence[int]) -> bool:
     return all(_is_float(case.inputs[i]) for i in which)
 
@@ -221,8 +237,8 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
     if distribution == HALVES:
         return {i for i, n in sizes.items() if n == max(sizes.values())}
-    if distribution == ALL_TINY:
-        return {i for i in sizes if _is_float(case.inputs[i]) and not _lone(case.inputs[i], case)}
+    if distribution in (ALL_TINY, ALL_SPARSE):
+        return _numbers(case, sizes, _is_float if distribution == ALL_TINY else _is_number)
     if distribution in ("lines others", "columns others"):
         beside = _beside(case)
         return {beside[seed % len(beside)]} if beside else set()
@@ -292,6 +308,10 @@ def _tensor(
     values: Array
     if distribution in (HALVES, "powers") and dtype.kind not in "iubc" and spec.dtype != "int4":
         return _folded(_halves(spec.shape, distribution, rng), *domain).astype(dtype)
+    if distribution == ALL_SPARSE and spec.dtype in _FLOATS | _WHOLE:
+        values = _tensor(spec, domain, "normal", steps, rng)
+        most = (np.arange(values.size) >= values.size // 2).reshape(spec.shape)
+        return np.where(rng.random(spec.shape) < 1 / 32, values, most.astype(dtype))
     if distribution == ALL_TINY and dtype.kind not in "iubc" and spec.dtype != "int4":
         scales = np.exp2(rng.uniform(*SMALL, (*spec.shape[:-1], 1) if spec.shape else ()))
         return _folded(rng.standard_normal(spec.shape) * scales, *domain).astype(dtype)

@@ -4,8 +4,8 @@ One launch so tries a pattern in each of them, beside random numbers in the othe
 other. In blocks of their own they are alike but for a few elements, or one is the other's negative: who compares a
 sample of two inputs takes them for equal there, or for cancelling. And in blocks of their own one of them is 1 or 0 but
 for a few elements: who looks at a sample of it takes a product for the other factor. In others all of them are 0, or 1,
-but for a few elements: who looks at a sample of each takes a sum for nothing. And in others all of them are small, by the
-same power of two: what is added to their sum before a root (an epsilon) decides only there.
+but for a few elements: who looks at a sample of each takes a sum for nothing. And in others all of them are small, by
+the same power of two: what is added to their sum before a root (an epsilon) decides only there.
 """
 
 from __future__ import annotations

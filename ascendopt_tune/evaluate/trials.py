@@ -33,7 +33,7 @@ from .reference import HUGE, Formula, formula, mapped
 # NaN and -1; a large value (float16: 203, others: 1.5e16), so that no result is near it. Trials take them in turn.
 _POISON = (0xFF, 0x5A)
 _BYTES = 64 << 20  # of tensors of all trials together; large cases get fewer trials, but at least these
-_LEAST, _MOST = 7, 28
+_LEAST, _MOST = 7, 30
 _COPIES = 3  # of a case's tensors that a trial holds: as they were drawn, on the device, and what is expected
 # Of a leeway: about 2**21 of it is what was added up, and another order may go beyond what float32 holds.
 _NEAR_OVERFLOW = 2.0**100
