@@ -148,9 +148,7 @@ def _carried(kernel: KernelProgram, loop: CountedLoop, calls: list[ApiCall], nam
     """Does a turn write, behind the instructions, what all rows of theirs read?"""
     read = {root(a) for c in calls for a in c.args[1:] if loop.name not in _WORD.findall(resolved(a, names))}
     behind = max(c.node.end_byte for c in calls)
-    later = (
-        c for c in kernel.calls_of(loop.block.function) if behind <= c.node.start_byte < loop.block.node.end_byte
-    )
+    later = (c for c in kernel.calls_of(loop.block.function) if behind <= c.node.start_byte < loop.block.node.end_byte)
     return any(read & writes(c) for c in later)
 
 
