@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..nouns.case import DTYPES, Case
 from ..nouns.operator import Operator, Pair, Signature
-from ..sources.project import parameters_of, template_parameters
+from ..sources.kernels import parameters_of, template_parameters
 from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
 from .plain_structs import plain_structs

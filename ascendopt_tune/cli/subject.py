@@ -15,7 +15,8 @@ from ..files import MALFORMED, read_toml
 from ..nouns.case import Argument, AttrValue, Case, TensorSpec, flatten
 from ..nouns.operator import Operator, Signature
 from ..sources import arguments
-from ..sources.project import kernels_in, load_direct
+from ..sources.kernels import kernels_in
+from ..sources.project import load_direct
 from ..sources.registry import load_folder, load_operator, operator_names
 from .options import CaseFlags, OperatorFlags
 

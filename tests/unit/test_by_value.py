@@ -13,7 +13,8 @@ from ascendopt_tune.evaluate.execute import parameter_order
 from ascendopt_tune.nouns.case import TensorSpec
 from ascendopt_tune.sources.arguments import direct_signature, parse_attrs
 from ascendopt_tune.sources.by_value import by_value
-from ascendopt_tune.sources.project import kernels_in, load_direct
+from ascendopt_tune.sources.kernels import kernels_in
+from ascendopt_tune.sources.project import load_direct
 
 _STRUCT = """
 struct Tiling {

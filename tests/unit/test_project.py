@@ -9,7 +9,8 @@ import pytest
 from host_examples import write_operator, write_shared_tiling
 
 from ascendopt_tune.errors import OperatorError
-from ascendopt_tune.sources.project import load_direct, load_project, template_parameters
+from ascendopt_tune.sources.kernels import template_parameters
+from ascendopt_tune.sources.project import load_direct, load_project
 from ascendopt_tune.sources.registry import LazyReference, load_folder, load_operator, operator_names
 
 
