@@ -37,6 +37,14 @@ def test_public_class_names_are_used_once() -> None:
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Else ``pytest tests``, all folders in one go, is refused."""
+    where: dict[str, list[str]] = defaultdict(list)
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        where[file.name].append(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in where.items() if len(files) > 1} == {}
+
+
 def test_every_public_name_is_found_where_the_package_says() -> None:
     assert sorted(ascendopt_tune._MODULE_OF) == sorted(ascendopt_tune.__all__)
     for name, module in ascendopt_tune._MODULE_OF.items():
