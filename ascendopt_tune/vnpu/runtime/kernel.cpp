@@ -86,6 +86,11 @@ std::vector<void*> register_constants(void* library) {
   return registered;
 }
 
+// Of the compiler's start-up files, and what its tables of clean-ups (a TPipe has an end) name.
+bool is_the_compilers(const char* name, size_t size) {
+  return (size == 1 && strncmp(name, "completed.", 10) == 0) || strncmp(name, "DW.ref.", 7) == 0;
+}
+
 // Whether kernels of this ELF file have variables, which all cores share; true where it has no symbols to tell.
 bool has_variables(const char* data, size_t size) {
   using Section = ElfW(Shdr);
@@ -103,7 +108,7 @@ bool has_variables(const char* data, size_t size) {
     if (s.st_size == 0 || s.st_shndx == SHN_UNDEF || s.st_shndx >= file->e_shnum) return false;
     const Section& in = sections[s.st_shndx];
     if ((in.sh_flags & SHF_WRITE) == 0 || strcmp(section_names + in.sh_name, ".data.rel.ro") == 0) return false;
-    return s.st_size != 1 || strncmp(names + s.st_name, "completed.", 10) != 0;  // of the compiler's start-up files
+    return !is_the_compilers(names + s.st_name, s.st_size);
   });
 }
 
