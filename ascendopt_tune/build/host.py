@@ -329,8 +329,6 @@ def _searched(folder: Path) -> str:
 
 
 _FOLDERS = 20_000  # that are looked into for a header that is missing
-
-
 _NAME_IT = "-I FOLDER names the folder that it lies in. If it is CANN's own, it is missing in this project."
 
 
